@@ -1,0 +1,92 @@
+# Needs GNU make, a POSIX shell and Python 3.11 or newer; uses uv when it is on PATH.
+# `make setup UV=` keeps to pip, `make setup PYTHON=python3.13` names the interpreter.
+
+VENV := .venv
+BIN := $(VENV)/bin
+BENCH_VENV := .venv-bench
+UV ?= $(shell command -v uv 2>/dev/null)
+ARGS ?=
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test check bench lock format clean
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: $(VENV)/.installed ## Make the development environment in .venv, all packages checked by hash
+
+demo: $(VENV)/.installed ## Measure the bundled Adult census table and write a page about it to demo/
+	@$(BIN)/equipoise demo --output demo/ $(ARGS)
+
+test: $(VENV)/.installed ## Run every test and every example in the docs (ARGS="-k table" to choose)
+	$(BIN)/pytest -n auto $(ARGS)
+
+check: $(VENV)/.installed ## Lint, formatting, types, import layers, the docs' examples, repository rules
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/pytest -q tests/test_repository.py $(wildcard README.md docs)
+
+format: $(VENV)/.installed ## Rewrite the sources in the project's format, and mend what lint can mend
+	$(BIN)/ruff check --fix-only --quiet
+	$(BIN)/ruff format
+
+bench: $(BENCH_VENV)/.installed ## Compare speed with other libraries, in an environment of its own
+	$(BENCH_VENV)/bin/python benchmarks/run.py $(ARGS)
+
+# Writes no registry addresses and no paths; `--no-header` because the header repeats the command.
+COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url --no-emit-find-links
+lock: ## Pin requirements/*.txt anew from pyproject.toml (needs uv; LOCK=--upgrade takes newer versions)
+	@test -n "$(UV)" || { echo "make lock needs uv on PATH: python3 -m pip install uv" >&2; exit 1; }
+	$(COMPILE) $(LOCK) --all-extras --group dev pyproject.toml --output-file requirements/dev.txt
+	$(COMPILE) $(LOCK) --group bench pyproject.toml --output-file requirements/bench.txt
+
+clean: ## Remove the environments, caches and built files
+	rm -rf $(VENV) $(BENCH_VENV) build dist demo
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- environments -----------------------------------------------------------------------------
+# Stamps are touched last: an interrupted run leaves none, and the next one starts from nothing.
+# Changed requirements rebuild the environment, a changed pyproject.toml only installs us again.
+# The lock is complete, so nothing is resolved here; bytecode is left to the first import.
+PIP = $(1)/bin/python -m pip install -qq --no-compile
+
+%/.installed: %/.requirements pyproject.toml
+	@if [ -n "$(UV)" ]; then \
+		$(UV) pip install --quiet --python $*/bin/python --no-deps --no-build-isolation --editable .; \
+	else \
+		$*/bin/python -m pip --version >/dev/null 2>&1 || $*/bin/python -m ensurepip >/dev/null; \
+		$(call PIP,$*) --no-deps --no-build-isolation --editable .; \
+	fi
+	@touch $@
+
+$(VENV)/.requirements: requirements/dev.txt
+$(BENCH_VENV)/.requirements: requirements/bench.txt
+.PRECIOUS: %/.requirements
+%/.requirements:
+	@set -e; \
+	for python in $(if $(PYTHON),"$(PYTHON)",python3 python3.14 python3.13 python3.12 python3.11); do \
+		if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then break; fi; \
+		python=; \
+	done; \
+	if [ -z "$$python" ]; then \
+		echo "Equipoise needs Python 3.11 or newer; found none as $(or $(PYTHON),python3 or python3.11 to python3.14)." >&2; \
+		echo "Install one, or name it: make setup PYTHON=/path/to/python3.12" >&2; \
+		exit 1; \
+	fi; \
+	rm -rf $*; \
+	echo "Making $* with $$("$$python" --version) and $(if $(UV),uv,pip; this takes half a minute or more) ..."; \
+	if [ -n "$(UV)" ]; then \
+		$(UV) venv --quiet --python "$$(command -v "$$python")" $*; \
+		$(UV) pip install --quiet --python $*/bin/python --no-deps --require-hashes --requirement $<; \
+	else \
+		"$$python" -m venv $*; \
+		$(call PIP,$*) --no-deps --require-hashes --requirement $<; \
+	fi; \
+	touch $@

@@ -1,0 +1,100 @@
+"""Run the benchmarks, print what was measured, and say which promises hold.
+
+    python benchmarks/run.py                        all sections
+    python benchmarks/run.py --only startup         one of them
+    python benchmarks/run.py --rows 100000000       another size of the large table
+    python benchmarks/run.py --write                and write RESULTS.md
+
+The exit code is 1 when a bar is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import sys
+from collections.abc import Callable, Sequence
+
+import contestants
+import lattice
+import machine
+import startup
+from bars import Bar, Section
+from data import HERE
+
+RESULTS = HERE / "RESULTS.md"
+
+
+def _coverage(_: argparse.Namespace) -> Section:
+    import coverage  # benchmarks/coverage.py; slow to import, so only when asked for
+
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        failed = coverage.main([])
+    bar = Bar("coverage, settings outside their limits", float(failed or 0), 0, unit="")
+    return Section("Coverage of the intervals", [printed.getvalue().strip()], [bar])
+
+
+# A new capability adds a module with a `section` and a line here.
+SECTIONS: dict[str, Callable[[argparse.Namespace], Section]] = {
+    "lattice": lambda asked: lattice.section(asked.rows, asked.repeats),
+    "contestants": lambda asked: contestants.section(asked.repeats),
+    "startup": lambda asked: startup.section(asked.repeats),
+    "coverage": _coverage,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    asked = _parser().parse_args(argv)
+    done = []
+    for name in asked.only:
+        section = SECTIONS[name](asked)
+        done.append(section)
+        print(section.markdown(), end="\n\n", flush=True)
+    if asked.write:
+        RESULTS.write_text(_document(done), encoding="utf-8")
+    bars = [bar for section in done for bar in section.bars]
+    print(*bars, sep="\n")
+    missed = sum(not bar.met for bar in bars)
+    print(f"{len(bars) - missed} of {len(bars)} bars met")
+    return 1 if missed else 0
+
+
+def _document(done: Sequence[Section]) -> str:
+    title = "# Benchmark results\n\nWritten by `make bench ARGS=--write`; not edited by hand."
+    return "\n\n".join([title, machine.description(), *(s.markdown() for s in done)]) + "\n"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Measure speed, memory and start-up.")
+    parser.add_argument("--rows", type=_numbers, default=[1_000_000, 10_000_000], metavar="N,N")
+    parser.add_argument("--only", type=_sections, default=list(SECTIONS), metavar="NAME,NAME")
+    parser.add_argument("--repeats", type=_positive, default=7)
+    parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
+    return parser
+
+
+def _sections(text: str) -> list[str]:
+    names = text.split(",")
+    for name in names:
+        if name not in SECTIONS:
+            raise argparse.ArgumentTypeError(
+                f"no section {name!r}; there are: {', '.join(SECTIONS)}"
+            )
+    return names
+
+
+def _numbers(text: str) -> list[int]:
+    return [_positive(part) for part in text.split(",")]
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {text}")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,248 @@
+"""The few functions people call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from equipoise.counts import BinSpec, CountRequest, Counts, MissingPolicy
+from equipoise.errors import InputError
+from equipoise.measures.table import BiasTable, Options, bias_table
+from equipoise.progress import Reporter, silent
+
+if TYPE_CHECKING:
+    from equipoise.engines.base import Engine
+    from equipoise.engines.sources import Source
+    from equipoise.measures.uncertainty import Adjustment, Sampling
+
+
+def count(
+    data: Any = None,
+    *,
+    sensitive_features: Any,
+    label: str | None = None,
+    y: Any = None,
+    count: str | None = None,
+    weight: str | None = None,
+    bins: Mapping[str, BinSpec] | None = None,
+    na: Sequence[str] = (),
+    missing: MissingPolicy = "group",
+    missing_label: MissingPolicy = "drop",
+    sql: str | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    threads: int | None = None,
+    memory: str | None = None,
+    engine: Engine | None = None,
+    progress: Reporter = silent,
+) -> Counts:
+    """Count the rows of every cell of a table: the one scan everything else stands on.
+
+    Parameters
+    ----------
+    data
+        A path (CSV, TSV, Parquet, JSON lines, gzipped or not; a folder; a glob;
+        ``file.duckdb::table``), the name of a bundled data set, a pandas, polars or Arrow
+        table, a mapping of columns, a DuckDB relation, or Counts, which are returned.
+    sensitive_features
+        Names of the sensitive columns; with ``y``, the columns themselves: a frame, a
+        mapping, an array or a sequence of arrays.
+    label
+        Name of the label column.
+    y
+        The labels themselves, instead of ``data`` and ``label``.
+    count
+        Name of a column that says how many rows a line stands for.
+    weight
+        Name of a column of row weights.
+    bins
+        For numeric attributes: rising edges, or how many quantile bins.
+    na
+        Texts that mean a missing value, beside empty fields and nulls.
+    missing, missing_label
+        ``"group"``, ``"drop"`` or ``"raise"``, for sensitive attributes and for the label.
+    sql
+        A query over the data, in which it is called ``input``.
+    encoding, delimiter
+        How CSV files are read.
+    threads, memory
+        How many cores, and how much memory (``"2GB"``), to use.
+    engine
+        The engine to count with, instead of DuckDB.
+    progress
+        Is told how far a long scan is.
+
+    Examples
+    --------
+    >>> count("adult", sensitive_features=["sex"], label="income")
+    <Counts of 32,561 rows in 4 cells: sex (2) × income (2)>
+    >>> count(y=["yes", "no", "yes"], sensitive_features={"sex": ["m", "w", "w"]}).n
+    3
+    """
+    if isinstance(data, Counts):
+        return data
+    if y is not None:
+        data, names, label = _beside(data, y, sensitive_features, label)
+    else:
+        names = _names(sensitive_features)
+    if data is None or label is None:
+        raise InputError(
+            "name the data and its label column, or give the labels themselves as y=."
+        )
+    request = CountRequest(
+        sensitive=names,
+        label=label,
+        count=count,
+        weight=weight,
+        bins=dict(bins or {}),  # type: ignore[arg-type]
+        na=(na,) if isinstance(na, str) else tuple(na),
+        missing=missing,
+        missing_label=missing_label,
+    )
+    source = locate(data, sql=sql, encoding=encoding, delimiter=delimiter)
+    if engine is None:
+        from equipoise.engines.duckdb import shared_engine
+
+        engine = shared_engine(threads, memory, progress)
+    return engine.counts(source, request)
+
+
+def measure(
+    data: Any = None,
+    *,
+    sensitive_features: Any = None,
+    label: str | None = None,
+    min_count: int = 1,
+    max_order: int | None = None,
+    limit: float = 0.1,
+    uncertainty: bool = True,
+    confidence: float = 0.95,
+    sampling: Sampling = "rows",
+    adjust: Adjustment = "bh",
+    favourable: Any = None,
+    reference: str = "rest",
+    measures: Sequence[str] = (),
+    **counting: Any,
+) -> BiasTable:
+    """Measure Uniform Bias of every group and label of a table, with its uncertainty.
+
+    Parameters
+    ----------
+    data, sensitive_features, label
+        The table and its columns, as in :func:`count`; Counts need no columns.
+    min_count, max_order
+        Leave out groups with fewer rows, or that fix more attributes.
+    limit
+        The |UB| up to which a group counts as inside, for marking hidden groups.
+    uncertainty
+        Whether to compute intervals, p and q.
+    confidence
+        Of the intervals.
+    sampling
+        What chance decided: ``"rows"`` or ``"groups"`` (group sizes were fixed).
+    adjust
+        q by Benjamini–Hochberg (``"bh"``) or Benjamini–Yekutieli (``"by"``).
+    favourable
+        The label value that is good to have; shows the four-fifths rule beside UB.
+    reference
+        To whom ratios and differences compare: ``"rest"``, ``"best"`` or a pattern.
+    measures
+        Names of further measures to show.
+    **counting
+        Everything else :func:`count` takes.
+
+    Examples
+    --------
+    >>> table = measure("compas", sensitive_features=["sex", "race"], label="risk", count="n")
+    >>> round(table["sex=w, race=c", "H"].ub, 4)
+    0.3844
+    """
+    options = Options(
+        min_count=min_count,
+        max_order=max_order,
+        limit=limit,
+        uncertainty=uncertainty,
+        confidence=confidence,
+        sampling=sampling,
+        adjust=adjust,
+        favourable=favourable,
+        reference=reference,
+        measures=(measures,) if isinstance(measures, str) else tuple(measures),
+        memory=lattice_memory(counting.get("memory")),
+    )
+    counts = count(data, sensitive_features=sensitive_features, label=label, **counting)
+    return bias_table(counts, options)
+
+
+def locate(data: Any, **options: Any) -> Source:
+    """Find what a user names: a bundled data set, a path, a database table or a frame."""
+    from equipoise import datasets
+    from equipoise.engines import sources
+
+    if isinstance(data, str) and not Path(data).exists() and data in datasets.names():
+        data = datasets.path(data)
+    return sources.locate(data, **options)
+
+
+def lattice_memory(memory: str | None) -> int:
+    """How many bytes a lattice may take: what the user allows, or half the machine's memory.
+
+    >>> lattice_memory("2GB")
+    2000000000
+    """
+    if memory is not None:
+        units = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+        text = memory.strip().lower().removesuffix("b").removesuffix("i")
+        try:
+            return int(float(text[:-1]) * units[text[-1]]) if text[-1:] in units else int(text)
+        except ValueError:
+            raise InputError(f"memory={memory!r} is not a size such as 2GB.") from None
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, ValueError, OSError):
+        return 4_000_000_000
+
+
+def _names(sensitive_features: Any) -> tuple[str, ...]:
+    if isinstance(sensitive_features, str):
+        return (sensitive_features,)
+    if sensitive_features is None or not all(isinstance(s, str) for s in sensitive_features):
+        raise InputError(
+            "sensitive_features are names of columns, as in ['sex', 'race']; give columns "
+            "themselves together with y=."
+        )
+    return tuple(sensitive_features)
+
+
+def _beside(
+    data: Any, y: Any, features: Any, label: str | None
+) -> tuple[dict[str, Any], tuple[str, ...], str]:
+    if data is not None:
+        raise InputError("give either a table or y=, not both.")
+    columns = _feature_columns(features)
+    name = label or str(getattr(y, "name", None) or "label")
+    lengths = {len(c) for c in (*columns.values(), y)}
+    if len(lengths) > 1:
+        raise InputError(f"y and sensitive_features must be of one length, not {sorted(lengths)}.")
+    if name in columns:
+        raise InputError(f"y is called {name!r} like a sensitive feature; name it with label=.")
+    return {**columns, name: y}, tuple(columns), name
+
+
+def _feature_columns(features: Any) -> dict[str, Any]:
+    if isinstance(features, Mapping):
+        return {str(k): v for k, v in features.items()}
+    if hasattr(features, "columns"):
+        return {str(name): features[name] for name in features.columns}
+    if getattr(features, "ndim", 1) == 2:
+        return {f"feature_{i}": features[:, i] for i in range(features.shape[1])}
+    nested = isinstance(features, (list, tuple)) and features and _is_column(features[0])
+    if nested:
+        return {str(getattr(f, "name", None) or f"feature_{i}"): f for i, f in enumerate(features)}
+    return {str(getattr(features, "name", None) or "feature_0"): features}
+
+
+def _is_column(item: Any) -> bool:
+    return hasattr(item, "__len__") and not isinstance(item, (str, bytes))

@@ -1,0 +1,863 @@
+"""The cube: how many rows each cell of a table has. Everything else is a function of it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from equipoise.errors import ColumnNotFound, CountsError, InputError, PatternError, did_you_mean
+from equipoise.lattice import Group, format_value
+from equipoise.validate import one_of
+from equipoise.values import MISSING, Value, as_value
+
+if TYPE_CHECKING:
+    import os
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+Role: TypeAlias = Literal["sensitive", "label", "prediction"]
+MissingPolicy: TypeAlias = Literal["group", "drop", "raise"]
+MISSING_POLICIES: tuple[MissingPolicy, ...] = ("group", "drop", "raise")
+BinSpec: TypeAlias = "Sequence[float] | int"
+
+SCHEMA = "equipoise.counts/1"
+
+SUSPECTS = frozenset({"?", "na", "n/a", "nan", "null", "none", "<na>", "nil", "-", ".", "missing"})
+"""Texts, in lower case, that often stand for a missing value."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One dimension of the cube: a column, its role, and the values it takes, in order."""
+
+    name: str
+    values: tuple[Value, ...]
+    role: Role = "sensitive"
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @functools.cached_property
+    def codes(self) -> Mapping[Value, int]:
+        """The number of each value."""
+        return {value: code for code, value in enumerate(self.values)}
+
+    def code(self, value: Value) -> int:
+        """Give the number of a value, or say which values there are."""
+        try:
+            return self.codes[value]
+        except KeyError:
+            shown = [format_value(v) for v in self.values]
+            raise PatternError(
+                f"{self.name!r} has no value {format_value(value)}; it has: "
+                f"{', '.join(shown[:20])}{', …' if len(shown) > 20 else ''}."
+                f"{did_you_mean(str(value), shown)}"
+            ) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountRequest:
+    """Which columns are counted, and how.
+
+    Parameters
+    ----------
+    sensitive, label
+        Column names.
+    count
+        A column that says how many rows a line stands for, in a table of counts.
+    weight
+        A column of row weights.
+    bins
+        For numeric columns: rising edges, or how many quantile bins.
+    na
+        Texts that mean a missing value, beside real nulls.
+    missing
+        What to do with rows that lack a sensitive value: a group of their own
+        (``"group"``), leave them out (``"drop"``) or refuse (``"raise"``).
+    missing_label
+        The same for rows that lack the label.
+    """
+
+    sensitive: tuple[str, ...]
+    label: str
+    count: str | None = None
+    weight: str | None = None
+    bins: Mapping[str, tuple[float, ...] | int] = field(default_factory=dict)
+    na: tuple[str, ...] = ()
+    missing: MissingPolicy = "group"
+    missing_label: MissingPolicy = "drop"
+
+    def __post_init__(self) -> None:
+        one_of("missing", self.missing, MISSING_POLICIES)
+        one_of("missing_label", self.missing_label, MISSING_POLICIES)
+        if not self.sensitive:
+            raise InputError("name at least one sensitive attribute, as in --sensitive sex,race.")
+        seen: set[str] = set()
+        for name in [*self.sensitive, self.label, *filter(None, (self.count, self.weight))]:
+            if name in seen:
+                raise InputError(
+                    f"column {name!r} is given twice; sensitive attributes, label, count and "
+                    "weight must be different columns."
+                )
+            seen.add(name)
+        object.__setattr__(self, "bins", {n: _bin_spec(n, b) for n, b in self.bins.items()})
+        if self.label in self.bins:
+            raise InputError(f"{self.label!r} is the label; only sensitive attributes are binned.")
+        for name in self.bins:
+            if name not in self.sensitive:
+                raise ColumnNotFound(name, table="the sensitive attributes", columns=self.sensitive)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The counted columns: the sensitive attributes, then the label."""
+        return (*self.sensitive, self.label)
+
+    def policy(self, column: str) -> MissingPolicy:
+        """The missing-value policy of a column."""
+        return self.missing_label if column == self.label else self.missing
+
+    def with_edges(self, edges: Mapping[str, tuple[float, ...]]) -> CountRequest:
+        """The same request with quantile bins resolved to edges."""
+        return replace(self, bins={**self.bins, **edges})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "sensitive": list(self.sensitive),
+            "label": self.label,
+            "count": self.count,
+            "weight": self.weight,
+            "bins": {n: list(b) if isinstance(b, tuple) else b for n, b in self.bins.items()},
+            "na": list(self.na),
+            "missing": self.missing,
+            "missing_label": self.missing_label,
+        }
+
+
+def _bin_spec(name: str, spec: BinSpec) -> tuple[float, ...] | int:
+    if isinstance(spec, int):
+        if spec < 2:
+            raise InputError(f"{name!r} needs at least 2 quantile bins, not {spec}.")
+        return spec
+    edges = tuple(float(e) for e in spec)
+    rising = all(a < b for a, b in zip(edges, edges[1:], strict=False))
+    if not edges or not rising or any(e != e for e in edges):
+        raise InputError(
+            f"the bin edges of {name!r} must be one or more rising numbers, as in "
+            f"--bin {name}=25,45,65; got: {', '.join(map(str, spec))}."
+        )
+    return edges
+
+
+def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
+    """Name the bins between edges; each holds its lower edge.
+
+    >>> bin_names([25, 45.5])
+    ('<25', '25 to <45.5', '>=45.5')
+    """
+    text = [f"{e:g}" if float(f"{e:g}") == e else repr(e) for e in edges]
+    inner = [f"{low} to <{high}" for low, high in zip(text, text[1:], strict=False)]
+    return (f"<{text[0]}", *inner, f">={text[-1]}")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Counts:
+    """How many rows each cell has: a sparse cube with named axes.
+
+    Made by an engine (:func:`equipoise.count`), from a mapping or from a frame. Cells
+    without rows are not stored. Counts of one shape can be added and subtracted.
+
+    >>> counts = Counts.from_mapping(
+    ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
+    ...     sensitive=["sex"], label="outcome")
+    >>> counts.n, counts.of("sex=w"), counts.of("sex=w, outcome=hired")
+    (600, 150, 40)
+    >>> (counts + counts).n, (counts - counts).n
+    (1200, 0)
+
+    Attributes
+    ----------
+    axes
+        The sensitive attributes, then the label.
+    codes
+        One line a cell, one column an axis: the number of the value.
+    rows
+        How many rows each cell has.
+    weights
+        With row weights: for each cell their sum and the sum of their squares.
+    missing_values
+        For each column in how many rows it had no value.
+    dropped
+        How many rows were left out for a missing value.
+    bins
+        The edges of the binned attributes.
+    """
+
+    axes: tuple[Axis, ...]
+    codes: NDArray[np.int32]
+    rows: NDArray[np.int64]
+    weights: NDArray[np.float64] | None = None
+    missing_values: Mapping[str, int] = field(default_factory=dict)
+    dropped: int = 0
+    bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    request: CountRequest | None = None
+
+    def __post_init__(self) -> None:
+        for array in (self.codes, self.rows, self.weights):
+            if array is not None:
+                array.setflags(write=False)
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return int(self.rows.sum())
+
+    @property
+    def sensitive(self) -> tuple[Axis, ...]:
+        """The sensitive attributes."""
+        return tuple(a for a in self.axes if a.role == "sensitive")
+
+    @property
+    def label(self) -> Axis:
+        """The label."""
+        return next(a for a in self.axes if a.role == "label")
+
+    def axis(self, name: str) -> Axis:
+        """The axis of that name."""
+        for axis in self.axes:
+            if axis.name == name:
+                return axis
+        raise PatternError(
+            f"there is no attribute {name!r}; there are: {', '.join(a.name for a in self.axes)}."
+            f"{did_you_mean(name, [a.name for a in self.axes])}"
+        )
+
+    def of(self, group: Group | str) -> int:
+        """How many rows a group has, or a cell, if the pattern names the label too."""
+        return int(self.rows[self._inside(group)].sum())
+
+    def finest(self) -> tuple[NDArray[np.int32], tuple[NDArray[Any], ...]]:
+        """Pivot the cells: the finest groups, and for each its rows (and weights) per label."""
+        width, k = len(self.sensitive), len(self.label)
+        groups, line = _distinct_lines(self.codes[:, :width], [len(a) for a in self.sensitive])
+        stored = [self.rows, *([] if self.weights is None else self.weights.T)]
+        columns = []
+        for values in stored:
+            pivot = np.zeros((len(groups), k), values.dtype)
+            pivot[line, self.codes[:, width]] = values
+            columns.append(pivot)
+        return groups, tuple(columns)
+
+    def dense(self) -> NDArray[np.int64]:
+        """The whole cube as an array with a dimension per axis."""
+        cube = np.zeros([len(a) for a in self.axes], np.int64)
+        cube[tuple(self.codes.T)] = self.rows
+        return cube
+
+    def suspects(self) -> dict[str, dict[str, int]]:
+        """Values that often stand for a missing one, with their rows, per column."""
+        found: dict[str, dict[str, int]] = {}
+        for position, axis in enumerate(self.axes):
+            for code, value in enumerate(axis.values):
+                if value is not MISSING and value.strip().casefold() in SUSPECTS:
+                    n = int(self.rows[self.codes[:, position] == code].sum())
+                    found.setdefault(axis.name, {})[value] = n
+        return found
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the cells by their values: the same for the same counts, however made."""
+        lines = sorted(
+            json.dumps([[None if v is MISSING else v for v in cell], n], ensure_ascii=True)
+            for cell, n in self._items()
+        )
+        names = json.dumps([[a.name, a.role] for a in self.axes])
+        return hashlib.sha256("\n".join([names, *lines]).encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        same_axes = [(a.name, a.role) for a in self.axes] == [(a.name, a.role) for a in other.axes]
+        return same_axes and dict(self._items()) == dict(other._items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shape = " × ".join(f"{a.name} ({len(a)})" for a in self.axes)
+        return f"<Counts of {self.n:,} rows in {len(self.rows):,} cells: {shape}>"
+
+    def _items(self) -> Iterable[tuple[tuple[Value, ...], int]]:
+        values = [a.values for a in self.axes]
+        for codes, n in zip(self.codes.tolist(), self.rows.tolist(), strict=True):
+            yield tuple(values[i][c] for i, c in enumerate(codes)), n
+
+    def _inside(self, group: Group | str) -> NDArray[np.bool_]:
+        group = Group.parse(group) if isinstance(group, str) else group
+        inside = np.ones(len(self.rows), np.bool_)
+        for name, value in group.items():
+            axis = self.axis(name)
+            inside &= self.codes[:, self.axes.index(axis)] == axis.code(value)
+        return inside
+
+    # ---------------------------------------------------------------- computing
+
+    def __add__(self, other: Counts) -> Counts:
+        return self._combine(other, operator.add)
+
+    def __sub__(self, other: Counts) -> Counts:
+        return self._combine(other, operator.sub)
+
+    def _combine(self, other: Counts, operation: Callable[[Any, Any], Any]) -> Counts:
+        if [(a.name, a.role) for a in self.axes] != [(a.name, a.role) for a in other.axes]:
+            raise CountsError(
+                f"counts over {', '.join(a.name for a in self.axes)} and over "
+                f"{', '.join(a.name for a in other.axes)} do not combine; count the same columns."
+            )
+        if (self.weights is None) != (other.weights is None) or dict(self.bins) != dict(other.bins):
+            raise CountsError("counts with other bins, or with and without weights, do not combine.")
+        axes = tuple(
+            replace(a, values=tuple(dict.fromkeys((*a.values, *b.values))))
+            for a, b in zip(self.axes, other.axes, strict=True)
+        )
+        codes = np.concatenate([self._recode(axes), other._recode(axes)])
+        sign = operation(0, 1)
+        rows = np.concatenate([self.rows, sign * other.rows])
+        weights = None
+        if self.weights is not None and other.weights is not None:
+            weights = np.concatenate([self.weights, sign * other.weights])
+        missing = {
+            a.name: operation(self.missing_values.get(a.name, 0), other.missing_values.get(a.name, 0))
+            for a in axes
+        }
+        dropped = operation(self.dropped, other.dropped)
+        return _merge(replace(self, missing_values=missing, dropped=dropped), axes, codes, rows, weights)
+
+    def _recode(self, axes: Sequence[Axis]) -> NDArray[np.int32]:
+        maps = [
+            np.array([new.codes[v] for v in old.values], np.int32)
+            for old, new in zip(self.axes, axes, strict=True)
+        ]
+        columns = [m[self.codes[:, i]] for i, m in enumerate(maps)]
+        return np.stack(columns, axis=1)
+
+    def select(self, group: Group | str) -> Counts:
+        """Keep only the rows of a group.
+
+        >>> c = Counts.from_mapping({("m", "y"): 3, ("w", "y"): 2}, sensitive=["s"], label="l")
+        >>> c.select("s=w").n
+        2
+        """
+        inside = self._inside(group)
+        weights = None if self.weights is None else self.weights[inside]
+        return replace(self, codes=self.codes[inside], rows=self.rows[inside], weights=weights)
+
+    def marginal(self, *names: str) -> Counts:
+        """Sum over every sensitive attribute but those named."""
+        kept = {self.axis(name).name for name in names} | {self.label.name}
+        chosen = [i for i, a in enumerate(self.axes) if a.name in kept]
+        axes = tuple(self.axes[i] for i in chosen)
+        return _merge(self, axes, self.codes[:, chosen], self.rows, self.weights)
+
+    def rename(self, name: str, values: Mapping[Value, Value]) -> Counts:
+        """Give values of one attribute other names; values of one new name are merged.
+
+        >>> c = Counts.from_mapping({("m", "y"): 3, ("M", "y"): 2}, sensitive=["s"], label="l")
+        >>> c.rename("s", {"M": "m"}).of("s=m")
+        5
+        """
+        axis = self.axis(name)
+        for value in values:
+            axis.code(value)
+        renamed = [values.get(v, v) for v in axis.values]
+        new = replace(axis, values=tuple(dict.fromkeys(renamed)))
+        position = self.axes.index(axis)
+        codes = self.codes.copy()
+        codes[:, position] = _take([new.codes[v] for v in renamed], self.codes[:, position])
+        axes = tuple(new if a is axis else a for a in self.axes)
+        return _merge(self, axes, codes, self.rows, self.weights)
+
+    # ------------------------------------------------------------------- making
+
+    @classmethod
+    def from_mapping(
+        cls, cells: Mapping[Any, int], *, sensitive: Sequence[str], label: str
+    ) -> Counts:
+        """Make counts from ``{(value, …, label value): rows}``, or from patterns as keys.
+
+        >>> Counts.from_mapping({"sex=m, y=1": 3, "sex=w, y=1": 2}, sensitive=["sex"], label="y")
+        <Counts of 5 rows in 2 cells: sex (2) × y (1)>
+        """
+        names = [*sensitive, label]
+        columns: dict[str, list[Any]] = {name: [] for name in names}
+        for key, _ in cells.items():
+            values = dict(Group.parse(key)) if isinstance(key, str) else _named(key, names)
+            if set(values) != set(names):
+                raise CountsError(f"the cell {key!r} must give one value for each of: {names}.")
+            for name in names:
+                columns[name].append(values[name])
+        request = CountRequest(sensitive=tuple(sensitive), label=label)
+        return cls.from_columns(columns, list(cells.values()), request)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        sensitive: Sequence[str],
+        label: str,
+        count: str | None = None,
+        **options: Any,
+    ) -> Counts:
+        """Count a frame that is in memory (pandas, polars, Arrow), without an engine."""
+        import pyarrow as pa
+
+        table = frame if isinstance(frame, pa.Table) else pa.table(frame)
+        request = CountRequest(sensitive=tuple(sensitive), label=label, count=count, **options)
+        for name in (*request.columns, *filter(None, (count, request.weight))):
+            if name not in table.column_names:
+                raise ColumnNotFound(name, table="the frame", columns=table.column_names)
+        return cls.from_arrow(table, request)
+
+    @classmethod
+    def from_columns(
+        cls, columns: Mapping[str, Sequence[Any]], rows: Sequence[int], request: CountRequest
+    ) -> Counts:
+        """Make counts from columns of values of any kind and how many rows each line has."""
+        coded = {name: _encode_list([as_value(v) for v in c]) for name, c in columns.items()}
+        return cls.from_codes(coded, np.asarray(checked_counts(rows)), None, request)
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table, request: CountRequest) -> Counts:
+        """Make counts from an Arrow table of rows, or of cells with a count column."""
+        import pyarrow as pa
+
+        columns = {name: table[name] for name in request.columns}
+        bins = dict(request.bins)
+        for name in bins:
+            columns[name], bins[name] = _bin(name, columns[name], bins[name], request.na)
+        rows: Any = np.ones(len(table), np.int64)
+        if request.count is not None:
+            rows = checked_counts(table[request.count].to_numpy())
+        weights = None
+        if request.weight is not None:
+            values = table[request.weight].cast(pa.float64()).to_numpy()
+            weights = np.stack([checked_weights(values), values**2], axis=1)
+        return cls.from_encoded(columns, rows, weights, replace(request, bins=bins))
+
+    @classmethod
+    def from_encoded(
+        cls,
+        columns: Mapping[str, pa.ChunkedArray],
+        rows: NDArray[np.int64],
+        weights: NDArray[np.float64] | None,
+        request: CountRequest,
+    ) -> Counts:
+        """Make counts from cells an engine found; binned columns hold bin numbers."""
+        edges = {n: b for n, b in request.bins.items() if isinstance(b, tuple)}
+        coded = {n: _encode_arrow(c, edges.get(n)) for n, c in columns.items()}
+        return cls.from_codes(coded, rows, weights, request)
+
+    @classmethod
+    def from_codes(
+        cls,
+        coded: Mapping[str, tuple[tuple[Value, ...], NDArray[np.int32]]],
+        rows: NDArray[np.int64],
+        weights: NDArray[np.float64] | None,
+        request: CountRequest,
+    ) -> Counts:
+        """Apply the request's missing-value rules to coded columns, and merge equal cells.
+
+        Each column comes as its values and, for every line, the number of its value.
+        """
+        kept = np.ones(len(rows), np.bool_)
+        axes, codes, missing_values = [], [], {}
+        for name in request.columns:
+            values, code = coded[name]
+            axis, code = _missing_last(name, values, code, request)
+            absent = _absent(axis, code)
+            missing_values[name] = int(rows[absent].sum())
+            if missing_values[name] and request.policy(name) == "raise":
+                raise InputError(
+                    f"column {name!r} lacks a value in {missing_values[name]:,} rows, and missing "
+                    "values are to be refused; use --missing group or drop (--missing-label for "
+                    "the label)."
+                )
+            if request.policy(name) == "drop":
+                kept &= ~absent
+            axes.append(axis)
+            codes.append(code)
+        edges = {n: b for n, b in request.bins.items() if isinstance(b, tuple)}
+        counts = cls(
+            axes=tuple(axes),
+            codes=np.stack(codes, axis=1)[kept],
+            rows=rows[kept],
+            weights=None if weights is None else weights[kept],
+            missing_values=missing_values,
+            dropped=int(rows[~kept].sum()),
+            bins=edges,
+            request=request,
+        )
+        return _without_unused(
+            _merge(counts, counts.axes, counts.codes, counts.rows, counts.weights)
+        )
+
+    # ------------------------------------------------------------- round trips
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON; :meth:`from_dict` reads it back."""
+        return {
+            "schema": SCHEMA,
+            "axes": [
+                {
+                    "name": a.name,
+                    "role": a.role,
+                    "values": [None if v is MISSING else v for v in a.values],
+                }
+                for a in self.axes
+            ],
+            "codes": self.codes.tolist(),
+            "rows": self.rows.tolist(),
+            "weights": None if self.weights is None else self.weights.tolist(),
+            "missing_values": dict(self.missing_values),
+            "dropped": self.dropped,
+            "bins": {n: list(b) for n, b in self.bins.items()},
+            "request": None if self.request is None else self.request.to_dict(),
+        }
+
+    def to_json(self) -> str:
+        """One JSON document; :meth:`from_json` reads it back."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Counts:
+        """Read what :meth:`to_dict` wrote."""
+        if data.get("schema") != SCHEMA:
+            raise CountsError(
+                f"this is not counts of the schema {SCHEMA} but {data.get('schema')!r}; "
+                "count the table again."
+            )
+        axes = tuple(
+            Axis(a["name"], tuple(MISSING if v is None else v for v in a["values"]), a["role"])
+            for a in data["axes"]
+        )
+        weights = data["weights"]
+        counts = cls(
+            axes=axes,
+            codes=np.array(data["codes"], np.int32).reshape(-1, len(axes)),
+            rows=checked_counts(data["rows"]),
+            weights=None if weights is None else np.array(weights, np.float64).reshape(-1, 2),
+            missing_values=dict(data["missing_values"]),
+            dropped=data["dropped"],
+            bins={n: tuple(b) for n, b in data["bins"].items()},
+            request=_request_from_dict(data["request"]),
+        )
+        return _merge(counts, counts.axes, counts.codes, counts.rows, counts.weights)
+
+    @classmethod
+    def from_json(cls, text: str) -> Counts:
+        """Read what :meth:`to_json` wrote."""
+        return cls.from_dict(json.loads(text))
+
+    def to_arrow(self) -> pa.Table:
+        """A line a cell: its values, its rows ``n`` and, with weights, their sums."""
+        import pyarrow as pa
+
+        columns: dict[str, Any] = {}
+        for position, axis in enumerate(self.axes):
+            values = pa.array([None if v is MISSING else v for v in axis.values], pa.string())
+            columns[axis.name] = values.take(pa.array(self.codes[:, position]))
+        columns["n"] = pa.array(self.rows)
+        if self.weights is not None:
+            columns["weight"] = pa.array(self.weights[:, 0])
+            columns["weight_squared"] = pa.array(self.weights[:, 1])
+        without_cells = {k: v for k, v in self.to_dict().items() if k not in ("rows", "weights")}
+        metadata = {"equipoise": json.dumps(without_cells, ensure_ascii=False)}
+        return pa.table(columns).replace_schema_metadata(metadata)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write the cells as a Parquet file that other tools can read, too."""
+        import pyarrow.parquet as pq
+
+        from equipoise.atomic import atomic_path
+
+        with atomic_path(path) as temporary:
+            pq.write_table(self.to_arrow(), temporary)
+
+    @classmethod
+    def from_parquet(cls, path: str | os.PathLike[str]) -> Counts:
+        """Read what :meth:`to_parquet` wrote."""
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path)
+        metadata = (table.schema.metadata or {}).get(b"equipoise")
+        if metadata is None:
+            raise CountsError(f"{path} was not written by Counts.to_parquet; count it instead.")
+        data = json.loads(metadata)
+        data["rows"] = table["n"].to_pylist()
+        weighted = "weight_squared" in table.column_names
+        data["weights"] = (
+            [list(w) for w in zip(*(table[c].to_pylist() for c in _WEIGHTS), strict=True)]
+            if weighted
+            else None
+        )
+        return cls.from_dict(data)
+
+
+_WEIGHTS = ("weight", "weight_squared")
+
+
+# ---------------------------------------------------------------------------- helpers
+
+
+def checked_counts(rows: Any) -> NDArray[np.int64]:
+    """Take whole, non-negative numbers, or say which is not."""
+    try:
+        numbers = np.asarray(rows, np.float64 if np.asarray(rows).dtype.kind == "f" else None)
+        exact = numbers.astype(np.int64) if numbers.dtype.kind in "iuf" else None
+    except (TypeError, ValueError):
+        exact = None
+    if exact is None or numbers.dtype.kind == "b":
+        raise CountsError("the counts are not all numbers; a count is a whole number of rows.")
+    bad = (exact != numbers) | (exact < 0)
+    if bad.any():
+        raise CountsError(
+            f"{numbers[bad][0]!s} is not a count; counts are whole numbers of at least 0 "
+            "(for fractional weights use --weight)."
+        )
+    return exact
+
+
+def checked_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Take finite, non-negative weights, or say which is not."""
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        raise CountsError(
+            f"{int(bad.sum()):,} row weights are missing, negative or not finite, the first "
+            f"{weights[bad][0]!s}; weights are numbers of at least 0."
+        )
+    return weights
+
+
+def _named(key: Any, names: Sequence[str]) -> dict[str, Any]:
+    values = (key,) if not isinstance(key, tuple) else key
+    return dict(zip(names, values, strict=False)) if len(values) == len(names) else {}
+
+
+def _request_from_dict(data: Mapping[str, Any] | None) -> CountRequest | None:
+    if data is None:
+        return None
+    lists = {k: tuple(data[k]) for k in ("sensitive", "na")}
+    bins = {n: tuple(b) if isinstance(b, list) else b for n, b in data["bins"].items()}
+    return CountRequest(**{**data, **lists, "bins": bins})
+
+
+def _take(table: Sequence[int], codes: NDArray[np.int32]) -> NDArray[np.int32]:
+    return np.array(table, np.int32)[codes] if len(table) else codes
+
+
+def _distinct_lines(
+    codes: NDArray[np.int32], sizes: Sequence[int]
+) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+    """Give the distinct lines in rising order, and for each line the place of its like."""
+    if not len(codes):
+        return codes, np.zeros(0, np.intp)
+    order = np.lexsort(codes.T[::-1]) if _too_wide(sizes) else np.argsort(_key(codes, sizes))
+    ordered = codes[order]
+    fresh = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
+    place = np.empty(len(codes), np.intp)
+    place[order] = np.cumsum(fresh) - 1
+    return ordered[fresh], place
+
+
+def _too_wide(sizes: Sequence[int]) -> bool:
+    return functools.reduce(operator.mul, (max(d, 1) for d in sizes), 1) >= 2**62
+
+
+def _key(codes: NDArray[np.int32], sizes: Sequence[int]) -> NDArray[np.int64]:
+    key = np.zeros(len(codes), np.int64)
+    for position, size in enumerate(sizes):
+        key = key * max(size, 1) + codes[:, position]
+    return key
+
+
+def _merge(
+    counts: Counts,
+    axes: tuple[Axis, ...],
+    codes: NDArray[np.int32],
+    rows: NDArray[np.int64],
+    weights: NDArray[np.float64] | None,
+) -> Counts:
+    """Add up equal cells, and leave out those without rows."""
+    lines, place = _distinct_lines(codes, [len(a) for a in axes])
+    summed = np.zeros(len(lines), np.int64)
+    np.add.at(summed, place, rows)
+    if (summed < 0).any():
+        cell = lines[summed < 0][0]
+        named = Group({a.name: a.values[c] for a, c in zip(axes, cell.tolist(), strict=True)})
+        raise CountsError(f"more rows are taken from the cell {named} than it has.")
+    kept = summed > 0
+    if weights is not None:
+        totals = np.zeros((len(lines), 2))
+        np.add.at(totals, place, weights)
+        weights = totals[kept]
+    return replace(counts, axes=axes, codes=lines[kept], rows=summed[kept], weights=weights)
+
+
+def _missing_last(
+    name: str, values: tuple[Value, ...], code: NDArray[np.int32], request: CountRequest
+) -> tuple[Axis, NDArray[np.int32]]:
+    na = set(request.na)
+    seen = [MISSING if v in na else v for v in values]
+    present = [v for v in seen if v is not MISSING]
+    ordered = tuple(dict.fromkeys([*present, *([MISSING] if MISSING in seen else [])]))
+    axis = Axis(name, ordered, "label" if name == request.label else "sensitive")
+    return axis, _take([axis.codes[v] for v in seen], code)
+
+
+def _absent(axis: Axis, code: NDArray[np.int32]) -> NDArray[np.bool_]:
+    if MISSING not in axis.codes:
+        return np.zeros(len(code), np.bool_)
+    return np.asarray(code == axis.codes[MISSING])
+
+
+def _without_unused(counts: Counts) -> Counts:
+    """Leave out values that no row has any more, but keep every bin."""
+    axes = []
+    for position, axis in enumerate(counts.axes):
+        used = set(np.unique(counts.codes[:, position]).tolist())
+        kept = tuple(
+            v
+            for c, v in enumerate(axis.values)
+            if c in used or (axis.name in counts.bins and v is not MISSING)
+        )
+        axes.append(replace(axis, values=kept))
+    if all(len(a) == len(b) for a, b in zip(axes, counts.axes, strict=True)):
+        return counts
+    codes = np.stack(
+        [
+            _take([new.codes.get(v, -1) for v in old.values], counts.codes[:, i])
+            for i, (old, new) in enumerate(zip(counts.axes, axes, strict=True))
+        ],
+        axis=1,
+    )
+    return replace(counts, axes=tuple(axes), codes=codes)
+
+
+def _encode_list(values: Sequence[Value]) -> tuple[tuple[Value, ...], NDArray[np.int32]]:
+    distinct = tuple(dict.fromkeys(values))
+    codes = {v: c for c, v in enumerate(distinct)}
+    return distinct, np.array([codes[v] for v in values], np.int32)
+
+
+def _encode_arrow(
+    column: pa.ChunkedArray, edges: tuple[float, ...] | None
+) -> tuple[tuple[Value, ...], NDArray[np.int32]]:
+    """Number the values of an Arrow column, in their own order: numbers by size."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_null(column.type):
+        return (MISSING,), np.zeros(len(column), np.int32)
+    encoded = pc.dictionary_encode(column, null_encoding="encode")
+    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+    dictionary = encoded.dictionary
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+    order = pc.array_sort_indices(dictionary).to_numpy()
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    texts = _texts(dictionary.take(pa.array(order)))
+    if edges is not None:
+        return _encode_bins(texts, _take(rank.tolist(), codes), edges)
+    return _one_code_a_text(texts, _take(rank.tolist(), codes))
+
+
+def _texts(dictionary: pa.Array) -> list[Value]:
+    import pyarrow as pa
+
+    if pa.types.is_float32(dictionary.type) or pa.types.is_float16(dictionary.type):
+        # Python would widen these and print digits that are not in the data.
+        shortest = [None if v is None else np.float32(v) for v in dictionary.to_pylist()]
+        return [MISSING if v is None or np.isnan(v) else str(v) for v in shortest]
+    return [as_value(v) for v in dictionary.to_pylist()]
+
+
+def _one_code_a_text(
+    texts: Sequence[Value], codes: NDArray[np.int32]
+) -> tuple[tuple[Value, ...], NDArray[np.int32]]:
+    distinct = tuple(dict.fromkeys(texts))
+    if len(distinct) == len(texts):
+        return distinct, codes
+    number = {v: c for c, v in enumerate(distinct)}
+    return distinct, _take([number[v] for v in texts], codes)
+
+
+def _encode_bins(
+    texts: Sequence[Value], codes: NDArray[np.int32], edges: tuple[float, ...]
+) -> tuple[tuple[Value, ...], NDArray[np.int32]]:
+    names = bin_names(edges)
+    table = [len(names) if t is MISSING else int(t) for t in texts]
+    return (*names, MISSING), _take(table, codes)
+
+
+def _bin(
+    name: str, column: pa.ChunkedArray, spec: tuple[float, ...] | int, na: Sequence[str]
+) -> tuple[pa.ChunkedArray, tuple[float, ...]]:
+    import pyarrow as pa
+
+    numbers = np.array([_number(name, v, na) for v in column.to_pylist()], np.float64)
+    present = numbers[~np.isnan(numbers)]
+    edges = quantile_edges(name, present, spec) if isinstance(spec, int) else spec
+    place = np.searchsorted(np.array(edges), numbers, side="right")
+    return pa.chunked_array([pa.array(place, mask=np.isnan(numbers))]), edges
+
+
+def _number(name: str, raw: Any, na: Sequence[str]) -> float:
+    if raw is None or raw in na:
+        return float("nan")
+    try:
+        return float(raw)
+    except (TypeError, ValueError):
+        raise not_a_number(name, raw) from None
+
+
+def not_a_number(name: str, raw: Any) -> InputError:
+    """Say that a column to bin holds text."""
+    return InputError(
+        f"column {name!r} is to be binned but holds {raw!r}, which is not a number; if it means "
+        f"a missing value, name it with --na {str(raw)!r}."
+    )
+
+
+def quantile_edges(name: str, numbers: NDArray[np.float64], bins: int) -> tuple[float, ...]:
+    """Edges between ``bins`` bins of about equal size; equal edges are one.
+
+    An edge is the smallest number with at least the wanted share of numbers at or
+    below it, so it is a number of the column.
+    """
+    if not len(numbers):
+        raise InputError(f"column {name!r} has no numbers to bin.")
+    at = np.quantile(numbers, np.arange(1, bins) / bins, method="inverted_cdf")
+    return distinct_edges(name, at.tolist(), float(numbers.min()))
+
+
+def distinct_edges(name: str, edges: Iterable[float], least: float) -> tuple[float, ...]:
+    """Leave out equal edges, and one at the least number, below which nothing lies."""
+    kept = tuple(sorted({e for e in edges if e > least}))
+    if not kept:
+        raise InputError(
+            f"column {name!r} has too few different numbers for quantile bins; give edges, "
+            f"as in --bin {name}=25,45,65, or count it as it is."
+        )
+    return kept

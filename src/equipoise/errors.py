@@ -1,0 +1,93 @@
+"""Every error a user can cause, each a sentence that says what to do.
+
+::
+
+    EquipoiseError
+    ├── InputError            (ValueError)  a file, table or option that cannot be used
+    │   ├── ColumnNotFound    (KeyError)
+    │   ├── SourceNotFound    (FileNotFoundError)
+    │   ├── PatternError
+    │   ├── CountsError       counts that cannot be: negative, fractional, clashing
+    │   └── LatticeTooLarge   (MemoryError)
+    ├── UnknownName           (LookupError) a measure, data set or engine nobody registered
+    ├── Unsupported           (NotImplementedError) an engine declares it cannot do this
+    └── MissingDependency     (ImportError) an extra that is not installed
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class EquipoiseError(Exception):
+    """Base of all errors raised on purpose; its text is one sentence for a person."""
+
+    def __str__(self) -> str:  # KeyError would print the repr of its text
+        return str(self.args[0]) if self.args else ""
+
+
+class InputError(EquipoiseError, ValueError):
+    """Input that cannot be used as asked."""
+
+
+class ColumnNotFound(InputError, KeyError):
+    """A named column is not in the table."""
+
+    def __init__(self, column: str, *, table: str, columns: Iterable[str]) -> None:
+        columns = list(columns)
+        super().__init__(
+            f"column {column!r} not found in {table}; it has: {', '.join(columns)}."
+            f"{did_you_mean(column, columns)}"
+        )
+
+
+class SourceNotFound(InputError, FileNotFoundError):
+    """A table that is not there, or not readable."""
+
+
+class PatternError(InputError):
+    """Text that is not a group pattern, or names what the table lacks."""
+
+
+class CountsError(InputError):
+    """Counts that cannot be: negative, fractional, or of other axes."""
+
+
+class LatticeTooLarge(InputError, MemoryError):
+    """More groups than fit in memory."""
+
+
+class UnknownName(EquipoiseError, LookupError):
+    """A name that is in no registry."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        known = list(known)
+        super().__init__(
+            f"unknown {kind} {name!r}; there are: {', '.join(known)}.{did_you_mean(name, known)}"
+        )
+
+
+class Unsupported(EquipoiseError, NotImplementedError):
+    """Something an engine declares it cannot do."""
+
+
+class MissingDependency(EquipoiseError, ImportError):
+    """An optional package that is needed here."""
+
+    def __init__(self, package: str, *, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package!r}; install it with: "
+            f"pip install 'equipoise[{extra}]'"
+        )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Give ``" Did you mean 'x'?"`` for the nearest known name, or nothing.
+
+    >>> did_you_mean("gender", ["sex", "Gender"])
+    " Did you mean 'Gender'?"
+    """
+    by_folded = {k.casefold(): k for k in known}
+    near = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    return f" Did you mean {by_folded[near[0]]!r}?" if near else ""

@@ -1,0 +1,104 @@
+"""How numbers of a bias table are written for people, the same in text, Markdown and HTML."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from equipoise.lattice import format_value
+from equipoise.measures.registry import measure_named
+from equipoise.plain import Grid
+
+if TYPE_CHECKING:
+    from equipoise.measures.table import BiasTable, Row
+
+UNKNOWN = "–"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Write a number with its sign, or a dash where it is undefined.
+
+    >>> number(0.5454), number(-0.1), number(float("nan"))
+    ('+0.545', '−0.100', '–')
+    """
+    if not math.isfinite(value):
+        return UNKNOWN if math.isnan(value) else ("+∞" if value > 0 else "−∞")
+    text = f"{value:+.{digits}f}"
+    return f"{0:.{digits}f}" if float(text) == 0 else text.replace("-", "−")
+
+
+def percent(value: float) -> str:
+    """Write a share as a percentage.
+
+    >>> percent(0.1094), percent(0.00004)
+    ('10.9%', '0.00%')
+    """
+    if not math.isfinite(value):
+        return UNKNOWN
+    return f"{value:.1%}" if abs(value) >= 0.0995 or value == 0 else f"{value:.2%}"
+
+
+def probability(value: float) -> str:
+    """Write a p- or q-value.
+
+    >>> probability(0.0312), probability(1e-20), probability(0.5)
+    ('0.031', '<0.001', '0.500')
+    """
+    if math.isnan(value):
+        return UNKNOWN
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def whole(value: float | None) -> str:
+    """Write a count, or a number of rows to the nearest one.
+
+    >>> whole(32561), whole(-1414.8), whole(None)
+    ('32,561', '−1,415', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    text = f"{round(value):,}"
+    return text.replace("-", "−") if text != "-0" else "0"
+
+
+def interval(row: Row) -> str:
+    """Write the interval of a row's UB."""
+    if math.isnan(row.ub_low):
+        return UNKNOWN
+    return f"{number(row.ub_low)} … {number(row.ub_high)}"
+
+
+def remarks(row: Row) -> str:
+    """Write what else is to be known of a row: its note, and whether it is hidden."""
+    words = [row.note] if row.note else []
+    return "; ".join([*(["hidden"] if row.hidden else []), *words])
+
+
+def grid(table: BiasTable) -> Grid:
+    """Write a bias table for people: the numbers to read first, rounded."""
+    extra = [measure_named(name) for name in table.options.measures]
+    uncertain = table.measured.interval is not None
+    confidence = f"{table.options.confidence:.0%} interval"
+    headers = ["group", table.counts.label.name, "rows", "rate", "overall", "UB"]
+    headers += [confidence, "q"] if uncertain else []
+    headers += ["missing rows", *(m.symbol for m in extra), "note"]
+    rows = []
+    for row in table:
+        cells = [str(row.group), format_value(row.label), _share(row), percent(row.rate)]
+        cells += [percent(row.overall_rate), number(row.ub)]
+        cells += [interval(row), probability(row.q_value)] if uncertain else []
+        cells += [whole(row.missing_rows), *(_measure(v) for v in row.measures.values())]
+        rows.append((*cells, remarks(row)))
+    texts = {0, 1, len(headers) - 1}
+    numbers = frozenset(i for i in range(len(headers)) if i not in texts)
+    return Grid(tuple(headers), tuple(rows), numbers)
+
+
+def _share(row: Row) -> str:
+    return UNKNOWN if row.n_cell is None else f"{whole(row.n_cell)} of {whole(row.n_group)}"
+
+
+def _measure(value: float) -> str:
+    if not math.isfinite(value):
+        return number(value)
+    return f"{value:,.3f}".replace("-", "−") if abs(value) < 1000 else whole(value)

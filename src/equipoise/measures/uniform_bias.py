@@ -1,0 +1,162 @@
+"""Uniform Bias, and what follows from it directly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from equipoise.measures.registry import Floats, Margins, ratio, register
+
+INF = float("inf")
+
+
+@register(
+    symbol="UB",
+    formula="1 − f_gy/f_y",
+    low=-INF,
+    high=1.0,
+    neutral=0.0,
+    against="overall",
+    more_is_more=False,
+    sentence="{group} has {percent} {fewer} rows with {label} than its share of all rows.",
+)
+def uniform_bias(margins: Margins) -> Floats:
+    """Uniform Bias: the share of its expected rows with a label that a group lacks.
+
+    >>> hiring = Margins.of(n=600, n_y=[200, 400], n_g=[150, 450], n_gy=[[40, 110], [160, 290]])
+    >>> uniform_bias(hiring).round(4).tolist()
+    [[0.2, -0.1], [-0.0667, 0.0333]]
+    """
+    ub = ratio(margins.n_gy, margins.n_g)
+    ub /= -margins.overall_rate if (margins.n_y > 0).all() else _negative_or_nan(margins)
+    ub += 1
+    return ub
+
+
+def _negative_or_nan(margins: Margins) -> Floats:
+    rates = margins.overall_rate
+    return np.where(rates > 0, -rates, np.nan)
+
+
+@register(
+    symbol="f_gy",
+    formula="n_gy/n_g",
+    low=0.0,
+    high=1.0,
+    neutral=None,
+    against=None,
+    symmetric=False,
+    sentence="{value} of the rows of {group} have {label}.",
+)
+def selection_rate(margins: Margins) -> Floats:
+    """Selection rate: the share of a group's rows that have a label.
+
+    >>> hiring = Margins.of(n=600, n_y=[200], n_g=[150, 450], n_gy=[[40], [160]])
+    >>> selection_rate(hiring).round(4).ravel().tolist()
+    [0.2667, 0.3556]
+    """
+    return margins.rate
+
+
+@register(
+    symbol="lift",
+    formula="f_gy/f_y = 1 − UB",
+    low=0.0,
+    high=INF,
+    neutral=1.0,
+    against="overall",
+    sentence="{label} is {value} times as frequent in {group} as in all rows.",
+)
+def lift(margins: Margins) -> Floats:
+    """Lift: how many times as frequent a label is in a group as overall.
+
+    >>> hiring = Margins.of(n=600, n_y=[200], n_g=[150, 450], n_gy=[[40], [160]])
+    >>> lift(hiring).round(4).ravel().tolist()
+    [0.8, 1.0667]
+    """
+    return ratio(margins.rate, margins.overall_rate)
+
+
+@register(
+    symbol="w",
+    formula="f_y/f_gy = 1/(1 − UB)",
+    low=0.0,
+    high=INF,
+    neutral=1.0,
+    against="overall",
+    more_is_more=False,
+    sentence="weighting the {label} rows of {group} by {value} would bring its weighted UB to 0.",
+)
+def reweighing_weight(margins: Margins) -> Floats:
+    """Reweighing weight: what each row of a cell would have to weigh for UB = 0.
+
+    >>> hiring = Margins.of(n=600, n_y=[200], n_g=[150, 450], n_gy=[[40], [160]])
+    >>> reweighing_weight(hiring).round(4).ravel().tolist()
+    [1.25, 0.9375]
+    """
+    return ratio(np.broadcast_to(margins.overall_rate, margins.n_gy.shape), margins.rate)
+
+
+@register(
+    symbol="Δ",
+    formula="f_gy − f_y = −f_y·UB",
+    low=-1.0,
+    high=1.0,
+    neutral=0.0,
+    against="overall",
+    symmetric=True,
+    sentence="the rate of {label} in {group} differs from the overall rate by {value}.",
+)
+def divergence(margins: Margins) -> Floats:
+    """Divergence: by how much a group's rate differs from the overall rate.
+
+    >>> hiring = Margins.of(n=600, n_y=[200], n_g=[150, 450], n_gy=[[40], [160]])
+    >>> divergence(hiring).round(4).ravel().tolist()
+    [-0.0667, 0.0222]
+    """
+    return margins.rate - margins.overall_rate
+
+
+@register(
+    symbol="n_gy(0)",
+    formula="n_g·f_y",
+    low=0.0,
+    high=INF,
+    neutral=None,
+    against=None,
+    scale_invariant=False,
+    sentence="with the overall rate {group} would have {value} rows with {label}.",
+)
+def expected_rows(margins: Margins) -> Floats:
+    """Expected rows: how many rows with a label a group would have at the overall rate.
+
+    >>> hiring = Margins.of(n=600, n_y=[200], n_g=[150, 450], n_gy=[[40], [160]])
+    >>> expected_rows(hiring).ravel().tolist()
+    [50.0, 150.0]
+    """
+    return margins.n_g * margins.overall_rate
+
+
+@register(
+    symbol="n_gy(0) − n_gy",
+    formula="UB·n_g·f_y",
+    low=-INF,
+    high=INF,
+    neutral=0.0,
+    against="overall",
+    more_is_more=False,
+    scale_invariant=False,
+    symmetric=True,
+    sentence="{group} lacks {value} rows with {label} at its present size and the present label "
+    "frequencies; this is not the number to add, since adding rows changes both.",
+)
+def missing_rows(margins: Margins) -> Floats:
+    """Missing rows: expected less present rows, at present sizes and frequencies.
+
+    Not the number of rows to add: adding rows changes the group's size and the label's
+    frequency.
+
+    >>> hiring = Margins.of(n=600, n_y=[200], n_g=[150, 450], n_gy=[[40], [160]])
+    >>> missing_rows(hiring).ravel().tolist()
+    [10.0, -10.0]
+    """
+    return expected_rows(margins) - margins.n_gy

@@ -1,0 +1,105 @@
+"""Tables of text: aligned for a terminal, as Markdown, as CSV and as plain HTML."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Headers and rows of text; columns of numbers are aligned to the right.
+
+    >>> grid = Grid(("group", "n"), (("sex=w", "150"), ("sex=m", "1,450")), frozenset({1}))
+    >>> print(grid.text())
+    group      n
+    ─────  ─────
+    sex=w    150
+    sex=m  1,450
+    """
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: frozenset[int] = frozenset()
+
+    def text(self, *, rule: str = "─") -> str:
+        """Align the columns for a terminal."""
+        lines = [tuple(_one_line(c) for c in line) for line in (self.headers, *self.rows)]
+        widths = [max(_width(line[i]) for line in lines) for i in range(len(self.headers))]
+        lines.insert(1, tuple(rule * w for w in widths))
+        return "\n".join(
+            "  ".join(
+                _pad(cell, widths[i], right=i in self.numbers) for i, cell in enumerate(line)
+            ).rstrip()
+            for line in lines
+        )
+
+    def markdown(self) -> str:
+        """A Markdown table.
+
+        >>> print(Grid(("a", "b"), (("x|y", "1"),), frozenset({1})).markdown())
+        | a | b |
+        | --- | ---: |
+        | x\\|y | 1 |
+        """
+        rules = ["---:" if i in self.numbers else "---" for i in range(len(self.headers))]
+        lines = [self.headers, rules, *self.rows]
+        return "\n".join("| " + " | ".join(_markdown_cell(c) for c in line) + " |" for line in lines)
+
+    def csv(self) -> str:
+        """Comma-separated values, with a header."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.headers)
+        writer.writerows(self.rows)
+        return out.getvalue()
+
+    def html(self) -> str:
+        """A plain HTML table.
+
+        >>> Grid(("a",), (("<b>",),)).html()
+        '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
+        """
+        head = "".join(f"<th{self._side(i)}>{html.escape(h)}</th>" for i, h in enumerate(self.headers))
+        body = "".join(
+            "<tr>"
+            + "".join(f"<td{self._side(i)}>{html.escape(c)}</td>" for i, c in enumerate(row))
+            + "</tr>"
+            for row in self.rows
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _side(self, column: int) -> str:
+        return ' style="text-align:right"' if column in self.numbers else ""
+
+
+def sentences(items: Sequence[str]) -> str:
+    """Join words as a sentence does.
+
+    >>> sentences(["sex", "race", "age"])
+    'sex, race and age'
+    """
+    return ", ".join(items[:-1]) + (" and " if len(items) > 1 else "") + "".join(items[-1:])
+
+
+def _one_line(cell: str) -> str:
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in cell)
+
+
+def _markdown_cell(cell: str) -> str:
+    return _one_line(cell).replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*")
+
+
+def _width(text: str) -> int:
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    marks = sum(bool(unicodedata.combining(c)) for c in text)
+    return len(text) + wide - marks
+
+
+def _pad(cell: str, width: int, *, right: bool) -> str:
+    space = " " * (width - _width(cell))
+    return space + cell if right else cell + space

@@ -1,0 +1,47 @@
+"""How long work tells how far it is: a function that takes a title and a share done.
+
+The library never draws; a shell passes a reporter that does.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar
+
+Reporter: TypeAlias = Callable[[str, float], None]
+"""Called every tenth of a second with what is being done and the share done, 0 to 1."""
+
+T = TypeVar("T")
+
+
+def silent(title: str, share: float) -> None:
+    """Report nothing."""
+
+
+def watched(
+    work: Callable[[], T],
+    *,
+    title: str,
+    share: Callable[[], float],
+    interrupt: Callable[[], None],
+    report: Reporter,
+) -> T:
+    """Run work in a thread, report how far it is, and interrupt it on Ctrl-C.
+
+    >>> watched(lambda: 42, title="counting", share=lambda: 0.5,
+    ...         interrupt=lambda: None, report=silent)
+    42
+    """
+    with concurrent.futures.ThreadPoolExecutor(max_workers=1) as pool:
+        future = pool.submit(work)
+        while True:
+            try:
+                return future.result(timeout=0.1)
+            except concurrent.futures.TimeoutError:
+                if future.done():  # the work's own TimeoutError, not ours
+                    raise
+                report(title, share())
+            except KeyboardInterrupt:
+                interrupt()
+                raise

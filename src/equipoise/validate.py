@@ -1,0 +1,37 @@
+"""Legal values as data, and one shape of sentence when a value is not legal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from equipoise.errors import InputError, did_you_mean
+
+
+def one_of(name: str, value: object, legal: Sequence[str]) -> None:
+    """Refuse a value that is not in the list.
+
+    >>> one_of("missing", "drop", ("group", "drop"))
+    """
+    if value not in legal:
+        raise InputError(
+            f"{name} must be one of {', '.join(map(repr, legal))}, not {value!r}."
+            f"{did_you_mean(str(value), legal)}"
+        )
+
+
+def at_least(name: str, value: float, least: float) -> None:
+    """Refuse a number below the least.
+
+    >>> at_least("min_count", 1, 1)
+    """
+    if not value >= least:
+        raise InputError(f"{name} must be at least {least}, not {value}.")
+
+
+def between(name: str, value: float, low: float, high: float) -> None:
+    """Refuse a number that is not strictly between two bounds.
+
+    >>> between("confidence", 0.95, 0, 1)
+    """
+    if not low < value < high:
+        raise InputError(f"{name} must be between {low} and {high}, not {value}.")
