@@ -65,4 +65,5 @@ def _bar_table(bars: Sequence[Bar]) -> str:
 
 
 def _short(number: float) -> str:
-    return f"{number:.2f}" if abs(number) < 10 else f"{number:,.0f}"
+    whole = abs(number) >= 10 or number % 1 == 0
+    return f"{number:,.0f}" if whole else f"{number:.2f}"

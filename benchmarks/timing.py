@@ -15,15 +15,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds. `first` still pays for lazy imports and cold caches; `best` is disturbed least."""
+    """Seconds. Bars are judged by `best`: it is what other work on the machine disturbs least."""
 
-    first: float
     best: float
     median: float
 
     @classmethod
     def of(cls, seconds: list[float]) -> Timing:
-        return cls(seconds[0], min(seconds), statistics.median(seconds))
+        return cls(min(seconds), statistics.median(seconds))
 
 
 def seconds_of(call: Callable[[], object]) -> float:

@@ -12,34 +12,48 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from equipoise.api import count, measure
+    from equipoise.api import check, count, diff, measure
     from equipoise.counts import CountRequest, Counts
     from equipoise.errors import EquipoiseError
     from equipoise.lattice import Group
+    from equipoise.measures.change import BiasChange
+    from equipoise.measures.policy import Check, Policy, Rule
     from equipoise.measures.table import BiasTable
     from equipoise.values import ANY, MISSING
 
 _HOMES = {
     "ANY": "values",
+    "BiasChange": "measures.change",
     "BiasTable": "measures.table",
+    "Check": "measures.policy",
     "CountRequest": "counts",
     "Counts": "counts",
     "EquipoiseError": "errors",
     "Group": "lattice",
     "MISSING": "values",
+    "Policy": "measures.policy",
+    "Rule": "measures.policy",
+    "check": "api",
     "count": "api",
+    "diff": "api",
     "measure": "api",
 }
 
 __all__ = [
     "ANY",
     "MISSING",
+    "BiasChange",
     "BiasTable",
+    "Check",
     "CountRequest",
     "Counts",
     "EquipoiseError",
     "Group",
+    "Policy",
+    "Rule",
+    "check",
     "count",
+    "diff",
     "measure",
 ]
 

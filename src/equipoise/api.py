@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.counts import BinSpec, CountRequest, Counts, MissingPolicy
 from equipoise.errors import InputError
+from equipoise.measures.change import BiasChange, bias_change
+from equipoise.measures.policy import Check, Evidence, Policy
 from equipoise.measures.table import BiasTable, Options, bias_table
 from equipoise.progress import Reporter, silent
 
@@ -88,9 +91,7 @@ def count(
     else:
         names = _names(sensitive_features)
     if data is None or label is None:
-        raise InputError(
-            "name the data and its label column, or give the labels themselves as y=."
-        )
+        raise InputError("name the data and its label column, or give the labels themselves as y=.")
     request = CountRequest(
         sensitive=names,
         label=label,
@@ -176,13 +177,75 @@ def measure(
     return bias_table(counts, options)
 
 
+def check(
+    data: Any = None,
+    *,
+    policy: Policy | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+    max_abs_ub: float | None = None,
+    evidence: Evidence | None = None,
+    **measuring: Any,
+) -> Check:
+    """Hold a table against agreed limits.
+
+    Parameters
+    ----------
+    data
+        A table, as in :func:`measure`, or a BiasTable.
+    policy
+        The limits: a Policy, plain data as in ``equipoise.toml``, or the path of such a file.
+    max_abs_ub
+        A limit on |UB| for every group and label; the policy's rules come after it.
+    evidence
+        ``"estimate"`` (default) or ``"interval"``.
+    **measuring
+        Everything else :func:`measure` takes.
+
+    Examples
+    --------
+    >>> check("adult", sensitive_features=["sex"], label="income", max_abs_ub=0.6).status
+    'inside'
+    """
+    chosen = Policy.of(policy, max_abs_ub=max_abs_ub, evidence=evidence)
+    table = data if isinstance(data, BiasTable) else measure(data, **measuring)
+    return chosen.check(table)
+
+
+def diff(before: Any, after: Any, *, sensitive_features: Any = None, **options: Any) -> BiasChange:
+    """Compare the biases of two tables, with the uncertainty of the change.
+
+    Parameters
+    ----------
+    before, after
+        Tables as in :func:`measure`.
+    sensitive_features
+        The columns, as in :func:`measure`.
+    **options
+        Everything else :func:`measure` takes, for both tables.
+
+    Examples
+    --------
+    >>> change = diff("adult", "adult", sensitive_features=["sex"], label="income")
+    >>> {row.change for row in change}
+    {0.0}
+    """
+    measuring = {k: options.pop(k) for k in list(options) if k in _MEASURING}
+    measuring["memory"] = lattice_memory(options.get("memory"))
+    counts = [
+        count(data, sensitive_features=sensitive_features, **options) for data in (before, after)
+    ]
+    return bias_change(counts[0], counts[1], Options(**measuring))
+
+
+_MEASURING = frozenset(Options.__dataclass_fields__) - {"memory"}
+
+
 def locate(data: Any, **options: Any) -> Source:
     """Find what a user names: a bundled data set, a path, a database table or a frame."""
     from equipoise import datasets
     from equipoise.engines import sources
 
     if isinstance(data, str) and not Path(data).exists() and data in datasets.names():
-        data = datasets.path(data)
+        return replace(sources.locate(datasets.path(data), **options), name=data)
     return sources.locate(data, **options)
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
+import math
+import numbers
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -143,16 +146,19 @@ class CountRequest:
 
 
 def _bin_spec(name: str, spec: BinSpec) -> tuple[float, ...] | int:
-    if isinstance(spec, int):
+    if isinstance(spec, numbers.Integral):
         if spec < 2:
             raise InputError(f"{name!r} needs at least 2 quantile bins, not {spec}.")
-        return spec
-    edges = tuple(float(e) for e in spec)
-    rising = all(a < b for a, b in zip(edges, edges[1:], strict=False))
-    if not edges or not rising or any(e != e for e in edges):
+        return int(spec)
+    try:
+        edges = tuple(float(e) for e in cast("Sequence[float]", spec))
+    except (TypeError, ValueError):
+        edges = ()
+    rising = all(a < b for a, b in itertools.pairwise(edges))
+    if not edges or not rising or not all(map(math.isfinite, edges)):
         raise InputError(
             f"the bin edges of {name!r} must be one or more rising numbers, as in "
-            f"--bin {name}=25,45,65; got: {', '.join(map(str, spec))}."
+            f"--bin {name}=25,45,65; got: {spec!r}."
         )
     return edges
 
@@ -164,7 +170,7 @@ def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
     ('<25', '25 to <45.5', '>=45.5')
     """
     text = [f"{e:g}" if float(f"{e:g}") == e else repr(e) for e in edges]
-    inner = [f"{low} to <{high}" for low, high in zip(text, text[1:], strict=False)]
+    inner = [f"{low} to <{high}" for low, high in itertools.pairwise(text)]
     return (f"<{text[0]}", *inner, f">={text[-1]}")
 
 
@@ -276,10 +282,13 @@ class Counts:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the cells by their values: the same for the same counts, however made."""
+        """SHA-256 of the cells by their values: the same for the same counts, however made.
+
+        Weights count to nine digits, since their sums depend on the order of the rows.
+        """
         lines = sorted(
-            json.dumps([[None if v is MISSING else v for v in cell], n], ensure_ascii=True)
-            for cell, n in self._items()
+            json.dumps([[None if v is MISSING else v for v in cell], n, *(f"{w:.9g}" for w in ws)])
+            for cell, (n, *ws) in self._cells().items()
         )
         names = json.dumps([[a.name, a.role] for a in self.axes])
         return hashlib.sha256("\n".join([names, *lines]).encode()).hexdigest()
@@ -287,8 +296,13 @@ class Counts:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counts):
             return NotImplemented
-        same_axes = [(a.name, a.role) for a in self.axes] == [(a.name, a.role) for a in other.axes]
-        return same_axes and dict(self._items()) == dict(other._items())
+        if [(a.name, a.role) for a in self.axes] != [(a.name, a.role) for a in other.axes]:
+            return False
+        mine, theirs = self._cells(), other._cells()
+        return mine.keys() == theirs.keys() and all(
+            n == m and len(ws) == len(vs) and all(map(math.isclose, ws, vs))
+            for (n, *ws), (m, *vs) in ((mine[cell], theirs[cell]) for cell in mine)
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -296,10 +310,12 @@ class Counts:
         shape = " × ".join(f"{a.name} ({len(a)})" for a in self.axes)
         return f"<Counts of {self.n:,} rows in {len(self.rows):,} cells: {shape}>"
 
-    def _items(self) -> Iterable[tuple[tuple[Value, ...], int]]:
+    def _cells(self) -> dict[tuple[Value, ...], tuple[float, ...]]:
+        """The values of each cell, with its rows and, if there are weights, their sums."""
         values = [a.values for a in self.axes]
-        for codes, n in zip(self.codes.tolist(), self.rows.tolist(), strict=True):
-            yield tuple(values[i][c] for i, c in enumerate(codes)), n
+        cells = (tuple(values[i][c] for i, c in enumerate(line)) for line in self.codes.tolist())
+        stored = [self.rows, *([] if self.weights is None else self.weights.T)]
+        return dict(zip(cells, zip(*(s.tolist() for s in stored), strict=True), strict=True))
 
     def _inside(self, group: Group | str) -> NDArray[np.bool_]:
         group = Group.parse(group) if isinstance(group, str) else group
@@ -326,7 +342,7 @@ class Counts:
         if (self.weights is None) != (other.weights is None) or dict(self.bins) != dict(other.bins):
             raise CountsError("counts with other bins, or with and without weights, do not combine.")
         axes = tuple(
-            replace(a, values=tuple(dict.fromkeys((*a.values, *b.values))))
+            replace(a, values=_missing_at_end((*a.values, *b.values)))
             for a, b in zip(self.axes, other.axes, strict=True)
         )
         codes = np.concatenate([self._recode(axes), other._recode(axes)])
@@ -349,6 +365,10 @@ class Counts:
         ]
         columns = [m[self.codes[:, i]] for i, m in enumerate(maps)]
         return np.stack(columns, axis=1)
+
+    def with_axes(self, other: Counts) -> Counts:
+        """The same counts on the axes of other counts, which must have every value."""
+        return _merge(self, other.axes, self._recode(other.axes), self.rows, self.weights)
 
     def select(self, group: Group | str) -> Counts:
         """Keep only the rows of a group.
@@ -379,7 +399,7 @@ class Counts:
         for value in values:
             axis.code(value)
         renamed = [values.get(v, v) for v in axis.values]
-        new = replace(axis, values=tuple(dict.fromkeys(renamed)))
+        new = replace(axis, values=_missing_at_end(renamed))
         position = self.axes.index(axis)
         codes = self.codes.copy()
         codes[:, position] = _take([new.codes[v] for v in renamed], self.codes[:, position])
@@ -399,7 +419,7 @@ class Counts:
         """
         names = [*sensitive, label]
         columns: dict[str, list[Any]] = {name: [] for name in names}
-        for key, _ in cells.items():
+        for key in cells:
             values = dict(Group.parse(key)) if isinstance(key, str) else _named(key, names)
             if set(values) != set(names):
                 raise CountsError(f"the cell {key!r} must give one value for each of: {names}.")
@@ -441,17 +461,20 @@ class Counts:
         """Make counts from an Arrow table of rows, or of cells with a count column."""
         import pyarrow as pa
 
+        for name in (*request.columns, *filter(None, (request.count, request.weight))):
+            if pa.types.is_nested(table.schema.field(name).type):
+                raise nested_values(name, "the frame", str(table.schema.field(name).type))
         columns = {name: table[name] for name in request.columns}
         bins = dict(request.bins)
-        for name in bins:
-            columns[name], bins[name] = _bin(name, columns[name], bins[name], request.na)
-        rows: Any = np.ones(len(table), np.int64)
+        for name, spec in request.bins.items():
+            columns[name], bins[name] = _bin(name, columns[name], spec, request.na)
+        rows = np.ones(len(table), np.int64)
         if request.count is not None:
-            rows = checked_counts(table[request.count].to_numpy())
+            rows = _counts_in(request.count, table[request.count])
         weights = None
         if request.weight is not None:
-            values = table[request.weight].cast(pa.float64()).to_numpy()
-            weights = np.stack([checked_weights(values), values**2], axis=1)
+            values = _weights_in(request.weight, table[request.weight])
+            weights = np.stack([values, values**2], axis=1)
         return cls.from_encoded(columns, rows, weights, replace(request, bins=bins))
 
     @classmethod
@@ -541,11 +564,18 @@ class Counts:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Counts:
         """Read what :meth:`to_dict` wrote."""
-        if data.get("schema") != SCHEMA:
+        schema = dict(data).get("schema") if hasattr(data, "keys") else None
+        if schema != SCHEMA:
             raise CountsError(
-                f"this is not counts of the schema {SCHEMA} but {data.get('schema')!r}; "
-                "count the table again."
+                f"this is not counts of the schema {SCHEMA} but {schema!r}; count the table again."
             )
+        try:
+            return cls._from_dict(data)
+        except (IndexError, KeyError, TypeError) as error:
+            raise CountsError(f"these counts are damaged ({error!r}); count again.") from None
+
+    @classmethod
+    def _from_dict(cls, data: Mapping[str, Any]) -> Counts:
         axes = tuple(
             Axis(a["name"], tuple(MISSING if v is None else v for v in a["values"]), a["role"])
             for a in data["axes"]
@@ -566,20 +596,28 @@ class Counts:
     @classmethod
     def from_json(cls, text: str) -> Counts:
         """Read what :meth:`to_json` wrote."""
-        return cls.from_dict(json.loads(text))
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise CountsError(f"this is not JSON, so not counts: {error}.") from None
+        return cls.from_dict(data)
 
     def to_arrow(self) -> pa.Table:
-        """A line a cell: its values, its rows ``n`` and, with weights, their sums."""
+        """A line a cell: its values, its rows ``n`` and, with weights, their sums.
+
+        Where an attribute is called ``n``, the rows are called ``n_``.
+        """
         import pyarrow as pa
 
         columns: dict[str, Any] = {}
         for position, axis in enumerate(self.axes):
             values = pa.array([None if v is MISSING else v for v in axis.values], pa.string())
             columns[axis.name] = values.take(pa.array(self.codes[:, position]))
-        columns["n"] = pa.array(self.rows)
+        numbers_beside: list[NDArray[Any]] = [self.rows]
         if self.weights is not None:
-            columns["weight"] = pa.array(self.weights[:, 0])
-            columns["weight_squared"] = pa.array(self.weights[:, 1])
+            numbers_beside += [self.weights[:, 0], self.weights[:, 1]]
+        for name, column in zip(_NUMBERS, numbers_beside, strict=False):
+            columns[_unused(name, columns)] = pa.array(column)
         without_cells = {k: v for k, v in self.to_dict().items() if k not in ("rows", "weights")}
         metadata = {"equipoise": json.dumps(without_cells, ensure_ascii=False)}
         return pa.table(columns).replace_schema_metadata(metadata)
@@ -603,49 +641,87 @@ class Counts:
         if metadata is None:
             raise CountsError(f"{path} was not written by Counts.to_parquet; count it instead.")
         data = json.loads(metadata)
-        data["rows"] = table["n"].to_pylist()
-        weighted = "weight_squared" in table.column_names
+        rows, *weights = table.columns[len(data["axes"]) :]
+        data["rows"] = rows.to_pylist()
         data["weights"] = (
-            [list(w) for w in zip(*(table[c].to_pylist() for c in _WEIGHTS), strict=True)]
-            if weighted
-            else None
+            list(zip(*(w.to_pylist() for w in weights), strict=True)) if weights else None
         )
         return cls.from_dict(data)
 
 
-_WEIGHTS = ("weight", "weight_squared")
+_NUMBERS = ("n", "weight", "weight_squared")
 
 
 # ---------------------------------------------------------------------------- helpers
 
 
+def _unused(name: str, taken: Iterable[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+_LARGEST = 2.0**63
+
+
 def checked_counts(rows: Any) -> NDArray[np.int64]:
     """Take whole, non-negative numbers, or say which is not."""
     try:
-        numbers = np.asarray(rows, np.float64 if np.asarray(rows).dtype.kind == "f" else None)
-        exact = numbers.astype(np.int64) if numbers.dtype.kind in "iuf" else None
-    except (TypeError, ValueError):
-        exact = None
-    if exact is None or numbers.dtype.kind == "b":
+        given = np.asarray(rows)
+    except ValueError:  # lists of several lengths
+        given = np.array(None)
+    if given.dtype.kind not in "iuf" and given.size:
         raise CountsError("the counts are not all numbers; a count is a whole number of rows.")
-    bad = (exact != numbers) | (exact < 0)
-    if bad.any():
+    good = (given >= 0) & (given < _LARGEST) & (given == np.floor(given))
+    if not good.all():
         raise CountsError(
-            f"{numbers[bad][0]!s} is not a count; counts are whole numbers of at least 0 "
+            f"{given[~good][0]!s} is not a count; counts are whole numbers of at least 0 "
             "(for fractional weights use --weight)."
         )
-    return exact
+    return given.astype(np.int64)
 
 
-def checked_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Take finite, non-negative weights, or say which is not."""
-    bad = ~(np.isfinite(weights) & (weights >= 0))
-    if bad.any():
-        raise CountsError(
-            f"{int(bad.sum()):,} row weights are missing, negative or not finite, the first "
-            f"{weights[bad][0]!s}; weights are numbers of at least 0."
-        )
-    return weights
+def _counts_in(name: str, column: pa.ChunkedArray) -> NDArray[np.int64]:
+    found = []
+    for raw in column.to_pylist():
+        number = raw if type(raw) is int else as_number(raw)
+        if number is None or not (0 <= number < _LARGEST and number == number // 1):
+            raise not_a_count(name, as_value(raw))
+        found.append(int(number))
+    return np.array(found, np.int64)
+
+
+def _weights_in(name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
+    found = [as_number(raw) for raw in column.to_pylist()]
+    bad = sum(number is None or not 0 <= number < math.inf for number in found)
+    if bad:
+        raise not_weights(name, bad)
+    return np.array(found, np.float64)
+
+
+def not_a_count(name: str, value: Value) -> CountsError:
+    """Say what a column of counts holds that is not a count."""
+    shown = "empty fields" if value is MISSING else f"{value!r}, which is not a count"
+    return CountsError(
+        f"column {name!r} holds {shown}; counts are whole numbers of at least 0 (for fractional "
+        "weights use --weight)."
+    )
+
+
+def not_weights(name: str, bad: int) -> CountsError:
+    """Say how many row weights cannot be used."""
+    return CountsError(
+        f"column {name!r} has {bad:,} weights that are missing, negative or not finite numbers; "
+        "weights are numbers of at least 0."
+    )
+
+
+def nested_values(name: str, table: str, kind: str) -> InputError:
+    """Say that a column holds lists or structures."""
+    return InputError(
+        f"column {name!r} of {table} holds nested values ({kind}); name a column of plain values, "
+        "or take one out with --sql."
+    )
 
 
 def _named(key: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -698,6 +774,8 @@ def _merge(
     weights: NDArray[np.float64] | None,
 ) -> Counts:
     """Add up equal cells, and leave out those without rows."""
+    if np.abs(rows).sum(dtype=np.float64) >= _LARGEST:
+        raise CountsError("these are more rows than can be counted, 9,223,372,036,854,775,807.")
     lines, place = _distinct_lines(codes, [len(a) for a in axes])
     summed = np.zeros(len(lines), np.int64)
     np.add.at(summed, place, rows)
@@ -716,12 +794,15 @@ def _merge(
 def _missing_last(
     name: str, values: tuple[Value, ...], code: NDArray[np.int32], request: CountRequest
 ) -> tuple[Axis, NDArray[np.int32]]:
-    na = set(request.na)
-    seen = [MISSING if v in na else v for v in values]
-    present = [v for v in seen if v is not MISSING]
-    ordered = tuple(dict.fromkeys([*present, *([MISSING] if MISSING in seen else [])]))
-    axis = Axis(name, ordered, "label" if name == request.label else "sensitive")
+    na = () if name in request.bins else request.na  # bins have left them out already
+    seen: list[Value] = [MISSING if v in na else v for v in values]
+    role: Role = "label" if name == request.label else "sensitive"
+    axis = Axis(name, _missing_at_end(seen), role)
     return axis, _take([axis.codes[v] for v in seen], code)
+
+
+def _missing_at_end(values: Iterable[Value]) -> tuple[Value, ...]:
+    return tuple(sorted(dict.fromkeys(values), key=lambda value: value is MISSING))
 
 
 def _absent(axis: Axis, code: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -768,6 +849,8 @@ def _encode_arrow(
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if pa.types.is_string_view(column.type):  # which Arrow cannot sort
+        column = column.cast(pa.large_string())
     if pa.types.is_null(column.type):
         return (MISSING,), np.zeros(len(column), np.int32)
     encoded = pc.dictionary_encode(column, null_encoding="encode")
@@ -786,11 +869,11 @@ def _encode_arrow(
 def _texts(dictionary: pa.Array) -> list[Value]:
     import pyarrow as pa
 
-    if pa.types.is_float32(dictionary.type) or pa.types.is_float16(dictionary.type):
-        # Python would widen these and print digits that are not in the data.
-        shortest = [None if v is None else np.float32(v) for v in dictionary.to_pylist()]
-        return [MISSING if v is None or np.isnan(v) else str(v) for v in shortest]
-    return [as_value(v) for v in dictionary.to_pylist()]
+    plain = dictionary.to_pylist()
+    if pa.types.is_floating(dictionary.type) and dictionary.type.bit_width < 64:
+        narrow = np.dtype(f"f{dictionary.type.bit_width // 8}").type
+        plain = [None if v is None else narrow(v) for v in plain]
+    return [as_value(v) for v in plain]
 
 
 def _one_code_a_text(
@@ -816,45 +899,60 @@ def _bin(
 ) -> tuple[pa.ChunkedArray, tuple[float, ...]]:
     import pyarrow as pa
 
-    numbers = np.array([_number(name, v, na) for v in column.to_pylist()], np.float64)
-    present = numbers[~np.isnan(numbers)]
+    raws = column.to_pylist()
+    numbers_or_none = [as_number(raw, na) for raw in raws]
+    if None in numbers_or_none:
+        raise not_a_number(name, str(as_value(raws[numbers_or_none.index(None)])))
+    found = np.array(numbers_or_none, np.float64)
+    present = found[~np.isnan(found)]
     edges = quantile_edges(name, present, spec) if isinstance(spec, int) else spec
-    place = np.searchsorted(np.array(edges), numbers, side="right")
-    return pa.chunked_array([pa.array(place, mask=np.isnan(numbers))]), edges
+    place = np.searchsorted(np.array(edges), found, side="right")
+    return pa.chunked_array([pa.array(place, mask=np.isnan(found))]), edges
 
 
-def _number(name: str, raw: Any, na: Sequence[str]) -> float:
-    if raw is None or raw in na:
-        return float("nan")
+def as_number(raw: Any, na: Sequence[str] = ()) -> float | None:
+    """Read a number; a missing one is nan, and what is no number is None.
+
+    >>> as_number("1.5"), as_number(None), as_number("many")
+    (1.5, nan, None)
+    """
+    value = as_value(raw)
+    if value is MISSING or value in na:
+        return math.nan
     try:
-        return float(raw)
+        # Python would take digits of any script, which no database does.
+        return float(raw if value.isascii() else "")
     except (TypeError, ValueError):
-        raise not_a_number(name, raw) from None
+        return None
 
 
-def not_a_number(name: str, raw: Any) -> InputError:
+def not_a_number(name: str, text: str) -> InputError:
     """Say that a column to bin holds text."""
     return InputError(
-        f"column {name!r} is to be binned but holds {raw!r}, which is not a number; if it means "
-        f"a missing value, name it with --na {str(raw)!r}."
+        f"column {name!r} is to be binned but holds {text!r}, which is not a number; if it means "
+        f"a missing value, name it with --na {text!r}."
     )
 
 
-def quantile_edges(name: str, numbers: NDArray[np.float64], bins: int) -> tuple[float, ...]:
+def quantile_edges(name: str, present: NDArray[np.float64], bins: int) -> tuple[float, ...]:
     """Edges between ``bins`` bins of about equal size; equal edges are one.
 
     An edge is the smallest number with at least the wanted share of numbers at or
     below it, so it is a number of the column.
+
+    >>> quantile_edges("age", np.array([30.0, 10.0, 20.0, 20.0]), 2)
+    (20.0,)
     """
-    if not len(numbers):
+    if not len(present):
         raise InputError(f"column {name!r} has no numbers to bin.")
-    at = np.quantile(numbers, np.arange(1, bins) / bins, method="inverted_cdf")
-    return distinct_edges(name, at.tolist(), float(numbers.min()))
+    rising = np.sort(present)
+    at = [-(-len(rising) * i // bins) - 1 for i in range(1, bins)]  # ceil, without rounding errors
+    return distinct_edges(name, rising[at].tolist(), float(rising[0]))
 
 
 def distinct_edges(name: str, edges: Iterable[float], least: float) -> tuple[float, ...]:
-    """Leave out equal edges, and one at the least number, below which nothing lies."""
-    kept = tuple(sorted({e for e in edges if e > least}))
+    """Leave out equal edges, one at the least number, below which nothing lies, and infinity."""
+    kept = tuple(sorted({e for e in edges if least < e < math.inf}))
     if not kept:
         raise InputError(
             f"column {name!r} has too few different numbers for quantile bins; give edges, "

@@ -24,7 +24,9 @@ class EquipoiseError(Exception):
     """Base of all errors raised on purpose; its text is one sentence for a person."""
 
     def __str__(self) -> str:  # KeyError would print the repr of its text
-        return str(self.args[0]) if self.args else ""
+        text = str(self.args[0]) if self.args else ""
+        # A name in the data must not break the line, nor play tricks on the terminal.
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 class InputError(EquipoiseError, ValueError):

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -227,15 +227,15 @@ class Lattice:
 
     sizes: tuple[int, ...]
     codes: NDArray[np.int32]
-    columns: tuple[NDArray[np.int64] | NDArray[np.float64], ...]
+    columns: tuple[NDArray[Any], ...]
 
     def __len__(self) -> int:
         return len(self.codes)
 
     @functools.cached_property
-    def orders(self) -> NDArray[np.int64]:
+    def orders(self) -> NDArray[np.intp]:
         """How many attributes each group fixes."""
-        return (self.codes != np.array(self.sizes)).sum(axis=1)
+        return np.asarray(np.count_nonzero(self.codes != np.array(self.sizes), axis=1))
 
     @functools.cached_property
     def _index(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -245,6 +245,8 @@ class Lattice:
 
     def find(self, codes: NDArray[np.int32]) -> NDArray[np.int64]:
         """Give the line of each group, or −1 for a group that is not there."""
+        if not len(self):
+            return np.full(len(codes), -1)
         keys, order = self._index
         wanted = _keys(codes, self.sizes)
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -254,7 +256,7 @@ class Lattice:
 def roll_up(
     codes: NDArray[np.int32],
     sizes: Sequence[int],
-    columns: Sequence[NDArray[np.int64] | NDArray[np.float64]],
+    columns: Sequence[NDArray[Any]],
     *,
     min_count: int = 1,
     max_order: int | None = None,
@@ -300,13 +302,13 @@ def roll_up(
 def _dense(
     codes: NDArray[np.int32],
     sizes: tuple[int, ...],
-    columns: Sequence[NDArray[np.int64] | NDArray[np.float64]],
+    columns: Sequence[NDArray[Any]],
 ) -> Lattice:
     shape = tuple(d + 1 for d in sizes)
     flat = np.ravel_multi_index(tuple(codes.T), shape) if len(codes) else np.zeros(0, np.int64)
     cubes = []
     for column in columns:
-        cube = np.zeros((math.prod(shape), column.shape[1]), column.dtype)
+        cube: NDArray[Any] = np.zeros((math.prod(shape), column.shape[1]), column.dtype)
         cube[flat] = column
         cube = cube.reshape(*shape, column.shape[1])
         for axis, size in enumerate(sizes):
@@ -314,7 +316,7 @@ def _dense(
             inside[axis], margin[axis] = slice(0, size), slice(size, None)
             cube[tuple(margin)] = cube[tuple(inside)].sum(axis=axis, keepdims=True)
         cubes.append(cube.reshape(-1, column.shape[1]))
-    present = np.flatnonzero(cubes[0].any(axis=1)[:-1])  # the last entry is all rows
+    present = np.flatnonzero(np.any(cubes[0], axis=1)[:-1])  # the last entry is all rows
     found = np.stack(np.unravel_index(present, shape), axis=1).astype(np.int32)
     return Lattice(sizes, found, tuple(cube[present] for cube in cubes))
 
@@ -322,7 +324,7 @@ def _dense(
 def _sparse(
     codes: NDArray[np.int32],
     sizes: tuple[int, ...],
-    columns: Sequence[NDArray[np.int64] | NDArray[np.float64]],
+    columns: Sequence[NDArray[Any]],
     limit: _Limit,
 ) -> Lattice:
     keys, sums = _keys(codes, sizes), list(columns)
@@ -341,14 +343,14 @@ def _sparse(
 def _refine(
     codes: NDArray[np.int32],
     sizes: tuple[int, ...],
-    columns: Sequence[NDArray[np.int64] | NDArray[np.float64]],
+    columns: Sequence[NDArray[Any]],
     min_count: int,
     max_order: int,
     limit: _Limit,
 ) -> Lattice:
     """Go from coarse to fine, and never into a group below the least size."""
     found: list[NDArray[np.int32]] = []
-    summed: list[list[NDArray[np.int64] | NDArray[np.float64]]] = []
+    summed: list[list[NDArray[Any]]] = []
 
     def visit(first: int, cells: NDArray[np.intp], ids: NDArray[np.int64], fixed: list[int]) -> None:
         for axis in range(first, len(sizes)):
@@ -382,8 +384,8 @@ def _keep(lattice: Lattice, min_count: int, max_order: int) -> Lattice:
 
 
 def _sum_by(
-    keys: NDArray[np.int64], columns: Sequence[NDArray[np.int64] | NDArray[np.float64]]
-) -> tuple[NDArray[np.int64], list[NDArray[np.int64] | NDArray[np.float64]]]:
+    keys: NDArray[np.int64], columns: Sequence[NDArray[Any]]
+) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
     if not len(keys):
         return keys, list(columns)
     order = np.argsort(keys)
@@ -416,7 +418,7 @@ class _Limit:
     def __init__(
         self,
         sizes: tuple[int, ...],
-        columns: Sequence[NDArray[np.int64] | NDArray[np.float64]],
+        columns: Sequence[NDArray[Any]],
         memory: int | None,
     ) -> None:
         width = sum(c.shape[1] for c in columns)

@@ -39,16 +39,18 @@ class Grid:
         )
 
     def markdown(self) -> str:
-        """A Markdown table.
+        r"""A Markdown table.
 
         >>> print(Grid(("a", "b"), (("x|y", "1"),), frozenset({1})).markdown())
         | a | b |
         | --- | ---: |
-        | x\\|y | 1 |
+        | x\|y | 1 |
         """
         rules = ["---:" if i in self.numbers else "---" for i in range(len(self.headers))]
         lines = [self.headers, rules, *self.rows]
-        return "\n".join("| " + " | ".join(_markdown_cell(c) for c in line) + " |" for line in lines)
+        return "\n".join(
+            "| " + " | ".join(_markdown_cell(c) for c in line) + " |" for line in lines
+        )
 
     def csv(self) -> str:
         """Comma-separated values, with a header."""
@@ -64,7 +66,9 @@ class Grid:
         >>> Grid(("a",), (("<b>",),)).html()
         '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
         """
-        head = "".join(f"<th{self._side(i)}>{html.escape(h)}</th>" for i, h in enumerate(self.headers))
+        head = "".join(
+            f"<th{self._side(i)}>{html.escape(h)}</th>" for i, h in enumerate(self.headers)
+        )
         body = "".join(
             "<tr>"
             + "".join(f"<td{self._side(i)}>{html.escape(c)}</td>" for i, c in enumerate(row))

@@ -29,8 +29,9 @@ def watched(
 ) -> T:
     """Run work in a thread, report how far it is, and interrupt it on Ctrl-C.
 
-    >>> watched(lambda: 42, title="counting", share=lambda: 0.5,
-    ...         interrupt=lambda: None, report=silent)
+    >>> watched(
+    ...     lambda: 42, title="counting", share=lambda: 0.5, interrupt=lambda: None, report=silent
+    ... )
     42
     """
     with concurrent.futures.ThreadPoolExecutor(max_workers=1) as pool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime
 import decimal
 import enum
-import math
-import numbers
 from typing import Any as AnyType
 from typing import Final, Literal, TypeAlias
 
@@ -38,30 +36,53 @@ Selector: TypeAlias = str | _Special
 def as_value(raw: AnyType) -> Value:
     """Turn any scalar into the text by which every engine knows it.
 
-    Numbers, dates and booleans become their shortest exact text, the same as
-    ``CAST(x AS VARCHAR)`` gives in DuckDB; ``None`` and not-a-number are MISSING.
+    Numbers, dates and booleans become their shortest exact text, as
+    ``CAST(x AS VARCHAR)`` gives it in DuckDB; times of a time zone are given in UTC,
+    and there is one zero. ``None``, not-a-number and pandas' ``NaT`` and ``NA`` are MISSING.
 
     >>> as_value("Female"), as_value(1), as_value(True), as_value(2.5), as_value(None)
     ('Female', '1', 'true', '2.5', MISSING)
     """
     if isinstance(raw, str):
         return str(raw)
-    if raw is None or raw is MISSING or raw != raw:
+    if raw is None or raw is MISSING or _is_unequal_to_itself(raw):
         return MISSING
-    if isinstance(raw, (bool, numbers.Number)) and not isinstance(raw, decimal.Decimal):
-        return _number_text(raw)
+    if isinstance(raw, decimal.Decimal):
+        return f"{raw:f}"
+    if hasattr(raw, "dtype") and hasattr(raw, "item"):  # a numpy scalar
+        # A float32 is widened by its digits, or digits would show that are not in the data.
+        raw = float(str(raw)) if raw.dtype.kind == "f" else raw.item()
+    if isinstance(raw, bool):
+        return "true" if raw else "false"
+    if isinstance(raw, float):
+        return repr(raw + 0.0)  # −0.0 is 0.0
     if isinstance(raw, bytes):
-        return raw.decode("utf-8", "backslashreplace")
+        return "".join(map(_byte_text, raw))
     if isinstance(raw, datetime.datetime):
-        text = raw.isoformat(sep=" ")
-        return text.rstrip("0") if "." in text and raw.tzinfo is None else text
+        return _moment_text(raw)
+    if isinstance(raw, datetime.time):
+        return _without_zeros(raw.isoformat())
     return str(raw)
 
 
-def _number_text(raw: AnyType) -> str:
-    item = raw.item() if hasattr(raw, "item") else raw  # numpy scalars
-    if isinstance(item, bool):
-        return "true" if item else "false"
-    if isinstance(item, float) and math.isinf(item):
-        return "inf" if item > 0 else "-inf"
-    return repr(item) if isinstance(item, float) else str(item)
+def _is_unequal_to_itself(raw: AnyType) -> bool:
+    try:
+        return bool(raw != raw)
+    except TypeError:  # pandas' NA is neither equal nor unequal
+        return True
+
+
+def _byte_text(byte: int) -> str:
+    plain = 32 <= byte < 127 and chr(byte) not in "\\'\""
+    return chr(byte) if plain else f"\\x{byte:02X}"
+
+
+def _moment_text(moment: datetime.datetime) -> str:
+    if moment.tzinfo is None:
+        return _without_zeros(moment.isoformat(sep=" "))
+    in_utc = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+    return f"{_without_zeros(in_utc.isoformat(sep=' '))}+00"
+
+
+def _without_zeros(time: str) -> str:
+    return time.rstrip("0") if "." in time else time

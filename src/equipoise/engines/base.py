@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from equipoise.errors import ColumnNotFound, InputError
+from equipoise.counts import nested_values
+from equipoise.errors import ColumnNotFound, CountsError, InputError
 
 if TYPE_CHECKING:
     import os
@@ -90,13 +91,27 @@ def require_columns(columns: tuple[Column, ...], request: CountRequest, table: s
     for name in (*request.columns, *filter(None, (request.count, request.weight))):
         if name not in types:
             raise ColumnNotFound(name, table=table, columns=types)
-        if types[name].upper().startswith(("STRUCT", "MAP", "UNION", "LIST")) or types[
-            name
-        ].endswith("]"):
-            raise InputError(
-                f"column {name!r} of {table} holds nested values ({types[name]}); name a column "
-                "of plain values, or take one out with --sql."
-            )
+        if _is_nested(types[name]):
+            raise nested_values(name, table, types[name])
+
+
+def _is_nested(column_type: str) -> bool:
+    return column_type.endswith("]") or column_type.upper().startswith(("STRUCT", "MAP", "UNION"))
+
+
+def require_choice(request: CountRequest, take: Counts) -> CountRequest:
+    """Refuse to choose by other cells than were counted; give the request with its bin edges."""
+    if request.count is not None:
+        raise InputError(
+            f"rows cannot be chosen from a table of counts (column {request.count!r}); give the "
+            "rows themselves."
+        )
+    if tuple(a.name for a in take.axes) != request.columns:
+        raise CountsError(
+            f"rows are chosen by {', '.join(request.columns)}, not by "
+            f"{', '.join(a.name for a in take.axes)}; count the same columns."
+        )
+    return request.with_edges(take.bins)
 
 
 def require_rows(counts: Counts, table: str) -> Counts:

@@ -5,29 +5,41 @@ from __future__ import annotations
 import contextlib
 import functools
 import glob
+import itertools
 import re
 import shutil
 import tempfile
 import threading
+import weakref
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import duckdb
 
 from equipoise.atomic import atomic_path
-from equipoise.counts import CountRequest, Counts, checked_counts, distinct_edges, not_a_number
+from equipoise.counts import (
+    CountRequest,
+    Counts,
+    checked_counts,
+    distinct_edges,
+    not_a_count,
+    not_a_number,
+    not_weights,
+)
 from equipoise.engines import sql
 from equipoise.engines.base import (
     Column,
     ColumnProfile,
     Profile,
+    require_choice,
     require_columns,
     require_rows,
     require_writable,
 )
-from equipoise.engines.sources import Source, csv_dialect, not_utf8
-from equipoise.errors import ColumnNotFound, CountsError, InputError, SourceNotFound, did_you_mean
+from equipoise.engines.sources import Source, as_utf8, csv_dialect, not_encoded
+from equipoise.errors import ColumnNotFound, InputError, SourceNotFound, did_you_mean
 from equipoise.progress import Reporter, silent, watched
 from equipoise.values import MISSING, Value
 
@@ -74,7 +86,7 @@ class DuckDBEngine:
         "JSON lines": "plain or gzip",
         "folder, glob": "files of one kind with the same columns",
         "DuckDB file": "file.duckdb::table",
-        "frame": "pandas, polars, Arrow, without copying",
+        "frame": "pandas, polars, Arrow",
         "DuckDB relation": "on its own connection",
         "SQL": "over any of these, called input",
     }
@@ -89,9 +101,10 @@ class DuckDBEngine:
     ) -> None:
         self._lock = threading.RLock()
         self._report = report
-        self._spill = tempfile.mkdtemp(prefix="equipoise-")
+        self._registrations = itertools.count()
+        self._temporary = tempfile.mkdtemp(prefix="equipoise-")
         settings: dict[str, Any] = {
-            "temp_directory": self._spill,
+            "temp_directory": self._temporary,
             # Nothing is ever fetched from outside.
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
@@ -104,19 +117,20 @@ class DuckDBEngine:
         try:
             self._connection = duckdb.connect(":memory:", config=settings)
         except (duckdb.Error, TypeError) as error:
-            shutil.rmtree(self._spill, ignore_errors=True)
+            shutil.rmtree(self._temporary, ignore_errors=True)
             raise InputError(
                 f"threads={threads}, memory={memory!r} cannot be set; threads is a whole number of "
-                f"at least 1 and memory a size such as 2GB ({_first_line(error)})."
+                f"at least 1 and memory a size such as 2GB ({_reason(error)})."
             ) from None
+        # Also when nobody closes it: at the end of the engine, or of the program.
+        self._close = weakref.finalize(self, _close, self._connection, self._temporary)
         self._connection.execute(
             "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
         )
 
     def close(self) -> None:
         """Close the connection and remove the temporary folder."""
-        self._connection.close()
-        shutil.rmtree(self._spill, ignore_errors=True)
+        self._close()
 
     # -------------------------------------------------------------------- verbs
 
@@ -125,7 +139,7 @@ class DuckDBEngine:
         if source.kind != "duckdb":
             return tuple(str(p) for p in source.paths) or (source.name,)
         with self._lock, self._attached(source) as alias:
-            return self._table_names(alias)
+            return tuple(self._tables_in(alias))
 
     def schema(self, source: Source) -> tuple[Column, ...]:
         """The columns of a table."""
@@ -137,9 +151,9 @@ class DuckDBEngine:
         with self._opened(source) as (table, columns):
             parts = ["count(*)"]
             for c in columns:
-                name, value = sql.identifier(c.name), sql.number(c.name, c.type)
-                parts += [f"count({name})", f"approx_count_distinct({name})"]
-                parts += [f"CAST({f}({name}) AS VARCHAR)" for f in ("min", "max")]
+                text, value = sql.value_text(c.name, c.type), sql.number(c.name, c.type)
+                parts += [f"count({text})", f"approx_count_distinct({text})"]
+                parts += [sql.extreme(f, c.name, c.type) for f in ("min", "max")]
                 parts += [f"approx_quantile({value}, {q})" for q in (0.25, 0.5, 0.75)]
             found = self._one(source, f"SELECT {', '.join(parts)} FROM {table}", "profiling")
         rows = found[0]
@@ -159,7 +173,10 @@ class DuckDBEngine:
             request = self._with_edges(source, table, columns, request)
             query = sql.count_cells(table, columns, request)
             cells = self._arrow(source, query, f"counting {source.name}")
-            return require_rows(self._to_counts(source, table, cells, request), source.name)
+            types = {c.name: c for c in columns}
+            counted = [types[name] for name in request.columns]
+            counts = self._to_counts(source, table, counted, cells, request)
+            return require_rows(counts, source.name)
 
     def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
         """The values of a column with their rows, most frequent first."""
@@ -179,11 +196,17 @@ class DuckDBEngine:
 
     def rows(self, source: Source, request: CountRequest, take: Counts, seed: int = 0) -> pa.Table:
         """Choose real rows by cell, each at most once; see :class:`~equipoise.engines.base.Engine`."""
-        wanted = _wanted(take, request)
-        with self._opened(source) as (table, columns), self._registered(wanted) as name:
+        request = require_choice(request, take)
+        with self._opened(source) as (table, columns), self._registered(_wanted(take)) as wanted:
             require_columns(columns, request, source.name)
-            query = sql.choose_rows(table, columns, request, name, seed)
-            return self._arrow(source, query, "choosing rows")
+            if source.kind != "relation":
+                query = sql.choose_rows(table, columns, request, wanted, seed)
+                return self._arrow(source, query, "choosing rows")
+            # A relation's own connection does not know what is wanted: bring its rows here.
+            stream = source.data.query("input_relation", f"FROM {table}").to_arrow_reader()
+            with self._registered(stream) as here:
+                query = sql.choose_rows(here, columns, request, wanted, seed)
+                return self._arrow(replace(source, kind="frame"), query, "choosing rows")
 
     def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
         """Write rows to a file that is whole or not there."""
@@ -199,23 +222,26 @@ class DuckDBEngine:
     def _opened(self, source: Source) -> Iterator[tuple[str, tuple[Column, ...]]]:
         """Give the SQL text of a table, and its columns, while it can be read."""
         with self._lock, self._input(source) as table:
-            if source.sql is not None:
-                table = f"(WITH input AS (SELECT * FROM {table}) ({_query(source.sql)}))"
-            described = self._all(source, f"DESCRIBE SELECT * FROM {table}", "opening")
-            yield table, tuple(Column(name, kind) for name, kind, *_ in described)
+            if source.sql is None:
+                opened = table
+            else:  # on lines of its own, since it may end in a comment
+                opened = f"(WITH input AS (FROM {table}) (\n{self._one_query(source.sql)}\n))"
+            described = self._all(source, f"DESCRIBE FROM {opened}", "opening")
+            yield opened, tuple(Column(name, kind) for name, kind, *_ in described)
 
     @contextlib.contextmanager
     def _input(self, source: Source) -> Iterator[str]:
         if source.kind == "relation":
             yield "input_relation"
         elif source.kind == "frame":
-            with self._registered(_frame(source.data)) as name:
+            with self._registered(source.data) as name:
                 yield name
         elif source.kind == "duckdb":
             with self._attached(source) as alias:
                 yield self._database_table(source, alias)
         elif source.kind == "csv":
-            yield _csv_table(source)
+            with tempfile.TemporaryDirectory(dir=self._temporary) as folder:
+                yield _csv_table(source, folder)
         elif source.kind == "parquet":
             by_name = ", union_by_name = true" if len(source.paths) > 1 else ""
             yield f"read_parquet({_paths(source.paths)}{by_name})"
@@ -224,9 +250,11 @@ class DuckDBEngine:
 
     @contextlib.contextmanager
     def _registered(self, data: Any) -> Iterator[str]:
-        self._registrations = getattr(self, "_registrations", 0) + 1
-        name = f"frame_{self._registrations}"
-        self._connection.register(name, data)
+        name = f"frame_{next(self._registrations)}"
+        try:
+            self._connection.register(name, data)
+        except duckdb.Error as error:
+            raise InputError(f"the frame cannot be read: {_reason(error)}.") from None
         try:
             yield name
         finally:
@@ -239,39 +267,46 @@ class DuckDBEngine:
             self._connection.execute(f"ATTACH {sql.literal(file)} AS attached (READ_ONLY)")
         except duckdb.Error as error:
             raise InputError(
-                f"{file} cannot be opened as a DuckDB database: {_first_line(error)}"
+                f"{file} cannot be opened as a DuckDB database: {_reason(error)}."
             ) from None
         try:
             yield "attached"
         finally:
             self._connection.execute("DETACH attached")
 
-    def _table_names(self, alias: str) -> tuple[str, ...]:
+    def _tables_in(self, alias: str) -> dict[str, str]:
+        """The tables and views of a database: what a user calls each, and its SQL text."""
         found = self._connection.execute(
             "SELECT schema_name, name FROM (SELECT database_name, schema_name, table_name AS name "
             "FROM duckdb_tables() UNION ALL SELECT database_name, schema_name, view_name FROM "
             "duckdb_views() WHERE NOT internal) WHERE database_name = ? ORDER BY ALL",
             [alias],
         ).fetchall()
-        return tuple(name if schema == "main" else f"{schema}.{name}" for schema, name in found)
+        return {
+            name if schema == "main" else f"{schema}.{name}": ".".join(
+                (alias, sql.identifier(schema), sql.identifier(name))
+            )
+            for schema, name in found
+        }
 
     def _database_table(self, source: Source, alias: str) -> str:
-        names = self._table_names(alias)
+        tables = self._tables_in(alias)
         file = source.paths[0]
-        if source.table is None and len(names) == 1:
-            wanted = names[0]
-        elif source.table in names:
-            wanted = source.table
-        else:
-            asked = f"no table {source.table!r}" if source.table else "several tables, or none"
+        if not tables:
+            raise InputError(f"{file} has no tables; there is nothing to measure.")
+        if source.table is None and len(tables) == 1:
+            return next(iter(tables.values()))
+        if source.table is None:
             raise InputError(
-                f"{file} has {asked}; name one as {file}::TABLE; it has: {', '.join(names)}."
-                f"{did_you_mean(source.table or '', names)}"
+                f"{file} has several tables; name one as {file}::TABLE; it has: {', '.join(tables)}."
             )
-        schema, _, table = ("main." + wanted if "." not in wanted else wanted).partition(".")
-        if wanted in names and f"main.{wanted}" != f"{schema}.{table}" and schema == "main":
-            table = wanted
-        return f"{alias}.{sql.identifier(schema)}.{sql.identifier(table)}"
+        wanted = tables.get(source.table, tables.get(source.table.removeprefix("main.")))
+        if wanted is None:
+            raise InputError(
+                f"{file} has no table {source.table!r}; it has: {', '.join(tables)}."
+                f"{did_you_mean(source.table, tables)}"
+            )
+        return wanted
 
     def _json_table(self, source: Source) -> str:
         paths = _paths(source.paths)
@@ -284,11 +319,24 @@ class DuckDBEngine:
 
     # ------------------------------------------------------------------ running
 
-    def _run(self, source: Source, query: str, title: str) -> duckdb.DuckDBPyRelation:
+    def _one_query(self, text: str) -> str:
+        """Take one query; a second statement would end the brackets it stands in."""
+        try:
+            statements = self._connection.extract_statements(text)
+        except duckdb.Error as error:
+            raise InputError(f"the SQL cannot be read: {_reason(error)}.") from None
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            raise InputError(
+                "--sql takes one SELECT over the table, which is called input, as in "
+                "\"SELECT * FROM input WHERE age >= '18'\"."
+            )
+        return text.rstrip().rstrip(";")
+
+    def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
         """Run a query in a thread, so that it can report how far it is and be interrupted."""
         connection = self._connection
 
-        def work() -> Any:
+        def work() -> pa.Table:
             if source.kind == "relation":
                 return source.data.query("input_relation", query).to_arrow_table()
             return connection.sql(query).to_arrow_table()
@@ -303,9 +351,6 @@ class DuckDBEngine:
             )
         except duckdb.Error as error:
             raise _explained(error, source) from None
-
-    def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
-        return self._run(source, query, title)
 
     def _all(self, source: Source, query: str, title: str) -> list[tuple[Any, ...]]:
         table = self._arrow(source, query, title)
@@ -331,13 +376,18 @@ class DuckDBEngine:
         return request.with_edges(edges)
 
     def _to_counts(
-        self, source: Source, table: str, cells: pa.Table, request: CountRequest
+        self,
+        source: Source,
+        table: str,
+        columns: list[Column],
+        cells: pa.Table,
+        request: CountRequest,
     ) -> Counts:
         import numpy as np
 
         for i, name in enumerate(request.columns):
             if name in request.bins and -1 in cells[f"c{i}"].unique().to_pylist():
-                raise self._not_a_number(source, table, name, request)
+                raise self._not_a_number(source, table, columns[i], request)
         _refuse_bad_numbers(cells, request)
         names = {name: cells[f"c{i}"] for i, name in enumerate(request.columns)}
         rows = checked_counts(cells["n"].to_numpy())
@@ -347,15 +397,12 @@ class DuckDBEngine:
         return Counts.from_encoded(names, rows, weights, request)
 
     def _not_a_number(
-        self, source: Source, table: str, name: str, request: CountRequest
+        self, source: Source, table: str, column: Column, request: CountRequest
     ) -> InputError:
-        columns = self._all(source, f"DESCRIBE SELECT * FROM {table}", "opening")
-        kind = next(k for n, k, *_ in columns if n == name)
-        edges = request.bins[name]
-        assert isinstance(edges, tuple)  # quantiles are resolved before counting
-        bin_number = sql.bin_number(name, kind, edges, request.na)
-        query = f"SELECT min({sql.identifier(name)}) FROM {table} WHERE {bin_number} = -1"
-        return not_a_number(name, self._one(source, query, "opening")[0])
+        bin_number = sql.bin_number(column.name, column.type, (0,), request.na)
+        text = sql.value_text(column.name, column.type)
+        query = f"SELECT min({text}) FROM {table} WHERE {bin_number} = -1"
+        return not_a_number(column.name, self._one(source, query, "opening")[0])
 
 
 @functools.lru_cache(maxsize=4)
@@ -363,31 +410,25 @@ def shared_engine(
     threads: int | None = None, memory: str | None = None, report: Reporter = silent
 ) -> DuckDBEngine:
     """One engine per setting and process: opening a connection costs more than small counts."""
-    import atexit
-
-    engine = DuckDBEngine(threads=threads, memory=memory, report=report)
-    atexit.register(engine.close)
-    return engine
+    return DuckDBEngine(threads=threads, memory=memory, report=report)
 
 
-def _frame(data: Any) -> Any:
-    import pyarrow as pa
-
-    if isinstance(data, Mapping):
-        return pa.table({name: pa.array(values) for name, values in data.items()})
-    return data
+def _close(connection: duckdb.DuckDBPyConnection, folder: str) -> None:
+    connection.close()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _paths(paths: tuple[Path, ...]) -> str:
     return "[" + ", ".join(sql.literal(glob.escape(str(p))) for p in paths) + "]"
 
 
-def _csv_table(source: Source) -> str:
+def _csv_table(source: Source, folder: str) -> str:
     """Read CSV as text by the dialect of each file; files of one dialect are read together."""
     files = defaultdict(list)
     for path in source.paths:
         dialect = csv_dialect(path, encoding=source.encoding, delimiter=source.delimiter)
-        files[dialect].append(path)
+        is_utf8 = source.encoding == "utf-8"
+        files[dialect].append(path if is_utf8 else as_utf8(path, source.encoding, folder))
     first, *others = files
     for other in others:
         if set(other.columns) != set(first.columns):
@@ -398,8 +439,8 @@ def _csv_table(source: Source) -> str:
     reads = [
         f"SELECT {', '.join(sql.identifier(c) for c in first.columns)} FROM read_csv("
         f"{_paths(tuple(paths))}, auto_detect = false, header = true, nullstr = '', quote = '\"', "
-        f"escape = '\"', delim = {sql.literal(dialect.delimiter)}, "
-        f"encoding = {sql.literal(source.encoding)}, columns = {_text_columns(dialect.columns)})"
+        f"escape = '\"', delim = {sql.literal(dialect.delimiter)}, skip = {dialect.empty_lines}, "
+        f"columns = {_text_columns(dialect.columns)})"
         for dialect, paths in files.items()
     ]
     return f"({' UNION ALL '.join(reads)})"
@@ -413,28 +454,13 @@ def _reformatted(column_type: str) -> bool:
     return column_type.upper().startswith(("DATE", "TIME", "UUID", "INTERVAL"))
 
 
-def _query(text: str) -> str:
-    """Take one query; a second statement would end the brackets it stands in."""
-    try:
-        statements = duckdb.extract_statements(text)
-    except duckdb.Error as error:
-        raise InputError(f"the SQL cannot be read: {_first_line(error)}") from None
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise InputError(
-            "--sql takes one SELECT over the table, which is called input, as in "
-            "\"SELECT * FROM input WHERE age >= '18'\"."
-        )
-    return statements[0].query.rstrip().rstrip(";")
-
-
-def _wanted(take: Counts, request: CountRequest) -> pa.Table:
+def _wanted(take: Counts) -> pa.Table:
     import pyarrow as pa
 
     cells = take.to_arrow()
-    columns = {f"k{i}": cells[name] for i, name in enumerate(request.columns)}
-    return pa.table(
-        {**columns, "want": cells["n"], "cell": pa.array(range(len(cells)), pa.int64())}
-    )
+    keys = {f"k{i}": cells.column(i) for i in range(len(take.axes))}
+    places = pa.array(range(len(cells)), pa.int64())
+    return pa.table({**keys, "want": pa.array(take.rows), "cell": places})
 
 
 def _refuse_bad_numbers(cells: pa.Table, request: CountRequest) -> None:
@@ -443,20 +469,14 @@ def _refuse_bad_numbers(cells: pa.Table, request: CountRequest) -> None:
     if request.count is not None:
         bad = [b for b in cells["bad"].to_pylist() if b is not None]
         if bad or pc.sum(cells["unknown"]).as_py():
-            shown = f"{bad[0]!r}, which is not a count" if bad else "empty fields"
-            raise CountsError(
-                f"column {request.count!r} holds {shown}; counts are whole numbers of at least 0 "
-                "(for fractional weights use --weight)."
-            )
+            raise not_a_count(request.count, bad[0] if bad else MISSING)
     if request.weight is not None and pc.sum(cells["bad_weights"]).as_py():
-        raise CountsError(
-            f"column {request.weight!r} has {pc.sum(cells['bad_weights']).as_py():,} weights that "
-            "are missing, negative or not numbers; weights are numbers of at least 0."
-        )
+        raise not_weights(request.weight, pc.sum(cells["bad_weights"]).as_py())
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0]
+def _reason(error: BaseException) -> str:
+    """The first line of a database's message, without its end, to stand inside a sentence."""
+    return str(error).strip().splitlines()[0].rstrip(".!? ")
 
 
 def _explained(error: duckdb.Error, source: Source) -> Exception:
@@ -465,11 +485,11 @@ def _explained(error: duckdb.Error, source: Source) -> Exception:
     if isinstance(error, duckdb.InterruptException):
         return KeyboardInterrupt()  # type: ignore[return-value]
     if "not utf-8 encoded" in text or "Invalid unicode" in text or "Invalid UTF" in text:
-        return not_utf8(source.name)
+        return not_encoded(source.name, source.encoding)
     if "Out of Memory" in text or isinstance(error, duckdb.OutOfMemoryException):
         return InputError(
             f"{source.name} needs more memory than allowed; give more with --memory, or name "
-            f"fewer attributes ({_first_line(error)})."
+            f"fewer attributes ({_reason(error)})."
         )
     ragged = re.search(r"CSV Error on Line: (\d+)", text)
     if ragged:
@@ -486,8 +506,8 @@ def _explained(error: duckdb.Error, source: Source) -> Exception:
             "closing quote; mend the file."
         )
     if isinstance(error, duckdb.IOException):
-        return SourceNotFound(f"{source.name} cannot be read: {_first_line(error)}")
+        return SourceNotFound(f"{source.name} cannot be read: {_reason(error)}.")
     if source.sql is not None:
-        return InputError(f"the SQL over {source.name} failed: {_first_line(error)}")
-    return InputError(f"{source.name} cannot be read: {_first_line(error)}")
+        return InputError(f"the SQL over {source.name} failed: {_reason(error)}.")
+    return InputError(f"{source.name} cannot be read: {_reason(error)}.")
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import csv
 import glob
 import gzip
 import io
 import os
-from collections.abc import Mapping
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from equipoise.errors import InputError, SourceNotFound
+from equipoise.errors import InputError, SourceNotFound, did_you_mean
+from equipoise.values import MISSING, as_value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Kind: TypeAlias = Literal["csv", "parquet", "json", "duckdb", "frame", "relation"]
 
@@ -29,7 +37,6 @@ ENDINGS: Mapping[str, Kind] = {
     ".duckdb": "duckdb",
     ".db": "duckdb",
 }
-ENCODINGS = ("utf-8", "utf-16", "latin-1")
 DELIMITERS = (",", ";", "|", "\t")
 
 
@@ -48,7 +55,7 @@ class Source:
     table
         Its name inside a database file.
     data
-        The frame or relation itself.
+        The Arrow table or the relation itself.
     sql
         A query to run over it, in which it is called ``input``.
     encoding, delimiter
@@ -78,15 +85,15 @@ def locate(
     >>> locate(pa.table({"a": [1]})).kind
     'frame'
     """
-    encoding = (encoding or "utf-8").lower().replace("_", "-")
-    if encoding not in ENCODINGS:
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise InputError(
-            f"encoding {encoding!r} cannot be read; use one of {', '.join(ENCODINGS)}, or convert "
-            "the file to UTF-8 first."
+            f"a delimiter is one character, and no quote or line break, not {delimiter!r}."
         )
-    if delimiter is not None and len(delimiter) != 1:
-        raise InputError(f"a delimiter is one character, not {delimiter!r}.")
-    options: dict[str, Any] = {"sql": sql, "encoding": encoding, "delimiter": delimiter}
+    options: dict[str, Any] = {
+        "sql": sql,
+        "encoding": _codec(encoding or "utf-8"),
+        "delimiter": delimiter,
+    }
     if isinstance(data, Source):
         return data
     if isinstance(data, (str, os.PathLike)):
@@ -94,37 +101,72 @@ def locate(
     return _from_frame(data, options)
 
 
+def _codec(encoding: str) -> str:
+    try:
+        codec = codecs.lookup(encoding)
+        "".encode(codec.name)  # refuses codecs that are not of text, such as zip
+    except LookupError:
+        raise InputError(
+            f"the encoding {encoding!r} is not known; use a name such as utf-8, latin-1, cp1252 "
+            "or utf-16."
+        ) from None
+    return "utf-8" if codec.name in ("ascii", "utf-8-sig") else codec.name
+
+
 def _from_frame(data: Any, options: dict[str, Any]) -> Source:
     module = type(data).__module__.partition(".")[0]
     if module in ("duckdb", "_duckdb") and hasattr(data, "query"):
         return Source(name="the relation", kind="relation", data=data, **options)
     if isinstance(data, Mapping) or hasattr(data, "__arrow_c_stream__") or module == "pandas":
-        names = [str(c) for c in (data if isinstance(data, Mapping) else _columns(data))]
-        _refuse_duplicates(names, "the frame")
-        return Source(name="the frame", kind="frame", data=data, **options)
+        return Source(name="the frame", kind="frame", data=_arrow_table(data, module), **options)
     raise InputError(
         f"a {type(data).__name__} cannot be measured; give a path, a pandas, polars or Arrow "
         "table, a DuckDB relation, or Counts."
     )
 
 
-def _columns(data: Any) -> list[str]:
-    if hasattr(data, "column_names"):
-        return list(data.column_names)
-    return list(data.columns) if hasattr(data, "columns") else []
+def _arrow_table(data: Any, module: str) -> pa.Table:
+    import pyarrow as pa
+
+    try:
+        if isinstance(data, Mapping) or module == "pandas":
+            columns = [(str(name), _arrow_array(column)) for name, column in data.items()]
+            table = pa.table([array for _, array in columns], names=[name for name, _ in columns])
+        else:
+            table = pa.table(data)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise InputError(f"the frame cannot be read: {str(error).splitlines()[0]}.") from None
+    _refuse_duplicates(table.column_names, "the frame")
+    return table
+
+
+def _arrow_array(column: Any) -> pa.Array | pa.ChunkedArray:
+    """Give a column of Python, numpy or pandas; values that Arrow cannot hold become text."""
+    import pyarrow as pa
+
+    try:
+        array = pa.array(column, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        array = None
+    kind = getattr(array, "type", None)
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if array is not None and not isinstance(kind, pa.BaseExtensionType):
+        return array.cast(pa.float32()) if pa.types.is_float16(kind) else array
+    texts = (as_value(value) for value in column)
+    return pa.array([None if text is MISSING else text for text in texts], pa.string())
 
 
 def _from_path(text: str, options: dict[str, Any]) -> Source:
+    path = Path(text)
     file, separator, table = text.partition("::")
-    if separator:
+    if separator and not path.exists():
         return Source(
             name=text, kind="duckdb", paths=(_existing(file),), table=table or None, **options
         )
-    path = Path(text)
     if path.is_dir():
         return _many(text, sorted(p for p in path.rglob("*") if _is_data(p, path)), options)
     if glob.has_magic(text) and not path.exists():
-        found = sorted(Path(p) for p in glob.glob(text, recursive=True))
+        found = sorted(map(Path, glob.glob(text, recursive=True)))  # noqa: PTH207: any root
         return _many(text, [p for p in found if p.is_file()], options)
     return Source(name=text, kind=kind_of(_existing(text)), paths=(path,), **options)
 
@@ -163,20 +205,15 @@ def _existing(text: str) -> Path:
 
 
 def _nearest(path: Path) -> str:
-    from equipoise.errors import did_you_mean
-
     folder = path.parent
     try:
-        return did_you_mean(path.name, sorted(os.listdir(folder))) if folder.is_dir() else ""
+        return did_you_mean(path.name, sorted(p.name for p in folder.iterdir()))
     except OSError:
         return ""
 
 
 def _ending(path: Path) -> str:
-    name = path.name.lower()
-    for packed in (".gz", ".zst"):
-        name = name.removesuffix(packed)
-    return Path(name).suffix
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def kind_of(path: Path) -> Kind:
@@ -196,10 +233,11 @@ def kind_of(path: Path) -> Kind:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one CSV file is written: its delimiter and its columns."""
+    """How one CSV file is written: its delimiter, its columns, and empty lines above them."""
 
     delimiter: str
     columns: tuple[str, ...]
+    empty_lines: int = 0
 
 
 def csv_dialect(path: Path, *, encoding: str, delimiter: str | None) -> Dialect:
@@ -222,28 +260,54 @@ def csv_dialect(path: Path, *, encoding: str, delimiter: str | None) -> Dialect:
         raise InputError(
             f"the header of {path} has a column without a name; give every column one."
         )
-    return Dialect(delimiter, names)
+    above = head[: len(head) - len(head.lstrip("\r\n"))]
+    return Dialect(delimiter, names, len(above.splitlines()))
 
 
 def _head(path: Path, encoding: str) -> str:
-    opener = gzip.open if path.name.lower().endswith(".gz") else open
-    try:
-        with opener(path, "rb") as file:
-            raw = file.read(1 << 16)
-    except (OSError, EOFError) as error:
-        raise SourceNotFound(f"{path} cannot be read: {error}.") from None
-    text = raw.decode("utf-8-sig" if encoding == "utf-8" else encoding, errors="replace")
+    with opened(path) as file:
+        raw = file.read(1 << 16)
+        if b"\n" not in raw and b"\r" not in raw:  # a header of very many columns
+            raw += file.read(1 << 24)
     # A character cut in two at the end of the block is not a fault of the file.
-    if "�" in text[:-1] and encoding == "utf-8":
-        raise not_utf8(path)
-    return text
+    decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == "utf-8" else encoding)()
+    try:
+        return decoder.decode(raw)
+    except UnicodeError:
+        raise not_encoded(path, encoding) from None
 
 
-def not_utf8(path: object) -> InputError:
-    """Say that a file is not UTF-8, and what to do."""
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file, packed or not, or say why it cannot be read."""
+    try:
+        with cast(
+            "IO[bytes]",
+            gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb"),
+        ) as file:
+            yield file
+    except (OSError, EOFError, zlib.error) as error:
+        raise SourceNotFound(f"{path} cannot be read: {error}.") from None
+
+
+def as_utf8(path: Path, encoding: str, folder: str) -> Path:
+    """Copy a text file in another encoding as UTF-8; databases know few encodings, and badly."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with opened(path) as file, tempfile.NamedTemporaryFile(dir=folder, delete=False) as copy:
+        try:
+            while block := file.read(1 << 20):
+                copy.write(decoder.decode(block).encode())
+            copy.write(decoder.decode(b"", final=True).encode())
+        except UnicodeError:
+            raise not_encoded(path, encoding) from None
+    return Path(copy.name)
+
+
+def not_encoded(path: object, encoding: str) -> InputError:
+    """Say that a file is not in an encoding, and what to do."""
     return InputError(
-        f"{path} is not UTF-8 text; if it is in another encoding, say so, as in "
-        "--encoding latin-1 (or utf-16)."
+        f"{path} is not {encoding.upper()} text; if it is in another encoding, say so, as in "
+        "--encoding cp1252 (or latin-1, utf-16)."
     )
 
 
@@ -268,11 +332,11 @@ def _records(head: str, delimiter: str) -> list[list[str]]:
 def _refuse_duplicates(names: tuple[str, ...] | list[str], table: str) -> None:
     seen: dict[str, str] = {}
     for name in names:
-        other = seen.setdefault(name.casefold(), name)
-        if other is not name and (other == name or names.count(name) == 1):
-            differ = "" if other == name else " (they differ only in case)"
+        other = seen.get(name.casefold())
+        if other == name:
+            raise InputError(f"{table} has more than one column named {name!r}; rename one.")
+        if other is not None:
             raise InputError(
-                f"{table} has two columns named {other!r} and {name!r}{differ}; rename one."
-                if differ
-                else f"{table} has more than one column named {name!r}; rename one."
+                f"{table} has columns {other!r} and {name!r}, which differ only in case; rename one."
             )
+        seen[name.casefold()] = name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,12 @@ def is_text(column_type: str) -> bool:
 
 def is_whole(column_type: str) -> bool:
     """Tell whether values of a type are whole numbers of at most 64 bits."""
-    return column_type.upper().lstrip("U") in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+    return column_type.upper().removeprefix("U") in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+
+
+def is_float(column_type: str) -> bool:
+    """Tell whether values of a type are floating-point numbers, not-a-number among them."""
+    return column_type.upper() in ("FLOAT", "DOUBLE", "REAL")
 
 
 def number(name: str, column_type: str) -> str:
@@ -59,16 +65,20 @@ def bin_number(name: str, column_type: str, edges: Sequence[float], na: Sequence
     """Give the number of the bin a value falls in; −1 for a value that is not a number."""
     value = number(name, column_type)
     if is_whole(column_type) and not na and _evenly_whole(edges):
-        first, step = int(edges[0]), int(edges[1] - edges[0])
-        # Three times faster than a CASE over the edges, which the general form needs.
+        first, step, last = int(edges[0]), int(edges[1] - edges[0]), int(edges[-1])
+        # Three times faster than a CASE over the edges, which the general form needs. The
+        # cast comes last, when the value is known to fit.
         return (
-            f"CASE WHEN {value} < {first} THEN 0 "
-            f"ELSE least(({value} - {first}) // {step} + 1, {len(edges)}) END"
+            f"CASE WHEN {value} < {first} THEN 0 WHEN {value} >= {last} THEN {len(edges)} "
+            f"ELSE (CAST({value} AS BIGINT) - {first}) // {step} + 1 END"
         )
-    whens = " ".join(f"WHEN {value} < {edge!r} THEN {i}" for i, edge in enumerate(edges))
-    present = f"{without_na(name, column_type, na)} IS NOT NULL"
-    absent = f"WHEN {value} IS NULL THEN CASE WHEN {present} AND {_is_not_nan(name)} THEN -1 END"
-    return f"CASE {absent} {whens} ELSE {len(edges)} END"
+    # A bare 0.1 would be a decimal, which turns into another double than Python's 0.1.
+    whens = " ".join(
+        f"WHEN {value} < CAST('{edge!r}' AS DOUBLE) THEN {i}" for i, edge in enumerate(edges)
+    )
+    absent = f"WHEN {without_na(name, column_type, na)} IS NULL THEN NULL"
+    not_a_number = f"WHEN {value} IS NULL THEN CASE WHEN {_is_not_nan(name)} THEN -1 END"
+    return f"CASE {absent} {not_a_number} {whens} ELSE {len(edges)} END"
 
 
 def _is_not_nan(name: str) -> str:
@@ -76,15 +86,16 @@ def _is_not_nan(name: str) -> str:
 
 
 def _evenly_whole(edges: Sequence[float]) -> bool:
-    steps = {b - a for a, b in zip(edges, edges[1:], strict=False)}
-    return len(steps) == 1 and all(float(e).is_integer() for e in edges)
+    steps = {b - a for a, b in itertools.pairwise(edges)}
+    return len(steps) == 1 and all(float(e).is_integer() and abs(e) < 2**53 for e in edges)
 
 
 def count_cells(table: str, columns: Sequence[Column], request: CountRequest) -> str:
     """Count the rows of every finest cell: the one scan of a measurement.
 
-    Keys come as ``c0``, ``c1``, … as they are stored, so that the database hashes
-    plain columns; texts that mean missing are sorted out among the few cells after.
+    Keys come as ``c0``, ``c1``, …: text, numbers and truth values as they are stored, so
+    that the database hashes plain columns, all others as text. Texts that mean missing
+    are sorted out among the few cells after.
     """
     types = {c.name: c.type for c in columns}
     keys = [_key(name, types[name], request) for name in request.columns]
@@ -93,10 +104,10 @@ def count_cells(table: str, columns: Sequence[Column], request: CountRequest) ->
         selected.append("count(*) AS n")
     else:
         value = number(request.count, types[request.count])
+        good = f"coalesce({value} >= 0 AND {value} = floor({value}) AND {value} < 9.2e18, false)"
         selected += [
-            f"CAST(sum({value}) AS BIGINT) AS n",
-            f"any_value(CAST({identifier(request.count)} AS VARCHAR)) FILTER (WHERE "
-            f"coalesce({value} < 0 OR {value} <> floor({value}), true)) AS bad",
+            f"CAST(sum(CASE WHEN {good} THEN {value} ELSE 0 END) AS BIGINT) AS n",
+            f"min(CAST({identifier(request.count)} AS VARCHAR)) FILTER (WHERE NOT {good}) AS bad",
             f"count(*) FILTER (WHERE {value} IS NULL) AS unknown",
         ]
     if request.weight is not None:
@@ -113,7 +124,9 @@ def _key(name: str, column_type: str, request: CountRequest) -> str:
     edges = request.bins.get(name)
     if isinstance(edges, tuple):
         return bin_number(name, column_type, edges, request.na)
-    return identifier(name)
+    kind = column_type.upper()
+    ordered = is_whole(kind) or is_float(kind) or kind.startswith(("DECIMAL", "BOOLEAN", "HUGEINT"))
+    return identifier(name) if ordered or is_text(kind) else value_text(name, kind)
 
 
 def quantiles(table: str, column: Column, bins: int, na: Sequence[str]) -> str:
@@ -144,11 +157,23 @@ def cell_text(name: str, column_type: str, request: CountRequest) -> str:
 
 
 def value_text(name: str, column_type: str) -> str:
-    """Give a value as text; not-a-number is null, as everywhere."""
-    text = f"CAST({identifier(name)} AS VARCHAR)"
-    if column_type.upper() in ("FLOAT", "DOUBLE", "REAL"):
-        return f"CASE WHEN NOT isnan({identifier(name)}) THEN {text} END"
-    return text
+    """Give a value as the text :func:`equipoise.values.as_value` gives; not-a-number is null."""
+    return _text(identifier(name), column_type)
+
+
+def _text(value: str, column_type: str) -> str:
+    if is_float(column_type):  # adding 0 makes −0.0 the 0.0 it equals
+        return f"CASE WHEN NOT isnan({value}) THEN CAST({value} + 0.0::{column_type} AS VARCHAR) END"
+    if column_type.upper() == "TIMESTAMP WITH TIME ZONE":  # whatever the session's time zone is
+        return f"CAST({value} AT TIME ZONE 'UTC' AS VARCHAR) || '+00'"
+    return f"CAST({value} AS VARCHAR)"
+
+
+def extreme(function: str, name: str, column_type: str) -> str:
+    """Give the least or greatest value of a column as text; not-a-number is none."""
+    value = identifier(name)
+    present = f" FILTER (WHERE NOT isnan({value}))" if is_float(column_type) else ""
+    return _text(f"{function}({value}){present}", column_type)
 
 
 def canonical_row(columns: Sequence[Column]) -> str:
@@ -167,26 +192,23 @@ def choose_rows(
     """
     types = {c.name: c.type for c in columns}
     names = ", ".join(identifier(c.name) for c in columns)
-    own = ", ".join(f"t.{identifier(c.name)}" for c in columns)
-    matches = " AND ".join(
-        f"w.k{i} IS NOT DISTINCT FROM {cell_text(name, types[name], request)}"
-        for i, name in enumerate(request.columns)
+    # Names that no column of the table has, whatever its columns are called.
+    mark = "_" * (1 + max(len(c.name) for c in columns))
+    key, hashed, place = f"text{mark}", f"md5{mark}", f"place{mark}"
+    cells = [f"cell{i}{mark}" for i in range(len(request.columns))]
+    texts = ", ".join(
+        f"{cell_text(name, types[name], request)} AS {cell}"
+        for name, cell in zip(request.columns, cells, strict=True)
     )
-    key, hashed, cell = (_unused(s, columns) for s in ("row_text", "row_md5", "row_cell"))
-    place, want = (_unused(s, columns) for s in ("row_place", "row_want"))
+    matches = " AND ".join(f"w.k{i} IS NOT DISTINCT FROM t.{cell}" for i, cell in enumerate(cells))
     return (
-        f"WITH picked AS (SELECT {own}, w.cell AS {cell}, w.want AS {want}, "
-        f"{canonical_row(columns)} AS {key} FROM {table} AS t JOIN {wanted} AS w ON {matches}), "
+        f"WITH texts AS (SELECT *, {canonical_row(columns)} AS {key}, {texts} FROM {table}), "
+        f"picked AS (SELECT t.*, w.cell AS cell{mark}, w.want AS want{mark} "
+        f"FROM texts AS t JOIN {wanted} AS w ON {matches}), "
         f"hashed AS (SELECT *, md5({literal(f'{seed}/')} || row_number() OVER (PARTITION BY {key}) "
         f"|| '/' || {key}) AS {hashed} FROM picked), "
-        f"placed AS (SELECT *, row_number() OVER (PARTITION BY {cell} ORDER BY {hashed}) AS {place} "
-        f"FROM hashed) SELECT {names} FROM placed "
-        f"WHERE {place} <= {want} ORDER BY {cell}, {hashed}"
+        f"placed AS (SELECT *, row_number() OVER (PARTITION BY cell{mark} ORDER BY {hashed}) "
+        f"AS {place} FROM hashed) SELECT {names} FROM placed "
+        f"WHERE {place} <= want{mark} ORDER BY cell{mark}, {hashed}"
     )
 
-
-def _unused(name: str, columns: Sequence[Column]) -> str:
-    taken = {c.name.casefold() for c in columns}
-    while name in taken:
-        name += "_"
-    return identifier(name)

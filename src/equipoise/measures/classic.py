@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from equipoise.measures.registry import Floats, Margins, ratio, register
 from equipoise.measures.uniform_bias import INF, uniform_bias
 
@@ -109,4 +111,6 @@ def impact_ratio_from_ub(margins: Margins) -> Floats:
     """
     ub = uniform_bias(margins)
     odds = ratio(margins.n_g, margins.n - margins.n_g)
-    return ratio(1 - ub, 1 + ub * odds)
+    rest = 1 + ub * odds
+    # Where no row of the rest has the label this is 0, but for rounding.
+    return ratio(1 - ub, np.where(np.abs(rest) < 1e-12, 0.0, rest))

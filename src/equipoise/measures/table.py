@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError
@@ -27,18 +26,24 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 SCHEMA = "equipoise.measure/1"
 SORTS = ("worst", "ub", "group", "n", "p")
 SAMPLINGS = ("rows", "groups")
 ADJUSTMENTS = ("bh", "by")
-Note: TypeAlias = Literal["too small to say", "no such rows", "all rows", "suppressed"]
+REFERENCES = ("rest", "best")
+"""To whom a group may be compared, beside another group by its pattern."""
+Note: TypeAlias = Literal[
+    "too small to say", "no such rows", "all rows", "suppressed", "no weight"
+]
 NOTES: dict[Note, str] = {
     "too small to say": "no outcome in a group of this size could differ from the rest by more "
     "than chance",
     "no such rows": "UB is undefined: no row has this label",
     "all rows": "every row is in this group, so nothing can differ",
     "suppressed": "hidden, since the numbers are small or small ones could be derived from them",
+    "no weight": "UB is undefined: the rows of this group, or with this label, weigh nothing",
 }
 _NOTE_CODES: tuple[Note | None, ...] = (None, *NOTES)
 
@@ -98,10 +103,12 @@ class Options:
         object.__setattr__(self, "measures", names)
         if self.favourable is not None:
             object.__setattr__(self, "favourable", str(as_value(self.favourable)))
+        if self.reference not in REFERENCES:
+            Group.parse(self.reference)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        shown = {k: v for k, v in vars(self).items() if k != "memory"}
+        shown = {k: plain(v) for k, v in vars(self).items() if k != "memory"}
         return {**shown, "measures": list(self.measures)}
 
 
@@ -111,7 +118,7 @@ def bias_table(counts: Counts, options: Options | None = None) -> BiasTable:
     >>> hiring = Counts.from_mapping(
     ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
     ...     sensitive=["sex"], label="outcome")
-    >>> bias_table(hiring)["sex=w", "hired"].ub
+    >>> round(bias_table(hiring)["sex=w", "hired"].ub, 3)
     0.2
     """
     return BiasTable(Measured.of(counts, options or Options()))
@@ -136,6 +143,9 @@ class Measured:
         """Roll up and measure."""
         if options.favourable is not None:
             counts.label.code(options.favourable)
+        if options.reference not in REFERENCES:
+            for name, value in Group.parse(options.reference).items():
+                counts.axis(name).code(value)
         groups, columns = counts.finest()
         lattice = roll_up(
             groups,
@@ -147,10 +157,11 @@ class Measured:
         )
         time = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         bare = cls(counts, options, lattice, np.zeros(0), time=time)
-        bare = replace(bare, ub=uniform_bias(bare.margins))
-        return bare._with_uncertainty() if options.uncertainty else bare
+        measured = replace(bare, ub=uniform_bias(bare.margins))
+        return measured.with_uncertainty() if options.uncertainty else measured
 
-    def _with_uncertainty(self) -> Measured:
+    def with_uncertainty(self) -> Measured:
+        """The same with intervals, p and q."""
         m = self.margins
         if self.counts.weights is None:
             interval = unc.ub_interval(
@@ -182,7 +193,7 @@ class Measured:
     @property
     def n_cell(self) -> NDArray[np.int64]:
         """Rows of each group with each label."""
-        return self.lattice.columns[0]  # type: ignore[return-value]
+        return self.lattice.columns[0]
 
     @functools.cached_property
     def n_group(self) -> NDArray[np.int64]:
@@ -199,14 +210,14 @@ class Measured:
     def margins(self) -> Margins:
         """What measures look at: rows, or their weights."""
         if self.counts.weights is None:
-            cells, total = self.n_cell, self.n_label
+            cells, total = self.lattice.columns[0], self.n_label.astype(float)
         else:
             code = self.counts.codes[:, len(self.counts.sensitive)]
-            cells = self.lattice.columns[1]  # type: ignore[assignment]
-            total = np.bincount(code, self.counts.weights[:, 0], len(self.counts.label))  # type: ignore[assignment]
+            cells = self.lattice.columns[1]
+            total = np.bincount(code, self.counts.weights[:, 0], len(self.counts.label))
         return Margins(
             n=float(total.sum()),
-            n_y=total.astype(float),
+            n_y=total,
             n_g=cells.sum(axis=1, keepdims=True).astype(float),
             n_gy=cells.astype(float),
             reference=np.zeros(0),
@@ -221,21 +232,23 @@ class Measured:
     def _reference_rates(self, m: Margins) -> Floats:
         asked = self.options.reference
         if asked == "rest":
-            return ratio(m.n_y - m.n_gy, m.n - m.n_g)
+            # Weights add up only to rounding; that nothing is left the rows tell.
+            left = np.where(self.n_cell == self.n_label, 0.0, m.n_y - m.n_gy)
+            rest = np.where(self.n_group == self.counts.n, 0.0, m.n - m.n_g[:, 0])
+            return ratio(left, rest[:, None])
         if asked != "best":
             return np.broadcast_to(m.rate[self.line(Group.parse(asked))], m.n_gy.shape)
         fixed = self.lattice.codes != np.array(self.lattice.sizes)
-        family = fixed @ (1 << np.arange(fixed.shape[1]))
-        best = np.full((1 << fixed.shape[1], m.n_gy.shape[1]), -np.inf)
-        np.maximum.at(best, family, m.rate)
-        return best[family]
+        families, family = np.unique(fixed, axis=0, return_inverse=True)
+        best = np.full((len(families), m.n_gy.shape[1]), -np.inf)
+        np.fmax.at(best, family, m.rate)
+        return np.asarray(best[family])
 
     @property
     def effective_sizes(self) -> tuple[Floats, Floats]:
         """For weighted rows, (Σw)²/Σw² of each group and of the rest."""
-        assert self.counts.weights is not None
-        total, squares = self.counts.weights.sum(axis=0)
         w, w2 = (self.lattice.columns[i].sum(axis=1, keepdims=True) for i in (1, 2))
+        total, squares = np.asarray(self.counts.weights).sum(axis=0)
         return ratio(w**2, w2), ratio((total - w) ** 2, np.maximum(squares - w2, 0))
 
     @functools.cached_property
@@ -252,8 +265,9 @@ class Measured:
     def notes(self) -> NDArray[np.int8]:
         """The number of each row's note, or 0."""
         notes = np.where(self.too_small, 1, 0).astype(np.int8)
-        notes[:, self.n_label == 0] = 2
         notes[self.n_group == self.counts.n] = 3
+        notes[np.isnan(self.ub)] = 5
+        notes[:, self.n_label == 0] = 2
         if self.suppressed is not None:
             notes[self.suppressed] = 4
         return notes
@@ -331,12 +345,13 @@ class Row:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, with ``None`` for what is missing or undefined."""
-        plain = {k: _plain(v) for k, v in vars(self).items() if k not in ("group", "measures")}
-        plain = {"group": {k: _plain(v) for k, v in self.group.items()}, **plain}
-        return {**plain, **{k: _plain(v) for k, v in self.measures.items()}}
+        own = {k: v for k, v in vars(self).items() if k not in ("group", "measures")}
+        numbers = {k: plain(v) for k, v in {**own, **self.measures}.items()}
+        return {"group": {k: plain(v) for k, v in self.group.items()}, **numbers}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Make a value fit for JSON: ``None`` for a missing value or an undefined number."""
     if value is MISSING or (isinstance(value, float) and not math.isfinite(value)):
         return None
     return value
@@ -382,30 +397,33 @@ class BiasTable:
         return self.measured.ub.size if self.view is None else len(self.view)
 
     def __iter__(self) -> Iterator[Row]:
-        for line, label in zip(*(p.tolist() for p in self.places), strict=True):
-            yield self._row(line, label)
+        return self.rows_at(*self.places)
 
     def __getitem__(self, key: tuple[Group | str | Mapping[str, Value], Any]) -> Row:
         group, label = key
         named = Group.parse(group) if isinstance(group, str) else Group(group)
-        return self._row(self.measured.line(named), self.counts.label.code(as_value(label)))
+        line, code = self.measured.line(named), self.counts.label.code(as_value(label))
+        return next(self.rows_at(np.array([line]), np.array([code])))
 
-    def _row(self, line: int, label: int) -> Row:
+    def rows_at(self, line: NDArray[np.int64], label: NDArray[np.int64]) -> Iterator[Row]:
+        """The rows of some lines of the lattice and label numbers."""
         m = self.measured
-        columns = self._columns(np.array([line]), np.array([label]))
-        numbers = {k: float(v[0]) for k, v in columns.items()}
-        note = _NOTE_CODES[int(m.notes[line, label])]
-        shown = note != "suppressed"
-        return Row(
-            group=m.group(line),
-            label=self.counts.label.values[label],
-            n_group=int(m.n_group[line]) if shown else None,
-            n_cell=int(m.n_cell[line, label]) if shown else None,
-            hidden=bool(m.hidden[line, label]),
-            note=note,
-            **{k: numbers.pop(k) for k in _NUMBERS},
-            measures=numbers,
-        )
+        columns = {k: v.tolist() for k, v in self._columns(line, label).items()}
+        cells, sizes = m.n_cell[line, label].tolist(), m.n_group[line].tolist()
+        notes, hidden = m.notes[line, label].tolist(), m.hidden[line, label].tolist()
+        for i, (at, code) in enumerate(zip(line.tolist(), label.tolist(), strict=True)):
+            note = _NOTE_CODES[notes[i]]
+            shown = note != "suppressed"
+            yield Row(
+                group=m.group(at),
+                label=self.counts.label.values[code],
+                n_group=sizes[i] if shown else None,
+                n_cell=cells[i] if shown else None,
+                **{k: columns[k][i] for k in _NUMBERS},
+                hidden=hidden[i] and shown,
+                note=note,
+                measures={k: columns[k][i] for k in self.options.measures},
+            )
 
     def _columns(self, line: NDArray[np.int64], label: NDArray[np.int64]) -> dict[str, Floats]:
         """All numbers of some rows; the table itself stores only what is slow to compute."""
@@ -491,9 +509,11 @@ class BiasTable:
         if group is not None:
             named = Group.parse(group) if isinstance(group, str) else group
             for name, value in named.items():
-                position = [a.name for a in self.counts.sensitive].index(self.counts.axis(name).name)
-                code = self.counts.axis(name).code(value)
-                kept &= self.measured.lattice.codes[line, position] == code
+                axis = self.counts.axis(name)
+                if axis.role != "sensitive":
+                    raise PatternError(f"{named} names the label; use label_value for it.")
+                position = self.counts.sensitive.index(axis)
+                kept &= self.measured.lattice.codes[line, position] == axis.code(value)
         if hidden:
             kept &= self.measured.hidden[line, label]
         return replace(self, view=self._flat()[kept])
@@ -504,8 +524,11 @@ class BiasTable:
     # ------------------------------------------------------------------- giving
 
     def to_arrow(self) -> pa.Table:
-        """A line a row: the group's pattern, its attributes (null where any value is taken,
-        ``<missing>`` for a missing one), the label, and every number."""
+        """Give a line a row: its pattern, attributes, label and every number.
+
+        An attribute is null where the group takes any value, ``<missing>`` where the value
+        is missing; the pattern tells these from values of such names.
+        """
         import pyarrow as pa
 
         line, label = self.places
@@ -523,7 +546,8 @@ class BiasTable:
             columns[name] = pa.array(numbers)
         columns["hidden"] = pa.array(m.hidden[line, label])
         columns["note"] = _dictionary(_NOTE_CODES, m.notes[line, label])
-        clashes = [a.name for a in self.counts.axes if a.name in (*_NUMBERS, *_OTHERS)]
+        taken = (*_NUMBERS, *_OTHERS, *self.options.measures)
+        clashes = [a.name for a in self.counts.axes if a.name in taken]
         if clashes:
             raise InputError(
                 f"the column {clashes[0]!r} of the data has the name of a column of the result; "
@@ -545,10 +569,11 @@ class BiasTable:
         from equipoise.errors import MissingDependency
 
         try:
-            import pandas  # noqa: F401, ICN001
+            import pandas as pd
         except ImportError:
             raise MissingDependency("pandas", extra="frames", purpose="to_pandas()") from None
-        return self.to_arrow().to_pandas()
+        frame = self.to_arrow().to_pandas()
+        return pd.DataFrame(frame, copy=False)
 
     def to_polars(self) -> pl.DataFrame:
         """The table as a polars frame."""
@@ -558,9 +583,7 @@ class BiasTable:
             import polars as pl
         except ImportError:
             raise MissingDependency("polars", extra="frames", purpose="to_polars()") from None
-        frame = pl.from_arrow(self.to_arrow())
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return pl.DataFrame(self.to_arrow())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
@@ -572,7 +595,7 @@ class BiasTable:
             "n": counts.n,
             "sensitive": [a.name for a in counts.sensitive],
             "label": counts.label.name,
-            "labels": [_plain(v) for v in counts.label.values],
+            "labels": [plain(v) for v in counts.label.values],
             "missing_values": dict(counts.missing_values),
             "dropped": counts.dropped,
             "bins": {n: list(b) for n, b in counts.bins.items()},

@@ -100,10 +100,11 @@ def ub_interval(
     -----
     R = 1/(P + (1-P)·p0/p1), so the MOVER limits of p1/p0 (Donner and Zou, 2012) map exactly to
     limits of UB. Wilson limits of counts within 3 of the boundary (2 if there are at most 50
-    rows) have the Poisson replacement of Brown, Cai and DasGupta (2001) where it widens. ``"rows"`` adds by
-    square-and-add how far R moves when P goes to its own Wilson limits while p0/p1 stays at the
-    limit in question. For large N that is the variance ((p1-p0)/f)²·P(1-P)/N of log R; for
-    small N it covers what the variance misses (see ``benchmarks/coverage.py``).
+    rows) have the Poisson replacement of Brown, Cai and DasGupta (2001) where it widens.
+    ``"rows"`` adds by square-and-add how far R moves when P goes to its own Wilson limits while
+    p0/p1 stays at the limit in question. For large N that is the variance
+    ((p1-p0)/f)²·P(1-P)/N of log R; for small N it covers what the variance misses (see
+    ``benchmarks/coverage.py``).
 
     Examples
     --------
@@ -125,7 +126,7 @@ def ub_interval(
             least, most = _ratio_limits(rates, limits.of(rates.p1, n1), limits.of(rates.p0, n0))
             if sampling == "rows":
                 _widen(least, most, rates, n1, n0, limits)
-            _store(low[part], high[part], least, most, rates)
+            _store(low[part], high[part], least, most, rates, n0)
     return Interval(low.reshape(shape), high.reshape(shape))
 
 
@@ -244,12 +245,14 @@ def _widen(
     np.add(rates.R, most, out=most)
 
 
-def _store(low: Floats, high: Floats, least: Floats, most: Floats, rates: _Rates) -> None:
+def _store(
+    low: Floats, high: Floats, least: Floats, most: Floats, rates: _Rates, n0: Floats
+) -> None:
     np.subtract(1, np.maximum(most, rates.R), out=low)
     np.subtract(1, np.clip(least, 0.0, rates.R), out=high)
     np.copyto(high, 1.0, where=rates.p1 == 0)
     for limit in low, high:
-        np.copyto(limit, 0.0, where=rates.P == 1)
+        np.copyto(limit, 0.0, where=n0 == 0)
         np.copyto(limit, np.nan, where=np.isnan(rates.R))
 
 
@@ -282,6 +285,37 @@ def p_value(x: ArrayLike, m: ArrayLike, X: ArrayLike, N: ArrayLike) -> Floats:
         for part, chunk in _chunks((x_, m_, X_, N_), x_.shape):
             p[part] = _p_values(_Folded.of(*chunk), per_label=per_label)
     return p.reshape(shape)
+
+
+def weighted_p_value(
+    x: ArrayLike,
+    m: ArrayLike,
+    X: ArrayLike,
+    N: ArrayLike,
+    *,
+    effective: tuple[ArrayLike, ArrayLike],
+) -> Floats:
+    """Give an approximate p for sums of weights: that of the same rates in the effective sizes.
+
+    Sizes and counts are rounded to whole rows, so that equal weights give `p_value`. Where no
+    whole row with the label is left there is no evidence: p is 1. `effective` is that of
+    `ub_interval`.
+
+    Examples
+    --------
+    >>> print(weighted_p_value(6.0, 10.0, 20.0, 80.0, effective=(5.0, 35.0)).round(4))
+    0.0496
+    >>> print(p_value(3, 5, 10, 40).round(4))
+    0.0496
+    """
+    x, m, X, N = (np.asarray(array, dtype=np.float64) for array in (x, m, X, N))
+    n1, n0 = (np.rint(size) for size in effective)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = np.rint(np.minimum(x / m, 1.0) * n1)
+        outside = np.rint(np.clip((X - x) / (N - m), 0.0, 1.0) * n0)
+    p = p_value(inside, n1, inside + outside, n1 + n0)
+    comparable = (n1 > 0) & (n0 > 0) & (X > 0) & (X < N)
+    return np.where(comparable, np.where(np.isnan(p), 1.0, p), np.nan)
 
 
 def smallest_p(m: ArrayLike, X: ArrayLike, N: ArrayLike) -> Floats:

@@ -26,15 +26,13 @@ def uniform_bias(margins: Margins) -> Floats:
     >>> uniform_bias(hiring).round(4).tolist()
     [[0.2, -0.1], [-0.0667, 0.0333]]
     """
-    ub = ratio(margins.n_gy, margins.n_g)
-    ub /= -margins.overall_rate if (margins.n_y > 0).all() else _negative_or_nan(margins)
-    ub += 1
+    # Products of counts are whole, so a UB of 1/5 is 0.2 and not a little above that limit.
+    expected = margins.n_g * margins.n_y
+    ub = margins.n_gy * -margins.n
+    ub += expected
+    with np.errstate(invalid="ignore"):  # 0/0 is nan: no rows in the group, or with the label
+        ub /= expected
     return ub
-
-
-def _negative_or_nan(margins: Margins) -> Floats:
-    rates = margins.overall_rate
-    return np.where(rates > 0, -rates, np.nan)
 
 
 @register(

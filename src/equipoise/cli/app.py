@@ -1,0 +1,137 @@
+"""The ``equipoise`` program: its commands, its exit codes, and one sentence for each error.
+
+Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 3 not enough evidence,
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from equipoise.cli import config
+from equipoise.errors import EquipoiseError
+
+COMMANDS: Mapping[str, str] = {
+    "measure": "Measure the Uniform Bias of every group and label.",
+    "check": "Hold a table against agreed limits.",
+    "diff": "Compare the biases of two tables.",
+    "data": "List, show and fetch data sets.",
+    "engines": "Show what can be read and written.",
+    "demo": "Run the main job end to end on embedded data.",
+}
+
+
+class Commands(click.Group):
+    """Loads a command's module when it is asked for, so that starting is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """All commands, in the order of the method."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Load one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"equipoise.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name the nearest."""
+        from equipoise.errors import did_you_mean
+
+        if args and args[0] not in COMMANDS:
+            ctx.fail(
+                f"there is no command {args[0]!r}; there are: {', '.join(COMMANDS)}."
+                f"{did_you_mean(args[0], COMMANDS)}"
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        from equipoise.version import version
+
+        click.echo(f"equipoise {version()}")
+        ctx.exit()
+
+
+@click.command(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="""\b
+Examples:
+  equipoise measure people.csv --sensitive sex,race --label income
+  equipoise check people.csv --sensitive sex,race --label income --max-abs-ub 0.1
+  equipoise measure adult --sensitive sex --label income -o adult.html
+
+Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 3 not enough evidence.""",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Print the version.",
+)
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(),
+    help="Defaults and rules; else equipoise.toml or [tool.equipoise] in pyproject.toml, "
+    "here or in a folder above.",
+)
+@click.pass_context
+def cli(ctx: click.Context, config_file: str | None) -> None:
+    """Measure bias in tabular data: how many rows of which kind each group lacks."""
+    found = config.load(config_file)
+    ctx.obj = found
+    ctx.default_map = config.defaults(found)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the program and exit with its code."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and give its exit code; an error is one sentence on stderr."""
+    try:
+        outcome: Any = cli.main(arguments, prog_name="equipoise", standalone_mode=False)
+        return outcome if isinstance(outcome, int) else 0
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("interrupted; nothing was written.", 130)
+    except EquipoiseError as error:
+        return _fail(str(error))
+    except MemoryError:
+        return _fail("out of memory; look at fewer groups with --max-order 2 or --min-count 30.")
+    except BrokenPipeError:
+        # Whoever read our output has had enough; Python would complain when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return _fail(f"{error.filename or 'the disk'}: {error.strerror or error}.")
+
+
+def _fail(sentence: str, code: int = 2) -> int:
+    click.echo(f"error: {sentence}", err=True)
+    return code

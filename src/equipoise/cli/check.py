@@ -1,0 +1,85 @@
+"""``equipoise check``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from equipoise.cli import counting, terminal
+from equipoise.cli.options import (
+    counting_options,
+    measuring_options,
+    output_format,
+    output_options,
+)
+
+FORMATS = ("text", "json", "csv", "markdown")
+
+
+@click.command(
+    "check",
+    epilog="""\b
+Examples:
+  equipoise check people.csv --sensitive sex,race --label income --max-abs-ub 0.1
+  equipoise check people.csv -s sex,race -l income --max-abs-ub 0.1 --min-count 100
+  equipoise check people.csv            # columns and rules from equipoise.toml
+
+\b
+equipoise.toml (or [tool.equipoise.check] in pyproject.toml):
+  [check]
+  sensitive = ["sex", "race"]
+  label = "income"
+  max-abs-ub = 0.1
+  [[check.rules]]                       # of the rules that fit a row the last decides
+  group = "sex=Female"                  # this group and all inside it
+  label = ">50K"
+  max-abs-ub = 0.2
+  k = 0.9                               # the allowed ratio of rates, instead of 1
+
+Exit codes: 0 inside the limits, 1 outside, 2 bad input, 3 not enough evidence.""",
+)
+@click.argument("data")
+@counting_options
+@measuring_options
+@click.option("--max-abs-ub", type=click.FloatRange(min=0), help="The largest |UB| allowed.")
+@click.option(
+    "--evidence",
+    type=click.Choice(["estimate", "interval"]),
+    help="Judge the measured UB (default), or call a group inside or outside only if its "
+    "whole interval is.",
+)
+@output_options(*FORMATS)
+@click.pass_obj
+def command(
+    config: dict[str, Any],
+    /,
+    data: str,
+    format_: str | None,
+    output: str | None,
+    max_abs_ub: float | None,
+    evidence: Any,
+    **options: Any,
+) -> int:
+    """Hold DATA against agreed limits: by --max-abs-ub, or by rules in equipoise.toml."""
+    kind = output_format(format_, output, FORMATS)
+    quiet = options["quiet"]
+    from equipoise.measures.policy import Policy
+
+    rules = {"rules": config.get("check", {}).get("rules", [])}
+    policy = Policy.of(rules, max_abs_ub=max_abs_ub, evidence=evidence)
+    with counting.keywords(data, options) as keywords:
+        from equipoise.api import check
+
+        result = check(data, policy=policy, **keywords)
+    if kind == "json":
+        text = json.dumps(result.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)
+    elif kind == "csv":
+        text = result.grid().csv().rstrip("\n")
+    elif kind == "markdown":
+        text = f"{result.grid().markdown()}\n\n{result.sentence}"
+    else:
+        text = repr(result)
+    terminal.emit(text, output, quiet=quiet)
+    return result.exit_code

@@ -1,0 +1,58 @@
+"""From the options of a command to the keywords of the library."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from equipoise.cli import terminal
+from equipoise.cli.options import parse_bins
+from equipoise.errors import InputError
+
+if TYPE_CHECKING:
+    from equipoise.counts import Counts
+
+
+@contextlib.contextmanager
+def keywords(data: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give the library's keywords for a command's options, with progress shown meanwhile."""
+    given = dict(options)
+    quiet = given.pop("quiet")
+    given["bins"] = parse_bins(given["bins"])
+    given["sensitive_features"] = given.pop("sensitive")
+    if "no_uncertainty" in given:
+        given["uncertainty"] = not given.pop("no_uncertainty")
+    _suggest(data, given, quiet=quiet)
+    with terminal.progress(quiet=quiet) as report:
+        yield {**given, "progress": report}
+
+
+def _suggest(data: str, given: dict[str, Any], *, quiet: bool) -> None:
+    """Fill in columns that were not named, if the data set's card suggests some."""
+    if given["sensitive_features"] and given["label"]:
+        return
+    from pathlib import Path
+
+    from equipoise import datasets
+
+    if data not in datasets.names() or Path(data).exists():
+        lacking = "--label" if given["sensitive_features"] else "--sensitive"
+        raise InputError(
+            f"name the columns to measure: {lacking} is missing, as in "
+            "--sensitive sex,race --label income."
+        )
+    card = datasets.card(data)
+    given["sensitive_features"] = given["sensitive_features"] or tuple(card.sensitive)
+    given["label"] = given["label"] or card.label
+    given["count"] = given["count"] or card.count
+    columns = ",".join(given["sensitive_features"])
+    terminal.say(f"measuring --sensitive {columns} --label {given['label']}", quiet=quiet)
+
+
+def hint(counts: Counts, *, quiet: bool) -> None:
+    """Say on stderr what looks like a missing value and is counted as a value."""
+    from equipoise.reports.sentences import hints
+
+    for sentence in hints(counts):
+        terminal.say(f"hint: {sentence}", quiet=quiet)

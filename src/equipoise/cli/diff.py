@@ -1,0 +1,59 @@
+"""``equipoise diff``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from equipoise.cli import counting, terminal
+from equipoise.cli.options import (
+    counting_options,
+    measuring_options,
+    output_format,
+    output_options,
+)
+
+FORMATS = ("text", "json", "csv", "markdown")
+
+
+@click.command(
+    "diff",
+    epilog="""\b
+Examples:
+  equipoise diff january.csv february.csv --sensitive sex,race --label income
+  equipoise diff before.parquet after.parquet -s sex -l income --json -o change.json
+
+The interval takes the two tables as independent samples. Where one holds the rows of the
+other, the change itself is exact and the interval too wide.""",
+)
+@click.argument("before")
+@click.argument("after")
+@counting_options
+@measuring_options
+@click.option("--top", type=click.IntRange(min=0), help="Show only so many rows; 20 in text.")
+@output_options(*FORMATS)
+def command(
+    before: str,
+    after: str,
+    format_: str | None,
+    output: str | None,
+    top: int | None,
+    **options: Any,
+) -> None:
+    """Compare the biases of two tables, BEFORE and AFTER, with the uncertainty of the change."""
+    kind = output_format(format_, output, FORMATS)
+    quiet = options["quiet"]
+    with counting.keywords(before, options) as keywords:
+        from equipoise.api import diff
+
+        change = diff(before, after, **keywords).top(top)
+    if kind == "json":
+        text = change.to_json(indent=2)
+    elif kind == "csv":
+        text = change.grid().csv().rstrip("\n")
+    elif kind == "markdown":
+        text = change.grid().markdown()
+    else:
+        text = repr(change)
+    terminal.emit(text, output, quiet=quiet)

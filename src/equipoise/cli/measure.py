@@ -1,0 +1,130 @@
+"""``equipoise measure``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from equipoise.cli import counting, terminal
+from equipoise.cli.options import (
+    counting_options,
+    measuring_options,
+    names_option,
+    output_format,
+    output_options,
+)
+
+FORMATS = ("text", "json", "csv", "markdown", "html")
+
+
+@click.command(
+    "measure",
+    epilog="""\b
+Examples:
+  equipoise measure people.csv --sensitive sex,race --label income
+  equipoise measure s.parquet -s sex,age --bin age=25,45,65 -l risk --min-count 30 --json
+  equipoise measure cells.csv -s sex,race -l risk --count n
+  equipoise measure adult -s sex,race -l income --favourable '>50K' -o adult.html
+  equipoise measure 'parts/*.csv.gz' -s sex -l hired --sql "SELECT * FROM input WHERE year = '2025'"
+
+Positive UB: the group has fewer such rows than its share; 0.2 means 20 % fewer.""",
+)
+@click.argument("data")
+@counting_options
+@measuring_options
+@click.option("--no-uncertainty", is_flag=True, help="Leave out intervals, p and q.")
+@click.option(
+    "--favourable",
+    metavar="VALUE",
+    help="The label value that is good to have: shows the four-fifths rule beside UB.",
+)
+@click.option(
+    "--reference",
+    default="rest",
+    show_default=True,
+    metavar="WHO",
+    help="To whom further measures compare a group: rest, best, or a pattern as sex=Male.",
+)
+@names_option("--measures", help="Further measures to show, as in impact_ratio,mean_difference.")
+@click.option(
+    "--sort",
+    type=click.Choice(["worst", "ub", "group", "n", "p"]),
+    default="worst",
+    show_default=True,
+    help="The order of the rows.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=0),
+    help="Show only so many rows; 20 in text, Markdown and HTML, else all.",
+)
+@click.option("--label-value", multiple=True, metavar="VALUE", help="Only this label. Repeatable.")
+@click.option("--group", metavar="PATTERN", help="Only groups inside this one, as sex=Female.")
+@click.option("--hidden", is_flag=True, help="Only groups outside --limit with all parents inside.")
+@click.option(
+    "--suppress-below",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help="Hide counts below K, and what they could be derived from.",
+)
+@output_options(*FORMATS)
+def command(data: str, format_: str | None, output: str | None, **options: Any) -> None:
+    """Measure the Uniform Bias of every group and label of DATA.
+
+    DATA is a CSV, TSV, Parquet or JSON lines file (gzipped or not), a folder or glob of
+    them, file.duckdb::table, or the name of a bundled data set (equipoise data list).
+    """
+    kind = output_format(format_, output, FORMATS)
+    shown = {k: options.pop(k) for k in ("sort", "top", "label_value", "group", "hidden")}
+    below, quiet = options.pop("suppress_below"), options["quiet"]
+    with counting.keywords(data, options) as keywords:
+        from equipoise.api import measure
+
+        table = measure(data, **keywords)
+    counting.hint(table.counts, quiet=quiet)
+    if below is not None:
+        from equipoise.measures.suppression import suppress
+
+        table = suppress(table, below)
+    table = _chosen(table, **shown)
+    _give(table, kind, output, source=data, top=shown["top"], quiet=quiet)
+
+
+def _chosen(
+    table: Any, *, sort: str, top: int | None, label_value: Any, group: str | None, hidden: bool
+) -> Any:
+    table = table.filter(label_value=list(label_value) or None, group=group, hidden=hidden)
+    return table.sort(sort).top(top)
+
+
+def _give(
+    table: Any, kind: str, output: str | None, *, source: str, top: int | None, quiet: bool
+) -> None:
+    """Render the table as asked; people get 20 rows unless they ask for more."""
+    if kind == "json":
+        terminal.emit(table.to_json(indent=2), output, quiet=quiet)
+        return
+    if kind == "csv":
+        from equipoise.reports.text import render_csv
+
+        terminal.emit(render_csv(table).rstrip("\n"), output, quiet=quiet)
+        return
+    from equipoise.reports.summarize import summarize
+
+    summary = summarize(table, source=source, top=20 if top is None else top)
+    if kind == "markdown":
+        from equipoise.reports.markdown import render_markdown
+
+        terminal.emit(render_markdown(summary), output, quiet=quiet)
+    elif kind == "html":
+        from equipoise.reports.html import write_report
+
+        write_report(table, str(output), source=source)  # only a file's ending chooses html
+        terminal.wrote(output, quiet=quiet)
+    else:
+        from equipoise.reports.text import render_text
+
+        colour = output is None and terminal.use_colour()
+        text = render_text(summary, colour=colour, width=terminal.width())
+        terminal.emit(text, output, quiet=quiet)

@@ -1,0 +1,210 @@
+"""Options that several commands share, and how their text becomes Python values."""
+
+from __future__ import annotations
+
+import csv
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+
+from equipoise.errors import InputError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Names(click.ParamType[tuple[str, ...]]):
+    """A list of names: ``sex,race``; a name with a comma stands in double quotes."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, ...]:  # noqa: ARG002
+        """Split at commas."""
+        if isinstance(value, (list, tuple)):
+            return tuple(str(v) for v in value)
+        return tuple(n.strip() for n in next(csv.reader([value], skipinitialspace=True)))
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
+        """How it shows in help."""
+        return "NAME,…"
+
+
+def flatten(_: click.Context, __: click.Parameter, value: Iterable[Any]) -> tuple[str, ...]:
+    """Join the lists of a repeated option."""
+    return tuple(
+        name for names in value for name in ((names,) if isinstance(names, str) else names)
+    )
+
+
+class _Repeatable(click.Option):
+    """A repeatable option whose default in a configuration file may be one text or a list."""
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        if isinstance(value, str):
+            value = (value,)
+        elif isinstance(value, dict):
+            value = tuple(f"{k}={_bin_text(v)}" for k, v in value.items())
+        return super().type_cast_value(ctx, value)
+
+
+def _bin_text(edges: Any) -> str:
+    if isinstance(edges, (list, tuple)):
+        return ",".join(map(str, edges))
+    return f"quantiles:{edges}"
+
+
+def names_option(*flags: str, help: str) -> Callable[[F], F]:  # noqa: A002
+    """An option that takes a list of names, and may be repeated."""
+    return click.option(
+        *flags, type=Names(), multiple=True, cls=_Repeatable, callback=flatten, help=help
+    )
+
+
+def parse_bins(texts: Iterable[str]) -> dict[str, Any]:
+    """Read ``age=25,45,65`` or ``age=quantiles:4``.
+
+    >>> parse_bins(["age=25,45,65", "income=quantiles:4"])
+    {'age': (25.0, 45.0, 65.0), 'income': 4}
+    """
+    bins: dict[str, Any] = {}
+    for text in texts:
+        name, separator, spec = text.rpartition("=")
+        kind, colon, n = spec.partition(":")
+        quantiles = bool(colon) and kind.strip() in ("quantiles", "quantile", "q")
+        try:
+            bins[name] = int(n) if quantiles else tuple(float(e) for e in spec.split(","))
+        except ValueError:
+            separator = ""
+        if not separator:
+            raise InputError(
+                f"--bin {text!r} cannot be read; write NAME=EDGES, as in age=25,45,65, or "
+                "NAME=quantiles:4."
+            )
+    return bins
+
+
+_COUNTING = (
+    names_option("--sensitive", "-s", help="The sensitive attributes: columns, as in sex,race."),
+    click.option("--label", "-l", metavar="COLUMN", help="The label column."),
+    click.option("--count", metavar="COLUMN", help="The table holds counts, in this column."),
+    click.option("--weight", metavar="COLUMN", help="Row weights, in this column."),
+    click.option(
+        "--bin",
+        "bins",
+        multiple=True,
+        cls=_Repeatable,
+        metavar="NAME=EDGES",
+        help="Bin a number: age=25,45,65, or age=quantiles:4. Repeatable.",
+    ),
+    names_option("--na", help="Texts that mean a missing value, beside empty fields: '?,NA'."),
+    click.option(
+        "--missing",
+        type=click.Choice(["group", "drop", "raise"]),
+        default="group",
+        show_default=True,
+        help="Rows that lack a sensitive value: a group of their own, left out, or refused.",
+    ),
+    click.option(
+        "--missing-label",
+        type=click.Choice(["group", "drop", "raise"]),
+        default="drop",
+        show_default=True,
+        help="Rows that lack the label.",
+    ),
+    click.option("--sql", metavar="QUERY", help="A SELECT over the table, which is called input."),
+    click.option("--encoding", metavar="NAME", help="Of CSV files: utf-8, utf-16 or latin-1."),
+    click.option("--delimiter", metavar="CHARACTER", help="Of CSV files; found if not given."),
+    click.option("--threads", type=click.IntRange(min=1), help="How many cores to use."),
+    click.option("--memory", metavar="SIZE", help="How much memory to use, as in 2GB."),
+    click.option("--quiet", "-q", is_flag=True, help="No progress and no hints on stderr."),
+)
+
+_MEASURING = (
+    click.option(
+        "--min-count",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="Leave out groups with fewer rows.",
+    ),
+    click.option(
+        "--max-order", type=click.IntRange(min=1), help="Leave out groups of more attributes."
+    ),
+    click.option(
+        "--limit",
+        type=click.FloatRange(min=0),
+        default=0.1,
+        show_default=True,
+        help="The |UB| up to which a group counts as inside, for hidden groups.",
+    ),
+    click.option(
+        "--confidence",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        default=0.95,
+        show_default=True,
+        help="Of the intervals.",
+    ),
+    click.option(
+        "--sampling",
+        type=click.Choice(["rows", "groups"]),
+        default="rows",
+        show_default=True,
+        help="What chance decided: all of a row, or only its label (group sizes fixed).",
+    ),
+    click.option(
+        "--adjust",
+        type=click.Choice(["bh", "by"]),
+        default="bh",
+        show_default=True,
+        help="q-values: Benjamini–Hochberg, or Benjamini–Yekutieli (valid under any dependence).",
+    ),
+)
+
+
+def _stacked(options: Iterable[Callable[[Any], Any]]) -> Callable[[F], F]:
+    return lambda function: functools.reduce(lambda f, o: o(f), reversed(list(options)), function)
+
+
+def counting_options(function: F) -> F:
+    """Which columns of which table are counted, and how."""
+    return _stacked(_COUNTING)(function)
+
+
+def measuring_options(function: F) -> F:
+    """Which groups are measured, and how surely."""
+    return _stacked(_MEASURING)(function)
+
+
+def output_options(*formats: str) -> Callable[[F], F]:
+    """Where the result goes, and as what."""
+    flags = [
+        click.option(f"--{name}", "format_", flag_value=name, help=f"Print {title}.")
+        for name, title in (("json", "JSON"), ("csv", "CSV"), ("markdown", "Markdown"))
+        if name in formats
+    ]
+    endings = ", ".join(f".{ENDINGS[f]}" for f in formats)
+    output = click.option(
+        "--output",
+        "-o",
+        type=click.Path(),
+        metavar="FILE",
+        help=f"Write to a file; its ending ({endings}) says as what.",
+    )
+    return _stacked([*flags, output])
+
+
+ENDINGS = {"json": "json", "csv": "csv", "markdown": "md", "html": "html", "text": "txt"}
+
+
+def output_format(format_: str | None, output: str | None, formats: Iterable[str]) -> str:
+    """Choose the format: as asked, else by the file's ending, else text."""
+    if format_ is not None:
+        return format_
+    if output is None:
+        return "text"
+    for name in formats:
+        if output.lower().endswith(f".{ENDINGS[name]}"):
+            return name
+    endings = ", ".join(f".{ENDINGS[name]}" for name in formats)
+    raise InputError(f"{output} has an ending that says nothing of its format; use {endings}.")

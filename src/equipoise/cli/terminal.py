@@ -1,0 +1,98 @@
+"""What the commands print: results to stdout, progress and hints to stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from equipoise.atomic import write_text
+from equipoise.progress import Reporter, silent
+
+
+def use_colour() -> bool:
+    """Tell whether stdout is a terminal that wants colour."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def width() -> int | None:
+    """The terminal's width, or none if stdout is no terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def emit(text: str, output: str | None, *, quiet: bool = False) -> None:
+    """Print a result, or write it to a file that is whole or not there."""
+    if output is None:
+        click.echo(text)
+        return
+    write_text(output, text if text.endswith("\n") else text + "\n")
+    wrote(output, quiet=quiet)
+
+
+def wrote(path: object, *, quiet: bool = False) -> None:
+    """Say on stderr what was written."""
+    say(f"wrote {path}", quiet=quiet)
+
+
+def say(sentence: str, *, quiet: bool = False) -> None:
+    """Say something beside the result, on stderr."""
+    if not quiet:
+        click.echo(sentence, err=True)
+
+
+@contextlib.contextmanager
+def progress(*, quiet: bool) -> Iterator[Reporter]:
+    """Show how far long work is: a bar on a terminal, else a line now and then."""
+    if quiet:
+        yield silent
+        return
+    shown = _Bar() if sys.stderr.isatty() else _Lines()
+    try:
+        yield shown.report
+    finally:
+        shown.close()
+
+
+class _Bar:
+    """A bar that appears when work takes more than a second."""
+
+    def __init__(self) -> None:
+        self.start, self.done = time.monotonic(), 0
+        self.bar: Any = None
+
+    def report(self, title: str, share: float) -> None:
+        if time.monotonic() - self.start < 1:
+            return
+        if self.bar is None:
+            self.bar = click.progressbar(length=100, label=title, file=sys.stderr)
+            self.bar.__enter__()
+        done = max(self.done, min(int(share * 100), 99))
+        self.bar.label = title
+        self.bar.update(done - self.done)
+        self.done = done
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.update(100 - self.done)
+            self.bar.__exit__(None, None, None)
+
+
+class _Lines:
+    """A line every ten seconds, for logs."""
+
+    def __init__(self) -> None:
+        self.last = time.monotonic()
+
+    def report(self, title: str, share: float) -> None:
+        if time.monotonic() - self.last >= 10:
+            self.last = time.monotonic()
+            click.echo(f"{title}: {share:.0%}", err=True)
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,265 @@
+"""The plain engine: every verb in a few lines of Python, to judge the fast ones by."""
+
+from __future__ import annotations
+
+import bisect
+import collections
+import csv
+import hashlib
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from equipoise.atomic import atomic_path
+from equipoise.counts import CountRequest, Counts, as_number, bin_names
+from equipoise.engines.base import (
+    Column,
+    ColumnProfile,
+    Profile,
+    require_choice,
+    require_columns,
+    require_rows,
+    require_writable,
+)
+from equipoise.engines.sources import Dialect, Source, csv_dialect, not_encoded, opened
+from equipoise.errors import ColumnNotFound, InputError, Unsupported
+from equipoise.values import MISSING, Value, as_value
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    import pyarrow as pa
+
+
+class MemoryEngine:
+    """Seven verbs over tables held in memory, for tests and small tables.
+
+    >>> from equipoise.engines.sources import locate
+    >>> people = locate({"sex": ["m", "w", "w"], "hired": ["yes", "no", "yes"]})
+    >>> MemoryEngine().counts(people, CountRequest(sensitive=("sex",), label="hired"))
+    <Counts of 3 rows in 3 cells: sex (2) × hired (2)>
+    """
+
+    name: ClassVar[str] = "memory"
+    reads: ClassVar[Mapping[str, str]] = {
+        "CSV, TSV": "plain or gzip, every value as text",
+        "folder, glob": "CSV files with the same columns",
+        "frame": "pandas, polars, Arrow",
+    }
+    writes: ClassVar[tuple[str, ...]] = (".csv", ".parquet", ".jsonl")
+
+    def tables(self, source: Source) -> tuple[str, ...]:
+        """Names of the tables at a source: its files."""
+        return tuple(str(p) for p in source.paths) or (source.name,)
+
+    def schema(self, source: Source) -> tuple[Column, ...]:
+        """The columns of a table."""
+        return tuple(Column(field.name, str(field.type)) for field in _table(source).schema)
+
+    def profile(self, source: Source) -> Profile:
+        """What one pass over the table tells; here nothing is an estimate."""
+        table = _table(source)
+        columns = (_profile(f.name, table[f.name]) for f in table.schema)
+        return Profile(len(table), tuple(columns))
+
+    def counts(self, source: Source, request: CountRequest) -> Counts:
+        """How many rows each cell has."""
+        require_columns(self.schema(source), request, source.name)
+        return require_rows(Counts.from_arrow(_table(source), request), source.name)
+
+    def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
+        """The values of a column with their rows, most frequent first."""
+        table = _table(source)
+        if column not in table.column_names:
+            raise ColumnNotFound(column, table=source.name, columns=table.column_names)
+        found = collections.Counter(_values(table[column]))
+        ordered = sorted(found.items(), key=lambda item: (-item[1], item[0] is MISSING, str(item[0])))
+        return dict(ordered[:limit])
+
+    def rows(self, source: Source, request: CountRequest, take: Counts, seed: int = 0) -> pa.Table:
+        """Choose real rows by cell, each at most once; see :class:`~equipoise.engines.base.Engine`."""
+        request = require_choice(request, take)
+        require_columns(self.schema(source), request, source.name)
+        table = _table(source)
+        cells = zip(*(_cell_values(table[n], n, request) for n in request.columns), strict=True)
+        seen: collections.Counter[str] = collections.Counter()
+        offered: dict[tuple[Value, ...], list[tuple[str, int]]] = collections.defaultdict(list)
+        for line, (cell, row) in enumerate(zip(cells, _canonical_rows(table), strict=True)):
+            seen[row] += 1
+            digest = hashlib.md5(f"{seed}/{seen[row]}/{row}".encode(), usedforsecurity=False)
+            offered[cell].append((digest.hexdigest(), line))
+        chosen = [
+            line
+            for cell, want in _wanted(take)
+            for _, line in sorted(offered.get(cell, ()))[:want]
+        ]
+        return table.take(chosen)
+
+    def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
+        """Write rows to a file that is whole or not there."""
+        ending = require_writable(path, self.writes)
+        write = {".csv": _write_csv, ".parquet": _write_parquet, ".jsonl": _write_jsonl}[ending]
+        with atomic_path(path) as temporary:
+            write(rows, temporary)
+
+
+# ---------------------------------------------------------------------------- reading
+
+
+def _table(source: Source) -> pa.Table:
+    if source.sql is not None:
+        raise Unsupported("the memory engine runs no SQL; use the duckdb engine.")
+    if source.kind == "frame":
+        return source.data
+    if source.kind == "csv":
+        return _csv_table(source)
+    raise Unsupported(
+        f"the memory engine reads no {source.kind} ({source.name}) but "
+        f"{', '.join(MemoryEngine.reads)}; use the duckdb engine."
+    )
+
+
+def _csv_table(source: Source) -> pa.Table:
+    import pyarrow as pa
+
+    parts = []
+    for path in source.paths:
+        dialect = csv_dialect(path, encoding=source.encoding, delimiter=source.delimiter)
+        records = list(_records(path, source, dialect))
+        columns = [[record[i] or None for record in records] for i in range(len(dialect.columns))]
+        arrays = [pa.array(column, pa.string()) for column in columns]
+        parts.append(pa.table(arrays, names=list(dialect.columns)))
+    first = parts[0].column_names
+    for part, path in zip(parts, source.paths, strict=True):
+        if set(part.column_names) != set(first):
+            raise InputError(
+                f"{path} has other columns than {source.paths[0]}; one table is files with the "
+                "same columns."
+            )
+    return pa.concat_tables([part.select(first) for part in parts])
+
+
+def _records(path: Path, source: Source, dialect: Dialect) -> Iterator[list[str]]:
+    """Give the records below the header."""
+    encoding = "utf-8-sig" if source.encoding == "utf-8" else source.encoding
+    width = len(dialect.columns)
+    with opened(path) as file:
+        try:
+            text = io.StringIO(file.read().decode(encoding), newline="")
+        except UnicodeError:
+            raise not_encoded(source.name, source.encoding) from None
+    reader = csv.reader(text, delimiter=dialect.delimiter, strict=True)
+    try:
+        next(record for record in reader if record)  # the header
+        for record in reader:
+            # An empty line is a missing value in a table of one column, and nothing in others.
+            fields = record if record or width > 1 else [""]
+            if fields and len(fields) != width:
+                raise InputError(
+                    f"line {reader.line_num} of {source.name} has {len(fields)} fields where "
+                    f"{width} are expected; mend the file."
+                )
+            if fields:
+                yield fields
+    except csv.Error as error:
+        raise InputError(
+            f"line {reader.line_num} of {source.name} is not well-formed CSV: {error}; mend the file."
+        ) from None
+
+
+def _raw_values(column: pa.ChunkedArray) -> list[Any]:
+    """Give a column's values as Python's own, but narrow floats as numpy's, with their digits."""
+    import numpy as np
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_nested(kind) or pa.types.is_duration(kind) or pa.types.is_interval(kind):
+        raise Unsupported(f"the memory engine cannot write {kind} as text; use the duckdb engine.")
+    if pa.types.is_float32(kind):
+        return [None if raw is None else np.float32(raw) for raw in column.to_pylist()]
+    return list(column.to_pylist())
+
+
+def _values(column: pa.ChunkedArray) -> list[Value]:
+    return [as_value(raw) for raw in _raw_values(column)]
+
+
+# --------------------------------------------------------------------------- choosing
+
+
+def _cell_values(column: pa.ChunkedArray, name: str, request: CountRequest) -> list[Value]:
+    edges = request.bins.get(name)
+    if isinstance(edges, tuple):
+        return [_bin_of(as_number(raw, request.na), edges) for raw in _raw_values(column)]
+    return [MISSING if value in request.na else value for value in _values(column)]
+
+
+def _bin_of(number: float | None, edges: tuple[float, ...]) -> Value:
+    if number is None or math.isnan(number):
+        return MISSING
+    return bin_names(edges)[bisect.bisect_right(edges, number)]
+
+
+def _canonical_rows(table: pa.Table) -> Iterator[str]:
+    """Give each row as one text, unambiguously: each value behind its length."""
+    for row in zip(*(_values(column) for column in table.columns), strict=True):
+        yield ",".join("-" if value is MISSING else f"{len(value)}:{value}" for value in row)
+
+
+def _wanted(take: Counts) -> Iterator[tuple[tuple[Value, ...], int]]:
+    for codes, want in zip(take.codes.tolist(), take.rows.tolist(), strict=True):
+        yield tuple(axis.values[code] for axis, code in zip(take.axes, codes, strict=True)), want
+
+
+# -------------------------------------------------------------------------- profiling
+
+
+def _profile(name: str, column: pa.ChunkedArray) -> ColumnProfile:
+    raws = [raw for raw in _raw_values(column) if as_value(raw) is not MISSING]
+    numbers = sorted(n for n in map(as_number, raws) if n is not None and not math.isnan(n))
+    quartiles = [numbers[math.ceil(len(numbers) * q / 4) - 1] for q in (1, 2, 3) if numbers]
+    return ColumnProfile(
+        name=name,
+        type=str(column.type),
+        nulls=len(column) - len(raws),
+        distinct=len({as_value(raw) for raw in raws}),
+        least=as_value(min(raws)) if raws else None,
+        greatest=as_value(max(raws)) if raws else None,
+        quartiles=(quartiles[0], quartiles[1], quartiles[2]) if quartiles else None,
+    )
+
+
+# ---------------------------------------------------------------------------- writing
+
+
+def _write_csv(rows: pa.Table, path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(rows.column_names)
+        texts = [["" if v is MISSING else v for v in _values(c)] for c in rows.columns]
+        writer.writerows(zip(*texts, strict=True))
+
+
+def _write_jsonl(rows: pa.Table, path: Path) -> None:
+    columns = [[_json_value(raw) for raw in _raw_values(column)] for column in rows.columns]
+    with path.open("w", encoding="utf-8") as file:
+        for row in zip(*columns, strict=True):
+            line = dict(zip(rows.column_names, row, strict=True))
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def _json_value(raw: Any) -> bool | int | float | str | None:
+    value = as_value(raw)
+    if value is MISSING:
+        return None
+    plain = isinstance(raw, (bool, int)) or (isinstance(raw, float) and math.isfinite(raw))
+    return raw if plain else value
+
+
+def _write_parquet(rows: pa.Table, path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    pq.write_table(rows, path)

@@ -1,0 +1,205 @@
+"""How the biases of two tables differ, with the uncertainty of the change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.counts import Counts
+from equipoise.errors import CountsError
+from equipoise.lattice import Group, format_value
+from equipoise.measures import uncertainty as unc
+from equipoise.measures.display import UNKNOWN, number, probability, whole
+from equipoise.measures.table import BiasTable, Options, bias_table, plain
+from equipoise.plain import Grid
+from equipoise.values import Value
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SCHEMA = "equipoise.diff/1"
+
+
+@dataclass(frozen=True)
+class ChangeRow:
+    """One group and label, before and after."""
+
+    group: Group
+    label: Value
+    n_before: int
+    n_after: int
+    ub_before: float
+    ub_after: float
+    change: float
+    change_low: float
+    change_high: float
+    p_value: float
+    q_value: float
+    note: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, with ``None`` for what is undefined."""
+        group = {k: plain(v) for k, v in self.group.items()}
+        return {"group": group, **{k: plain(v) for k, v in vars(self).items() if k != "group"}}
+
+
+@dataclass(frozen=True, eq=False)
+class BiasChange:
+    """The change of every UB from one table to another, largest first.
+
+    The interval takes the two tables as independent samples. Where one holds the rows
+    of the other, as after a repair, the change itself is exact and the interval too wide.
+
+    >>> before = Counts.from_mapping(
+    ...     {("m", "y"): 60, ("m", "n"): 40, ("w", "y"): 20, ("w", "n"): 80},
+    ...     sensitive=["sex"],
+    ...     label="l",
+    ... )
+    >>> after = before + Counts.from_mapping({("w", "y"): 100}, sensitive=["sex"], label="l")
+    >>> row = next(iter(bias_change(before, after)))
+    >>> str(row.group), row.label, round(row.ub_before, 3), round(row.ub_after, 3)
+    ('sex=w', 'y', 0.5, 0.0)
+    """
+
+    before: BiasTable
+    after: BiasTable
+    rows: tuple[ChangeRow, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[ChangeRow]:
+        return iter(self.rows)
+
+    def top(self, n: int | None) -> BiasChange:
+        """The first rows."""
+        return self if n is None else replace(self, rows=self.rows[:n])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: what ``--json`` prints."""
+        about = self.before.top(0).to_dict()
+        return {
+            "schema": SCHEMA,
+            **{
+                k: about[k]
+                for k in ("sensitive", "label", "labels", "parameters", "version", "time")
+            },
+            "n_before": self.before.counts.n,
+            "n_after": self.after.counts.n,
+            "fingerprint_before": self.before.counts.fingerprint,
+            "fingerprint_after": self.after.counts.fingerprint,
+            "rows": [row.to_dict() for row in self.rows],
+        }
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """One JSON document of :meth:`to_dict`."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
+
+    def grid(self) -> Grid:
+        """The rows as a table for people."""
+        confidence = f"{self.before.options.confidence:.0%} interval"
+        label = self.before.counts.label.name
+        headers = ("group", label, "rows before", "rows after", "UB before", "UB after", "change")
+        rows = tuple(_cells(row) for row in self.rows)
+        return Grid((*headers, confidence, "q", "note"), rows, frozenset(range(2, 9)))
+
+    def __repr__(self) -> str:
+        sizes = f"{self.before.counts.n:,} rows before, {self.after.counts.n:,} after"
+        shown = self.top(20)
+        more = f"\n… and {len(self) - len(shown):,} more rows" if len(self) > len(shown) else ""
+        return f"Change of Uniform Bias: {sizes}\n\n{shown.grid().text()}{more}"
+
+
+def bias_change(before: Counts, after: Counts, options: Options | None = None) -> BiasChange:
+    """Compare the biases of two tables over the same columns."""
+    options = replace(options or Options(), uncertainty=True)
+    try:
+        empty_after, empty_before = after - after, before - before
+        first, second = before + empty_after, after + empty_before
+        first = first.with_axes(second)
+    except CountsError as error:
+        raise CountsError(f"the two tables cannot be compared: {error}") from None
+    tables = bias_table(first, options), bias_table(second, options)
+    return BiasChange(*tables, rows=_rows(*tables))
+
+
+def _rows(before: BiasTable, after: BiasTable) -> tuple[ChangeRow, ...]:
+    one, two = before.measured, after.measured
+    codes = np.unique(np.concatenate([one.lattice.codes, two.lattice.codes]), axis=0)
+    columns = [_at(m, codes) for m in (one, two)]
+    (ub0, low0, high0, n0), (ub1, low1, high1, n1) = columns
+    change = unc.ub_change_interval(
+        ub0, low0, high0, ub1, low1, high1, confidence=before.options.confidence
+    )
+    q = unc.adjust(change.p, before.options.adjust)
+    line, label = np.indices(ub0.shape).reshape(2, -1)
+    size = np.nan_to_num(np.abs(change.change), nan=-1.0)[line, label]
+    order = np.lexsort((-np.maximum(n0, n1)[line], -np.round(size, 12)))
+    rows = []
+    for i in order.tolist():
+        g, y = int(line[i]), int(label[i])
+        rows.append(
+            ChangeRow(
+                group=_group(before.counts, codes[g]),
+                label=before.counts.label.values[y],
+                n_before=int(n0[g]),
+                n_after=int(n1[g]),
+                ub_before=float(ub0[g, y]),
+                ub_after=float(ub1[g, y]),
+                change=float(change.change[g, y]),
+                change_low=float(change.low[g, y]),
+                change_high=float(change.high[g, y]),
+                p_value=float(change.p[g, y]),
+                q_value=float(q[g, y]),
+                note=_note(int(n0[g]), int(n1[g]), before.options.min_count),
+            )
+        )
+    return tuple(rows)
+
+
+def _at(measured: Any, codes: NDArray[np.int32]) -> tuple[Any, Any, Any, Any]:
+    lattice, counts = measured.lattice, measured.counts
+    line = lattice.find(codes) if len(lattice) else np.full(len(codes), -1)
+    there = line >= 0
+    numbers = [np.full((len(codes), len(counts.label)), np.nan) for _ in range(3)]
+    columns = (measured.ub, measured.interval.low, measured.interval.high)
+    for found, column in zip(numbers, columns, strict=True):
+        found[there] = column[line[there]]
+    sizes = np.zeros(len(codes), np.int64)
+    sizes[there] = measured.n_group[line[there]]
+    if measured.options.min_count > 1:  # a group that was left out may still have rows
+        sizes[~there] = [counts.of(_group(counts, code)) for code in codes[~there]]
+    return numbers[0], numbers[1], numbers[2], sizes
+
+
+def _group(counts: Counts, codes: NDArray[np.int32]) -> Group:
+    pairs = zip(counts.sensitive, codes.tolist(), strict=True)
+    return Group({axis.name: axis.values[c] for axis, c in pairs if c < len(axis)})
+
+
+def _note(before: int, after: int, least: int) -> str | None:
+    if not before or not after:
+        return "only before" if before else "only after"
+    if min(before, after) < least:
+        return "too few rows before" if before < least else "too few rows after"
+    return None
+
+
+def _cells(row: ChangeRow) -> tuple[str, ...]:
+    limits = f"{number(row.change_low)} … {number(row.change_high)}"
+    return (
+        str(row.group),
+        format_value(row.label),
+        whole(row.n_before),
+        whole(row.n_after),
+        number(row.ub_before),
+        number(row.ub_after),
+        number(row.change),
+        UNKNOWN if np.isnan(row.change_low) else limits,
+        probability(row.q_value),
+        row.note or "",
+    )

@@ -1,0 +1,280 @@
+"""Charts of a summary: Vega-Lite specifications, and pictures made of them.
+
+The only module that imports altair and vl-convert. They carry the JavaScript they need, so
+nothing is fetched from elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from equipoise.errors import MissingDependency
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import altair
+
+RED, BLUE, GREY = "#b2182b", "#2166ac", "#8a8f98"
+"""Fewer rows than a group's share, more, and neither: told apart by colour-blind people too."""
+_DIVERGING = [BLUE, "#67a9cf", "#d1e5f0", "#f7f7f7", "#fddbc7", "#ef8a62", RED]
+_SMALL = "#d5d8dc"
+_INK = "#1c2430"
+_CELL_WIDTH, _CELL_HEIGHT, _CHART_WIDTH, _PAGE_WIDTH = 74, 31, 440, 830
+
+
+def heat_map(matrix: Mapping[str, Any]) -> dict[str, Any]:
+    """Draw a matrix of UB: red where a group has fewer rows than its share, blue where more.
+
+    Groups too small to say anything are grey.
+
+    Parameters
+    ----------
+    matrix
+        One of ``summary["charts"]["matrices"]``.
+
+    Returns
+    -------
+    dict
+        A Vega-Lite specification.
+    """
+    alt = _altair()
+    labels = matrix["labels"] or [None]
+    abreast = max(1, min(len(labels), _PAGE_WIDTH // (_CELL_WIDTH * len(matrix["columns"]))))
+    panels = [_panel(alt, matrix, label, named=i % abreast == 0) for i, label in enumerate(labels)]
+    whole = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=abreast, spacing=18)
+    return _finished(whole)
+
+
+def interval_chart(ranking: Mapping[str, Any]) -> dict[str, Any]:
+    """Draw the largest UB with their intervals, the limits as dashed lines.
+
+    Parameters
+    ----------
+    ranking
+        ``summary["charts"]["ranking"]``.
+
+    Returns
+    -------
+    dict
+        A Vega-Lite specification.
+    """
+    alt = _altair()
+    low = ranking["low"]
+    x = _scale_of_ub(alt, ranking)
+    y = alt.Y(
+        "name:N",
+        sort=[bar["name"] for bar in ranking["bars"]],
+        axis=alt.Axis(title=None, labelLimit=460, labelPadding=8, ticks=False, domain=False),
+    )
+    base = alt.Chart(alt.Data(values=[_ranked(bar, low) for bar in ranking["bars"]])).encode(
+        y=y, description="about:N", tooltip="about:N"
+    )
+    colour = alt.Color("colour:N", scale=None)
+    span = base.mark_rule(strokeWidth=2).encode(x=x("low:Q"), x2="high:Q", color=colour)
+    point = base.mark_point(filled=True, size=64, opacity=1, clip=True).encode(
+        x=x("ub:Q"), color=colour
+    )
+    rows = base.mark_text(align="left", color=GREY, fontSize=11, aria=False).encode(
+        x=alt.value(_CHART_WIDTH + 10), text="rows:N"
+    )
+    layers = alt.layer(_lines(alt, ranking["limit"], x), span, point, rows)
+    return _finished(layers.properties(width=_CHART_WIDTH, height=alt.Step(22)))
+
+
+def to_png(spec: Mapping[str, Any], *, scale: float = 2.0) -> bytes:
+    """Render a specification as a PNG picture."""
+    png: bytes = _converter().vegalite_to_png(json.dumps(spec), scale=scale)
+    return png
+
+
+def to_svg(spec: Mapping[str, Any]) -> str:
+    """Render a specification as an SVG picture."""
+    svg: str = _converter().vegalite_to_svg(json.dumps(spec))
+    return svg
+
+
+def to_html_fragment(spec: Mapping[str, Any]) -> str:
+    """Render a specification as SVG for a page: in the page's ink, with its own tooltips."""
+    config = {**spec["config"], "background": None, **_inked("currentColor")}
+    return _TITLED.sub(r"\1><title>\2</title></path>", to_svg({**spec, "config": config}))
+
+
+_TITLED = re.compile(r'(<path aria-label="([^"<]*)"[^<>]*?)/?>(?:</path>)?')
+
+
+def draw(summary: Mapping[str, Any]) -> dict[str, str]:
+    """Draw every chart of a summary for a page: HTML fragments by name."""
+    charts = summary["charts"]
+    drawn = {
+        f"matrix-{i}": to_html_fragment(heat_map(matrix))
+        for i, matrix in enumerate(charts["matrices"], start=1)
+    }
+    if charts["ranking"]["bars"]:
+        drawn["ranking"] = to_html_fragment(interval_chart(charts["ranking"]))
+    return drawn
+
+
+# ---------------------------------------------------------------------------- matrices
+
+
+def _drawn(cell: Mapping[str, Any], bound: float) -> dict[str, Any]:
+    unsure, known = cell["unsure"], cell["ub"] is not None
+    return {
+        **{k: cell[k] for k in ("row", "column", "label", "ub", "about", "unsure")},
+        "shown": f"({cell['text']})" if unsure and known else cell["text"],
+        "strong": known and not unsure and abs(cell["ub"]) > 0.8 * bound,
+    }
+
+
+def _ink(alt: ModuleType) -> Any:
+    light = alt.when("datum.strong").then(alt.value("white"))
+    return light.when("datum.unsure").then(alt.value("#5b626c")).otherwise(alt.value(_INK))
+
+
+def _panel(
+    alt: ModuleType, matrix: Mapping[str, Any], label: str | None, *, named: bool
+) -> altair.LayerChart:
+    cells = [_drawn(c, matrix["bound"]) for c in matrix["cells"] if label in (None, c["label"])]
+    base = alt.Chart(alt.Data(values=cells)).encode(
+        x=_columns(alt, matrix), y=_rows(alt, matrix, named=named), tooltip="about:N"
+    )
+    rect = base.mark_rect(cornerRadius=3).encode(color=_colour(alt, matrix), description="about:N")
+    text = base.mark_text(fontSize=12, aria=False).encode(text="shown:N", color=_ink(alt))
+    panel: altair.LayerChart = alt.layer(rect, text).properties(
+        width=_CELL_WIDTH * len(matrix["columns"]), height=_CELL_HEIGHT * len(matrix["rows"])
+    )
+    if label is not None:
+        title = alt.TitleParams(f"{matrix['label_name']}: {label}", limit=400)
+        panel = panel.properties(title=title)
+    return panel
+
+
+def _columns(alt: ModuleType, matrix: Mapping[str, Any]) -> altair.X:
+    values = matrix["columns"]
+    longest = max((len(v) for v in values), default=0)
+    axis = alt.Axis(
+        **_AXIS,
+        title=matrix["column_name"],
+        labelAngle=0 if longest * 7 <= _CELL_WIDTH else -40,
+        orient="top",
+    )
+    scale = alt.Scale(domain=values, paddingInner=0.04, paddingOuter=0)
+    return alt.X("column:N", scale=scale, sort=None, axis=axis)
+
+
+def _rows(alt: ModuleType, matrix: Mapping[str, Any], *, named: bool) -> altair.Y:
+    axis = alt.Axis(
+        **_AXIS,
+        title=matrix["row_name"] if named else None,
+        labels=named,
+        titleAngle=0,
+        titleAlign="right",
+        titleX=-6,
+        titleY=-10,
+    )
+    scale = alt.Scale(domain=matrix["rows"], paddingInner=0.08, paddingOuter=0)
+    return alt.Y("row:N", scale=scale, sort=None, axis=axis)
+
+
+_AXIS: dict[str, Any] = {
+    "labelExpr": "datum.label === '*' ? 'any' : datum.label",
+    "labelLimit": 220,
+    "labelPadding": 6,
+    "ticks": False,
+    "domain": False,
+}
+
+
+_EXACT = "datum.value === 0 ? '0' : format(datum.value, '+.2f')"
+_CLAMPED = f"(datum.value < 0 ? '≤ ' : '') + ({_EXACT})"
+
+
+def _colour(alt: ModuleType, matrix: Mapping[str, Any]) -> Any:
+    bound = matrix["bound"]
+    scale = alt.Scale(
+        domain=[-bound + i * bound / 3 for i in range(7)], range=_DIVERGING, clamp=True
+    )
+    legend = alt.Legend(
+        title="UB: red, fewer rows than its share; blue, more",
+        titleLimit=400,
+        labelExpr=_CLAMPED if matrix["clamped"] else _EXACT,
+        orient="bottom",
+        direction="horizontal",
+        gradientLength=260,
+        gradientThickness=10,
+        values=[-bound, 0, bound],
+    )
+    known = alt.Color("ub:Q", scale=scale, legend=legend)
+    return alt.condition("datum.unsure || !isValid(datum.ub)", alt.value(_SMALL), known)
+
+
+# ----------------------------------------------------------------------------- ranking
+
+
+def _ranked(bar: Mapping[str, Any], low: float) -> dict[str, Any]:
+    colour = {"fewer": RED, "more": BLUE}.get(bar["side"], GREY)
+    about = f"{bar['name']}: UB {bar['text']}, interval {bar['interval']}, {bar['rows']} rows"
+    kept = {k: bar[k] for k in ("name", "ub", "high", "rows")}
+    return {**kept, "low": max(bar["low"], low), "colour": colour, "about": about}
+
+
+def _scale_of_ub(alt: ModuleType, ranking: Mapping[str, Any]) -> Callable[[str], altair.X]:
+    low = ranking["low"]
+    step = 0.2 if low > -1 else 0.5
+    marks = [round(i * step, 1) for i in range(int(low / step), int(1 / step) + 1)]
+    axis = alt.Axis(
+        title=ranking["title"], orient="top", grid=False, values=marks, format="+.1f", tickSize=4
+    )
+    scale = alt.Scale(domain=[low - 0.02 * (1 - low), 1 + 0.02 * (1 - low)], nice=False)
+    return lambda field: alt.X(field, scale=scale, axis=axis)
+
+
+def _lines(alt: ModuleType, limit: float, x: Callable[[str], altair.X]) -> altair.Chart:
+    places = [{"at": 0, "dash": False}, {"at": limit, "dash": True}, {"at": -limit, "dash": True}]
+    dash = alt.condition("datum.dash", alt.value([4, 3]), alt.value([1, 0]))
+    lines: altair.Chart = (
+        alt.Chart(alt.Data(values=places))
+        .mark_rule(color=GREY, aria=False, clip=True)
+        .encode(x=x("at:Q"), strokeDash=dash)
+    )
+    return lines
+
+
+# ------------------------------------------------------------------------------ shared
+
+
+def _finished(chart: altair.TopLevelMixin) -> dict[str, Any]:
+    spec: dict[str, Any] = chart.to_dict()
+    font = "system-ui, sans-serif"
+    spec["config"] = {"background": "white", "font": font, "view": {"stroke": None}, **_inked(_INK)}
+    return spec
+
+
+def _inked(ink: str) -> dict[str, Any]:
+    words = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12, "titleFontSize": 12}
+    axis = {**words, "tickColor": GREY, "domainColor": GREY, "titleFontWeight": "normal"}
+    legend = {**words, "titleFontWeight": "normal"}
+    return {"axis": axis, "legend": legend, "title": {"color": ink, "fontSize": 13}}
+
+
+def _altair() -> ModuleType:
+    try:
+        import altair
+    except ImportError:
+        raise MissingDependency("altair", extra="charts", purpose="drawing charts") from None
+    return altair
+
+
+def _converter() -> ModuleType:
+    try:
+        import vl_convert
+    except ImportError:
+        raise MissingDependency(
+            "vl-convert-python", extra="charts", purpose="rendering charts"
+        ) from None
+    module: ModuleType = vl_convert
+    return module

@@ -1,0 +1,188 @@
+"""A summary as one self-contained page: nothing is fetched, and all text is escaped."""
+
+from __future__ import annotations
+
+import os
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from equipoise import atomic
+from equipoise.errors import MissingDependency
+from equipoise.reports.summarize import summarize
+
+if TYPE_CHECKING:
+    from equipoise.measures.table import BiasTable
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: an id, a title (text) and its content (HTML, already escaped).
+
+    >>> Section("plan", "Rows to add", "<p>none</p>").html()
+    '<section id="plan"><h2>Rows to add</h2><p>none</p></section>'
+    """
+
+    id: str
+    title: str
+    content: str
+
+    def html(self) -> str:
+        """The section as HTML."""
+        title, content = escape(self.title), self.content
+        return f'<section id="{escape(self.id)}"><h2>{title}</h2>{content}</section>'
+
+
+def write_report(
+    table: BiasTable,
+    path: str | os.PathLike[str],
+    *,
+    source: str | None = None,
+    top: int = 50,
+) -> None:
+    """Write the report of a table as a page; without the charts if they cannot be drawn.
+
+    Parameters
+    ----------
+    table
+        A measured table.
+    path
+        The file to write; it is whole or not there.
+    source
+        What was measured, as the reader knows it.
+    top
+        How many rows to show.
+    """
+    from equipoise.reports.charts import draw
+
+    summary = summarize(table, source=source, top=top)
+    try:
+        charts = draw(summary)
+    except MissingDependency as absent:
+        charts = {"absent": f"<p>{escape(str(absent))}</p>"}
+    atomic.write_text(path, render_html(summary, charts))
+
+
+def render_html(
+    summary: Mapping[str, Any],
+    charts: Mapping[str, str] | None = None,
+    *,
+    sections: Sequence[Section] = (),
+) -> str:
+    """Write a summary as a page.
+
+    Parameters
+    ----------
+    summary
+        From :func:`equipoise.reports.summarize.summarize`.
+    charts
+        HTML fragments by name, from :func:`equipoise.reports.charts.draw`.
+    sections
+        Further sections, after those of the summary.
+
+    Examples
+    --------
+    >>> from equipoise.counts import Counts
+    >>> from equipoise.measures.table import bias_table
+    >>> counts = Counts.from_mapping(
+    ...     {("<b>", "hired"): 160, ("<b>", "not"): 290}, sensitive=["sex"], label="outcome"
+    ... )
+    >>> page = render_html(summarize(bias_table(counts)))
+    >>> "&lt;b&gt;" in page, "<b>" in page
+    (True, False)
+    """
+    parts = [*_sections(summary, charts or {}), *sections, _provenance(summary)]
+    template = resources.files("equipoise.reports").joinpath("page.html").read_text("utf-8")
+    made = dict(summary["provenance"])
+    return string.Template(template).substitute(
+        generator=escape(made["made by"]),
+        title=escape(summary["title"]),
+        source=escape(summary["source"] or summary["heading"]),
+        figures="".join(_figure(value, name) for value, name in summary["figures"]),
+        sections="\n".join(part.html() for part in parts),
+        footer=escape(f"{made['made by']}, {made['time']}"),
+    )
+
+
+def _figure(value: str, name: str) -> str:
+    return f"<div><strong>{escape(value)}</strong><span>{escape(name)}</span></div>"
+
+
+# ---------------------------------------------------------------------------- sections
+
+
+def _sections(summary: Mapping[str, Any], charts: Mapping[str, str]) -> list[Section]:
+    said = {t["id"]: Section(t["id"], t["title"], _list(t["sentences"])) for t in summary["topics"]}
+    rule = said.pop("four-fifths", None)
+    parts = [said.pop("overview"), _pictures(summary, charts)]
+    parts += [said.pop(name) for name in ("largest", "hidden", "measures") if name in said]
+    parts.append(_table(summary))
+    if rule is not None:
+        parts.append(_four_fifths(summary["four_fifths"], rule))
+    parts += said.values()
+    if summary["hints"]:
+        parts.append(Section("hints", "Hints", _list(summary["hints"])))
+    return parts
+
+
+def _list(sentences: Sequence[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(s)}</li>" for s in sentences) + "</ul>"
+
+
+def _pictures(summary: Mapping[str, Any], charts: Mapping[str, str]) -> Section:
+    captions = summary["captions"]
+    drawn = [
+        f"<figure><figcaption>{escape(captions.get(name, ''))}</figcaption>{fragment}</figure>"
+        for name, fragment in charts.items()
+    ]
+    absent = (
+        "<p>This page was made without charts; install them with: "
+        "<code>pip install 'equipoise[charts]'</code></p>"
+    )
+    return Section("charts", "The picture", "".join(drawn) or absent)
+
+
+def _table(summary: Mapping[str, Any]) -> Section:
+    table = summary["table"]
+    more = table["total"] - len(table["rows"])
+    after = f'<p class="after">… and {more:,} more rows.</p>' if more else ""
+    content = _html_table(table, marked=table["ub"], sides=table["sides"])
+    return Section("table", "All numbers" if not more else "The numbers", content + after)
+
+
+def _four_fifths(rule: Mapping[str, Any], said: Section) -> Section:
+    more = rule["total"] - len(rule["table"]["rows"])
+    after = f'<p class="after">… and {more:,} more groups.</p>' if more else ""
+    return Section(said.id, said.title, said.content + _html_table(rule["table"]) + after)
+
+
+def _html_table(
+    table: Mapping[str, Any], *, marked: int | None = None, sides: Sequence[str] = ()
+) -> str:
+    numbers = set(table["numbers"])
+    head = "".join(
+        f'<th scope="col"{_class("number" if i in numbers else "")}>{escape(h)}</th>'
+        for i, h in enumerate(table["headers"])
+    )
+    body = []
+    for place, row in enumerate(table["rows"]):
+        kinds = ["number" if i in numbers else "name" if i == 0 else "" for i in range(len(row))]
+        if marked is not None and sides[place] != "inside":
+            kinds[marked] += f" {sides[place]}"
+        cells = zip(row, kinds, strict=True)
+        body.append("".join(f"<td{_class(kind)}>{escape(cell)}</td>" for cell, kind in cells))
+    lines = "".join(f"<tr>{line}</tr>" for line in body)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'
+
+
+def _class(kind: str) -> str:
+    return f' class="{kind}"' if kind else ""
+
+
+def _provenance(summary: Mapping[str, Any]) -> Section:
+    pairs = [*summary["facts"], *summary["provenance"]]
+    content = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in pairs)
+    return Section("provenance", "Where this comes from", f"<dl>{content}</dl>")

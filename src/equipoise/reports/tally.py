@@ -1,0 +1,122 @@
+"""How many pairs of a group and a label lie where: the numbers that sentences are made of."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.lattice import Group
+from equipoise.measures.table import NOTES, BiasTable, Note
+from equipoise.values import Value
+
+SURE = 0.05
+"""The q below which a difference is more than chance."""
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """The pairs a table shows, as arrays of one number a pair; suppressed ones are nowhere.
+
+    >>> from equipoise.counts import Counts
+    >>> from equipoise.measures.table import bias_table
+    >>> counts = Counts.from_mapping(
+    ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
+    ...     sensitive=["sex"],
+    ...     label="outcome",
+    ... )
+    >>> tally = Tally(bias_table(counts))
+    >>> int(tally.outside.sum()), int(tally.sure.sum())
+    (1, 0)
+    """
+
+    table: BiasTable
+
+    @functools.cached_property
+    def line(self) -> NDArray[np.int64]:
+        """The lattice line of each pair."""
+        return self.table.places[0]
+
+    @functools.cached_property
+    def label(self) -> NDArray[np.int64]:
+        """The label number of each pair."""
+        return self.table.places[1]
+
+    @functools.cached_property
+    def ub(self) -> NDArray[np.float64]:
+        """UB, or nan where it is undefined or suppressed."""
+        ub = self.table.measured.ub[self.line, self.label]
+        return np.where(self.noted("suppressed"), np.nan, ub)
+
+    @functools.cached_property
+    def telling(self) -> Mask:
+        """Where UB is known and the group is large enough to say something."""
+        return np.isfinite(self.ub) & (self._notes == 0)
+
+    @functools.cached_property
+    def outside(self) -> Mask:
+        """Where |UB| is above the limit, in groups large enough to say something."""
+        return self.telling & (np.abs(self.ub) > self.table.options.limit)
+
+    @functools.cached_property
+    def sure(self) -> Mask:
+        """Where, outside the limit, q is small."""
+        q = self.table.measured.q_value
+        if q is None:
+            return np.zeros(len(self.line), np.bool_)
+        return self.outside & (q[self.line, self.label] < SURE)
+
+    @functools.cached_property
+    def hidden(self) -> Mask:
+        """Where a group is outside the limit and all its parents are inside."""
+        return self.outside & self.table.measured.hidden[self.line, self.label]
+
+    @functools.cached_property
+    def orders(self) -> NDArray[np.int64]:
+        """How many attributes each pair's group fixes."""
+        return np.asarray(self.table.measured.lattice.orders[self.line])
+
+    def noted(self, note: Note) -> Mask:
+        """Where a pair carries this note."""
+        return np.asarray(self._notes == 1 + list(NOTES).index(note))
+
+    def note(self, place: int) -> Note | None:
+        """The note of a pair."""
+        code = int(self._notes[place])
+        return list(NOTES)[code - 1] if code else None
+
+    def group(self, place: int) -> Group:
+        """The group of a pair."""
+        return self.table.measured.group(int(self.line[place]))
+
+    def label_value(self, place: int) -> Value:
+        """The label value of a pair."""
+        return self.table.counts.label.values[int(self.label[place])]
+
+    def worst(self, mask: Mask, n: int | None = None) -> list[int]:
+        """The pairs of a mask by falling |UB|, larger groups first where equal."""
+        places = np.flatnonzero(mask)
+        rows = self.table.measured.n_group[self.line[places]]
+        order = np.lexsort((-rows, -np.abs(np.round(self.ub[places], 12))))
+        chosen: list[int] = places[order][:n].tolist()
+        return chosen
+
+    def leading_labels(self, mask: Mask, most: int = 6) -> list[int]:
+        """The favourable label, then those of the largest |UB|; of two labels only the first.
+
+        With two labels the second mirrors the first.
+        """
+        found = list(dict.fromkeys(self.label[self.worst(mask)].tolist()))
+        favourable = self.table.options.favourable
+        if favourable is not None:
+            good = self.table.counts.label.code(favourable)
+            found.sort(key=lambda code: code != good)
+        return found[: 1 if len(self.table.counts.label) == 2 else most]
+
+    @functools.cached_property
+    def _notes(self) -> NDArray[np.int8]:
+        return np.asarray(self.table.measured.notes[self.line, self.label])

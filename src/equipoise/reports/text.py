@@ -1,0 +1,166 @@
+"""A summary as text for a terminal, and a table as CSV."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from equipoise.plain import Grid
+
+if TYPE_CHECKING:
+    from equipoise.measures.table import BiasTable
+
+WRAP = 100
+_SPARE_OF_RULE = ("|UB| within limit", "share of rows", "best-off group")
+_SPARE = ("overall", "rate", "missing rows", "q")
+_COLOURS = {"fewer": "\x1b[31m", "more": "\x1b[34m", "unsure": "\x1b[2m"}
+_BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+
+
+def render_text(summary: dict[str, Any], *, colour: bool = False, width: int | None = None) -> str:
+    """Write a summary for a terminal: heading, facts, table and sentences.
+
+    Parameters
+    ----------
+    summary
+        From :func:`equipoise.reports.summarize.summarize`.
+    colour
+        Whether to colour UB outside the limit: red for fewer rows than the group's share,
+        blue for more.
+    width
+        Of the terminal; a table that is wider loses its least needed columns.
+
+    Examples
+    --------
+    >>> from equipoise.counts import Counts
+    >>> from equipoise.measures.table import bias_table
+    >>> from equipoise.reports.summarize import summarize
+    >>> counts = Counts.from_mapping(
+    ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
+    ...     sensitive=["sex"],
+    ...     label="outcome",
+    ... )
+    >>> print(render_text(summarize(bias_table(counts)), width=79))
+    """
+    parts = [
+        _styled(summary["heading"], _BOLD, colour),
+        _facts(summary, width or WRAP),
+        _table(summary["table"], colour=colour, width=width),
+    ]
+    rule = summary["four_fifths"]
+    for topic in summary["topics"]:
+        title = _styled(topic["title"], _BOLD, colour)
+        table = [_rule_table(rule, width)] if topic["id"] == "four-fifths" else []
+        said = [_wrapped(s, width or WRAP) for s in topic["sentences"]]
+        parts.append("\n".join([title, *table, *said]))
+    return "\n\n".join(parts) + "\n"
+
+
+def render_csv(table: BiasTable) -> str:
+    """Write every row of a table as CSV, in full precision.
+
+    >>> from equipoise.counts import Counts
+    >>> from equipoise.measures.table import bias_table
+    >>> counts = Counts.from_mapping({("m", "y"): 1, ("w", "n"): 1}, sensitive=["s"], label="l")
+    >>> render_csv(bias_table(counts)).splitlines()[1][:20]
+    's=m,m,n,1,1,0,0.0,0.'
+    """
+    import pyarrow as pa
+    from pyarrow import csv
+
+    arrow = table.to_arrow()
+    plain = {
+        name: arrow[name].cast(pa.string())
+        if pa.types.is_dictionary(arrow[name].type)
+        else arrow[name]
+        for name in arrow.column_names
+    }
+    sink = io.BytesIO()
+    csv.write_csv(pa.table(plain), sink, csv.WriteOptions(quoting_style="needed"))
+    return sink.getvalue().decode()
+
+
+def _facts(summary: dict[str, Any], width: int) -> str:
+    shown = [(n, v) for n, v in summary["facts"] if n not in ("rows", "groups")]
+    return _wrapped(" · ".join(f"{n}: {v}" for n, v in shown), width, bullet="")
+
+
+def _wrapped(text: str, width: int, *, bullet: str = "- ") -> str:
+    return textwrap.fill(
+        _one_line(text),
+        max(width, 20),
+        initial_indent=bullet,
+        subsequent_indent=" " * len(bullet),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _one_line(text: str) -> str:
+    # A terminal obeys control characters, and values come from the data.
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+def _styled(text: str, style: str, colour: bool) -> str:
+    return f"{style}{_one_line(text)}{_RESET}" if colour else _one_line(text)
+
+
+# ------------------------------------------------------------------------------- table
+
+
+def _table(table: dict[str, Any], *, colour: bool, width: int | None) -> str:
+    grid, left_out = _fitting(_grid(table), _SPARE, width)
+    lines = grid.text().split("\n")
+    if colour:
+        ub = grid.headers.index("UB", 2)
+        body = zip(lines[2:], grid.rows, table["sides"], strict=True)
+        lines[2:] = [_coloured(line, row, ub, side) for line, row, side in body]
+        lines[1] = f"{_DIM}{lines[1]}{_RESET}"
+    more = table["total"] - len(table["rows"])
+    notes = [f"… and {more:,} more rows"] if more else []
+    notes += [f"left out for the width: {', '.join(left_out)}"] if left_out else []
+    return "\n".join([*lines, *notes])
+
+
+def _grid(table: dict[str, Any]) -> Grid:
+    rows = tuple(tuple(row) for row in table["rows"])
+    return Grid(tuple(table["headers"]), rows, frozenset(table["numbers"]))
+
+
+def _fitting(grid: Grid, spare: tuple[str, ...], width: int | None) -> tuple[Grid, list[str]]:
+    """Leave out columns, the least needed first, until the table fits."""
+    left_out: list[str] = []
+    for name in spare:
+        if width is None or len(grid.text().split("\n")[1]) <= width:
+            break
+        if name in grid.headers[2:]:
+            grid = _without(grid, grid.headers.index(name, 2))
+            left_out.append(name)
+    return grid, left_out
+
+
+def _without(grid: Grid, column: int) -> Grid:
+    def cut(cells: tuple[str, ...]) -> tuple[str, ...]:
+        return cells[:column] + cells[column + 1 :]
+
+    numbers = frozenset(i - (i > column) for i in grid.numbers if i != column)
+    return Grid(cut(grid.headers), tuple(cut(row) for row in grid.rows), numbers)
+
+
+def _coloured(line: str, row: tuple[str, ...], ub: int, side: str) -> str:
+    """Colour the UB cell; found from the right, where all cells are our own text."""
+    if side not in _COLOURS:
+        return line
+    end = len(line)
+    for cell in reversed(row[ub:]):
+        end = line.rindex(cell, 0, end)
+    stop = end + len(row[ub])
+    return f"{line[:end]}{_COLOURS[side]}{line[end:stop]}{_RESET}{line[stop:]}"
+
+
+def _rule_table(rule: dict[str, Any], width: int | None) -> str:
+    grid, _ = _fitting(_grid(rule["table"]), _SPARE_OF_RULE, width)
+    more = rule["total"] - len(grid.rows)
+    lines = [grid.text(), *([f"… and {more:,} more groups"] if more else [])]
+    return "\n".join(["", *lines, ""])

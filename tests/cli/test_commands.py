@@ -1,0 +1,229 @@
+"""The commands print what the library says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+
+import equipoise as eq
+from equipoise.cli.app import run
+
+ADULT = ["adult", "--sensitive", "sex,race", "--label", "income"]
+
+
+def output(arguments, capsys, code=0):
+    assert run(arguments) == code
+    return capsys.readouterr().out
+
+
+def test_json_is_the_dict_the_library_gives(capsys):
+    printed = json.loads(output(["measure", *ADULT, "--json", "--sort", "group"], capsys))
+    table = eq.measure("adult", sensitive_features=["sex", "race"], label="income")
+    expected = table.to_dict()
+    assert printed.pop("time") <= eq.measure(table.counts).to_dict()["time"]
+    expected.pop("time")
+    assert printed == json.loads(json.dumps(expected))
+
+
+def test_json_of_counts_has_the_promised_keys(capsys):
+    command = ["measure", "compas", "-s", "sex,race", "-l", "risk", "--count", "n", "--json"]
+    data = json.loads(output(command, capsys))
+    assert data["n"] == 60798
+    assert {"sensitive", "label", "labels", "missing_values", "bins", "rows"} <= set(data)
+    assert len(data["rows"]) == 24
+    keys = "group label n_group n_cell rate overall_rate ub ub_low ub_high p_value q_value"
+    assert set(f"{keys} expected missing_rows note".split()) <= set(data["rows"][0])
+    assert [] == [row for row in data["rows"] if not row["group"]]
+
+
+def test_the_worst_come_first_and_top_limits(capsys):
+    rows = json.loads(output(["measure", *ADULT, "--json", "--top", "3"], capsys))["rows"]
+    assert [round(r["ub"], 3) for r in rows] == [0.771, 0.760, 0.617]
+
+
+def test_filters(capsys):
+    command = ["measure", *ADULT, "--json", "--label-value", ">50K", "--group", "sex=Female"]
+    rows = json.loads(output([*command, "--max-order", "1"], capsys))["rows"]
+    assert [r["group"] for r in rows] == [{"sex": "Female"}]
+    assert rows[0]["ub"] == pytest.approx(0.5454474906291085)
+
+
+def test_hidden_lists_just_those(tmp_path, capsys):
+    lines = "a,x,1\na,y,0\nb,x,0\nb,y,1\n" * 50
+    (tmp_path / "xor.csv").write_text("p,q,l\n" + lines)
+    command = ["measure", str(tmp_path / "xor.csv"), "-s", "p,q", "-l", "l", "--hidden", "--json"]
+    rows = json.loads(output(command, capsys))["rows"]
+    assert len(rows) == 8
+    assert all(len(r["group"]) == 2 and r["hidden"] for r in rows)
+
+
+def test_text_has_table_and_sentences_and_no_colour(capsys):
+    text = output(["measure", *ADULT, "--top", "2"], capsys)
+    assert "\x1b" not in text
+    assert "sex=Female, race=Other" in text
+    assert "+0.771" in text
+    assert "not the" in text  # that missing rows are not the rows to add
+
+
+def test_csv_reads_back_in_full_precision(capsys):
+    rows = list(csv.DictReader(io.StringIO(output(["measure", *ADULT, "--csv"], capsys))))
+    assert len(rows) == 34
+    found = next(r for r in rows if r["group"] == "sex=Female" and r["income"] == ">50K")
+    assert float(found["ub"]) == pytest.approx(0.5454474906291085, rel=1e-15)
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "md", "txt", "html"])
+def test_every_ending_is_written(ending, tmp_path, capsys):
+    path = tmp_path / f"out.{ending}"
+    assert output(["measure", *ADULT, "-o", str(path), "-q"], capsys) == ""
+    assert "Female" in path.read_text(encoding="utf-8")
+
+
+def test_a_hint_names_values_that_may_mean_missing(capsys):
+    assert run(["measure", "adult", "-s", "workclass", "-l", "income", "--json"]) == 0
+    assert "--na '?'" in capsys.readouterr().err
+    quiet = ["measure", "adult", "-s", "workclass", "-l", "income", "--json", "--na", "?"]
+    data = json.loads(output(quiet, capsys))
+    assert data["missing_values"]["workclass"] == 1836
+    assert any(r["group"] == {"workclass": None} for r in data["rows"])
+
+
+def test_bins_are_printed(capsys):
+    command = ["measure", "adult", "-s", "age", "-l", "income", "--bin", "age=25,45,65"]
+    assert json.loads(output([*command, "--json"], capsys))["bins"] == {"age": [25, 45, 65]}
+    assert "25 to <45" in output(command, capsys)
+
+
+def test_suppression_hides_small_groups(capsys):
+    command = ["measure", *ADULT, "--suppress-below", "20", "--json"]
+    rows = json.loads(output(command, capsys))["rows"]
+    hidden = [r for r in rows if r["note"] == "suppressed"]
+    assert {"sex": "Female", "race": "Other"} in [r["group"] for r in hidden]
+    assert all(r["n_cell"] is None and r["ub"] is None and r["rate"] is None for r in hidden)
+
+
+@pytest.mark.parametrize(
+    ("limit", "extra", "code"),
+    [
+        ("0.1", [], 1),
+        ("0.9", [], 0),
+        ("0.1", ["--min-count", "40000"], 3),
+        ("0.771", ["--evidence", "interval"], 3),
+    ],
+)
+def test_check_exit_codes(limit, extra, code, capsys):
+    text = output(["check", *ADULT, "--max-abs-ub", limit, *extra], capsys, code)
+    assert text.strip().endswith(".")
+    data = json.loads(output(["check", *ADULT, "--max-abs-ub", limit, *extra, "--json"], capsys, code))
+    assert data["exit_code"] == code
+
+
+def test_check_of_groups_too_small_to_say_is_undecided(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("s,y\n" + "a,1\na,0\n" * 500 + "b,1\n")
+    command = ["check", str(tmp_path / "t.csv"), "-s", "s", "-l", "y", "--max-abs-ub", "0.1"]
+    assert "cannot be decided" in output(command, capsys, 3)
+    assert "inside" in output([*command, "--min-count", "2"], capsys, 0)
+
+
+@pytest.mark.parametrize("name", ["equipoise.toml", "pyproject.toml"])
+def test_check_reads_columns_and_rules_from_a_file(name, tmp_path, monkeypatch, capsys):
+    table = "tool.equipoise.check" if name == "pyproject.toml" else "check"
+    (tmp_path / name).write_text(
+        f'[{table}]\nsensitive = ["sex"]\nlabel = "income"\nmax-abs-ub = 0.3\n'
+        f'[[{table}.rules]]\ngroup = "sex=Female"\nlabel = ">50K"\nk = 0.5\nmax-abs-ub = 0.2\n'
+    )
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    assert "inside" in output(["check", "adult"], capsys, 0)
+    assert "outside" in output(["check", "adult", "--max-abs-ub", "0.1"], capsys, 1)
+
+
+def test_defaults_of_measure_from_a_file(tmp_path, monkeypatch, capsys):
+    (tmp_path / "equipoise.toml").write_text(
+        '[measure]\nsensitive = ["sex", "age"]\nlabel = "income"\nmin-count = 100\n'
+        'bins = {age = [30, 60]}\nna = "?"\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    data = json.loads(output(["measure", "adult", "--json"], capsys))
+    assert data["sensitive"] == ["sex", "age"]
+    assert data["parameters"]["min_count"] == 100
+    assert data["parameters"]["na"] == ["?"]
+    assert data["bins"] == {"age": [30, 60]}
+
+
+def test_diff_shows_the_change(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("s,y\n" + "m,1\nm,0\n" * 100 + "w,0\n" * 150 + "w,1\n" * 50)
+    (tmp_path / "b.csv").write_text("s,y\n" + "m,1\nm,0\n" * 100 + "w,0\nw,1\n" * 100)
+    command = ["diff", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), "-s", "s", "-l", "y"]
+    data = json.loads(output([*command, "--json"], capsys))
+    assert data["rows"][0]["label"] == "1"
+    worst = next(r for r in data["rows"] if r["group"] == {"s": "w"} and r["label"] == "1")
+    assert worst["ub_before"] == pytest.approx(1 / 3)
+    assert worst["ub_after"] == pytest.approx(0)
+    assert worst["change_low"] < worst["change"] < worst["change_high"] < 0
+    assert "UB before" in output(command, capsys)
+
+
+def test_a_bundled_table_suggests_its_columns(capsys):
+    data = json.loads(output(["measure", "compas", "--json"], capsys))
+    assert data["n"] == 60798
+
+
+def test_data_commands(capsys):
+    assert "adult" in output(["data", "list"], capsys)
+    assert "known harms" in output(["data", "show", "adult"], capsys)
+    assert output(["data", "path", "adult"], capsys).strip().endswith("adult.parquet")
+    assert json.loads(output(["data", "show", "credit", "--json"], capsys))["rows"] == 30000
+    assert json.loads(output(["data", "list", "--json"], capsys))[0]["name"] == "adult"
+
+
+def test_engines_prints_what_they_declare(capsys):
+    text = output(["engines"], capsys)
+    assert "Parquet" in text
+    assert "memory" in text
+
+
+def test_demo_writes_a_page(tmp_path, capsys):
+    text = output(["demo", "--output", str(tmp_path / "demo")], capsys)
+    assert "sex=Female" in text
+    page = (tmp_path / "demo" / "adult.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+
+
+def test_nothing_is_said_when_the_program_ends():
+    done = subprocess.run(
+        [sys.executable, "-m", "equipoise", "measure", *ADULT, "--json", "-q"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+
+
+def test_version(capsys):
+    assert output(["--version"], capsys).startswith("equipoise 0.")
+
+
+def test_colour_only_on_a_terminal():
+    script = (
+        "import os, pty, sys\n"
+        "def read(fd):\n"
+        "    data = os.read(fd, 65536); chunks.append(data); return data\n"
+        "chunks = []\n"
+        f"pty.spawn([sys.executable, '-m', 'equipoise', 'measure', *{ADULT!r}], read)\n"
+        "print('COLOUR' if b'\\x1b[' in b''.join(chunks) else 'PLAIN')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        stdin=subprocess.DEVNULL,
+        env={"TERM": "xterm", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "COLUMNS": "200"},
+    )
+    assert done.stdout.rstrip().endswith("COLOUR")

@@ -1,0 +1,92 @@
+"""The documentation is true: its commands run, and it names all there is."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+import equipoise
+from equipoise.cli.app import COMMANDS, cli, run
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+
+def test_every_public_name_is_documented():
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    missing = [n for n in equipoise.__all__ if f"eq.{n}" not in page]
+    assert not missing
+
+
+def test_every_public_name_can_be_loaded_and_nothing_else_is_promised():
+    assert sorted(equipoise.__all__) == sorted(equipoise._HOMES)
+    for name in equipoise.__all__:
+        assert getattr(equipoise, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = equipoise.nonsense
+
+
+def _options(command: click.Command, path: str):
+    for option in command.params:
+        if isinstance(option, click.Option):
+            yield from ((path, flag) for flag in option.opts)
+    if isinstance(command, click.Group):
+        with click.Context(command) as context:
+            for name in command.list_commands(context):
+                yield from _options(command.get_command(context, name), f"{path} {name}")
+
+
+def test_every_command_and_option_is_in_the_reference():
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## `(equipoise[^`]*)`\n(.*?)(?=^## |\Z)", page, re.S | re.M))
+    assert {f"equipoise {name}" for name in COMMANDS} <= set(sections)
+    for path, flag in _options(cli, "equipoise"):
+        assert flag in sections[path], f"{path} {flag} is not in docs/cli.md; run make docs"
+
+
+def test_every_command_has_help_with_an_example():
+    with click.Context(cli) as context:
+        for name in COMMANDS:
+            command = cli.get_command(context, name)
+            assert command.help
+            if not isinstance(command, click.Group):
+                assert "Example" in (command.epilog or ""), name
+
+
+def test_generated_pages_are_up_to_date():
+    tool = ROOT / "tools" / "build_docs.py"
+    done = subprocess.run(
+        [sys.executable, tool, "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _commands():
+    for page in PAGES:
+        for block in re.findall(r"^```console\n(.*?)^```", page.read_text("utf-8"), re.S | re.M):
+            for line in re.findall(r"^\$ (equipoise .*)$", block, re.M):
+                yield pytest.param(line, id=f"{page.name}: {line}")
+
+
+PEOPLE = """sex,race,age,country,income
+w,black,34,US,low
+w,white,51,US,low
+w,white,23,FR,high
+m,white,66,US,high
+m,black,45,US,low
+m,white,38,US,high
+"""
+
+
+@pytest.mark.parametrize("line", _commands())
+def test_commands_in_the_documentation_run(line, tmp_path, monkeypatch, capsys):
+    (tmp_path / "people.csv").write_text(PEOPLE * 20, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert run(shlex.split(line)[1:]) == 0
+    assert "UB" in capsys.readouterr().out
