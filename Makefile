@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test check bench lock format clean
+.PHONY: help setup demo test check bench lock format clean docs
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -30,6 +30,9 @@ check: $(VENV)/.installed ## Lint, formatting, types, import layers, the docs' e
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -q tests/test_repository.py $(wildcard README.md docs)
+
+docs: $(VENV)/.installed ## Write the pages of docs/ that are read off the program itself
+	$(BIN)/python tools/build_docs.py
 
 format: $(VENV)/.installed ## Rewrite the sources in the project's format, and mend what lint can mend
 	$(BIN)/ruff check --fix-only --quiet

@@ -84,7 +84,7 @@ m,white,38,US,high
 """
 
 
-@pytest.mark.parametrize("line", _commands())
+@pytest.mark.parametrize("line", list(_commands()))
 def test_commands_in_the_documentation_run(line, tmp_path, monkeypatch, capsys):
     (tmp_path / "people.csv").write_text(PEOPLE * 20, encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -2,6 +2,7 @@
 
     python tools/build_docs.py            write them
     python tools/build_docs.py --check    only say whether they are up to date
+    python tools/build_docs.py --picture  draw docs/adult.svg anew, too
 """
 # ruff: noqa: INP001, T201
 
@@ -13,10 +14,13 @@ from pathlib import Path
 
 import click
 
+from equipoise.api import measure
 from equipoise.cli.app import cli
 from equipoise.engines import engines
 from equipoise.measures.registry import measures
 from equipoise.plain import Grid
+from equipoise.reports import charts
+from equipoise.reports.summarize import summarize
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -29,6 +33,9 @@ def main() -> int:
         for name in stale:
             print(f"docs/{name} is not up to date; run make docs")
         return 1 if stale else 0
+    if "--picture" in sys.argv:
+        pages["adult.svg"] = picture()
+        stale.append("adult.svg")
     for name in stale:
         (DOCS / name).write_text(pages[name], encoding="utf-8")
         print(f"wrote docs/{name}")
@@ -101,6 +108,13 @@ def measures_page() -> str:
         text = " ".join(line.strip() for line in what.splitlines())
         parts += [f"## {m.title}", text]
     return "\n\n".join(parts) + "\n"
+
+
+def picture() -> str:
+    """Draw the heat map of the README; its bytes depend on the drawing library's version."""
+    table = measure("adult", sensitive_features=["sex", "race"], label="income")
+    matrix = summarize(table)["charts"]["matrices"][0]
+    return charts.to_svg({**charts.heat_map(matrix), "background": "white", "padding": 16})
 
 
 if __name__ == "__main__":

@@ -151,7 +151,7 @@ def _bin_spec(name: str, spec: BinSpec) -> tuple[float, ...] | int:
             raise InputError(f"{name!r} needs at least 2 quantile bins, not {spec}.")
         return int(spec)
     try:
-        edges = tuple(float(e) for e in cast("Sequence[float]", spec))
+        edges = tuple(float(e) + 0.0 for e in cast("Sequence[float]", spec))
     except (TypeError, ValueError):
         edges = ()
     rising = all(a < b for a, b in itertools.pairwise(edges))
@@ -853,17 +853,20 @@ def _encode_arrow(
         column = column.cast(pa.large_string())
     if pa.types.is_null(column.type):
         return (MISSING,), np.zeros(len(column), np.int32)
-    encoded = pc.dictionary_encode(column, null_encoding="encode")
+    encoded = pc.dictionary_encode(column)
     encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
     dictionary = encoded.dictionary
-    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+    codes = encoded.indices.fill_null(len(dictionary)).to_numpy()  # a null is past the end
     order = pc.array_sort_indices(dictionary).to_numpy()
-    rank = np.empty(len(order), np.int32)
+    rank = np.empty(len(order) + 1, np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
+    rank[-1] = len(order)
     texts = _texts(dictionary.take(pa.array(order)))
+    if column.null_count:
+        texts.append(MISSING)
     if edges is not None:
-        return _encode_bins(texts, _take(rank.tolist(), codes), edges)
-    return _one_code_a_text(texts, _take(rank.tolist(), codes))
+        return _encode_bins(texts, rank[codes], edges)
+    return _one_code_a_text(texts, rank[codes])
 
 
 def _texts(dictionary: pa.Array) -> list[Value]:
@@ -901,8 +904,9 @@ def _bin(
 
     raws = column.to_pylist()
     numbers_or_none = [as_number(raw, na) for raw in raws]
-    if None in numbers_or_none:
-        raise not_a_number(name, str(as_value(raws[numbers_or_none.index(None)])))
+    texts = [str(as_value(raw)) for raw, n in zip(raws, numbers_or_none, strict=True) if n is None]
+    if texts:
+        raise not_a_number(name, min(texts))
     found = np.array(numbers_or_none, np.float64)
     present = found[~np.isnan(found)]
     edges = quantile_edges(name, present, spec) if isinstance(spec, int) else spec
@@ -952,7 +956,7 @@ def quantile_edges(name: str, present: NDArray[np.float64], bins: int) -> tuple[
 
 def distinct_edges(name: str, edges: Iterable[float], least: float) -> tuple[float, ...]:
     """Leave out equal edges, one at the least number, below which nothing lies, and infinity."""
-    kept = tuple(sorted({e for e in edges if least < e < math.inf}))
+    kept = tuple(sorted({e + 0.0 for e in edges if least < e < math.inf}))  # −0.0 is 0.0
     if not kept:
         raise InputError(
             f"column {name!r} has too few different numbers for quantile bins; give edges, "

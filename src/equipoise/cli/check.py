@@ -50,6 +50,7 @@ Exit codes: 0 inside the limits, 1 outside, 2 bad input, 3 not enough evidence."
     help="Judge the measured UB (default), or call a group inside or outside only if its "
     "whole interval is.",
 )
+@click.option("--top", type=click.IntRange(min=0), help="Show only so many findings; 20 in text.")
 @output_options(*FORMATS)
 @click.pass_obj
 def command(
@@ -60,6 +61,7 @@ def command(
     output: str | None,
     max_abs_ub: float | None,
     evidence: Any,
+    top: int | None,
     **options: Any,
 ) -> int:
     """Hold DATA against agreed limits: by --max-abs-ub, or by rules in equipoise.toml."""
@@ -76,10 +78,10 @@ def command(
     if kind == "json":
         text = json.dumps(result.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)
     elif kind == "csv":
-        text = result.grid().csv().rstrip("\n")
+        text = result.grid(top).csv().rstrip("\n")
     elif kind == "markdown":
-        text = f"{result.grid().markdown()}\n\n{result.sentence}"
+        text = f"{result.grid(top).markdown()}\n\n{result.sentence}"
     else:
-        text = repr(result)
+        text = result.text(20 if top is None else top)
     terminal.emit(text, output, quiet=quiet)
     return result.exit_code

@@ -87,15 +87,12 @@ def command(data: str, format_: str | None, output: str | None, **options: Any) 
         from equipoise.measures.suppression import suppress
 
         table = suppress(table, below)
-    table = _chosen(table, **shown)
-    _give(table, kind, output, source=data, top=shown["top"], quiet=quiet)
-
-
-def _chosen(
-    table: Any, *, sort: str, top: int | None, label_value: Any, group: str | None, hidden: bool
-) -> Any:
-    table = table.filter(label_value=list(label_value) or None, group=group, hidden=hidden)
-    return table.sort(sort).top(top)
+    chosen = table.filter(
+        label_value=list(shown["label_value"]) or None,
+        group=shown["group"],
+        hidden=shown["hidden"],
+    )
+    _give(chosen.sort(shown["sort"]), kind, output, source=data, top=shown["top"], quiet=quiet)
 
 
 def _give(
@@ -103,12 +100,12 @@ def _give(
 ) -> None:
     """Render the table as asked; people get 20 rows unless they ask for more."""
     if kind == "json":
-        terminal.emit(table.to_json(indent=2), output, quiet=quiet)
+        terminal.emit(table.top(top).to_json(indent=2), output, quiet=quiet)
         return
     if kind == "csv":
         from equipoise.reports.text import render_csv
 
-        terminal.emit(render_csv(table).rstrip("\n"), output, quiet=quiet)
+        terminal.emit(render_csv(table.top(top)).rstrip("\n"), output, quiet=quiet)
         return
     from equipoise.reports.summarize import summarize
 

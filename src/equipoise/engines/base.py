@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
@@ -85,18 +86,17 @@ class Engine(Protocol):
         """Write rows to a file that is whole or not there."""
 
 
+_NESTED = re.compile(r"\[\d*\]$|^(struct|map|union|(\w+_)?list)", re.IGNORECASE)
+
+
 def require_columns(columns: tuple[Column, ...], request: CountRequest, table: str) -> None:
     """Refuse a request for columns the table lacks, or that are not plain values."""
     types = {c.name: c.type for c in columns}
     for name in (*request.columns, *filter(None, (request.count, request.weight))):
         if name not in types:
             raise ColumnNotFound(name, table=table, columns=types)
-        if _is_nested(types[name]):
+        if _NESTED.search(types[name]):
             raise nested_values(name, table, types[name])
-
-
-def _is_nested(column_type: str) -> bool:
-    return column_type.endswith("]") or column_type.upper().startswith(("STRUCT", "MAP", "UNION"))
 
 
 def require_choice(request: CountRequest, take: Counts) -> CountRequest:

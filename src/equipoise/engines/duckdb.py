@@ -38,7 +38,7 @@ from equipoise.engines.base import (
     require_rows,
     require_writable,
 )
-from equipoise.engines.sources import Source, as_utf8, csv_dialect, not_encoded
+from equipoise.engines.sources import Dialect, Source, as_utf8, csv_dialect, not_encoded
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound, did_you_mean
 from equipoise.progress import Reporter, silent, watched
 from equipoise.values import MISSING, Value
@@ -115,8 +115,9 @@ class DuckDBEngine:
         if memory is not None:
             settings["memory_limit"] = memory
         try:
+            _require_settings(threads, memory)
             self._connection = duckdb.connect(":memory:", config=settings)
-        except (duckdb.Error, TypeError) as error:
+        except (duckdb.Error, ValueError, TypeError) as error:
             shutil.rmtree(self._temporary, ignore_errors=True)
             raise InputError(
                 f"threads={threads}, memory={memory!r} cannot be set; threads is a whole number of "
@@ -127,6 +128,10 @@ class DuckDBEngine:
         self._connection.execute(
             "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
         )
+        # DuckDB 2.0 lets the CSV reader do a TRY_CAST, and that fails instead of giving null
+        # (duckdb/duckdb#23818). Older ones do not know the setting.
+        with contextlib.suppress(duckdb.Error):
+            self._connection.execute("SET disabled_optimizers = 'type_pushdown'")
 
     def close(self) -> None:
         """Close the connection and remove the temporary folder."""
@@ -196,6 +201,8 @@ class DuckDBEngine:
 
     def rows(self, source: Source, request: CountRequest, take: Counts, seed: int = 0) -> pa.Table:
         """Choose real rows by cell, each at most once; see :class:`~equipoise.engines.base.Engine`."""
+        import pyarrow as pa
+
         request = require_choice(request, take)
         with self._opened(source) as (table, columns), self._registered(_wanted(take)) as wanted:
             require_columns(columns, request, source.name)
@@ -203,8 +210,8 @@ class DuckDBEngine:
                 query = sql.choose_rows(table, columns, request, wanted, seed)
                 return self._arrow(source, query, "choosing rows")
             # A relation's own connection does not know what is wanted: bring its rows here.
-            stream = source.data.query("input_relation", f"FROM {table}").to_arrow_reader()
-            with self._registered(stream) as here:
+            rows = source.data.query("input_relation", f"FROM {table}")
+            with self._registered(pa.RecordBatchReader.from_stream(rows)) as here:
                 query = sql.choose_rows(here, columns, request, wanted, seed)
                 return self._arrow(replace(source, kind="frame"), query, "choosing rows")
 
@@ -225,7 +232,8 @@ class DuckDBEngine:
             if source.sql is None:
                 opened = table
             else:  # on lines of its own, since it may end in a comment
-                opened = f"(WITH input AS (FROM {table}) (\n{self._one_query(source.sql)}\n))"
+                query = self._one_query(source.sql)
+                opened = f"(WITH input AS (FROM {table}) SELECT * FROM (\n{query}\n))"
             described = self._all(source, f"DESCRIBE FROM {opened}", "opening")
             yield opened, tuple(Column(name, kind) for name, kind, *_ in described)
 
@@ -244,7 +252,8 @@ class DuckDBEngine:
                 yield _csv_table(source, folder)
         elif source.kind == "parquet":
             by_name = ", union_by_name = true" if len(source.paths) > 1 else ""
-            yield f"read_parquet({_paths(source.paths)}{by_name})"
+            # Or DuckDB believes the file's statistics, which know no not-a-number.
+            yield f"read_parquet({_paths(source.paths)}, can_have_nan = true{by_name})"
         else:
             yield self._json_table(source)
 
@@ -310,9 +319,11 @@ class DuckDBEngine:
 
     def _json_table(self, source: Source) -> str:
         paths = _paths(source.paths)
-        plain = f"read_json({paths}, format = 'newline_delimited', union_by_name = true)"
-        columns = self._all(source, f"DESCRIBE FROM {plain}", "opening")
-        # DuckDB would read texts that look like dates as dates, and print them in its own way.
+        # All lines are looked at, since a sample would miss columns that come late.
+        looked = "format = 'newline_delimited', union_by_name = true, sample_size = -1"
+        columns = self._all(source, f"DESCRIBE FROM read_json({paths}, {looked})", "opening")
+        # DuckDB would read texts that look like dates as dates, and print them in its own way;
+        # beside values of another kind it would leave texts in their quotes.
         kinds = {n: "VARCHAR" if _reformatted(k) else k for n, k, *_ in columns}
         listed = ", ".join(f"{sql.literal(n)}: {sql.literal(k)}" for n, k in kinds.items())
         return f"read_json({paths}, format = 'newline_delimited', columns = {{{listed}}})"
@@ -370,6 +381,8 @@ class DuckDBEngine:
             if isinstance(bins, int):
                 query = sql.quantiles(table, column, bins, request.na)
                 least, *found = self._one(source, query, f"binning {column.name}")
+                if least is None or least == found[-1]:  # is it because of text?
+                    self._require_numbers(source, table, column, request)
                 if least is None:
                     raise InputError(f"column {column.name!r} has no numbers to bin.")
                 edges[column.name] = distinct_edges(column.name, map(float, found), float(least))
@@ -387,7 +400,7 @@ class DuckDBEngine:
 
         for i, name in enumerate(request.columns):
             if name in request.bins and -1 in cells[f"c{i}"].unique().to_pylist():
-                raise self._not_a_number(source, table, columns[i], request)
+                self._require_numbers(source, table, columns[i], request)
         _refuse_bad_numbers(cells, request)
         names = {name: cells[f"c{i}"] for i, name in enumerate(request.columns)}
         rows = checked_counts(cells["n"].to_numpy())
@@ -396,13 +409,15 @@ class DuckDBEngine:
             weights = np.stack([cells["w"].to_numpy(), cells["w2"].to_numpy()], axis=1)
         return Counts.from_encoded(names, rows, weights, request)
 
-    def _not_a_number(
+    def _require_numbers(
         self, source: Source, table: str, column: Column, request: CountRequest
-    ) -> InputError:
+    ) -> None:
         bin_number = sql.bin_number(column.name, column.type, (0,), request.na)
         text = sql.value_text(column.name, column.type)
         query = f"SELECT min({text}) FROM {table} WHERE {bin_number} = -1"
-        return not_a_number(column.name, self._one(source, query, "opening")[0])
+        found = self._one(source, query, "opening")[0]
+        if found is not None:
+            raise not_a_number(column.name, found)
 
 
 @functools.lru_cache(maxsize=4)
@@ -411,6 +426,13 @@ def shared_engine(
 ) -> DuckDBEngine:
     """One engine per setting and process: opening a connection costs more than small counts."""
     return DuckDBEngine(threads=threads, memory=memory, report=report)
+
+
+def _require_settings(threads: object, memory: object) -> None:
+    if threads is not None and not (isinstance(threads, int) and threads >= 1):
+        raise ValueError(f"not {threads!r} threads")
+    if memory is not None and not str(memory).strip()[:1].isdigit():
+        raise ValueError(f"not {memory!r} of memory")
 
 
 def _close(connection: duckdb.DuckDBPyConnection, folder: str) -> None:
@@ -440,10 +462,15 @@ def _csv_table(source: Source, folder: str) -> str:
         f"SELECT {', '.join(sql.identifier(c) for c in first.columns)} FROM read_csv("
         f"{_paths(tuple(paths))}, auto_detect = false, header = true, nullstr = '', quote = '\"', "
         f"escape = '\"', delim = {sql.literal(dialect.delimiter)}, skip = {dialect.empty_lines}, "
-        f"columns = {_text_columns(dialect.columns)})"
+        f"columns = {_text_columns(dialect.columns)}{_line_end(dialect)})"
         for dialect, paths in files.items()
     ]
     return f"({' UNION ALL '.join(reads)})"
+
+
+def _line_end(dialect: Dialect) -> str:
+    # Guessed by DuckDB, one inside quotes in the header makes all rows vanish.
+    return f", new_line = {sql.literal(repr(dialect.line_end)[1:-1])}" if dialect.line_end else ""
 
 
 def _text_columns(names: tuple[str, ...]) -> str:
@@ -451,7 +478,7 @@ def _text_columns(names: tuple[str, ...]) -> str:
 
 
 def _reformatted(column_type: str) -> bool:
-    return column_type.upper().startswith(("DATE", "TIME", "UUID", "INTERVAL"))
+    return column_type.upper().startswith(("DATE", "TIME", "UUID", "INTERVAL", "JSON"))
 
 
 def _wanted(take: Counts) -> pa.Table:

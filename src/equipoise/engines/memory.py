@@ -81,6 +81,8 @@ class MemoryEngine:
 
     def rows(self, source: Source, request: CountRequest, take: Counts, seed: int = 0) -> pa.Table:
         """Choose real rows by cell, each at most once; see :class:`~equipoise.engines.base.Engine`."""
+        import pyarrow as pa
+
         request = require_choice(request, take)
         require_columns(self.schema(source), request, source.name)
         table = _table(source)
@@ -96,7 +98,7 @@ class MemoryEngine:
             for cell, want in _wanted(take)
             for _, line in sorted(offered.get(cell, ()))[:want]
         ]
-        return table.take(chosen)
+        return table.take(pa.array(chosen, pa.int64()))
 
     def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
         """Write rows to a file that is whole or not there."""
@@ -113,13 +115,25 @@ def _table(source: Source) -> pa.Table:
     if source.sql is not None:
         raise Unsupported("the memory engine runs no SQL; use the duckdb engine.")
     if source.kind == "frame":
-        return source.data
+        return _without_views(source.data)
     if source.kind == "csv":
         return _csv_table(source)
     raise Unsupported(
         f"the memory engine reads no {source.kind} ({source.name}) but "
         f"{', '.join(MemoryEngine.reads)}; use the duckdb engine."
     )
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """Give text as it was always stored; of the new way Arrow itself cannot take rows."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_string_view(kind):
+            plain = pa.array(table.column(i).to_pylist(), pa.string())
+            table = table.set_column(i, field.name, plain)
+    return table
 
 
 def _csv_table(source: Source) -> pa.Table:

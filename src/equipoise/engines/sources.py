@@ -9,6 +9,7 @@ import glob
 import gzip
 import io
 import os
+import re
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -117,10 +118,13 @@ def _from_frame(data: Any, options: dict[str, Any]) -> Source:
     module = type(data).__module__.partition(".")[0]
     if module in ("duckdb", "_duckdb") and hasattr(data, "query"):
         return Source(name="the relation", kind="relation", data=data, **options)
-    if isinstance(data, Mapping) or hasattr(data, "__arrow_c_stream__") or module == "pandas":
+    # A lone series has no columns; a reader of batches has a schema.
+    is_frame = any(hasattr(data, name) for name in ("columns", "schema"))
+    streams = module == "pandas" or hasattr(data, "__arrow_c_stream__")
+    if isinstance(data, Mapping) or (is_frame and streams):
         return Source(name="the frame", kind="frame", data=_arrow_table(data, module), **options)
     raise InputError(
-        f"a {type(data).__name__} cannot be measured; give a path, a pandas, polars or Arrow "
+        f"data of the type {type(data).__name__} cannot be measured; give a path, a pandas, polars or Arrow "
         "table, a DuckDB relation, or Counts."
     )
 
@@ -137,6 +141,11 @@ def _arrow_table(data: Any, module: str) -> pa.Table:
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise InputError(f"the frame cannot be read: {str(error).splitlines()[0]}.") from None
     _refuse_duplicates(table.column_names, "the frame")
+    if not table.column_names:
+        raise InputError("the frame has no columns; there is nothing to measure.")
+    for i, column in enumerate(table.columns):
+        if pa.types.is_float16(column.type):  # databases know no half floats
+            table = table.set_column(i, table.column_names[i], column.cast(pa.float32()))
     return table
 
 
@@ -144,19 +153,18 @@ def _arrow_array(column: Any) -> pa.Array | pa.ChunkedArray:
     """Give a column of Python, numpy or pandas; values that Arrow cannot hold become text."""
     import pyarrow as pa
 
-    try:
+    with contextlib.suppress(pa.ArrowException, OverflowError):
         array = pa.array(column, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        array = None
-    kind = getattr(array, "type", None)
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if array is not None and not isinstance(kind, pa.BaseExtensionType):
-        return array.cast(pa.float32()) if pa.types.is_float16(kind) else array
+        kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+        if not isinstance(kind, pa.BaseExtensionType):  # such as the intervals of pandas.cut
+            return array
     texts = (as_value(value) for value in column)
     return pa.array([None if text is MISSING else text for text in texts], pa.string())
 
 
 def _from_path(text: str, options: dict[str, Any]) -> Source:
+    if not text:
+        raise SourceNotFound("the name of the data is empty; give a file, a folder or a glob.")
     path = Path(text)
     file, separator, table = text.partition("::")
     if separator and not path.exists():
@@ -166,7 +174,7 @@ def _from_path(text: str, options: dict[str, Any]) -> Source:
     if path.is_dir():
         return _many(text, sorted(p for p in path.rglob("*") if _is_data(p, path)), options)
     if glob.has_magic(text) and not path.exists():
-        found = sorted(map(Path, glob.glob(text, recursive=True)))  # noqa: PTH207: any root
+        found = sorted(map(Path, glob.glob(text, recursive=True)))  # noqa: PTH207 (which takes no absolute ones)
         return _many(text, [p for p in found if p.is_file()], options)
     return Source(name=text, kind=kind_of(_existing(text)), paths=(path,), **options)
 
@@ -233,11 +241,20 @@ def kind_of(path: Path) -> Kind:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one CSV file is written: its delimiter, its columns, and empty lines above them."""
+    """How one CSV file is written: its delimiter, its columns, and its lines.
+
+    Attributes
+    ----------
+    line_end
+        What ends its lines; nothing, if there is but one line.
+    empty_lines
+        How many empty lines stand above the header.
+    """
 
     delimiter: str
     columns: tuple[str, ...]
-    empty_lines: int = 0
+    line_end: str
+    empty_lines: int
 
 
 def csv_dialect(path: Path, *, encoding: str, delimiter: str | None) -> Dialect:
@@ -250,8 +267,6 @@ def csv_dialect(path: Path, *, encoding: str, delimiter: str | None) -> Dialect:
     head = _head(path, encoding)
     if not head.strip():
         raise InputError(f"{path} is empty; a table needs a header and rows.")
-    if "\0" in head:
-        raise InputError(f"{path} is not text; it has an ending of a CSV file but binary content.")
     if delimiter is None:
         delimiter = "\t" if _ending(path) in (".tsv", ".tab") else _best_delimiter(head)
     names = tuple(name.strip() for name in _records(head, delimiter)[0])
@@ -261,7 +276,8 @@ def csv_dialect(path: Path, *, encoding: str, delimiter: str | None) -> Dialect:
             f"the header of {path} has a column without a name; give every column one."
         )
     above = head[: len(head) - len(head.lstrip("\r\n"))]
-    return Dialect(delimiter, names, len(above.splitlines()))
+    line_end = re.search(r"\r\n|\r|\n", re.sub(r'"[^"]*"', "", head))
+    return Dialect(delimiter, names, line_end[0] if line_end else "", len(above.splitlines()))
 
 
 def _head(path: Path, encoding: str) -> str:
@@ -269,6 +285,8 @@ def _head(path: Path, encoding: str) -> str:
         raw = file.read(1 << 16)
         if b"\n" not in raw and b"\r" not in raw:  # a header of very many columns
             raw += file.read(1 << 24)
+    if b"\0" in raw and not encoding.startswith(("utf-16", "utf-32")):
+        raise InputError(f"{path} is not text; it has an ending of a CSV file but binary content.")
     # A character cut in two at the end of the block is not a fault of the file.
     decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == "utf-8" else encoding)()
     try:
@@ -324,7 +342,8 @@ def _best_delimiter(head: str) -> str:
 
 def _records(head: str, delimiter: str) -> list[list[str]]:
     try:
-        return [r for r in csv.reader(io.StringIO(head), delimiter=delimiter) if r] or [[]]
+        lines = io.StringIO(head, newline="")
+        return [r for r in csv.reader(lines, delimiter=delimiter) if r] or [[]]
     except csv.Error as error:
         raise InputError(f"the header cannot be read as CSV: {error}.") from None
 

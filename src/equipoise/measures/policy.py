@@ -6,7 +6,7 @@ import math
 import numbers
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -30,6 +30,7 @@ Evidence: TypeAlias = Literal["estimate", "interval"]
 EVIDENCE: tuple[Evidence, ...] = ("estimate", "interval")
 Status: TypeAlias = Literal["inside", "outside", "undecided"]
 SCHEMA = "equipoise.check/1"
+OUTSIDE, UNDECIDED = 1, 2
 EXIT_CODES: Mapping[Status, int] = {"inside": 0, "outside": 1, "undecided": 3}
 
 
@@ -196,14 +197,14 @@ class Policy:
 
     def check(self, table: BiasTable) -> Check:
         """Hold a bias table against the rules."""
-        findings: list[Finding] = []
-        looked_at = 0
+        parts, looked_at = [], 0
         for measure in self.measures:
             decided = self._deciding(table, measure)
             looked_at += int((decided >= 0).sum())
-            findings += self._findings(table, measure, decided)
-        findings.sort(key=lambda f: (f.status != "outside", np.isnan(f.value), -abs(f.value)))
-        return Check(table=table, policy=self, findings=tuple(findings), rows_checked=looked_at)
+            parts += self._found(table, table.measure(measure), decided)
+        found = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        order = np.lexsort((-np.abs(found[3]), found[4]))
+        return Check(table, self, *(column[order] for column in found), rows_checked=looked_at)
 
     def _deciding(self, table: BiasTable, measure: str) -> NDArray[np.int64]:
         """For each line and label the number of the rule that decides it, or −1."""
@@ -218,17 +219,16 @@ class Policy:
         decided[np.isnan(m.ub)] = -1
         return decided
 
-    def _findings(
-        self, table: BiasTable, measure: str, decided: NDArray[np.int64]
-    ) -> Iterator[Finding]:
-        values = table.measure(measure)
+    def _found(
+        self, table: BiasTable, values: Floats, decided: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[Any], ...]]:
+        """For each rule: its number, and line, label, value and status of what it finds."""
         for place, rule in enumerate(self.rules):
             line, label = np.nonzero(decided == place)
             status = self._statuses(table, rule, values, line, label)
             line, label, status = (a[status != 0] for a in (line, label, status))
-            found = _against(values[line, label], rule.k).tolist()
-            for i, row in enumerate(table.rows_at(line, label)):
-                yield Finding(row, rule, found[i], "outside" if status[i] == 1 else "undecided")
+            value = _against(values[line, label], rule.k)
+            yield np.full(len(line), place), line, label, value, status
 
     def _statuses(
         self,
@@ -238,13 +238,13 @@ class Policy:
         line: NDArray[np.int64],
         label: NDArray[np.int64],
     ) -> NDArray[np.int8]:
-        """0 inside, 1 outside, 2 not enough evidence."""
+        """0 where a row is inside, else OUTSIDE or UNDECIDED."""
         low, high = rule.bounds
         m = table.measured
         value = _against(values[line, label], rule.k)
         outside = (value < low) | (value > high)
         if self.evidence == "estimate":
-            unsure = (outside & (m.notes[line, label] == 1)) | np.isnan(value)
+            unsure = (outside & m.too_small[line, label]) | np.isnan(value)
         else:
             if m.interval is None:
                 raise InputError("evidence='interval' needs intervals; measure with uncertainty.")
@@ -252,7 +252,7 @@ class Policy:
             most = _against(m.interval.high[line, label], rule.k)
             outside = (least > high) | (most < low)
             unsure = ~outside & ~((least >= low) & (most <= high))
-        return np.where(unsure, 2, np.where(outside, 1, 0)).astype(np.int8)
+        return np.where(unsure, UNDECIDED, np.where(outside, OUTSIDE, 0)).astype(np.int8)
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """What a policy says of a table.
+    """What a policy says of a table: the rows outside their limits or undecided.
 
     >>> import equipoise as eq
     >>> result = eq.check("adult", sensitive_features=["sex"], label="income", max_abs_ub=0.1)
@@ -287,25 +287,41 @@ class Check:
 
     table: BiasTable
     policy: Policy
-    findings: tuple[Finding, ...]
-    rows_checked: int = field(default=0)
+    rule: NDArray[np.int64]
+    line: NDArray[np.int64]
+    label: NDArray[np.int64]
+    value: Floats
+    code: NDArray[np.int8]
+    rows_checked: int = 0
+
+    def findings(self, top: int | None = None) -> Iterator[Finding]:
+        """The findings, those outside first, the largest first; or only the first ones."""
+        rules, codes, values = (a[:top].tolist() for a in (self.rule, self.code, self.value))
+        rows = self.table.rows_at(self.line[:top], self.label[:top])
+        for i, row in enumerate(rows):
+            status: Status = "outside" if codes[i] == OUTSIDE else "undecided"
+            yield Finding(row, self.policy.rules[rules[i]], values[i], status)
 
     @property
     def outside(self) -> tuple[Finding, ...]:
         """The rows outside their limits."""
-        return tuple(f for f in self.findings if f.status == "outside")
+        return tuple(self.findings(self._n_outside))
 
     @property
     def undecided(self) -> tuple[Finding, ...]:
         """The rows for which there is not enough evidence."""
-        return tuple(f for f in self.findings if f.status == "undecided")
+        return tuple(f for f in self.findings() if f.status == "undecided")
+
+    @property
+    def _n_outside(self) -> int:
+        return int((self.code == OUTSIDE).sum())
 
     @property
     def status(self) -> Status:
         """``"outside"`` if any row is; ``"undecided"`` if any is, or none was checked."""
-        if self.outside:
+        if self._n_outside:
             return "outside"
-        return "undecided" if self.undecided or not self.rows_checked else "inside"
+        return "undecided" if len(self.code) or not self.rows_checked else "inside"
 
     @property
     def exit_code(self) -> int:
@@ -319,16 +335,16 @@ class Check:
         if not self.rows_checked:
             return "No group was large enough to be checked."
         if self.status == "outside":
-            return f"{len(self.outside):,} {checked} are outside their limits."
+            return f"{self._n_outside:,} {checked} are outside their limits."
         if self.status == "undecided":
             return (
-                f"{len(self.undecided):,} {checked} cannot be decided: there are too few rows; "
+                f"{len(self.code):,} {checked} cannot be decided: there are too few rows; "
                 "leave small groups out with --min-count, or get more rows."
             )
         return f"All {self.rows_checked:,} group and label pairs checked are inside their limits."
 
-    def grid(self) -> Grid:
-        """The findings as a table."""
+    def grid(self, top: int | None = None) -> Grid:
+        """The findings, or the first of them, as a table."""
         rows = tuple(
             (
                 f.status,
@@ -340,7 +356,7 @@ class Check:
                 number(f.value),
                 f.rule.limits,
             )
-            for f in self.findings
+            for f in self.findings(top)
         )
         headers = ("status", "group", self.table.counts.label.name, "rows", "value", "limits")
         return Grid(headers, rows, frozenset({3, 4}))
@@ -357,12 +373,20 @@ class Check:
             "sentence": self.sentence,
             "evidence": self.policy.evidence,
             "rows_checked": self.rows_checked,
-            "findings": [f.to_dict() for f in self.findings],
+            "findings": [f.to_dict() for f in self.findings()],
             **about,
         }
 
+    def text(self, top: int | None = 20) -> str:
+        """The first findings as a table, and the outcome in a sentence."""
+        if not len(self.code):
+            return self.sentence
+        more = 0 if top is None else max(len(self.code) - top, 0)
+        rest = f"\n… and {more:,} more" if more else ""
+        return f"{self.grid(top).text()}{rest}\n\n{self.sentence}"
+
     def __repr__(self) -> str:
-        return f"{self.grid().text()}\n\n{self.sentence}" if self.findings else self.sentence
+        return self.text()
 
 
 def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -107,12 +107,18 @@ def suppress(table: BiasTable, below: int) -> BiasTable:
     --------
     >>> from equipoise.counts import Counts
     >>> from equipoise.measures.table import bias_table
-    >>> cells = {("a", "y"): 40, ("a", "n"): 60, ("b", "y"): 30, ("b", "n"): 20,
-    ...          ("c", "y"): 2, ("c", "n"): 9}
+    >>> cells = {
+    ...     ("a", "y"): 40,
+    ...     ("a", "n"): 60,
+    ...     ("b", "y"): 30,
+    ...     ("b", "n"): 20,
+    ...     ("c", "y"): 2,
+    ...     ("c", "n"): 9,
+    ... }
     >>> shown = suppress(bias_table(Counts.from_mapping(cells, sensitive=["s"], label="l")), 5)
     >>> [(str(row.group), row.label, row.n_cell) for row in shown]
-    [('s=a', 'n', 60), ('s=a', 'y', 40), ('s=b', 'n', None), ('s=b', 'y', None),
-     ('s=c', 'n', None), ('s=c', 'y', None)]
+    [('s=a', 'y', 40), ('s=a', 'n', 60), ('s=b', 'y', None), ('s=b', 'n', None),
+     ('s=c', 'y', None), ('s=c', 'n', None)]
     """
     at_least("below", below, 1)
     measured = table.measured
@@ -137,8 +143,8 @@ def hidden_groups(measured: Measured, below: int) -> Flags:
         derivable = _derivable(units, system)
         if not len(derivable):
             break
-        more = _to_hide(units, system, derivable) if audits < ROUNDS else _finest_shown(units, hidden)
-        hidden[more] = True
+        more = _giving_away(units, system, derivable)
+        hidden[more if audits < ROUNDS and len(more) else _finest_shown(units, hidden)] = True
     return hidden[units.of_line]
 
 
@@ -214,7 +220,7 @@ class _Units:
             deepest=int(orders.max()),
             counts=counts[example],
             size=counts[example].sum(axis=1),
-            secret=(counts[example] < below).any(axis=1),
+            secret=counts[example].min(axis=1) < below,
             listed=listed,
             order=orders[example],
             example=example,
@@ -226,7 +232,7 @@ class _Units:
             cells=cells,
             cell_line=cell_line,
             cell_unit=np.where(cell_line < 0, -1, unit[cell_line]),
-            cell_secret=(rows[:, present] < below).any(axis=1),
+            cell_secret=rows[:, present].min(axis=1) < below,
         )
 
 
@@ -241,9 +247,7 @@ def _whole(measured: Measured) -> tuple[Lattice, Lines, NDArray[np.int32], Lines
     small = min(cube, len(cells) << width) <= WHOLE_ENTRIES
     deepest = None if small else int(lattice.orders.max()) + 1
     try:
-        whole = roll_up(
-            cells, lattice.sizes, columns[:1], max_order=deepest, memory=options.memory
-        )
+        whole = roll_up(cells, lattice.sizes, columns[:1], max_order=deepest, memory=options.memory)
     except LatticeTooLarge as error:
         raise LatticeTooLarge(
             "to hide small counts the groups that min_count leaves out are needed as well, and "
@@ -361,7 +365,7 @@ class _System:
         ones = np.ones(len(places[0]))
         return cls(csr_array((ones, places), shape=(len(told), len(cells))), told, cells)
 
-    def fit(self, wish: Floats) -> tuple[Floats, Floats]:
+    def fit(self, wish: Floats, even: float = EVEN) -> tuple[Floats, Floats]:
         """Weights of the sums that come nearest to the wish, and what is left of it.
 
         Conjugate gradients, until no sum of what is left differs from 0. Dot products by
@@ -373,7 +377,7 @@ class _System:
         slope = scale * (across @ left)
         step, length = slope, float(np.einsum("i,i", slope, slope))
         for _ in range(STEPS):
-            if np.abs(slope / scale).max(initial=0) <= EVEN:
+            if np.abs(slope / scale).max(initial=0) <= even:
                 break
             move = down @ (scale * step)
             far = length / float(np.einsum("i,i", move, move))
@@ -391,7 +395,7 @@ def _holding(units: _Units, cells: Lines) -> Iterator[Lines]:
     if units.deepest == len(sizes):
         yield from _climb(units, units.cell_line[cells], len(sizes))
         return
-    for order in range(units.deepest + 1):
+    for order in range(units.deepest):  # the deepest groups are not published
         for fixed in itertools.combinations(range(len(sizes)), order):
             wider = np.broadcast_to(np.array(sizes, np.int32), codes.shape).copy()
             wider[:, fixed] = codes[:, fixed]
@@ -425,13 +429,13 @@ def _derivable(units: _Units, system: _System) -> NDArray[np.int32]:
     return np.concatenate([sums.codes[fixed][first], codes[beyond & (np.abs(change) <= still)]])
 
 
-def _to_hide(units: _Units, system: _System, derivable: NDArray[np.int32]) -> Lines:
+def _giving_away(units: _Units, system: _System, derivable: NDArray[np.int32]) -> Lines:
     """For each derivable group the smallest of the published groups that give it away."""
     sizes, cells = np.array(units.lattice.sizes), units.cells[system.cells]
     chosen = []
     for codes in derivable[:TARGETS]:
         inside = ((cells == codes) | (codes == sizes)).all(axis=1)
-        weight = np.abs(system.fit(inside.astype(float))[0])
+        weight = np.abs(system.fit(inside.astype(float), even=1e-6)[0])
         weight[system.told == units.all_rows] = 0
         # Where sums depend on one another, others get small weights that say nothing.
         strong = system.told[weight > max(weight.max(initial=0) / 2, 1e-6)]
@@ -442,7 +446,7 @@ def _to_hide(units: _Units, system: _System, derivable: NDArray[np.int32]) -> Li
 
 def _finest_shown(units: _Units, hidden: Flags) -> Lines:
     shown = np.flatnonzero(~hidden)
-    return shown[units.order[shown] == units.order[shown].max()]
+    return np.asarray(shown[units.order[shown] == units.order[shown].max()])
 
 
 # ---------------------------------------------------------------------------------- result

@@ -35,15 +35,16 @@ ADJUSTMENTS = ("bh", "by")
 REFERENCES = ("rest", "best")
 """To whom a group may be compared, beside another group by its pattern."""
 Note: TypeAlias = Literal[
-    "too small to say", "no such rows", "all rows", "suppressed", "no weight"
+    "too small to say", "all rows", "only label", "no weight", "no such rows", "suppressed"
 ]
 NOTES: dict[Note, str] = {
     "too small to say": "no outcome in a group of this size could differ from the rest by more "
     "than chance",
-    "no such rows": "UB is undefined: no row has this label",
     "all rows": "every row is in this group, so nothing can differ",
-    "suppressed": "hidden, since the numbers are small or small ones could be derived from them",
+    "only label": "every row has this label, so nothing can differ",
     "no weight": "UB is undefined: the rows of this group, or with this label, weigh nothing",
+    "no such rows": "UB is undefined: no row has this label",
+    "suppressed": "hidden, since the numbers are small or small ones could be derived from them",
 }
 _NOTE_CODES: tuple[Note | None, ...] = (None, *NOTES)
 
@@ -99,8 +100,9 @@ class Options:
         one_of("adjust", self.adjust, ADJUSTMENTS)
         if self.max_order is not None:
             at_least("max_order", self.max_order, 1)
-        names = tuple(measure_named(name).name for name in self.measures)
-        object.__setattr__(self, "measures", names)
+        names = dict.fromkeys(measure_named(name).name for name in self.measures)
+        shown_anyway = {"uniform_bias", "selection_rate", "expected_rows", "missing_rows"}
+        object.__setattr__(self, "measures", tuple(n for n in names if n not in shown_anyway))
         if self.favourable is not None:
             object.__setattr__(self, "favourable", str(as_value(self.favourable)))
         if self.reference not in REFERENCES:
@@ -121,6 +123,8 @@ def bias_table(counts: Counts, options: Options | None = None) -> BiasTable:
     >>> round(bias_table(hiring)["sex=w", "hired"].ub, 3)
     0.2
     """
+    if not counts.n:
+        raise InputError("there are no rows to measure.")
     return BiasTable(Measured.of(counts, options or Options()))
 
 
@@ -185,6 +189,8 @@ class Measured:
                 effective=sizes,
             )
             p = unc.weighted_p_value(m.n_gy, m.n_g, m.n_y, m.n, effective=sizes)
+        for limit in interval:  # with one label UB is 0 whatever the sample
+            limit[(self.n_label == self.counts.n) & ~np.isnan(self.ub)] = 0.0
         q = unc.adjust(p, self.options.adjust)
         return replace(self, interval=interval, p_value=p, q_value=q)
 
@@ -236,12 +242,14 @@ class Measured:
             left = np.where(self.n_cell == self.n_label, 0.0, m.n_y - m.n_gy)
             rest = np.where(self.n_group == self.counts.n, 0.0, m.n - m.n_g[:, 0])
             return ratio(left, rest[:, None])
+        # From a ratio to a hidden group's rate one could compute that rate.
+        rate = m.rate if self.suppressed is None else np.where(self.suppressed, np.nan, m.rate)
         if asked != "best":
-            return np.broadcast_to(m.rate[self.line(Group.parse(asked))], m.n_gy.shape)
+            return np.broadcast_to(rate[self.line(Group.parse(asked))], m.n_gy.shape)
         fixed = self.lattice.codes != np.array(self.lattice.sizes)
         families, family = np.unique(fixed, axis=0, return_inverse=True)
-        best = np.full((len(families), m.n_gy.shape[1]), -np.inf)
-        np.fmax.at(best, family, m.rate)
+        best = np.full((len(families), m.n_gy.shape[1]), np.nan)
+        np.fmax.at(best, family, rate)
         return np.asarray(best[family])
 
     @property
@@ -264,17 +272,19 @@ class Measured:
     @functools.cached_property
     def notes(self) -> NDArray[np.int8]:
         """The number of each row's note, or 0."""
-        notes = np.where(self.too_small, 1, 0).astype(np.int8)
-        notes[self.n_group == self.counts.n] = 3
-        notes[np.isnan(self.ub)] = 5
-        notes[:, self.n_label == 0] = 2
+        code = {note: number for number, note in enumerate(_NOTE_CODES)}
+        notes = np.where(self.too_small, code["too small to say"], 0).astype(np.int8)
+        notes[self.n_group == self.counts.n] = code["all rows"]
+        notes[:, self.n_label == self.counts.n] = code["only label"]
+        notes[np.isnan(self.ub)] = code["no weight"]
+        notes[:, self.n_label == 0] = code["no such rows"]
         if self.suppressed is not None:
-            notes[self.suppressed] = 4
+            notes[self.suppressed] = code["suppressed"]
         return notes
 
     @functools.cached_property
     def hidden(self) -> NDArray[np.bool_]:
-        """Where a group is outside the limit and all its parents are inside."""
+        """Where a group is outside the limit and all its parents are seen to be inside."""
         outside = np.abs(self.ub) > self.options.limit
         outside[self.lattice.orders < 2] = False
         line, label = np.nonzero(outside)
@@ -284,6 +294,8 @@ class Measured:
             codes[:, axis] = size
             parent = self.lattice.find(codes)
             inside = ~(np.abs(self.ub[parent, label]) > self.options.limit)
+            if self.suppressed is not None:
+                inside &= ~self.suppressed[parent, label]
             kept = inside | ~refined
             line, label = line[kept], label[kept]
         hidden = np.zeros(self.ub.shape, np.bool_)
@@ -460,7 +472,9 @@ class BiasTable:
         >>> bias_table(c).measure("impact-ratio").round(3).tolist()
         [[3.0, 0.333], [0.333, 3.0]]
         """
-        return measure_named(name).function(self.measured.compared)
+        m = self.measured
+        numbers = measure_named(name).function(m.compared)
+        return numbers if m.suppressed is None else np.where(m.suppressed, np.nan, numbers)
 
     # ----------------------------------------------------------------- choosing
 
@@ -490,6 +504,10 @@ class BiasTable:
         else:
             last = (m.notes[line, label] > 0).astype(np.int8)
             order = np.lexsort((-m.n_group[line], -np.abs(np.round(ub, 12)), last))
+        if m.suppressed is not None:  # their order would tell of their numbers
+            hidden = m.suppressed[line, label]
+            by_group = np.argsort(self._flat())
+            order = np.concatenate([order[~hidden[order]], by_group[hidden[by_group]]])
         return replace(self, view=self._flat()[order])
 
     def filter(
@@ -538,10 +556,12 @@ class BiasTable:
         for position, axis in enumerate(self.counts.sensitive):
             columns[axis.name] = _dictionary((*map(str, axis.values), None), codes[:, position])
         columns[self.counts.label.name] = _dictionary([*map(str, self.counts.label.values)], label)
-        visible = None if m.suppressed is None else m.suppressed[line, label]
         columns["order"] = pa.array(m.lattice.orders[line])
-        columns["n_group"] = pa.array(m.n_group[line], mask=visible)
-        columns["n_cell"] = pa.array(m.n_cell[line, label], mask=visible)
+        suppressed = None if m.suppressed is None else m.suppressed[line, label]
+        for name, rows in (("n_group", m.n_group[line]), ("n_cell", m.n_cell[line, label])):
+            # Arrow keeps what is under a mask, so what is hidden is overwritten too.
+            shown = rows if suppressed is None else np.where(suppressed, 0, rows)
+            columns[name] = pa.array(shown, mask=suppressed)
         for name, numbers in self._columns(line, label).items():
             columns[name] = pa.array(numbers)
         columns["hidden"] = pa.array(m.hidden[line, label])
@@ -603,7 +623,8 @@ class BiasTable:
                 **({} if counts.request is None else counts.request.to_dict()),
                 **self.options.to_dict(),
             },
-            "fingerprint": counts.fingerprint,
+            # Whoever tries small counts can find those that a hash was made of.
+            "fingerprint": counts.fingerprint if self.measured.suppressed is None else None,
             "version": version(),
             "time": self.measured.time,
             "rows": [row.to_dict() for row in self],
@@ -634,9 +655,10 @@ class BiasTable:
         """What was measured, in one line."""
         counts = self.counts
         names = sentences([a.name for a in counts.sensitive])
+        labels = "1 label" if len(counts.label) == 1 else f"{len(counts.label)} labels"
         return (
             f"Uniform Bias of {counts.label.name} by {names}: {counts.n:,} rows, "
-            f"{len(self.measured.lattice):,} groups, {len(counts.label)} labels"
+            f"{len(self.measured.lattice):,} groups, {labels}"
         )
 
 

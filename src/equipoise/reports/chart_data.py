@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import interval, number, whole
@@ -15,6 +15,8 @@ from equipoise.reports.tally import Tally
 from equipoise.values import ANY
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from equipoise.measures.table import BiasTable
 
 MATRICES = 3
@@ -65,7 +67,6 @@ def ranking(table: BiasTable) -> dict[str, Any]:
     sure = bool(mask.sum() > RANKED and (mask & tally.sure).any())
     mask = mask & tally.sure if sure else mask
     bars = [_bar(tally, place, labelled=not one) for place in tally.worst(mask, RANKED)]
-    lows = [-0.1, -1.5 * table.options.limit, *(bar["low"] for bar in bars)]
     return {
         "kind": "ranking",
         "title": f"UB for {label}{_with_interval(table)}",
@@ -73,8 +74,15 @@ def ranking(table: BiasTable) -> dict[str, Any]:
         "bars": bars,
         "total": int(mask.sum()),
         "sure": sure,
-        "low": max(-3.0, min(lows)),
+        "low": _least(bars, table.options.limit),
     }
+
+
+def _least(bars: Sequence[dict[str, Any]], limit: float) -> float:
+    """Where the scale begins: every UB is on it, and intervals as far as is useful."""
+    ubs, lows = ([bar[k] for bar in bars] for k in ("ub", "low"))
+    least: float = min(-0.1, -1.5 * limit, max(min(lows, default=0.0), min(ubs, default=0.0) - 1))
+    return least
 
 
 def _with_interval(table: BiasTable) -> str:
@@ -86,12 +94,11 @@ def _with_interval(table: BiasTable) -> str:
 def _bar(tally: Tally, place: int, *, labelled: bool) -> dict[str, Any]:
     row = tally.table[tally.group(place), tally.label_value(place)]
     name = str(row.group)
-    known = row.ub_low == row.ub_low
     return {
         "name": f"{name} → {format_value(row.label)}" if labelled else name,
         "ub": row.ub,
-        "low": row.ub_low if known else row.ub,
-        "high": row.ub_high if known else row.ub,
+        "low": row.ub_low if math.isfinite(row.ub_low) else row.ub,
+        "high": row.ub_high if math.isfinite(row.ub_high) else row.ub,
         "text": number(row.ub),
         "interval": interval(row),
         "rows": f"{whole(row.n_cell)} of {whole(row.n_group)}",
@@ -154,10 +161,11 @@ def _most_rows(table: BiasTable, axis: int) -> list[int]:
 
 
 def _labels(tally: Tally) -> list[int]:
-    """The labels shown; of many, those with the largest |UB|."""
-    found = dict.fromkeys(
-        [*tally.label[tally.worst(tally.telling)].tolist(), *tally.label.tolist()]
-    )
+    """The labels shown; of many, the favourable one and those with the largest |UB|."""
+    favourable, axis = tally.table.options.favourable, tally.table.counts.label
+    first = [] if favourable is None else [axis.code(favourable)]
+    by_bias = tally.label[tally.worst(tally.telling)].tolist()
+    found = dict.fromkeys([*first, *by_bias, *tally.label.tolist()])
     return sorted(list(found)[:LABELS])
 
 

@@ -23,7 +23,7 @@ RED, BLUE, GREY = "#b2182b", "#2166ac", "#8a8f98"
 _DIVERGING = [BLUE, "#67a9cf", "#d1e5f0", "#f7f7f7", "#fddbc7", "#ef8a62", RED]
 _SMALL = "#d5d8dc"
 _INK = "#1c2430"
-_CELL_WIDTH, _CELL_HEIGHT, _CHART_WIDTH, _PAGE_WIDTH = 74, 31, 440, 830
+_CELL_WIDTH, _CELL_HEIGHT, _CHART_WIDTH, _PAGE_WIDTH = 70, 31, 440, 850
 
 
 def heat_map(matrix: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,7 +163,8 @@ def _columns(alt: ModuleType, matrix: Mapping[str, Any]) -> altair.X:
         orient="top",
     )
     scale = alt.Scale(domain=values, paddingInner=0.04, paddingOuter=0)
-    return alt.X("column:N", scale=scale, sort=None, axis=axis)
+    x: altair.X = alt.X("column:N", scale=scale, sort=None, axis=axis)
+    return x
 
 
 def _rows(alt: ModuleType, matrix: Mapping[str, Any], *, named: bool) -> altair.Y:
@@ -177,7 +178,8 @@ def _rows(alt: ModuleType, matrix: Mapping[str, Any], *, named: bool) -> altair.
         titleY=-10,
     )
     scale = alt.Scale(domain=matrix["rows"], paddingInner=0.08, paddingOuter=0)
-    return alt.Y("row:N", scale=scale, sort=None, axis=axis)
+    y: altair.Y = alt.Y("row:N", scale=scale, sort=None, axis=axis)
+    return y
 
 
 _AXIS: dict[str, Any] = {
@@ -195,9 +197,7 @@ _CLAMPED = f"(datum.value < 0 ? '≤ ' : '') + ({_EXACT})"
 
 def _colour(alt: ModuleType, matrix: Mapping[str, Any]) -> Any:
     bound = matrix["bound"]
-    scale = alt.Scale(
-        domain=[-bound + i * bound / 3 for i in range(7)], range=_DIVERGING, clamp=True
-    )
+    scale = alt.Scale(domain=[bound * i / 3 for i in range(-3, 4)], range=_DIVERGING, clamp=True)
     legend = alt.Legend(
         title="UB: red, fewer rows than its share; blue, more",
         titleLimit=400,
@@ -224,7 +224,9 @@ def _ranked(bar: Mapping[str, Any], low: float) -> dict[str, Any]:
 
 def _scale_of_ub(alt: ModuleType, ranking: Mapping[str, Any]) -> Callable[[str], altair.X]:
     low = ranking["low"]
-    step = 0.2 if low > -1 else 0.5
+    step = next(
+        s for s in (0.2, 0.5, 1, 2, 5, 10, 20, 50, 10.0 ** len(f"{-low:.0f}")) if -low < 8 * s
+    )
     marks = [round(i * step, 1) for i in range(int(low / step), int(1 / step) + 1)]
     axis = alt.Axis(
         title=ranking["title"], orient="top", grid=False, values=marks, format="+.1f", tickSize=4
@@ -249,7 +251,7 @@ def _lines(alt: ModuleType, limit: float, x: Callable[[str], altair.X]) -> altai
 
 def _finished(chart: altair.TopLevelMixin) -> dict[str, Any]:
     spec: dict[str, Any] = chart.to_dict()
-    font = "system-ui, sans-serif"
+    font = "Arial, Liberation Sans, sans-serif"  # the same widths everywhere, so nothing is cut
     spec["config"] = {"background": "white", "font": font, "view": {"stroke": None}, **_inked(_INK)}
     return spec
 

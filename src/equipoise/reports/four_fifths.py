@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equipoise.lattice import Group, format_value
-from equipoise.measures.display import number, percent, whole
+from equipoise.measures.display import number, percent
 from equipoise.measures.registry import ratio
 from equipoise.plain import Grid
 from equipoise.reports.tally import Tally
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from equipoise.measures.table import BiasTable
 
 RULE = 0.8
@@ -46,7 +47,8 @@ class _Families:
         m = self.tally.table.measured
         shown = self.tally.line[(self.tally.label == self.label) & np.isfinite(self.tally.ub)]
         rates = m.margins.rate[shown, self.label]
-        return shown[np.lexsort((rates, self._family(shown), m.lattice.orders[shown]))]
+        order = np.lexsort((rates, self._family(shown), m.lattice.orders[shown]))
+        return np.asarray(shown[order])
 
     def _family(self, line: NDArray[np.int64]) -> NDArray[np.int64]:
         lattice = self.tally.table.measured.lattice
@@ -113,7 +115,7 @@ def four_fifths(table: BiasTable, *, top: int = 20) -> dict[str, Any] | None:
         "rule": RULE,
         "lines": shown,
         "total": len(lines),
-        "table": _grid(shown, format_value(favourable)),
+        "table": _grid(shown, format_value(favourable), table.options.limit),
         "sentences": _sentences(lines, label, table.options.limit),
     }
 
@@ -139,11 +141,21 @@ def _line(families: _Families, i: int) -> dict[str, Any]:
     }
 
 
-def _grid(lines: list[dict[str, Any]], favourable: str) -> dict[str, Any]:
-    headers = ("group", f"rate of {favourable}", "share of rows", "best-off group", "impact ratio")
-    headers += (f"at least {RULE}", "UB", "|UB| within limit", "note")
+def _grid(lines: list[dict[str, Any]], favourable: str, limit: float) -> dict[str, Any]:
+    headers: tuple[str, ...] = (
+        "group",
+        f"rate of {favourable}",
+        "share of rows",
+        "best-off group",
+        "impact ratio",
+    )
+    headers += (f"≥ {RULE}", "UB", f"|UB| ≤ {limit:g}", "note")
     grid = Grid(headers, tuple(_cells(line) for line in lines), frozenset({1, 2, 4, 6}))
-    return {"headers": grid.headers, "rows": grid.rows, "numbers": sorted(grid.numbers)}
+    return {
+        "headers": list(grid.headers),
+        "rows": [list(row) for row in grid.rows],
+        "numbers": sorted(grid.numbers),
+    }
 
 
 def _cells(line: dict[str, Any]) -> tuple[str, ...]:
@@ -166,7 +178,7 @@ def _remark(line: dict[str, Any]) -> str:
         return "too small to say"
     if line["met"] is None or line["met"] == line["inside"]:
         return ""
-    return "above its share" if line["ub"] < 0 else "they disagree"
+    return "above share" if line["ub"] < 0 else "they disagree"
 
 
 def _yes(*, met: bool) -> str:
@@ -175,18 +187,21 @@ def _yes(*, met: bool) -> str:
 
 def _sentences(lines: list[dict[str, Any]], label: str, limit: float) -> list[str]:
     telling = [x for x in lines if not x["too_small"] and x["impact_ratio"] is not None]
+    if not telling:
+        return [f"Four-fifths rule for {label}: no group is large enough to tell."]
     below = sum(not x["met"] for x in telling)
-    said = [
+    overall = (
         f"Four-fifths rule for {label}: {below:,} of {len(telling):,} groups have an impact ratio "
         f"below {RULE} against the best-off group of the same attributes."
-    ]
+    )
     strict = [x for x in telling if not x["met"] and x["inside"]]
     lax = [x for x in telling if x["met"] and x["ub"] > limit]
     above = sum(x["met"] and x["ub"] < -limit for x in telling)
-    said += [_strict(x, limit) for x in sorted(strict, key=lambda x: x["impact_ratio"])[:3]]
-    said += [_lax(x, limit) for x in sorted(lax, key=lambda x: -x["ub"])[:3]]
-    if len(strict[3:]) + len(lax[3:]):
-        said.append(f"{whole(len(strict[3:]) + len(lax[3:]))} more groups disagree in these ways.")
+    said = [overall]
+    said += [_strict(x, limit) for x in sorted(strict, key=lambda x: x["impact_ratio"])[:2]]
+    said += [_lax(x, limit) for x in sorted(lax, key=lambda x: -x["ub"])[:2]]
+    if len(strict[2:]) + len(lax[2:]):
+        said.append(_more(len(strict[2:]) + len(lax[2:])))
     if above:
         many = "1 group has" if above == 1 else f"{above:,} groups have"
         said.append(
@@ -201,7 +216,7 @@ def _strict(x: dict[str, Any], limit: float) -> str:
         f"{x['group']}: the impact ratio is {x['impact_ratio']:.3f}, below {RULE}, yet UB is "
         f"{number(x['ub'])}, within the limit of {limit:g}. The ratio sets its rate of "
         f"{percent(x['rate'])} against the {percent(x['best_rate'])} of {x['best']} alone, which "
-        f"holds only {percent(x['best_share'])} of all rows; UB sets it against the overall rate "
+        f"holds {percent(x['best_share'])} of all rows; UB sets it against the overall rate "
         f"of {percent(x['overall_rate'])}, and {x['group']} is itself {percent(x['share'])} of "
         "all rows."
     )
@@ -210,9 +225,13 @@ def _strict(x: dict[str, Any], limit: float) -> str:
 def _lax(x: dict[str, Any], limit: float) -> str:
     return (
         f"{x['group']}: the impact ratio is {x['impact_ratio']:.3f}, at least {RULE}, yet UB is "
-        f"{number(x['ub'])}, above the limit of {limit:g}: it has {percent(x['ub'])} fewer rows "
-        f"with the favourable label than its share. Its rate of {percent(x['rate'])} is not far "
-        f"below the {percent(x['best_rate'])} of the best-off group, {x['best']}; but being "
-        f"{percent(x['share'])} of all rows it hardly moves the overall rate of "
-        f"{percent(x['overall_rate'])}, which UB compares it with."
+        f"{number(x['ub'])}, above the limit of {limit:g}. The ratio sets its rate of "
+        f"{percent(x['rate'])} against the {percent(x['best_rate'])} of {x['best']}; UB sets it "
+        f"against the overall rate of {percent(x['overall_rate'])}, which is the closer to the "
+        f"others' rate, and UB the larger, the smaller the group: here {percent(x['share'])} of "
+        "all rows."
     )
+
+
+def _more(n: int) -> str:
+    return "1 more group disagrees so." if n == 1 else f"{n:,} more groups disagree so."

@@ -162,24 +162,21 @@ def _four_fifths(rule: Mapping[str, Any], said: Section) -> Section:
 def _html_table(
     table: Mapping[str, Any], *, marked: int | None = None, sides: Sequence[str] = ()
 ) -> str:
-    numbers = set(table["numbers"])
+    kinds = ["number" if i in table["numbers"] else "text" for i in range(len(table["headers"]))]
     head = "".join(
-        f'<th scope="col"{_class("number" if i in numbers else "")}>{escape(h)}</th>'
-        for i, h in enumerate(table["headers"])
+        f'<th scope="col" class="{kind}">{escape(header)}</th>'
+        for header, kind in zip(table["headers"], kinds, strict=True)
     )
-    body = []
+    lines = []
     for place, row in enumerate(table["rows"]):
-        kinds = ["number" if i in numbers else "name" if i == 0 else "" for i in range(len(row))]
-        if marked is not None and sides[place] != "inside":
-            kinds[marked] += f" {sides[place]}"
-        cells = zip(row, kinds, strict=True)
-        body.append("".join(f"<td{_class(kind)}>{escape(cell)}</td>" for cell, kind in cells))
-    lines = "".join(f"<tr>{line}</tr>" for line in body)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'
-
-
-def _class(kind: str) -> str:
-    return f' class="{kind}"' if kind else ""
+        here = kinds.copy()
+        if marked is not None:
+            here[marked] += f" {sides[place]}"
+        cells = zip(row, here, strict=True)
+        lines.append("".join(f'<td class="{kind}">{escape(cell)}</td>' for cell, kind in cells))
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    table_html = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="wide">{table_html}</div>'
 
 
 def _provenance(summary: Mapping[str, Any]) -> Section:

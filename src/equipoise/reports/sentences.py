@@ -24,7 +24,7 @@ MISSING_ROWS = (
     "Missing rows are counted at the present group sizes and label frequencies. They are not the "
     "rows to add: adding rows changes both."
 )
-TWO_LABELS = "With two labels, what a group lacks of one it has too much of the other."
+TWO_LABELS = "With two labels, what a group lacks of one it has over its share of the other."
 
 
 class Topic(TypedDict):
@@ -101,8 +101,7 @@ def row_sentence(table: BiasTable, row: Row) -> str:
     >>> table = bias_table(counts)
     >>> print(row_sentence(table, table["sex=w", "hired"]))
     sex=w has 20.0% fewer rows with outcome=hired than its share of all rows
-    (UB +0.200, 95% interval −0.027 … +0.384, which holds 0; q 0.046): 40 of 150, where 50
-    would be expected.
+    (UB +0.200, 95% interval +0.004 … +0.375; q 0.046): 40 of 150, where 50 would be expected.
     """
     label = _label(table, row.label)
     if math.isnan(row.ub):
@@ -115,6 +114,8 @@ def _what(row: Row, label: str) -> str:
         return f"{row.group} has no row with {label} at all"
     if round(abs(row.ub), 4) == 0:
         return f"{row.group} has its share of rows with {label}"
+    if row.ub < -1:
+        return f"{row.group} has {1 - row.ub:,.1f} times its share of the rows with {label}"
     more = "fewer" if row.ub > 0 else "more"
     return f"{row.group} has {percent(abs(row.ub))} {more} rows with {label} than its share of all rows"
 
@@ -137,7 +138,7 @@ def _evidence(table: BiasTable, row: Row) -> str:
 
 
 def _about(expected: float) -> str:
-    return whole(expected) if expected >= 10 else f"{expected:.1f}"
+    return whole(expected) if expected >= 10 else f"{expected:.{1 if expected >= 0.1 else 3}f}"
 
 
 # ----------------------------------------------------------------------------- overview
@@ -178,22 +179,25 @@ def _how_many(tally: Tally) -> str:
     outside = int(tally.outside.sum())
     if not outside:
         return f"{pairs}; none that is large enough to tell has |UB| above the limit of {limit:g}."
-    text = f"{pairs}; {_count(outside, 'has', 'have')} |UB| above the limit of {limit:g}, that is, over {_short_percent(limit)} fewer or more rows than their share"
+    text = f"{pairs}; {_count(outside, 'has', 'have')} |UB| above the limit of {limit:g}, that is, over {_short_percent(limit)} fewer or more rows than {'its' if outside == 1 else 'their'} share"
     if table.measured.q_value is None:
         return f"{text}; how much of this may be chance was not computed."
     sure = int(tally.sure.sum())
     which = "all" if sure == outside else "none" if not sure else f"{sure:,}"
-    return f"{text}. q is below {SURE:g} for {which} of these."
+    these = ("it" if sure else "no such pair") if outside == 1 else f"{which} of these"
+    return f"{text}. q is below {SURE:g} for {these}."
 
 
 def _too_small(tally: Tally) -> list[str]:
     small = int(tally.noted("too small to say").sum())
     if not small:
         return []
-    return [
-        f"{_count(small, 'pair is', 'pairs are')} too small to say: no outcome in a group of that "
-        "size could differ from the rest by more than chance. They are not counted above."
-    ]
+    many = _count(small, "pair is", "pairs are")
+    text = (
+        f"{many} too small to say: no outcome in a group of that size could differ from the rest "
+        f"by more than chance. {'It is' if small == 1 else 'They are'} not counted above."
+    )
+    return [text]
 
 
 def _suppressed(tally: Tally) -> list[str]:
@@ -257,7 +261,7 @@ def _measure_sentence(table: BiasTable, row: Row, name: str) -> str:
         percent=percent(abs(row.ub)),
         fewer="fewer" if row.ub > 0 else "more",
     )
-    return text if measure.sentence.startswith("{group}") else text[:1].upper() + text[1:]
+    return text if measure.sentence.startswith("{") else text[:1].upper() + text[1:]
 
 
 def _measure_value(value: float) -> str:
@@ -265,7 +269,7 @@ def _measure_value(value: float) -> str:
 
 
 def _hidden(tally: Tally, most: int = 5) -> list[str]:
-    places = tally.worst(tally.hidden)
+    places = tally.worst(tally.hidden & tally.sure) + tally.worst(tally.hidden & ~tally.sure)
     said = []
     for place in places[:most]:
         row = _row(tally, place)
@@ -279,7 +283,7 @@ def _hidden(tally: Tally, most: int = 5) -> list[str]:
             f"({_how_sure(tally.table, row)}) though {alone} inside."
         )
     if len(places) > most:
-        said.append(f"{len(places) - most:,} more hidden pairs are marked in the table.")
+        said.append(f"{_count(len(places) - most, 'more pair is', 'more pairs are')} hidden so.")
     return said
 
 
@@ -301,6 +305,8 @@ _ADJUST = {
 
 def _certainty(table: BiasTable) -> list[str]:
     options = table.options
+    if _nothing_to_compare(table):
+        return []
     if table.measured.interval is None:
         return ["Uncertainty was not asked for: the numbers describe these rows only."]
     said = [_SAMPLING[options.sampling].format(level=f"{options.confidence:.0%}")]

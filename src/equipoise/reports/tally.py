@@ -31,7 +31,7 @@ class Tally:
     ... )
     >>> tally = Tally(bias_table(counts))
     >>> int(tally.outside.sum()), int(tally.sure.sum())
-    (1, 0)
+    (1, 1)
     """
 
     table: BiasTable
@@ -55,7 +55,7 @@ class Tally:
     @functools.cached_property
     def telling(self) -> Mask:
         """Where UB is known and the group is large enough to say something."""
-        return np.isfinite(self.ub) & (self._notes == 0)
+        return np.asarray(np.isfinite(self.ub) & (self._notes == 0))
 
     @functools.cached_property
     def outside(self) -> Mask:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from equipoise.measures.table import BiasTable
 
 WRAP = 100
-_SPARE_OF_RULE = ("|UB| within limit", "share of rows", "best-off group")
+_SPARE_OF_RULE = ("share of rows", "best-off group")
 _SPARE = ("overall", "rate", "missing rows", "q")
 _COLOURS = {"fewer": "\x1b[31m", "more": "\x1b[34m", "unsure": "\x1b[2m"}
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
@@ -42,6 +42,15 @@ def render_text(summary: dict[str, Any], *, colour: bool = False, width: int | N
     ...     label="outcome",
     ... )
     >>> print(render_text(summarize(bias_table(counts)), width=79))
+    Uniform Bias of outcome by sex: 600 rows, 2 groups, 2 labels
+    <BLANKLINE>
+    values of outcome: not 66.7%, hired 33.3% · missing values: none · limit: |UB|
+    up to 0.1
+    <BLANKLINE>
+    group  outcome        rows      UB     95% interval      q  missing rows  note
+    ─────  ───────  ──────────  ──────  ───────────────  ─────  ────────────  ────
+    sex=w  hired     40 of 150  +0.200  +0.004 … +0.375  0.046            10
+    ...
     """
     parts = [
         _styled(summary["heading"], _BOLD, colour),
@@ -64,7 +73,7 @@ def render_csv(table: BiasTable) -> str:
     >>> from equipoise.measures.table import bias_table
     >>> counts = Counts.from_mapping({("m", "y"): 1, ("w", "n"): 1}, sensitive=["s"], label="l")
     >>> render_csv(bias_table(counts)).splitlines()[1][:20]
-    's=m,m,n,1,1,0,0.0,0.'
+    '"s=m","m","y",1,1,1,'
     """
     import pyarrow as pa
     from pyarrow import csv
