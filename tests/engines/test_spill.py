@@ -1,0 +1,98 @@
+"""A table several times larger than the memory allowed: DuckDB spills to disk and is right."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from equipoise.counts import CountRequest, Counts
+from equipoise.engines.duckdb import DuckDBEngine
+from equipoise.engines.sources import locate
+
+ROWS = 4_000_000
+LIMIT = "100MB"
+STEP = 2_999_999  # has no factor in common with ROWS: id takes every number below it once
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Write a file whose every row has an ``id`` of its own, in no order."""
+    path = tmp_path_factory.mktemp("large") / "large.parquet"
+    duckdb.connect().execute(
+        f"COPY (SELECT range * {STEP} % {ROWS} AS id, "
+        "CASE WHEN id % 3 = 0 THEN 'w' ELSE 'm' END AS sex, "
+        "CASE WHEN id % 2 = 0 THEN 'yes' ELSE 'no' END AS hired, "
+        "md5(id::VARCHAR) || sha256(id::VARCHAR) AS padding "
+        f"FROM range({ROWS})) TO '{path}' (FORMAT parquet, COMPRESSION uncompressed)"
+    )
+    assert path.stat().st_size > 4 * 100_000_000
+    yield path
+    path.unlink()
+
+
+class Watch:
+    """Looks at how large a folder grows while work goes on."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder, self.largest, self.stop = Path(folder), 0, threading.Event()
+        self.thread = threading.Thread(target=self.look)
+
+    def look(self) -> None:
+        while not self.stop.is_set():
+            sizes = []
+            for path in self.folder.rglob("*"):
+                try:
+                    sizes.append(path.stat().st_size)
+                except FileNotFoundError:
+                    continue
+            self.largest = max(self.largest, sum(sizes))
+            time.sleep(0.01)
+
+    def __enter__(self) -> Watch:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        self.thread.join()
+
+
+@pytest.fixture
+def engine():
+    engine = DuckDBEngine(threads=2, memory=LIMIT)
+    yield engine
+    engine.close()
+    assert not Path(engine._temporary).exists()
+
+
+def test_quantiles_of_more_numbers_than_fit(engine, table):
+    request = CountRequest(sensitive=("id", "sex"), label="hired", bins={"id": 4})
+    with Watch(engine._temporary) as watch:
+        counts = engine.counts(locate(table), request)
+    assert watch.largest > 20_000_000
+    quarter = ROWS // 4
+    assert counts.bins == {"id": tuple(float(quarter * i - 1) for i in (1, 2, 3))}
+    assert counts.n == ROWS
+    assert counts.of("sex=w") == -(-ROWS // 3)
+    assert counts.of("sex=w, hired=yes") == -(-ROWS // 6)
+    assert counts.of(f"id=<{quarter - 1}") == quarter - 1
+    assert list(Path(engine._temporary).rglob("*.tmp")) == []
+
+
+def test_choosing_among_more_rows_than_fit(engine, table):
+    request = CountRequest(sensitive=("sex",), label="hired")
+    take = Counts.from_mapping(
+        {("w", "yes"): 5, ("m", "no"): 7}, sensitive=request.sensitive, label=request.label
+    )
+    with Watch(engine._temporary) as watch:
+        rows = engine.rows(locate(table), request, take)
+    assert watch.largest > 20_000_000
+    assert rows["sex"].to_pylist() == ["m"] * 7 + ["w"] * 5
+    ids = list(map(int, rows["id"].to_pylist()))
+    assert all(i % 3 != 0 and i % 2 == 1 for i in ids[:7])
+    assert all(i % 3 == 0 and i % 2 == 0 for i in ids[7:])
+    assert len(set(ids)) == 12

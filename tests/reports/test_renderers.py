@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from equipoise.errors import InputError
+from equipoise.reports.html import Section, render_html, write_report
+from equipoise.reports.markdown import render_markdown
+from equipoise.reports.summarize import summarize
+from equipoise.reports.text import render_csv, render_text
+from reports.tables import NASTY, TABLES, binned, crossed, hiring, nasty, table_of, three
+
+GOLDEN = Path(__file__).parent / "golden"
+ANSI = re.compile(r"\x1b\[\d*m")
+
+
+class Page(HTMLParser):
+    """The tags of a page, its links and the texts of its table cells."""
+
+    VOID = frozenset({"meta", "link", "br", "img"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.links, self.cells, self.open = set(), [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.links += [v for k, v in attrs if k in {"src", "href", "xlink:href", "srcset", "data"}]
+        if tag not in self.VOID:
+            self.open.append(tag)
+        if tag == "td":
+            self.cells.append("")
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "td":
+            self.cells[-1] += data
+
+
+@pytest.mark.parametrize("name", ["hiring", "crossed", "favourable", "one-label", "no-uncertainty"])
+def test_text_is_as_it_was(name):
+    text = render_text(summarize(TABLES[name](), source=f"{name}.csv", top=8), width=100)
+    golden = GOLDEN / f"{name}.txt"
+    if os.environ.get("EQUIPOISE_GOLDEN") == "write":
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_summary_is_plain_data(name):
+    summary = summarize(TABLES[name](), source="x.csv")
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_renderer_says_every_sentence(name):
+    summary = summarize(TABLES[name]())
+    text = " ".join(render_text(summary).split())
+    markdown = render_markdown(summary).replace("\\", "")
+    page = render_html(summary)
+    assert all(topic["title"] in page for topic in summary["topics"])
+    assert markdown.count("\n- ") >= len(summary["sentences"])
+    if not name.startswith("nasty"):
+        for sentence in summary["sentences"]:
+            assert sentence in text
+            assert sentence in markdown
+
+
+def test_rows_are_shown_worst_first_or_as_they_were_sorted():
+    assert summarize(hiring())["rows"][0]["pattern"] == "sex=w"
+    by_size = summarize(three().sort("n"), top=5)
+    sizes = [row["n_group"] for row in by_size["rows"]]
+    assert len(sizes) == 5
+    assert sizes == sorted(sizes, reverse=True)
+    assert by_size["table"]["total"] == len(three())
+
+
+def test_bins_are_printed_with_their_edges():
+    facts = dict(summarize(binned())["facts"])
+    assert facts["bins of age"] == "<25  |  25 to <45  |  >=45"
+    assert facts["missing values"] == "age 8"
+
+
+def test_provenance_has_all_that_is_needed_to_repeat():
+    made = dict(summarize(hiring(limit=0.25))["provenance"])
+    assert "limit=0.25" in made["parameters"]
+    assert made["fingerprint of the counts"] == f"sha256:{hiring().counts.fingerprint}"
+    assert made["made by"].startswith("equipoise ")
+    assert made["time"] == pytest.approx(made["time"])
+
+
+# --------------------------------------------------------------------------------- text
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_colour_changes_nothing_but_colour(name):
+    summary = summarize(TABLES[name]())
+    assert ANSI.sub("", render_text(summary, colour=True)) == render_text(summary)
+
+
+def test_colour_marks_the_side_of_the_limit():
+    text = render_text(summarize(hiring(limit=0.05)), colour=True)
+    assert "\x1b[31m+0.200\x1b[0m" in text
+    assert "\x1b[34m−0.100\x1b[0m" in text
+    assert "+0.033" in text
+    assert "m+0.033" not in text
+    assert "\x1b" not in render_text(summarize(hiring()))
+
+
+def test_a_narrow_terminal_loses_columns_and_is_told_which():
+    wide, narrow = (render_text(summarize(hiring()), width=w) for w in (200, 70))
+    assert "left out for the width" not in wide
+    assert "left out for the width: overall, rate, missing rows" in narrow
+    assert max(map(len, narrow.splitlines())) <= 70
+
+
+def test_no_value_can_steer_a_terminal():
+    table = table_of({("\x1b[31mred", "y\u200b\x07"): 9, ("b", "n"): 9}, ["s\x1b"])
+    text = render_text(summarize(table))
+    assert all(c == "\n" or c.isprintable() for c in text)
+
+
+def test_csv_holds_every_row_in_full():
+    table = three(measures=("lift",)).sort("n")
+    lines = list(csv.DictReader(io.StringIO(render_csv(table))))
+    assert len(lines) == len(table)
+    for line, row in zip(lines, table, strict=True):
+        assert line["group"] == str(row.group)
+        assert float(line["ub"]) == row.ub
+        assert float(line["lift"]) == row.measures["lift"]
+
+
+def test_csv_keeps_values_apart_that_look_alike():
+    lines = list(csv.DictReader(io.StringIO(render_csv(nasty()))))
+    assert {line["<i>name</i>"] for line in lines} == {NASTY, "*", "<missing>", ""}
+
+
+# ----------------------------------------------------------------------------- Markdown
+
+
+def test_markdown_shows_values_and_runs_none():
+    text = render_markdown(summarize(nasty()))
+    assert not re.search(r"(?<!\\)<", text)
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
+
+
+# --------------------------------------------------------------------------------- page
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_page_fetches_nothing_and_runs_nothing(name):
+    text = render_html(summarize(TABLES[name]()))
+    page = Page(text)
+    assert page.open == []
+    assert page.links == []
+    assert "script" not in page.tags
+    assert "@import" not in text
+    assert "url(" not in text
+
+
+def test_the_page_escapes_what_comes_from_the_data():
+    summary = summarize(nasty(), source=NASTY)
+    text = render_html(summary)
+    assert NASTY not in text
+    shown = [cell for row in summary["table"]["rows"] for cell in row]
+    assert Page(text).cells[: len(shown)] == shown
+
+
+def test_the_page_marks_the_side_of_the_limit():
+    text = render_html(summarize(hiring(limit=0.05)))
+    assert '<td class="number fewer">+0.200</td>' in text
+    assert '<td class="number more">−0.100</td>' in text
+    assert '<td class="number inside">+0.033</td>' in text
+
+
+def test_further_sections_stand_before_the_provenance():
+    text = render_html(summarize(hiring()), sections=[Section("plan", "A & B", "<p>rows</p>")])
+    assert '<section id="plan"><h2>A &amp; B</h2><p>rows</p></section>' in text
+    assert text.index('id="plan"') < text.index('id="provenance"')
+
+
+def test_without_the_chart_libraries_the_page_says_how_to_get_them(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "altair", None)
+    write_report(hiring(), tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<svg" not in text
+    assert "equipoise[charts]" in text
+    assert "+0.200" in text
+
+
+def test_a_report_goes_nowhere_when_the_folder_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="does not exist"):
+        write_report(hiring(), tmp_path / "no" / "page.html")
+
+
+# --------------------------------------------------------------------------- properties
+
+VALUES = st.text(max_size=6) | st.none()
+
+
+@given(
+    st.dictionaries(
+        st.tuples(VALUES, VALUES, VALUES), st.integers(0, 200), min_size=1, max_size=12
+    ),
+    st.booleans(),
+)
+def test_any_counts_give_a_report(cells, favoured):
+    assume(any(n and label is not None for (*_, label), n in cells.items()))
+    table = table_of(cells, ["a", "b"])
+    labels = [v for v in table.counts.label.values if isinstance(v, str)]
+    if favoured and labels:
+        table = table_of(cells, ["a", "b"], favourable=labels[0])
+    summary = summarize(table)
+    json.dumps(summary, allow_nan=False)
+    page = Page(render_html(summary))
+    assert page.open == []
+    assert "script" not in page.tags
+    assert ANSI.sub("", render_text(summary, colour=True, width=80)) == render_text(
+        summary, width=80
+    )
+    assert len(summary["table"]["rows"]) == min(20, len(table))
+
+
+def test_a_crossed_table_tells_its_hidden_groups_as_data():
+    hidden = summarize(crossed())["hidden"]
+    assert {row["pattern"] for row in hidden} >= {"first=a, second=y", "first=b, second=x"}

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from equipoise.counts import Counts
+from equipoise.measures.registry import measures
+from equipoise.reports.four_fifths import four_fifths
+from equipoise.reports.sentences import MISSING_ROWS, hints, row_sentence, sentences, topics
+from equipoise.reports.summarize import summarize
+from equipoise.reports.tally import Tally
+from reports.tables import TABLES, crossed, hiring, suppressed, table_of, three, weighted
+
+JUDGEMENT = re.compile(r"(?i)\b(?:un)?fair|discriminat|complian|\bunbiased\b|violat")
+
+
+def said(table):
+    return {topic["id"]: " ".join(topic["sentences"]) for topic in topics(table)}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_no_sentence_passes_judgement(name):
+    text = " ".join(summarize(TABLES[name]())["sentences"])
+    assert text
+    assert not JUDGEMENT.search(text)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_missing_rows_are_never_shown_without_their_caveat(name):
+    assert MISSING_ROWS in sentences(TABLES[name]())
+
+
+def test_overview_counts_what_the_rows_say():
+    table = three(limit=0.2)
+    outside = [r for r in table if r.note is None and abs(r.ub) > 0.2]
+    sure = [r for r in outside if r.q_value < 0.05]
+    assert 0 < len(sure) < len(outside) < len(table)
+    overview = said(table)["overview"]
+    assert f"give {len(table)} pairs; {len(outside)} have |UB| above the limit of 0.2" in overview
+    assert "over 20% fewer or more rows" in overview
+    assert f"q is below 0.05 for {len(sure)} of these" in overview
+
+
+def test_the_limit_is_named_when_nothing_is_outside():
+    assert "above the limit of 0.5" in said(hiring(limit=0.5))["overview"]
+    assert said(hiring(limit=0.5))["largest"].startswith("The largest |UB|: sex=w has 20.0% fewer")
+
+
+def test_hidden_groups_are_named_with_their_numbers():
+    text = said(crossed())["hidden"]
+    assert "The group first=a, second=y is outside the limit for outcome=yes (UB +0.300" in text
+    assert "though each attribute alone is inside" in text
+    assert "hidden" not in said(hiring())
+
+
+def test_a_group_too_small_is_counted_as_such_and_not_among_the_worst():
+    found = said(crossed())
+    small = Tally(crossed()).noted("too small to say").sum()
+    assert small
+    assert f"{small} pairs are too small to say" in found["overview"]
+    assert "<missing>" not in found["largest"]
+
+
+def test_missing_values_are_counted_by_column_with_their_policy():
+    assert "'second' has no value in 1 row; they count as a value" in said(crossed())["missing"]
+    rows = {("m", "y"): 5, ("w", None): 2, ("w", "n"): 2}
+    text = said(table_of(rows, ["s"]))["missing"]
+    assert "'outcome' has no value in 2 rows; they are left out" in text
+    assert "In all, 2 rows were left out" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "as drawn at random"),
+        ({"sampling": "groups"}, "sizes of groups as fixed"),
+        ({"confidence": 0.9}, "90% intervals"),
+        ({"adjust": "bh"}, "Benjamini–Hochberg, which is approximate"),
+        ({"adjust": "by"}, "Benjamini–Yekutieli, which is valid under any"),
+        ({"uncertainty": False}, "was not asked for"),
+    ],
+)
+def test_the_model_of_chance_is_stated(options, words):
+    assert words in said(hiring(**options))["certainty"]
+
+
+def test_weighted_rows_speak_of_weight_and_effective_sizes():
+    found = said(weighted())
+    assert "effective sizes" in found["certainty"]
+    assert "of its weight, where" in found["largest"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ({("m", "y"): 3, ("w", "y"): 2}, "All rows have outcome=y, so nothing can differ."),
+        ({("m", "y"): 3, ("m", "n"): 2}, "Every row is in the same group, so nothing can differ."),
+    ],
+)
+def test_nothing_can_differ(cells, words):
+    found = said(table_of(cells, ["sex"]))
+    assert found["overview"] == words
+    assert "largest" not in found
+
+
+def test_suppressed_numbers_are_not_told():
+    table = suppressed()
+    hidden_group = str(table.measured.group(0))
+    summary = summarize(table)
+    assert "2 pairs are suppressed" in " ".join(summary["sentences"])
+    assert not any(f"{hidden_group} " in s for s in summary["sentences"])
+    cells = [c for m in summary["charts"]["matrices"] for c in m["cells"]]
+    silent = [c for c in cells if c["about"].startswith(f"{hidden_group}:")]
+    assert [c["ub"] for c in silent] == [None, None]
+    assert not any("rows" in c["about"] for c in silent)
+
+
+def test_a_row_without_any_such_row_and_one_far_above_its_share():
+    table = table_of({("m", "y"): 50, ("m", "n"): 950, ("w", "y"): 30, ("x", "n"): 400}, ["s"])
+    assert row_sentence(table, table["s=x", "y"]).startswith("s=x has no row with outcome=y at all")
+    assert "s=w has 17.9 times its share of the rows with" in row_sentence(table, table["s=w", "y"])
+
+
+@pytest.mark.parametrize("measure", [m.name for m in measures() if m.name != "missing_rows"])
+def test_every_registered_measure_has_its_sentence(measure):
+    text = said(hiring(measures=(measure,)))["measures"]
+    assert "{" not in text
+    assert "sex=w" in text
+    assert "outcome=hired" in text
+
+
+def test_hints_name_the_column_the_value_and_the_rows():
+    cells = {("?", "y"): 1836, ("a", "NA"): 9}
+    found = hints(Counts.from_mapping(cells, sensitive=["job"], label="l"))
+    assert found[0].startswith("column 'job' holds '?' in 1,836 rows; if it means a missing value")
+    assert found[1].endswith("name it with --na 'NA'.")
+
+
+# ---------------------------------------------------------------------- four-fifths rule
+
+
+def four(**rates):
+    """A table of one attribute from group=(good, bad)."""
+    cells = {(g, y): n for g, pair in rates.items() for y, n in zip("+-", pair, strict=True)}
+    return four_fifths(table_of(cells, ["g"], favourable="+"))
+
+
+def test_the_papers_first_table_has_one_ratio_and_two_answers():
+    large = four(p=(3960, 5940), u=(50, 49))
+    small = four(p=(400, 600), u=(4500, 4500))
+    assert large["lines"][0]["impact_ratio"] == pytest.approx(0.792, abs=0.001)
+    assert large["lines"][0]["inside"]
+    assert small["lines"][0]["impact_ratio"] == pytest.approx(0.8)
+    assert not small["lines"][0]["inside"]
+
+
+def test_a_large_group_below_four_fifths_but_inside_the_limit_is_explained():
+    text = " ".join(four(p=(3880, 5820), u=(180, 120))["sentences"])
+    assert "g=p: the impact ratio is 0.667, below 0.8, yet UB is +0.015, within the limit" in text
+    assert "g=u alone, which holds 3.00% of all rows" in text
+    assert "(1 − b)/(1 + b·P/U)" in text
+
+
+def test_a_small_group_above_four_fifths_but_outside_the_limit_is_explained():
+    text = " ".join(four(p=(410, 590), u=(4500, 4500))["sentences"])
+    assert "g=p: the impact ratio is 0.820, at least 0.8, yet UB is +0.165, above the limit" in text
+    assert "the smaller the group: here 10.0% of all rows" in text
+
+
+def test_the_rule_compares_within_a_family_and_never_with_a_group_too_small():
+    found = four_fifths(crossed(favourable="yes"))
+    by_group = {line["group"]: line for line in found["lines"]}
+    assert by_group["first=a"]["best"] == "first=a"
+    assert by_group["first=a, second=y"]["best"] in {"first=a, second=x", "first=b, second=y"}
+    assert by_group["first=a, second=y"]["impact_ratio"] == pytest.approx(140 / 260)
+    lone = four(a=(300, 700), b=(290, 710), c=(1, 0))
+    assert {line["best"] for line in lone["lines"]} == {"g=a"}
+
+
+def test_agreement_needs_no_explanation():
+    found = four(a=(500, 500), b=(490, 510))
+    assert [line["met"] for line in found["lines"]] == [True, True]
+    assert len(found["sentences"]) == 1
+    assert four_fifths(hiring()) is None
