@@ -44,7 +44,7 @@ def _options(command: click.Command, path: str):
 
 def test_every_command_and_option_is_in_the_reference():
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    sections = dict(re.findall(r"^## `(equipoise[^`]*)`\n(.*?)(?=^## |\Z)", page, re.S | re.M))
+    sections = dict(re.findall(r"^## `(equipoise[^`]*)`\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE))
     assert {f"equipoise {name}" for name in COMMANDS} <= set(sections)
     for path, flag in _options(cli, "equipoise"):
         assert flag in sections[path], f"{path} {flag} is not in docs/cli.md; run make docs"
@@ -69,12 +69,13 @@ def test_generated_pages_are_up_to_date():
 
 def _commands():
     for page in PAGES:
-        for block in re.findall(r"^```console\n(.*?)^```", page.read_text("utf-8"), re.S | re.M):
-            for line in re.findall(r"^\$ (equipoise .*)$", block, re.M):
+        for block in re.findall(r"^```console\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE):
+            for line in re.findall(r"^\$ (equipoise .*)$", block, re.MULTILINE):
                 yield pytest.param(line, id=f"{page.name}: {line}")
 
 
-PEOPLE = """sex,race,age,country,income
+HEADER = "sex,race,age,country,income\n"
+PEOPLE = """\
 w,black,34,US,low
 w,white,51,US,low
 w,white,23,FR,high
@@ -86,7 +87,7 @@ m,white,38,US,high
 
 @pytest.mark.parametrize("line", list(_commands()))
 def test_commands_in_the_documentation_run(line, tmp_path, monkeypatch, capsys):
-    (tmp_path / "people.csv").write_text(PEOPLE * 20, encoding="utf-8")
+    (tmp_path / "people.csv").write_text(HEADER + PEOPLE * 20, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert run(shlex.split(line)[1:]) == 0
     assert "UB" in capsys.readouterr().out

@@ -1,8 +1,8 @@
 """Write the parts of the documentation that are read off the program itself.
 
-    python tools/build_docs.py            write them
-    python tools/build_docs.py --check    only say whether they are up to date
-    python tools/build_docs.py --picture  draw docs/adult.svg anew, too
+python tools/build_docs.py            write them
+python tools/build_docs.py --check    only say whether they are up to date
+python tools/build_docs.py --picture  draw docs/adult.svg anew, too
 """
 # ruff: noqa: INP001, T201
 
@@ -50,9 +50,11 @@ def command_line() -> str:
     """Give the help of every command."""
     parts = [
         "# The command line",
-        "Results go to stdout, progress and hints to stderr. Exit codes: 0 fine, 1 a check failed, "
-        "2 bad usage or input, 3 not enough evidence, 130 interrupted. Defaults of every option "
-        "can stand in `equipoise.toml`, in a table with the command's name.",
+        (
+            "Results go to stdout, progress and hints to stderr. Exit codes: 0 fine, 1 a check "
+            "failed, 2 bad usage or input, 3 not enough evidence, 130 interrupted. Defaults of "
+            "every option can stand in `equipoise.toml`, in a table with the command's name."
+        ),
     ]
     for path, command in _commands(cli, "equipoise"):
         with click.Context(command, info_name=path, max_content_width=98, terminal_width=98) as ctx:
@@ -97,10 +99,12 @@ def measures_page() -> str:
     table = Grid((*headers, "with the group's rate it"), rows).markdown()
     parts = [
         "# Measures",
-        "All are functions of the same counts. n is the number of rows, n_y of rows with label y, "
-        "n_g of rows of group g, n_gy of both; f_y = n_y/n, f_gy = n_gy/n_g; r is the reference "
-        "that `--reference` names: the rest of the table, the best-off group of the same "
-        "attributes, or any group. Show further ones with `--measures impact_ratio,lift`.",
+        (
+            "All are functions of the same counts. n is the number of rows, n_y of rows with label "
+            "y, n_g of rows of group g, n_gy of both; f_y = n_y/n, f_gy = n_gy/n_g; r is the "
+            "reference that `--reference` names: the rest of the table, the best-off group of the "
+            "same attributes, or any group. Show further ones with `--measures impact_ratio,lift`."
+        ),
         table,
     ]
     for m in measures():

@@ -102,7 +102,8 @@ def count(
         missing=missing,
         missing_label=missing_label,
     )
-    source = locate(data, sql=sql, encoding=encoding, delimiter=delimiter)
+    columns = [*request.columns, *filter(None, (count, weight))]
+    source = locate(data, sql=sql, encoding=encoding, delimiter=delimiter, columns=columns)
     if engine is None:
         from equipoise.engines.duckdb import shared_engine
 

@@ -183,7 +183,9 @@ class Counts:
 
     >>> counts = Counts.from_mapping(
     ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
-    ...     sensitive=["sex"], label="outcome")
+    ...     sensitive=["sex"],
+    ...     label="outcome",
+    ... )
     >>> counts.n, counts.of("sex=w"), counts.of("sex=w, outcome=hired")
     (600, 150, 40)
     >>> (counts + counts).n, (counts - counts).n
@@ -340,7 +342,9 @@ class Counts:
                 f"{', '.join(a.name for a in other.axes)} do not combine; count the same columns."
             )
         if (self.weights is None) != (other.weights is None) or dict(self.bins) != dict(other.bins):
-            raise CountsError("counts with other bins, or with and without weights, do not combine.")
+            raise CountsError(
+                "counts with other bins, or with and without weights, do not combine."
+            )
         axes = tuple(
             replace(a, values=_missing_at_end((*a.values, *b.values)))
             for a, b in zip(self.axes, other.axes, strict=True)
@@ -352,11 +356,15 @@ class Counts:
         if self.weights is not None and other.weights is not None:
             weights = np.concatenate([self.weights, sign * other.weights])
         missing = {
-            a.name: operation(self.missing_values.get(a.name, 0), other.missing_values.get(a.name, 0))
+            a.name: operation(
+                self.missing_values.get(a.name, 0), other.missing_values.get(a.name, 0)
+            )
             for a in axes
         }
         dropped = operation(self.dropped, other.dropped)
-        return _merge(replace(self, missing_values=missing, dropped=dropped), axes, codes, rows, weights)
+        return _merge(
+            replace(self, missing_values=missing, dropped=dropped), axes, codes, rows, weights
+        )
 
     def _recode(self, axes: Sequence[Axis]) -> NDArray[np.int32]:
         maps = [
@@ -464,10 +472,15 @@ class Counts:
         for name in (*request.columns, *filter(None, (request.count, request.weight))):
             if pa.types.is_nested(table.schema.field(name).type):
                 raise nested_values(name, "the frame", str(table.schema.field(name).type))
-        columns = {name: table[name] for name in request.columns}
-        bins = dict(request.bins)
-        for name, spec in request.bins.items():
-            columns[name], bins[name] = _bin(name, columns[name], spec, request.na)
+        coded, edges = {}, {}
+        for name in request.columns:
+            if name in request.bins:
+                numbers = _numbers(name, table[name], request.na)
+                spec = request.bins[name]
+                edges[name] = quantile_edges(name, numbers, spec) if isinstance(spec, int) else spec
+                coded[name] = _bin(numbers, edges[name])
+            else:
+                coded[name] = _encode_arrow(table[name], None)
         rows = np.ones(len(table), np.int64)
         if request.count is not None:
             rows = _counts_in(request.count, table[request.count])
@@ -475,7 +488,7 @@ class Counts:
         if request.weight is not None:
             values = _weights_in(request.weight, table[request.weight])
             weights = np.stack([values, values**2], axis=1)
-        return cls.from_encoded(columns, rows, weights, replace(request, bins=bins))
+        return cls.from_codes(*_tally(coded, rows, weights), request.with_edges(edges))
 
     @classmethod
     def from_encoded(
@@ -493,7 +506,7 @@ class Counts:
     @classmethod
     def from_codes(
         cls,
-        coded: Mapping[str, tuple[tuple[Value, ...], NDArray[np.int32]]],
+        coded: Mapping[str, Coded],
         rows: NDArray[np.int64],
         weights: NDArray[np.float64] | None,
         request: CountRequest,
@@ -571,7 +584,9 @@ class Counts:
             )
         try:
             return cls._from_dict(data)
-        except (IndexError, KeyError, TypeError) as error:
+        except CountsError:
+            raise
+        except (LookupError, TypeError, ValueError) as error:
             raise CountsError(f"these counts are damaged ({error!r}); count again.") from None
 
     @classmethod
@@ -591,6 +606,8 @@ class Counts:
             bins={n: tuple(b) for n, b in data["bins"].items()},
             request=_request_from_dict(data["request"]),
         )
+        if (counts.codes < 0).any() or (counts.codes >= [len(a) for a in axes]).any():
+            raise IndexError("a cell names a value that is not there")
         return _merge(counts, counts.axes, counts.codes, counts.rows, counts.weights)
 
     @classmethod
@@ -737,6 +754,10 @@ def _request_from_dict(data: Mapping[str, Any] | None) -> CountRequest | None:
     return CountRequest(**{**data, **lists, "bins": bins})
 
 
+Coded: TypeAlias = "tuple[tuple[Value, ...], NDArray[np.int32]]"
+"""A column as its values and, for every line, the number of its value."""
+
+
 def _take(table: Sequence[int], codes: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.array(table, np.int32)[codes] if len(table) else codes
 
@@ -747,7 +768,13 @@ def _distinct_lines(
     """Give the distinct lines in rising order, and for each line the place of its like."""
     if not len(codes):
         return codes, np.zeros(0, np.intp)
-    order = np.lexsort(codes.T[::-1]) if _too_wide(sizes) else np.argsort(_key(codes, sizes))
+    space = math.prod(max(d, 1) for d in sizes)
+    if space <= 4 * len(codes):  # so dense that counting beats sorting
+        key = _key(codes, sizes)
+        present = np.bincount(key, minlength=space) > 0
+        lines = np.unravel_index(np.flatnonzero(present), [max(d, 1) for d in sizes])
+        return np.stack(lines, axis=1).astype(np.int32), (np.cumsum(present) - 1)[key]
+    order = np.lexsort(codes.T[::-1]) if space >= 2**62 else np.argsort(_key(codes, sizes))
     ordered = codes[order]
     fresh = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
     place = np.empty(len(codes), np.intp)
@@ -755,15 +782,16 @@ def _distinct_lines(
     return ordered[fresh], place
 
 
-def _too_wide(sizes: Sequence[int]) -> bool:
-    return functools.reduce(operator.mul, (max(d, 1) for d in sizes), 1) >= 2**62
-
-
 def _key(codes: NDArray[np.int32], sizes: Sequence[int]) -> NDArray[np.int64]:
     key = np.zeros(len(codes), np.int64)
     for position, size in enumerate(sizes):
         key = key * max(size, 1) + codes[:, position]
     return key
+
+
+def _require_countable(rows: NDArray[np.int64]) -> None:
+    if np.abs(rows).sum(dtype=np.float64) >= _LARGEST:
+        raise CountsError("these are more rows than can be counted, 9,223,372,036,854,775,807.")
 
 
 def _merge(
@@ -774,8 +802,7 @@ def _merge(
     weights: NDArray[np.float64] | None,
 ) -> Counts:
     """Add up equal cells, and leave out those without rows."""
-    if np.abs(rows).sum(dtype=np.float64) >= _LARGEST:
-        raise CountsError("these are more rows than can be counted, 9,223,372,036,854,775,807.")
+    _require_countable(rows)
     lines, place = _distinct_lines(codes, [len(a) for a in axes])
     summed = np.zeros(len(lines), np.int64)
     np.add.at(summed, place, rows)
@@ -789,6 +816,27 @@ def _merge(
         np.add.at(totals, place, weights)
         weights = totals[kept]
     return replace(counts, axes=axes, codes=lines[kept], rows=summed[kept], weights=weights)
+
+
+def _tally(
+    coded: Mapping[str, Coded], rows: NDArray[np.int64], weights: NDArray[np.float64] | None
+) -> tuple[dict[str, Coded], NDArray[np.int64], NDArray[np.float64] | None]:
+    """Add up the lines of equal codes first, where that is quick: the rest is then about few."""
+    _require_countable(rows)
+    sizes = [len(values) for values, _ in coded.values()]
+    space = math.prod(sizes)
+    if weights is not None or not 0 < space <= 4 * len(rows):
+        return dict(coded), rows, weights
+    key = np.zeros(len(rows), np.int64)
+    for size, (_, codes) in zip(sizes, coded.values(), strict=True):
+        key *= size
+        key += codes
+    summed = np.zeros(space, np.int64)
+    np.add.at(summed, key, rows)
+    present = np.flatnonzero(summed)
+    columns = (c.astype(np.int32) for c in np.unravel_index(present, sizes))
+    names = zip(coded.items(), columns, strict=True)
+    return {name: (values, c) for (name, (values, _)), c in names}, summed[present], None
 
 
 def _missing_last(
@@ -834,29 +882,26 @@ def _without_unused(counts: Counts) -> Counts:
     return replace(counts, axes=tuple(axes), codes=codes)
 
 
-def _encode_list(values: Sequence[Value]) -> tuple[tuple[Value, ...], NDArray[np.int32]]:
+def _encode_list(values: Sequence[Value]) -> Coded:
     distinct = tuple(dict.fromkeys(values))
     codes = {v: c for c, v in enumerate(distinct)}
     return distinct, np.array([codes[v] for v in values], np.int32)
 
 
-def _encode_arrow(
-    column: pa.ChunkedArray, edges: tuple[float, ...] | None
-) -> tuple[tuple[Value, ...], NDArray[np.int32]]:
+def _encode_arrow(column: pa.ChunkedArray, edges: tuple[float, ...] | None) -> Coded:
     """Number the values of an Arrow column, in their own order: numbers by size."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_string_view(column.type):  # which Arrow cannot sort
-        column = column.cast(pa.large_string())
-    if pa.types.is_null(column.type):
+    if pa.types.is_null(column.type) or not len(column):
         return (MISSING,), np.zeros(len(column), np.int32)
-    encoded = pc.dictionary_encode(column)
-    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-    dictionary = encoded.dictionary
-    codes = encoded.indices.fill_null(len(dictionary)).to_numpy()  # a null is past the end
+    is_coded = pa.types.is_dictionary(column.type)
+    encoded = (column if is_coded else pc.dictionary_encode(column)).unify_dictionaries()
+    encoded = encoded.combine_chunks()
+    dictionary, indices = encoded.dictionary, encoded.indices.cast(pa.int32())
+    if pa.types.is_string_view(dictionary.type):  # which Arrow cannot sort
+        dictionary = dictionary.cast(pa.large_string())
+    codes = indices.fill_null(len(dictionary)).to_numpy()  # a null is past the end
     order = pc.array_sort_indices(dictionary).to_numpy()
     rank = np.empty(len(order) + 1, np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
@@ -879,9 +924,7 @@ def _texts(dictionary: pa.Array) -> list[Value]:
     return [as_value(v) for v in plain]
 
 
-def _one_code_a_text(
-    texts: Sequence[Value], codes: NDArray[np.int32]
-) -> tuple[tuple[Value, ...], NDArray[np.int32]]:
+def _one_code_a_text(texts: Sequence[Value], codes: NDArray[np.int32]) -> Coded:
     distinct = tuple(dict.fromkeys(texts))
     if len(distinct) == len(texts):
         return distinct, codes
@@ -891,27 +934,35 @@ def _one_code_a_text(
 
 def _encode_bins(
     texts: Sequence[Value], codes: NDArray[np.int32], edges: tuple[float, ...]
-) -> tuple[tuple[Value, ...], NDArray[np.int32]]:
+) -> Coded:
     names = bin_names(edges)
     table = [len(names) if t is MISSING else int(t) for t in texts]
     return (*names, MISSING), _take(table, codes)
 
 
-def _bin(
-    name: str, column: pa.ChunkedArray, spec: tuple[float, ...] | int, na: Sequence[str]
-) -> tuple[pa.ChunkedArray, tuple[float, ...]]:
+def _numbers(name: str, column: pa.ChunkedArray, na: Sequence[str]) -> NDArray[np.float64]:
+    """Read a column as numbers, each distinct value once; a missing one is nan."""
     import pyarrow as pa
 
-    raws = column.to_pylist()
-    numbers_or_none = [as_number(raw, na) for raw in raws]
-    texts = [str(as_value(raw)) for raw, n in zip(raws, numbers_or_none, strict=True) if n is None]
-    if texts:
-        raise not_a_number(name, min(texts))
-    found = np.array(numbers_or_none, np.float64)
-    present = found[~np.isnan(found)]
-    edges = quantile_edges(name, present, spec) if isinstance(spec, int) else spec
-    place = np.searchsorted(np.array(edges), found, side="right")
-    return pa.chunked_array([pa.array(place, mask=np.isnan(found))]), edges
+    as_is = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
+    if pa.types.is_integer(as_is.type) or pa.types.is_floating(as_is.type):
+        wide = np.asarray(as_is.cast(pa.float64(), safe=False).to_numpy())
+        if not na:
+            return wide
+        texts, codes = _encode_arrow(column, None)
+        return np.where(np.array([t in na for t in texts])[codes], np.nan, wide)
+    texts, codes = _encode_arrow(column, None)
+    numbers = [as_number(text, na) for text in texts]
+    strange = [str(text) for text, n in zip(texts, numbers, strict=True) if n is None]
+    if strange:
+        raise not_a_number(name, min(strange))
+    return np.array(numbers, np.float64)[codes]
+
+
+def _bin(numbers: NDArray[np.float64], edges: tuple[float, ...]) -> Coded:
+    place = np.searchsorted(np.array(edges), numbers, side="right")
+    place[np.isnan(numbers)] = len(edges) + 1
+    return (*bin_names(edges), MISSING), place.astype(np.int32)
 
 
 def as_number(raw: Any, na: Sequence[str] = ()) -> float | None:
@@ -938,7 +989,7 @@ def not_a_number(name: str, text: str) -> InputError:
     )
 
 
-def quantile_edges(name: str, present: NDArray[np.float64], bins: int) -> tuple[float, ...]:
+def quantile_edges(name: str, numbers: NDArray[np.float64], bins: int) -> tuple[float, ...]:
     """Edges between ``bins`` bins of about equal size; equal edges are one.
 
     An edge is the smallest number with at least the wanted share of numbers at or
@@ -947,9 +998,9 @@ def quantile_edges(name: str, present: NDArray[np.float64], bins: int) -> tuple[
     >>> quantile_edges("age", np.array([30.0, 10.0, 20.0, 20.0]), 2)
     (20.0,)
     """
-    if not len(present):
+    rising = np.sort(numbers[~np.isnan(numbers)])
+    if not len(rising):
         raise InputError(f"column {name!r} has no numbers to bin.")
-    rising = np.sort(present)
     at = [-(-len(rising) * i // bins) - 1 for i in range(1, bins)]  # ceil, without rounding errors
     return distinct_edges(name, rising[at].tolist(), float(rising[0]))
 

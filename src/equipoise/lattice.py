@@ -110,14 +110,20 @@ def _name_text(name: str) -> str:
 
 
 def _quote(text: str) -> str:
-    return "'" + json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"').replace(
-        "'", "\\'"
-    ).translate(_CONTROLS) + "'"
+    return (
+        "'"
+        + json.dumps(text, ensure_ascii=False)[1:-1]
+        .replace('\\"', '"')
+        .replace("'", "\\'")
+        .translate(_CONTROLS)
+        + "'"
+    )
 
 
 # json.dumps leaves these raw, and they would break a line or a terminal.
 _CONTROLS = {
-    c: f"\\u{c:04x}" for c in itertools.chain(range(0x7F, 0xA0), (0x2028, 0x2029), range(0xD800, 0xE000))
+    c: f"\\u{c:04x}"
+    for c in itertools.chain(range(0x7F, 0xA0), (0x2028, 0x2029), range(0xD800, 0xE000))
 }
 
 
@@ -154,7 +160,11 @@ def _take_name(text: str, position: int) -> tuple[str, int]:
     else:
         end = text.find("=", position)
         name = text[position:end].strip()
-    if end < 0 or text[end : end + 1] != "=" or (not quoted and (not name or "," in name)):
+    if (
+        end < 0
+        or text[end : end + 1] != "="
+        or (not quoted and (not name or "," in name or name.startswith("'")))
+    ):
         raise PatternError(
             f"{text!r} is not a pattern: near {text[position:]!r} a name=value is expected, "
             "as in sex=Female, race=*; a name with a comma or an equals sign needs single quotes."
@@ -352,7 +362,9 @@ def _refine(
     found: list[NDArray[np.int32]] = []
     summed: list[list[NDArray[Any]]] = []
 
-    def visit(first: int, cells: NDArray[np.intp], ids: NDArray[np.int64], fixed: list[int]) -> None:
+    def visit(
+        first: int, cells: NDArray[np.intp], ids: NDArray[np.int64], fixed: list[int]
+    ) -> None:
         for axis in range(first, len(sizes)):
             finer, sums = _sum_by(
                 ids * sizes[axis] + codes[cells, axis], [c[cells] for c in columns]

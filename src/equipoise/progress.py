@@ -36,13 +36,12 @@ def watched(
     """
     with concurrent.futures.ThreadPoolExecutor(max_workers=1) as pool:
         future = pool.submit(work)
-        while True:
-            try:
-                return future.result(timeout=0.1)
-            except concurrent.futures.TimeoutError:
-                if future.done():  # the work's own TimeoutError, not ours
-                    raise
+        try:
+            while not concurrent.futures.wait([future], timeout=0.1).done:
                 report(title, share())
-            except KeyboardInterrupt:
+        except BaseException:  # Ctrl-C, or a reporter that cannot go on
+            # Work that had not quite begun may miss an interrupt, so one is not enough.
+            while not concurrent.futures.wait([future], timeout=0.05).done:
                 interrupt()
-                raise
+            raise
+        return future.result()

@@ -129,6 +129,9 @@ def test_configuration_with_an_unknown_key(table, capsys):
     table("[[check.rules]]\nmax-abs-bu = 0.1\n", "equipoise.toml")
     sentence = refused(["check", table(GOOD), *COLUMNS, "-q"], capsys)
     assert "Did you mean 'max_abs_ub'?" in sentence
+    table("[check]\nmax-abs-bu = 0.1\n", "equipoise.toml")
+    sentence = refused(["check", table(GOOD), *COLUMNS, "-q"], capsys)
+    assert "Did you mean 'max-abs-ub'?" in sentence
 
 
 def test_an_unknown_command_names_the_nearest(capsys):

@@ -146,7 +146,7 @@ def test_check_reads_columns_and_rules_from_a_file(name, tmp_path, monkeypatch, 
 def test_defaults_of_measure_from_a_file(tmp_path, monkeypatch, capsys):
     (tmp_path / "equipoise.toml").write_text(
         '[measure]\nsensitive = ["sex", "age"]\nlabel = "income"\nmin-count = 100\n'
-        'bins = {age = [30, 60]}\nna = "?"\n'
+        'bin = {age = [30, 60]}\nna = "?"\n'
     )
     monkeypatch.chdir(tmp_path)
     data = json.loads(output(["measure", "adult", "--json"], capsys))

@@ -24,13 +24,17 @@ from equipoise.lattice import Group
 from equipoise.values import MISSING, as_value
 
 ENGINES = {name: engine() for name, engine in engines().items()}
+# Small frames are counted in place on every engine; here DuckDB must show what it can do.
+ENGINES["duckdb"] = engines()["duckdb"](in_place=0)
 DUCKDB, MEMORY = ENGINES["duckdb"], ENGINES["memory"]
 
-PEOPLE = pa.table({
-    "sex": ["m", "w", "w", None, "m", "w"],
-    "age": [31, 25, 45, 60, 25, 18],
-    "hired": ["yes", "no", "yes", "no", None, "no"],
-})
+PEOPLE = pa.table(
+    {
+        "sex": ["m", "w", "w", None, "m", "w"],
+        "age": [31, 25, 45, 60, 25, 18],
+        "hired": ["yes", "no", "yes", "no", None, "no"],
+    }
+)
 REQUEST = CountRequest(sensitive=("sex",), label="hired")
 
 
@@ -279,7 +283,12 @@ TYPED = {
     ),
     "time": pa.array([datetime.time(3, 4, 5), datetime.time(3, 4, 5, 120), None]),
     "decimal": pa.array([decimal.Decimal("1.50"), decimal.Decimal("-0.05")], pa.decimal128(10, 2)),
-    "small decimal": pa.array([decimal.Decimal("1E-10"), decimal.Decimal(0)], pa.decimal128(38, 10)),
+    "small decimal": pa.array(
+        [decimal.Decimal("1E-10"), decimal.Decimal(0)], pa.decimal128(38, 10)
+    ),
+    "decimal below 1": pa.array(
+        [decimal.Decimal("0.50"), decimal.Decimal("-0.05"), None], pa.decimal128(2, 2)
+    ),
     "text": pa.array([*NASTY, None]),
     "large text": pa.array(["a", None], pa.large_string()),
     "text view": pa.array(["a", "b", None], pa.string_view()),
@@ -322,7 +331,7 @@ def test_rows_of_every_type_are_found_by_their_counts(engine, kind):
 def test_engines_agree_on_profiles_of_every_type(kind):
     (fast, _), (plain, _) = (e.profile(locate(typed_table(kind))).columns for e in ENGINES.values())
     assert (fast.nulls, fast.least, fast.greatest) == (plain.nulls, plain.least, plain.greatest)
-    assert fast.distinct == pytest.approx(plain.distinct, rel=0.2)  # an estimate
+    assert fast.distinct == pytest.approx(plain.distinct, rel=0.3)  # an estimate
     assert (fast.quartiles is None) == (plain.quartiles is None)
 
 
@@ -514,7 +523,9 @@ def test_all_rows_are_found_in_the_order_of_their_md5(engine):
     take = engine.counts(locate(table), request)
     texts = {"7/1/1:a,1:p,1:1": "p", "7/2/1:a,1:p,1:1": "p", "7/1/1:a,-,1:1": MISSING}
     ordered = sorted(texts, key=lambda text: hashlib.md5(text.encode()).hexdigest())
-    assert [r[1] for r in drawn(engine, table, request, take, seed=7)] == [texts[t] for t in ordered]
+    assert [r[1] for r in drawn(engine, table, request, take, seed=7)] == [
+        texts[t] for t in ordered
+    ]
 
 
 def test_another_seed_gives_another_choice(engine):

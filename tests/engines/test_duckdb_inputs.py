@@ -35,7 +35,7 @@ from equipoise.errors import (
 from equipoise.lattice import Group
 from equipoise.values import MISSING, as_value
 
-ENGINE = DuckDBEngine()
+ENGINE = DuckDBEngine(in_place=0)  # so that frames are queried, too
 REQUEST = CountRequest(sensitive=("sex",), label="hired")
 EXPECTED = Counts.from_mapping(
     {("m", "yes"): 1, ("w", "no"): 2, ("w", "yes"): 1, (MISSING, "no"): 1},
@@ -93,9 +93,7 @@ def written(folder: Path, ending: str) -> Path:
         content = CSV.replace(",", "\t")
     elif plain in (".jsonl", ".ndjson", ".json"):
         lines = zip(*PEOPLE.values(), strict=True)
-        content = "".join(
-            json.dumps(dict(zip(PEOPLE, line, strict=True))) + "\n" for line in lines
-        )
+        content = "".join(json.dumps(dict(zip(PEOPLE, line, strict=True))) + "\n" for line in lines)
     elif plain in (".parquet", ".pq"):
         pq.write_table(pa.table(PEOPLE), path)
         return path
@@ -168,12 +166,14 @@ def test_frames(frame):
 
 
 def test_values_of_pandas_that_are_no_text():
-    frame = pd.DataFrame({
-        "cut": pd.cut(pd.Series([1, 20, 30]), [0, 10, 40]),
-        "mixed": [1, "1", None],
-        "nullable": pd.array([True, None, False], dtype="boolean"),
-        0: ["a", "b", "c"],
-    })
+    frame = pd.DataFrame(
+        {
+            "cut": pd.cut(pd.Series([1, 20, 30]), [0, 10, 40]),
+            "mixed": [1, "1", None],
+            "nullable": pd.array([True, None, False], dtype="boolean"),
+            0: ["a", "b", "c"],
+        }
+    )
     assert ENGINE.distinct(locate(frame), "cut") == {"(10, 40]": 2, "(0, 10]": 1}
     assert ENGINE.distinct(locate(frame), "mixed") == {"1": 2, MISSING: 1}
     assert ENGINE.distinct(locate(frame), "nullable") == {"false": 1, "true": 1, MISSING: 1}
@@ -367,9 +367,7 @@ def test_a_database_is_never_written_to(database):
 
 
 def test_a_database_that_somebody_else_has_open(database):
-    program = (
-        f"import duckdb; c = duckdb.connect({str(database)!r}); print(1, flush=True); input()"
-    )
+    program = f"import duckdb; c = duckdb.connect({str(database)!r}); print(1, flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
@@ -427,7 +425,8 @@ def test_queries(query):
     ],
 )
 def test_statements_that_are_no_query(query):
-    assert refusal(PEOPLE, sql=query).startswith("--sql takes one SELECT")
+    # Some versions of DuckDB take a PRAGMA for a query, which then cannot stand in another.
+    assert refusal(PEOPLE, sql=query).startswith(("--sql takes one SELECT", "the SQL over"))
     assert not list(Path("/tmp").glob("equipoise-must-not-exist*"))
 
 
@@ -516,7 +515,9 @@ def test_a_value_that_changes_its_kind_late(tmp_path):
 def test_values_as_parquet_stores_them(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": ["01", "", None, "nan"], "b": [1.5, 2.0, float("nan"), 3]}), path)
-    assert rows_of(path) == Counter([("01", "1.5"), ("", "2.0"), (MISSING, MISSING), ("nan", "3.0")])
+    assert rows_of(path) == Counter(
+        [("01", "1.5"), ("", "2.0"), (MISSING, MISSING), ("nan", "3.0")]
+    )
 
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet", ".tsv", ".csv.gz", ".ndjson"])
@@ -525,9 +526,7 @@ def test_values_as_parquet_stores_them(tmp_path):
 def test_hostile_names_and_values_do_nothing(tmp_path_factory, ending, values, names):
     hostile = [n for n in NASTY if n.strip() == n and n and "\x00" not in n and n != "\ufeff"]
     picked = names.draw(
-        st.lists(
-            st.sampled_from(hostile), min_size=2, max_size=3, unique_by=lambda n: n.casefold()
-        )
+        st.lists(st.sampled_from(hostile), min_size=2, max_size=3, unique_by=lambda n: n.casefold())
     )
     if ".csv" in ending or ending == ".tsv":
         values = [v for v in values if v and "\x00" not in v] or ["x"]
@@ -604,9 +603,7 @@ def test_quoted_line_ends_over_many_blocks(tmp_path):
 def test_a_header_of_very_many_columns(tmp_path):
     path = tmp_path / "wide.csv"
     names = [f"a rather long name of a column, number {i}" for i in range(3000)]
-    path.write_text(
-        ",".join(f'"{n}"' for n in names) + "\n" + ",".join("x" * 3000) + "\n", "utf-8"
-    )
+    path.write_text(",".join(f'"{n}"' for n in names) + "\n" + ",".join("x" * 3000) + "\n", "utf-8")
     assert len(ENGINE.schema(locate(path, delimiter=","))) == 3000
 
 
@@ -848,7 +845,9 @@ def test_too_little_memory():
     engine = DuckDBEngine(threads=1, memory="1MB")
     with pytest.raises(InputError) as caught:
         engine.counts(
-            locate(PEOPLE, sql="SELECT range AS sex, md5(range::VARCHAR) AS hired FROM range(9000000)"),
+            locate(
+                PEOPLE, sql="SELECT range AS sex, md5(range::VARCHAR) AS hired FROM range(9000000)"
+            ),
             REQUEST,
         )
     assert "needs more memory than allowed" in sentence(caught.value)
@@ -944,7 +943,9 @@ def test_a_program_ends_silently_and_leaves_nothing(tmp_path, program):
 
 
 def test_an_uncaught_error_prints_its_traceback_and_no_more(tmp_path):
-    program = "import equipoise as eq; eq.count('adult', sensitive_features=['sxe'], label='income')"
+    program = (
+        "import equipoise as eq; eq.count('adult', sensitive_features=['sxe'], label='income')"
+    )
     run = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from pathlib import Path
@@ -12,10 +13,11 @@ import pytest
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.engines.sources import locate
+from equipoise.errors import InputError
 
-ROWS = 4_000_000
+ROWS = 3_000_000
 LIMIT = "100MB"
-STEP = 2_999_999  # has no factor in common with ROWS: id takes every number below it once
+STEP = 1_999_993  # has no factor in common with ROWS: id takes every number below it once
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,7 @@ def table(tmp_path_factory):
         f"COPY (SELECT range * {STEP} % {ROWS} AS id, "
         "CASE WHEN id % 3 = 0 THEN 'w' ELSE 'm' END AS sex, "
         "CASE WHEN id % 2 = 0 THEN 'yes' ELSE 'no' END AS hired, "
-        "md5(id::VARCHAR) || sha256(id::VARCHAR) AS padding "
+        "sha256(id::VARCHAR) || sha256('x' || id) AS padding "
         f"FROM range({ROWS})) TO '{path}' (FORMAT parquet, COMPRESSION uncompressed)"
     )
     assert path.stat().st_size > 4 * 100_000_000
@@ -61,15 +63,8 @@ class Watch:
         self.thread.join()
 
 
-@pytest.fixture
-def engine():
+def test_quantiles_of_more_numbers_than_fit(table):
     engine = DuckDBEngine(threads=2, memory=LIMIT)
-    yield engine
-    engine.close()
-    assert not Path(engine._temporary).exists()
-
-
-def test_quantiles_of_more_numbers_than_fit(engine, table):
     request = CountRequest(sensitive=("id", "sex"), label="hired", bins={"id": 4})
     with Watch(engine._temporary) as watch:
         counts = engine.counts(locate(table), request)
@@ -80,19 +75,37 @@ def test_quantiles_of_more_numbers_than_fit(engine, table):
     assert counts.of("sex=w") == -(-ROWS // 3)
     assert counts.of("sex=w, hired=yes") == -(-ROWS // 6)
     assert counts.of(f"id=<{quarter - 1}") == quarter - 1
-    assert list(Path(engine._temporary).rglob("*.tmp")) == []
+    engine.close()
+    assert not Path(engine._temporary).exists()
 
 
-def test_choosing_among_more_rows_than_fit(engine, table):
+def test_choosing_among_more_rows_than_fit(table):
+    engine = DuckDBEngine(threads=1, memory=LIMIT)
     request = CountRequest(sensitive=("sex",), label="hired")
     take = Counts.from_mapping(
         {("w", "yes"): 5, ("m", "no"): 7}, sensitive=request.sensitive, label=request.label
     )
+    some = "SELECT * FROM input WHERE id < 800000"  # each of some 350 bytes with its text
     with Watch(engine._temporary) as watch:
-        rows = engine.rows(locate(table), request, take)
+        rows = engine.rows(locate(table, sql=some), request, take)
     assert watch.largest > 20_000_000
-    assert rows["sex"].to_pylist() == ["m"] * 7 + ["w"] * 5
+    assert rows["sex"].to_pylist() == ["w"] * 5 + ["m"] * 7
     ids = list(map(int, rows["id"].to_pylist()))
-    assert all(i % 3 != 0 and i % 2 == 1 for i in ids[:7])
-    assert all(i % 3 == 0 and i % 2 == 0 for i in ids[7:])
+    assert all(i % 3 == 0 and i % 2 == 0 for i in ids[:5])
+    assert all(i % 3 != 0 and i % 2 == 1 for i in ids[5:])
     assert len(set(ids)) == 12
+    assert max(ids) < 800_000
+    engine.close()
+    assert not Path(engine._temporary).exists()
+
+
+def test_the_folder_goes_also_after_an_error(table):
+    engine = DuckDBEngine(threads=2, memory="20MB")
+    folder = Path(engine._temporary)
+    request = CountRequest(sensitive=("padding",), label="hired")
+    with pytest.raises(InputError, match="needs more memory than allowed; give more with --memory"):
+        engine.counts(locate(table), request)
+    assert folder.exists()
+    del engine  # nobody closes it
+    gc.collect()
+    assert not folder.exists()

@@ -82,11 +82,6 @@ def suppressed():
     return BiasTable(replace(measured, suppressed=mask))
 
 
-def empty():
-    counts = Counts.from_mapping({("m", "y"): 3, ("w", "n"): 2}, sensitive=["s"], label="l")
-    return bias_table(counts - counts)
-
-
 TABLES = {
     "hiring": hiring,
     "crossed": crossed,
@@ -95,7 +90,6 @@ TABLES = {
     "weighted": weighted,
     "binned": binned,
     "suppressed": suppressed,
-    "empty": empty,
     "favourable": lambda: three(favourable="high", measures=("impact_ratio", "mean_difference")),
     "nasty-favourable": lambda: nasty(favourable="nein | x"),
     "no-uncertainty": lambda: crossed(uncertainty=False, favourable="yes"),

@@ -98,9 +98,11 @@ Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 3 not enough evidenc
 @click.pass_context
 def cli(ctx: click.Context, config_file: str | None) -> None:
     """Measure bias in tabular data: how many rows of which kind each group lacks."""
-    found = config.load(config_file)
-    ctx.obj = found
-    ctx.default_map = config.defaults(found)
+    ctx.obj = config.load(config_file)
+    name = ctx.invoked_subcommand
+    command = cli.get_command(ctx, name) if name is not None and name in ctx.obj else None
+    if name is not None and command is not None:
+        ctx.default_map = {name: config.defaults(ctx.obj[name], name, command)}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

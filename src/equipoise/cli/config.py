@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import click
+
+from equipoise.errors import InputError, did_you_mean
+
+TABLES: Mapping[str, tuple[str, ...]] = {"check": ("rules",)}
+"""Keys of a command's table that are no options of it."""
 
 
 def load(path: str | None) -> dict[str, Any]:
@@ -33,10 +41,22 @@ def _has_table(file: Path) -> bool:
         return False
 
 
-def defaults(found: dict[str, Any]) -> dict[str, Any]:
-    """Each command's table as defaults of its options."""
-    return {
-        command: {key.replace("-", "_"): value for key, value in table.items()}
-        for command, table in found.items()
-        if isinstance(table, dict)
+def defaults(table: Any, name: str, command: click.Command) -> dict[str, Any]:
+    """A command's table as defaults of its options, whose names are the table's keys."""
+    known = {
+        flag.removeprefix("--"): option.name
+        for option in command.params
+        for flag in option.opts
+        if flag.startswith("--")
     }
+    given: dict[str, Any] = {}
+    for key, value in table.items() if isinstance(table, dict) else ():
+        option = key.replace("_", "-")
+        if option in known:
+            given[str(known[option])] = value
+        elif option not in TABLES.get(name, ()):
+            raise InputError(
+                f"[{name}] in the configuration has no key {key!r}; it has: {', '.join(known)}."
+                f"{did_you_mean(option, known)}"
+            )
+    return given

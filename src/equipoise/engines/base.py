@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from equipoise.counts import nested_values
+from equipoise.counts import Counts, nested_values
 from equipoise.errors import ColumnNotFound, CountsError, InputError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from equipoise.counts import CountRequest, Counts
+    from equipoise.counts import CountRequest
     from equipoise.engines.sources import Source
     from equipoise.values import Value
 
@@ -114,6 +114,13 @@ def require_choice(request: CountRequest, take: Counts) -> CountRequest:
     return request.with_edges(take.bins)
 
 
+def count_frame(table: pa.Table, request: CountRequest, name: str) -> Counts:
+    """Count a table that is in memory where it is, by the numbers of its values."""
+    columns = tuple(Column(field.name, str(field.type)) for field in table.schema)
+    require_columns(columns, request, name)
+    return require_rows(Counts.from_arrow(table, request), name)
+
+
 def require_rows(counts: Counts, table: str) -> Counts:
     """Refuse counts of nothing, and say whether rows or values were missing."""
     if counts.n:
@@ -133,4 +140,6 @@ def require_writable(path: str | os.PathLike[str], writes: tuple[str, ...]) -> s
     for ending in sorted(writes, key=len, reverse=True):
         if name.endswith(ending):
             return ending
-    raise InputError(f"{name} has an ending that cannot be written; use one of {', '.join(writes)}.")
+    raise InputError(
+        f"{name} has an ending that cannot be written; use one of {', '.join(writes)}."
+    )

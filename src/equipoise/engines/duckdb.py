@@ -33,6 +33,7 @@ from equipoise.engines.base import (
     Column,
     ColumnProfile,
     Profile,
+    count_frame,
     require_choice,
     require_columns,
     require_rows,
@@ -69,6 +70,9 @@ class DuckDBEngine:
     memory
         How much memory to use, as in ``"2GB"``; beyond it DuckDB spills to a temporary
         folder that is removed at the end.
+    in_place
+        Frames of at most so many rows are counted where they are: that takes less time than
+        starting a query.
     report
         Is told how far a long scan is.
 
@@ -97,10 +101,11 @@ class DuckDBEngine:
         *,
         threads: int | None = None,
         memory: str | None = None,
+        in_place: int = 1_000_000,
         report: Reporter = silent,
     ) -> None:
         self._lock = threading.RLock()
-        self._report = report
+        self._report, self._in_place = report, in_place
         self._registrations = itertools.count()
         self._temporary = tempfile.mkdtemp(prefix="equipoise-")
         settings: dict[str, Any] = {
@@ -173,6 +178,8 @@ class DuckDBEngine:
 
     def counts(self, source: Source, request: CountRequest) -> Counts:
         """How many rows each cell has: one scan, whatever the size."""
+        if source.kind == "frame" and source.sql is None and len(source.data) <= self._in_place:
+            return count_frame(source.data, request, source.name)
         with self._opened(source) as (table, columns):
             require_columns(columns, request, source.name)
             request = self._with_edges(source, table, columns, request)
@@ -234,8 +241,19 @@ class DuckDBEngine:
             else:  # on lines of its own, since it may end in a comment
                 query = self._one_query(source.sql)
                 opened = f"(WITH input AS (FROM {table}) SELECT * FROM (\n{query}\n))"
-            described = self._all(source, f"DESCRIBE FROM {opened}", "opening")
-            yield opened, tuple(Column(name, kind) for name, kind, *_ in described)
+            yield opened, self._describe(source, opened)
+
+    def _describe(self, source: Source, opened: str) -> tuple[Column, ...]:
+        """Name the columns by planning a query, which is quicker than running a DESCRIBE."""
+        query = f"FROM {opened}"
+        try:
+            if source.kind == "relation":
+                planned = source.data.query("input_relation", query)
+            else:
+                planned = self._connection.sql(query)
+        except duckdb.Error as error:
+            raise _explained(error, source) from None
+        return tuple(Column(n, str(t)) for n, t in zip(planned.columns, planned.types, strict=True))
 
     @contextlib.contextmanager
     def _input(self, source: Source) -> Iterator[str]:
@@ -537,4 +555,3 @@ def _explained(error: duckdb.Error, source: Source) -> Exception:
     if source.sql is not None:
         return InputError(f"the SQL over {source.name} failed: {_reason(error)}.")
     return InputError(f"{source.name} cannot be read: {_reason(error)}.")
-

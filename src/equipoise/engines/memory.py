@@ -18,6 +18,7 @@ from equipoise.engines.base import (
     Column,
     ColumnProfile,
     Profile,
+    count_frame,
     require_choice,
     require_columns,
     require_rows,
@@ -67,8 +68,7 @@ class MemoryEngine:
 
     def counts(self, source: Source, request: CountRequest) -> Counts:
         """How many rows each cell has."""
-        require_columns(self.schema(source), request, source.name)
-        return require_rows(Counts.from_arrow(_table(source), request), source.name)
+        return count_frame(_table(source), request, source.name)
 
     def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
         """The values of a column with their rows, most frequent first."""
@@ -76,7 +76,9 @@ class MemoryEngine:
         if column not in table.column_names:
             raise ColumnNotFound(column, table=source.name, columns=table.column_names)
         found = collections.Counter(_values(table[column]))
-        ordered = sorted(found.items(), key=lambda item: (-item[1], item[0] is MISSING, str(item[0])))
+        ordered = sorted(
+            found.items(), key=lambda item: (-item[1], item[0] is MISSING, str(item[0]))
+        )
         return dict(ordered[:limit])
 
     def rows(self, source: Source, request: CountRequest, take: Counts, seed: int = 0) -> pa.Table:
@@ -94,9 +96,7 @@ class MemoryEngine:
             digest = hashlib.md5(f"{seed}/{seen[row]}/{row}".encode(), usedforsecurity=False)
             offered[cell].append((digest.hexdigest(), line))
         chosen = [
-            line
-            for cell, want in _wanted(take)
-            for _, line in sorted(offered.get(cell, ()))[:want]
+            line for cell, want in _wanted(take) for _, line in sorted(offered.get(cell, ()))[:want]
         ]
         return table.take(pa.array(chosen, pa.int64()))
 

@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias, cast
@@ -79,8 +79,11 @@ def locate(
     sql: str | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
+    columns: Collection[str] = (),
 ) -> Source:
     """Find out what a user means: a path, folder, glob, ``file.duckdb::table`` or a frame.
+
+    With ``columns`` only these are taken from a frame, if it has them all.
 
     >>> import pyarrow as pa
     >>> locate(pa.table({"a": [1]})).kind
@@ -99,7 +102,7 @@ def locate(
         return data
     if isinstance(data, (str, os.PathLike)):
         return _from_path(os.fspath(data), options)
-    return _from_frame(data, options)
+    return _from_frame(data, options, () if sql else columns)
 
 
 def _codec(encoding: str) -> str:
@@ -114,7 +117,7 @@ def _codec(encoding: str) -> str:
     return "utf-8" if codec.name in ("ascii", "utf-8-sig") else codec.name
 
 
-def _from_frame(data: Any, options: dict[str, Any]) -> Source:
+def _from_frame(data: Any, options: dict[str, Any], columns: Collection[str]) -> Source:
     module = type(data).__module__.partition(".")[0]
     if module in ("duckdb", "_duckdb") and hasattr(data, "query"):
         return Source(name="the relation", kind="relation", data=data, **options)
@@ -122,20 +125,29 @@ def _from_frame(data: Any, options: dict[str, Any]) -> Source:
     is_frame = any(hasattr(data, name) for name in ("columns", "schema"))
     streams = module == "pandas" or hasattr(data, "__arrow_c_stream__")
     if isinstance(data, Mapping) or (is_frame and streams):
-        return Source(name="the frame", kind="frame", data=_arrow_table(data, module), **options)
+        table = _arrow_table(data, module, columns)
+        return Source(name="the frame", kind="frame", data=table, **options)
     raise InputError(
         f"data of the type {type(data).__name__} cannot be measured; give a path, a pandas, polars or Arrow "
         "table, a DuckDB relation, or Counts."
     )
 
 
-def _arrow_table(data: Any, module: str) -> pa.Table:
+def _arrow_table(data: Any, module: str, columns: Collection[str]) -> pa.Table:
+    """Give a frame as Arrow, which shares its memory wherever Arrow can hold the values."""
     import pyarrow as pa
 
     try:
         if isinstance(data, Mapping) or module == "pandas":
-            columns = [(str(name), _arrow_array(column)) for name, column in data.items()]
-            table = pa.table([array for _, array in columns], names=[name for name, _ in columns])
+            names = [str(name) for name in data]
+            _refuse_duplicates(names, "the frame")
+            wanted = columns if set(columns) <= set(names) else ()
+            chosen = [
+                (name, _arrow_array(column))
+                for name, (_, column) in zip(names, data.items(), strict=True)
+                if not wanted or name in wanted
+            ]
+            table = pa.table([array for _, array in chosen], names=[name for name, _ in chosen])
         else:
             table = pa.table(data)
     except (pa.ArrowException, ValueError, TypeError) as error:

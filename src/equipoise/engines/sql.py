@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -163,10 +164,15 @@ def value_text(name: str, column_type: str) -> str:
 
 def _text(value: str, column_type: str) -> str:
     if is_float(column_type):  # adding 0 makes −0.0 the 0.0 it equals
-        return f"CASE WHEN NOT isnan({value}) THEN CAST({value} + 0.0::{column_type} AS VARCHAR) END"
+        return (
+            f"CASE WHEN NOT isnan({value}) THEN CAST({value} + 0.0::{column_type} AS VARCHAR) END"
+        )
     if column_type.upper() == "TIMESTAMP WITH TIME ZONE":  # whatever the session's time zone is
         return f"CAST({value} AT TIME ZONE 'UTC' AS VARCHAR) || '+00'"
-    return f"CAST({value} AS VARCHAR)"
+    text = f"CAST({value} AS VARCHAR)"
+    if re.fullmatch(r"DECIMAL\((\d+), ?\1\)", column_type.upper()):  # DuckDB prints these as .5
+        return rf"regexp_replace({text}, '^(-?)\.', '\10.')"
+    return text
 
 
 def extreme(function: str, name: str, column_type: str) -> str:
@@ -211,4 +217,3 @@ def choose_rows(
         f"AS {place} FROM hashed) SELECT {names} FROM placed "
         f"WHERE {place} <= want{mark} ORDER BY cell{mark}, {hashed}"
     )
-

@@ -197,14 +197,16 @@ class Policy:
 
     def check(self, table: BiasTable) -> Check:
         """Hold a bias table against the rules."""
-        parts, looked_at = [], 0
+        parts: list[tuple[NDArray[Any], ...]] = []
+        looked_at = 0
         for measure in self.measures:
             decided = self._deciding(table, measure)
             looked_at += int((decided >= 0).sum())
             parts += self._found(table, table.measure(measure), decided)
-        found = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        order = np.lexsort((-np.abs(found[3]), found[4]))
-        return Check(table, self, *(column[order] for column in found), rows_checked=looked_at)
+        rule, line, label, value, code = map(np.concatenate, zip(*parts, strict=True))
+        order = np.lexsort((-np.abs(value), code))
+        rule, line, label, value, code = (a[order] for a in (rule, line, label, value, code))
+        return Check(table, self, rule, line, label, value, code, rows_checked=looked_at)
 
     def _deciding(self, table: BiasTable, measure: str) -> NDArray[np.int64]:
         """For each line and label the number of the rule that decides it, or −1."""
@@ -217,7 +219,9 @@ class Policy:
                     np.nonzero(fits)[0], 0
                 ]
         decided[np.isnan(m.ub)] = -1
-        return decided
+        shown = np.zeros(m.ub.shape, np.bool_)
+        shown[table.places] = True
+        return np.where(shown, decided, -1)
 
     def _found(
         self, table: BiasTable, values: Floats, decided: NDArray[np.int64]
@@ -338,7 +342,7 @@ class Check:
             return f"{self._n_outside:,} {checked} are outside their limits."
         if self.status == "undecided":
             return (
-                f"{len(self.code):,} {checked} cannot be decided: there are too few rows; "
+                f"{len(self.code):,} {checked} cannot be decided, with too few rows or none; "
                 "leave small groups out with --min-count, or get more rows."
             )
         return f"All {self.rows_checked:,} group and label pairs checked are inside their limits."

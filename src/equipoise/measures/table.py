@@ -32,6 +32,8 @@ SCHEMA = "equipoise.measure/1"
 SORTS = ("worst", "ub", "group", "n", "p")
 SAMPLINGS = ("rows", "groups")
 ADJUSTMENTS = ("bh", "by")
+SHOWN_ANYWAY = frozenset({"uniform_bias", "selection_rate", "expected_rows", "missing_rows"})
+"""Measures that are columns of every table."""
 REFERENCES = ("rest", "best")
 """To whom a group may be compared, beside another group by its pattern."""
 Note: TypeAlias = Literal[
@@ -101,12 +103,14 @@ class Options:
         if self.max_order is not None:
             at_least("max_order", self.max_order, 1)
         names = dict.fromkeys(measure_named(name).name for name in self.measures)
-        shown_anyway = {"uniform_bias", "selection_rate", "expected_rows", "missing_rows"}
-        object.__setattr__(self, "measures", tuple(n for n in names if n not in shown_anyway))
+        object.__setattr__(self, "measures", tuple(n for n in names if n not in SHOWN_ANYWAY))
         if self.favourable is not None:
             object.__setattr__(self, "favourable", str(as_value(self.favourable)))
-        if self.reference not in REFERENCES:
-            Group.parse(self.reference)
+        if self.reference not in REFERENCES and not Group.parse(self.reference):
+            raise InputError(
+                "the reference is rest, best or a group, as sex=Male; all rows are what UB "
+                "compares with."
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -119,7 +123,9 @@ def bias_table(counts: Counts, options: Options | None = None) -> BiasTable:
 
     >>> hiring = Counts.from_mapping(
     ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
-    ...     sensitive=["sex"], label="outcome")
+    ...     sensitive=["sex"],
+    ...     label="outcome",
+    ... )
     >>> round(bias_table(hiring)["sex=w", "hired"].ub, 3)
     0.2
     """
@@ -189,8 +195,10 @@ class Measured:
                 effective=sizes,
             )
             p = unc.weighted_p_value(m.n_gy, m.n_g, m.n_y, m.n, effective=sizes)
-        for limit in interval:  # with one label UB is 0 whatever the sample
-            limit[(self.n_label == self.counts.n) & ~np.isnan(self.ub)] = 0.0
+        # With one label, and of all rows together, UB is 0 whatever the sample.
+        sure = (self.n_label == self.counts.n) | (self.n_group[:, None] == self.counts.n)
+        for limit in interval:
+            limit[sure & ~np.isnan(self.ub)] = 0.0
         q = unc.adjust(p, self.options.adjust)
         return replace(self, interval=interval, p_value=p, q_value=q)
 
@@ -377,7 +385,9 @@ class BiasTable:
 
     >>> hiring = Counts.from_mapping(
     ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
-    ...     sensitive=["sex"], label="outcome")
+    ...     sensitive=["sex"],
+    ...     label="outcome",
+    ... )
     >>> table = bias_table(hiring)
     >>> [(str(row.group), row.label, round(row.ub, 3)) for row in table.worst(2)]
     [('sex=w', 'hired', 0.2), ('sex=w', 'not', -0.1)]
@@ -467,8 +477,11 @@ class BiasTable:
     def measure(self, name: str) -> Floats:
         """Compute a registered measure for all groups (lines) and labels (columns).
 
-        >>> c = Counts.from_mapping({("m", "y"): 3, ("m", "n"): 1, ("w", "y"): 1, ("w", "n"): 3},
-        ...                         sensitive=["sex"], label="l")
+        >>> c = Counts.from_mapping(
+        ...     {("m", "y"): 3, ("m", "n"): 1, ("w", "y"): 1, ("w", "n"): 3},
+        ...     sensitive=["sex"],
+        ...     label="l",
+        ... )
         >>> bias_table(c).measure("impact-ratio").round(3).tolist()
         [[3.0, 0.333], [0.333, 3.0]]
         """
