@@ -28,7 +28,7 @@ def test_an_error_leaves_the_old_file_or_none(tmp_path, error, existed):
     target = tmp_path / "a.csv"
     if existed:
         target.write_text("old", "utf-8")
-    with pytest.raises(error), atomic_path(target) as temporary:
+    with pytest.raises(error), atomic_path(target) as temporary:  # noqa: PT012 (it is the point)
         temporary.write_text("half", "utf-8")
         raise error
     assert [p.read_text("utf-8") for p in tmp_path.iterdir()] == (["old"] if existed else [])

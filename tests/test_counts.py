@@ -12,14 +12,14 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import counts, texts, values
 
 from equipoise.counts import CountRequest, Counts, bin_names, checked_counts
 from equipoise.errors import ColumnNotFound, CountsError, InputError, PatternError
 from equipoise.lattice import Group
 from equipoise.values import ANY, MISSING
+from strategies import counts, texts, values
 
 NAMES = ("sex", "race", "hired")
 SIMPLE = CountRequest(sensitive=("s",), label="y")
@@ -53,6 +53,7 @@ def test_counts_of_a_union_are_the_sum(a, b):
     assert (a + b).n == a.n + b.n
 
 
+@settings(max_examples=40)
 @given(alike, alike, alike)
 def test_addition_is_associative(a, b, c):
     assert (a + b) + c == a + (b + c)
@@ -72,12 +73,9 @@ def test_subtraction_below_zero_is_refused(a, b):
         return
     with pytest.raises(CountsError, match="more rows are taken from the cell") as caught:
         a - b
-    named = str(caught.value).removesuffix(" than it has.").partition("the cell ")[2]
-    assert any(
-        str(Group(dict(zip(NAMES, cell, strict=True)))).isprintable() is False
-        or str(Group(dict(zip(NAMES, cell, strict=True)))) == named
-        for cell in short
-    )
+    named = [str(Group(dict(zip(NAMES, cell, strict=True)))) for cell in short]
+    raw = caught.value.args[0]  # before what cannot be printed is escaped
+    assert raw.removesuffix(" than it has.").partition("the cell ")[2] in named
 
 
 @given(alike)
@@ -349,7 +347,7 @@ def test_parquet_gives_the_same_counts(tmp_path_factory, table):
 
 def test_attributes_may_be_called_like_the_numbers_beside_them(tmp_path):
     names = ["n", "weight", "weight_squared", "n_"]
-    frame = {**dict.fromkeys(names, ["a", "b"]), "y": ["1", "1"], "w": [0.5, 2.0]}
+    frame = {**{name: ["a", "b"] for name in names}, "y": ["1", "1"], "w": [0.5, 2.0]}
     table = Counts.from_frame(frame, sensitive=names, label="y", weight="w")
     table.to_parquet(tmp_path / "a.parquet")
     assert_same(Counts.from_parquet(tmp_path / "a.parquet"), table)

@@ -35,8 +35,7 @@ def brute_force(codes, sizes, columns, min_count=1, max_order=None):
     for line, cell in enumerate(codes.tolist()):
         for kept in itertools.product([True, False], repeat=len(sizes)):
             group = tuple(c if k else d for c, k, d in zip(cell, kept, sizes, strict=True))
-            for total, column in zip(found[group], columns, strict=True):
-                total += column[line]
+            found[group] = [t + c[line] for t, c in zip(found[group], columns, strict=True)]
     del found[tuple(sizes)]
     return {
         group: [total.tolist() for total in totals]

@@ -7,11 +7,11 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import NASTY, selectors, texts, values
 
 from equipoise.errors import PatternError
 from equipoise.lattice import Group, format_pattern, format_value, parse_pattern
 from equipoise.values import ANY, MISSING
+from strategies import NASTY, selectors, texts, values
 
 patterns = st.dictionaries(texts(), selectors(), max_size=4)
 
@@ -104,10 +104,9 @@ def test_what_is_no_pattern(text):
 def test_any_text_is_a_pattern_or_a_pattern_error(text):
     try:
         pattern = parse_pattern(text)
-    except PatternError as error:
-        assert str(error).isprintable()
-    else:
-        assert parse_pattern(format_pattern(pattern)) == pattern
+    except PatternError:
+        return
+    assert parse_pattern(format_pattern(pattern)) == pattern
 
 
 @given(patterns, patterns)

@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import texts
 
 from equipoise.values import ANY, MISSING, as_value
+from strategies import texts
 
 
 def test_the_two_objects_are_like_no_text():
@@ -85,6 +85,9 @@ MOMENT = datetime.datetime(2020, 2, 29, 1, 2, 3, 120_000)  # noqa: DTZ001 (naive
         (datetime.time(1, 2, 3), "01:02:03"),
         (datetime.time(1, 2, 3, 500_000), "01:02:03.5"),
         (pd.Timestamp("2020-01-01 00:00:00.000000100"), "2020-01-01 00:00:00.0000001"),
+        (datetime.timedelta(days=2, seconds=3), "48:00:03"),
+        (datetime.timedelta(seconds=-0.5), "-00:00:00.5"),
+        (datetime.timedelta(0), "00:00:00"),
         (b"it's \x00\xff", "it\\x27s \\x00\\xFF"),
         (pd.Interval(0, 10), "(0, 10]"),
     ],
@@ -103,6 +106,7 @@ CONNECTION = duckdb.connect()
     | st.dates()
     | st.datetimes()
     | st.times()
+    | st.timedeltas(datetime.timedelta(hours=-23), datetime.timedelta(hours=23))  # no whole days
     | st.binary()
     | st.decimals(1, 10**9, places=5)
 )

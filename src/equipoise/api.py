@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from equipoise.counts import BinSpec, CountRequest, Counts, MissingPolicy
 from equipoise.errors import InputError
 from equipoise.measures.change import BiasChange, bias_change
+from equipoise.measures.measured import Options
 from equipoise.measures.policy import Check, Evidence, Policy
-from equipoise.measures.table import BiasTable, Options, bias_table
+from equipoise.measures.table import BiasTable, bias_table
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:

@@ -169,7 +169,7 @@ def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
     >>> bin_names([25, 45.5])
     ('<25', '25 to <45.5', '>=45.5')
     """
-    text = [f"{e:g}" if float(f"{e:g}") == e else repr(e) for e in edges]
+    text = [f"{e:g}" if float(f"{e:g}") == e else repr(e) for e in (e + 0.0 for e in edges)]
     inner = [f"{low} to <{high}" for low, high in itertools.pairwise(text)]
     return (f"<{text[0]}", *inner, f">={text[-1]}")
 
@@ -470,8 +470,9 @@ class Counts:
         import pyarrow as pa
 
         for name in (*request.columns, *filter(None, (request.count, request.weight))):
-            if pa.types.is_nested(table.schema.field(name).type):
-                raise nested_values(name, "the frame", str(table.schema.field(name).type))
+            kind = table.schema.field(name).type
+            if pa.types.is_nested(kind) or pa.types.is_interval(kind):
+                raise nested_values(name, "the frame", str(kind))
         coded, edges = {}, {}
         for name in request.columns:
             if name in request.bins:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import enum
+import math
 from typing import Any as AnyType
 from typing import Final, Literal, TypeAlias
 
@@ -62,6 +63,8 @@ def as_value(raw: AnyType) -> Value:
         return _moment_text(raw)
     if isinstance(raw, datetime.time):
         return _without_zeros(raw.isoformat())
+    if isinstance(raw, datetime.timedelta):
+        return _span_text(raw)
     return str(raw)
 
 
@@ -84,5 +87,22 @@ def _moment_text(moment: datetime.datetime) -> str:
     return f"{_without_zeros(in_utc.isoformat(sep=' '))}+00"
 
 
+def _span_text(span: datetime.timedelta) -> str:
+    seconds, millionths = divmod(abs(span) // datetime.timedelta(microseconds=1), 1_000_000)
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{millionths:06}"
+    return ("-" if span < datetime.timedelta(0) else "") + clock.rstrip("0").rstrip(".")
+
+
 def _without_zeros(time: str) -> str:
     return time.rstrip("0") if "." in time else time
+
+
+def plain(value: AnyType) -> AnyType:
+    """Make a value fit for JSON: ``None`` for a missing value or an undefined number.
+
+    >>> plain(MISSING), plain(float("nan")), plain("Female"), plain(0.2)
+    (None, None, 'Female', 0.2)
+    """
+    if value is MISSING or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    return value

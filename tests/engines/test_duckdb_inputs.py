@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -20,7 +21,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import NASTY
 
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines.duckdb import DuckDBEngine, shared_engine
@@ -34,6 +34,7 @@ from equipoise.errors import (
 )
 from equipoise.lattice import Group
 from equipoise.values import MISSING, as_value
+from strategies import NASTY
 
 ENGINE = DuckDBEngine(in_place=0)  # so that frames are queried, too
 REQUEST = CountRequest(sensitive=("sex",), label="hired")
@@ -955,4 +956,28 @@ def test_an_uncaught_error_prints_its_traceback_and_no_more(tmp_path):
     )
     assert run.returncode == 1
     assert run.stderr.splitlines()[-1].startswith("equipoise.errors.ColumnNotFound: column 'sxe'")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_program_says_so_and_no_more(tmp_path):
+    program = (
+        "import equipoise as eq\n"
+        "query = 'SELECT a.range % 2 AS s, b.range % 2 AS y FROM range(100000000) a, range(1000) b'\n"
+        "def report(title, share):\n"
+        "    print('running', flush=True)\n"
+        "eq.count({'x': [1]}, sensitive_features=['s'], label='y', sql=query, progress=report)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "running\n"
+        run.send_signal(signal.SIGINT)
+        _, said = run.communicate(timeout=20)
+    assert run.returncode == -signal.SIGINT
+    assert said.splitlines()[-1] == "KeyboardInterrupt"
     assert list(tmp_path.iterdir()) == []

@@ -6,6 +6,7 @@ import gc
 import threading
 import time
 from pathlib import Path
+from typing import Self
 
 import duckdb
 import pytest
@@ -54,7 +55,7 @@ class Watch:
             self.largest = max(self.largest, sum(sizes))
             time.sleep(0.01)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> Self:
         self.thread.start()
         return self
 

@@ -16,7 +16,8 @@ import equipoise as eq
 from equipoise.counts import Counts
 from equipoise.errors import CountsError, InputError
 from equipoise.measures.change import bias_change
-from equipoise.measures.table import Options, bias_table
+from equipoise.measures.measured import Options
+from equipoise.measures.table import bias_table
 from equipoise.values import MISSING
 
 NUMBERS = ("change", "change_low", "change_high", "p_value", "q_value")

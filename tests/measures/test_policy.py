@@ -13,7 +13,8 @@ import equipoise as eq
 from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError, SourceNotFound, UnknownName
 from equipoise.measures.policy import EXIT_CODES, Check, Policy, Rule, read_config
-from equipoise.measures.table import Options, bias_table
+from equipoise.measures.measured import Options
+from equipoise.measures.table import bias_table
 
 COMPAS = Counts.from_mapping(
     {

@@ -20,7 +20,8 @@ from equipoise.errors import InputError, LatticeTooLarge
 from equipoise.lattice import Group
 from equipoise.measures import suppression
 from equipoise.measures.suppression import suppress
-from equipoise.measures.table import SORTS, BiasTable, Options, bias_table
+from equipoise.measures.measured import Options
+from equipoise.measures.table import SORTS, BiasTable, bias_table
 
 PRIME = 2**31 - 1
 QUICK = Options(uncertainty=False)

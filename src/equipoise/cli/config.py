@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import click
+from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    import click
 
 TABLES: Mapping[str, tuple[str, ...]] = {"check": ("rules",)}
 """Keys of a command's table that are no options of it."""

@@ -226,9 +226,12 @@ class DuckDBEngine:
         """Write rows to a file that is whole or not there."""
         options = _COPY_OPTIONS[require_writable(path, self.writes)]
         with self._lock, self._registered(rows) as name, atomic_path(path) as temporary:
-            self._connection.execute(
-                f"COPY (FROM {name}) TO {sql.literal(str(temporary))} ({options})"
-            )
+            try:
+                self._connection.execute(
+                    f"COPY (FROM {name}) TO {sql.literal(str(temporary))} ({options})"
+                )
+            except duckdb.Error as error:
+                raise InputError(f"{path} cannot be written: {_reason(error)}.") from None
 
     # ------------------------------------------------------------------ opening
 

@@ -21,7 +21,6 @@ from equipoise.engines.base import (
     count_frame,
     require_choice,
     require_columns,
-    require_rows,
     require_writable,
 )
 from equipoise.engines.sources import Dialect, Source, csv_dialect, not_encoded, opened
@@ -190,7 +189,7 @@ def _raw_values(column: pa.ChunkedArray) -> list[Any]:
     import pyarrow as pa
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_nested(kind) or pa.types.is_duration(kind) or pa.types.is_interval(kind):
+    if pa.types.is_nested(kind) or pa.types.is_interval(kind):
         raise Unsupported(f"the memory engine cannot write {kind} as text; use the duckdb engine.")
     if pa.types.is_float32(kind):
         return [None if raw is None else np.float32(raw) for raw in column.to_pylist()]
@@ -274,6 +273,10 @@ def _json_value(raw: Any) -> bool | int | float | str | None:
 
 
 def _write_parquet(rows: pa.Table, path: Path) -> None:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pq.write_table(rows, path)
+    try:
+        pq.write_table(rows, path)
+    except pa.ArrowNotImplementedError as error:
+        raise Unsupported(f"Arrow cannot write this as Parquet: {error}.") from None

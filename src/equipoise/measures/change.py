@@ -14,9 +14,10 @@ from equipoise.errors import CountsError
 from equipoise.lattice import Group, format_value
 from equipoise.measures import uncertainty as unc
 from equipoise.measures.display import UNKNOWN, number, probability, whole
-from equipoise.measures.table import BiasTable, Options, bias_table, plain
+from equipoise.measures.measured import Options
+from equipoise.measures.table import BiasTable, bias_table
 from equipoise.plain import Grid
-from equipoise.values import Value
+from equipoise.values import Value, plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from equipoise.counts import Counts
 from equipoise.errors import LatticeTooLarge
 from equipoise.lattice import Lattice, roll_up
-from equipoise.measures.table import BiasTable, Measured
+from equipoise.measures.measured import Measured
+from equipoise.measures.table import BiasTable
 from equipoise.measures.uncertainty import Interval
 from equipoise.validate import at_least
 from equipoise.values import MISSING
@@ -484,6 +485,7 @@ def _masked(measured: Measured, hidden: Flags, below: int) -> Measured:
         p_value=None if p is None else mask(p),
         q_value=None if q is None else mask(q),
         suppressed=suppressed,
+        options=replace(measured.options, suppress_below=below),
     )
 
 

@@ -93,7 +93,8 @@ def four_fifths(table: BiasTable, *, top: int = 20) -> dict[str, Any] | None:
     """Set the four-fifths rule beside UB; None unless a favourable label is named.
 
     >>> from equipoise.counts import Counts
-    >>> from equipoise.measures.table import Options, bias_table
+    >>> from equipoise.measures.measured import Options
+    >>> from equipoise.measures.table import bias_table
     >>> counts = Counts.from_mapping(
     ...     {("p", "+"): 388, ("p", "-"): 582, ("u", "+"): 18, ("u", "-"): 12},
     ...     sensitive=["s"],

@@ -74,7 +74,7 @@ def summarize(table: BiasTable, *, source: str | None = None, top: int = 20) -> 
         "sentences": [sentence for topic in said for sentence in topic["sentences"]],
         "hidden": _hidden(table, top),
         "four_fifths": rule,
-        "hints": hints(table.counts),
+        "hints": [] if table.options.suppress_below else hints(table.counts),
         "charts": charts,
         "captions": _captions(charts),
     }
@@ -212,10 +212,16 @@ def _provenance(table: BiasTable) -> list[list[str]]:
         ["sensitive attributes", ", ".join(a.name for a in counts.sensitive)],
         ["label", counts.label.name],
         ["parameters", ", ".join(written)],
-        ["fingerprint of the counts", f"sha256:{counts.fingerprint}"],
+        ["fingerprint of the counts", _fingerprint(table)],
         ["made by", f"equipoise {version()}"],
         ["time", table.measured.time],
     ]
+
+
+def _fingerprint(table: BiasTable) -> str:
+    # Small counts could be found again by trying which give the same fingerprint.
+    hidden = table.options.suppress_below is not None
+    return "not given, as counts are suppressed" if hidden else f"sha256:{table.counts.fingerprint}"
 
 
 def _plain(value: Any) -> str:

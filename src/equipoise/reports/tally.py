@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.lattice import Group
-from equipoise.measures.table import NOTES, BiasTable, Note
+from equipoise.measures.measured import NOTES, Note
+from equipoise.measures.table import BiasTable
 from equipoise.values import Value
 
 SURE = 0.05

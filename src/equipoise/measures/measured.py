@@ -1,0 +1,320 @@
+"""What is measured and how: options, and the arrays of numbers behind a bias table."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from equipoise.counts import Counts
+from equipoise.errors import InputError, PatternError
+from equipoise.lattice import Group, Lattice, roll_up
+from equipoise.measures import uncertainty as unc
+from equipoise.measures.registry import Floats, Margins, measure_named, ratio
+from equipoise.measures.uniform_bias import uniform_bias
+from equipoise.validate import at_least, between, one_of
+from equipoise.values import as_value, plain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SAMPLINGS = ("rows", "groups")
+ADJUSTMENTS = ("bh", "by")
+SHOWN_ANYWAY = frozenset({"uniform_bias", "selection_rate", "expected_rows", "missing_rows"})
+"""Measures that are columns of every table."""
+REFERENCES = ("rest", "best")
+"""To whom a group may be compared, beside another group by its pattern."""
+Note: TypeAlias = Literal[
+    "too small to say", "all rows", "only label", "no weight", "no such rows", "suppressed"
+]
+NOTES: dict[Note, str] = {
+    "too small to say": "no outcome in a group of this size could differ from the rest by more "
+    "than chance",
+    "all rows": "every row is in this group, so nothing can differ",
+    "only label": "every row has this label, so nothing can differ",
+    "no weight": "UB is undefined: the rows of this group, or with this label, weigh nothing",
+    "no such rows": "UB is undefined: no row has this label",
+    "suppressed": "hidden, since the numbers are small or small ones could be derived from them",
+}
+NOTE_CODES: tuple[Note | None, ...] = (None, *NOTES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a table is measured.
+
+    Parameters
+    ----------
+    min_count, max_order
+        Leave out groups with fewer rows, or that fix more attributes.
+    limit
+        The |UB| up to which a group counts as inside, for hidden groups.
+    uncertainty
+        Whether to compute intervals, p and q.
+    confidence
+        Of the intervals.
+    sampling
+        What chance decided: ``"rows"`` (rows were drawn at random, so group sizes vary
+        too) or ``"groups"`` (group sizes were fixed).
+    adjust
+        q by Benjamini–Hochberg (``"bh"``), approximate under the lattice's dependence, or
+        by Benjamini–Yekutieli (``"by"``), valid under any.
+    favourable
+        The label value that is good to have; shows the four-fifths rule beside UB.
+    reference
+        To whom ratios and differences compare a group: ``"rest"``, ``"best"`` (the
+        best-off group of the same attributes) or a group's pattern.
+    measures
+        Names of further measures to show.
+    memory
+        Bytes the lattice may take.
+    suppress_below
+        Set by :func:`~equipoise.measures.suppression.suppress`: counts below it are hidden.
+    """
+
+    min_count: int = 1
+    max_order: int | None = None
+    limit: float = 0.1
+    uncertainty: bool = True
+    confidence: float = 0.95
+    sampling: unc.Sampling = "rows"
+    adjust: unc.Adjustment = "bh"
+    favourable: str | None = None
+    reference: str = "rest"
+    measures: tuple[str, ...] = ()
+    memory: int | None = None
+    suppress_below: int | None = None
+
+    def __post_init__(self) -> None:
+        at_least("min_count", self.min_count, 1)
+        at_least("limit", self.limit, 0)
+        between("confidence", self.confidence, 0, 1)
+        one_of("sampling", self.sampling, SAMPLINGS)
+        one_of("adjust", self.adjust, ADJUSTMENTS)
+        if self.max_order is not None:
+            at_least("max_order", self.max_order, 1)
+        names = dict.fromkeys(measure_named(name).name for name in self.measures)
+        object.__setattr__(self, "measures", tuple(n for n in names if n not in SHOWN_ANYWAY))
+        if self.favourable is not None:
+            object.__setattr__(self, "favourable", str(as_value(self.favourable)))
+        if self.reference not in REFERENCES and not Group.parse(self.reference):
+            raise InputError(
+                "the reference is rest, best or a group, as sex=Male; all rows are what UB "
+                "compares with."
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        shown = {k: plain(v) for k, v in vars(self).items() if k != "memory"}
+        return {**shown, "measures": list(self.measures)}
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The numbers behind a table: arrays of a line per group and a column per label."""
+
+    counts: Counts
+    options: Options
+    lattice: Lattice
+    ub: Floats
+    interval: unc.Interval | None = None
+    p_value: Floats | None = None
+    q_value: Floats | None = None
+    suppressed: NDArray[np.bool_] | None = None
+    time: str = field(default="")
+
+    @classmethod
+    def of(cls, counts: Counts, options: Options) -> Measured:
+        """Roll up and measure."""
+        if options.favourable is not None:
+            counts.label.code(options.favourable)
+        if options.reference not in REFERENCES:
+            for name, value in Group.parse(options.reference).items():
+                counts.axis(name).code(value)
+        groups, columns = counts.finest()
+        lattice = roll_up(
+            groups,
+            [len(a) for a in counts.sensitive],
+            columns,
+            min_count=options.min_count,
+            max_order=options.max_order,
+            memory=options.memory,
+        )
+        time = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        bare = cls(counts, options, lattice, np.zeros(0), time=time)
+        measured = replace(bare, ub=uniform_bias(bare.margins))
+        return measured.with_uncertainty() if options.uncertainty else measured
+
+    def with_uncertainty(self) -> Measured:
+        """The same with intervals, p and q."""
+        m = self.margins
+        if self.counts.weights is None:
+            interval = unc.ub_interval(
+                self.n_cell,
+                self.n_group[:, None],
+                self.n_label,
+                self.counts.n,
+                confidence=self.options.confidence,
+                sampling=self.options.sampling,
+            )
+            p = unc.p_value(self.n_cell, self.n_group[:, None], self.n_label, self.counts.n)
+        else:
+            sizes = self.effective_sizes
+            interval = unc.ub_interval(
+                m.n_gy,
+                m.n_g,
+                m.n_y,
+                m.n,
+                confidence=self.options.confidence,
+                sampling=self.options.sampling,
+                effective=sizes,
+            )
+            p = unc.weighted_p_value(m.n_gy, m.n_g, m.n_y, m.n, effective=sizes)
+        # With one label, and of all rows together, UB is 0 whatever the sample.
+        sure = (self.n_label == self.counts.n) | (self.n_group[:, None] == self.counts.n)
+        for limit in interval:
+            limit[sure & ~np.isnan(self.ub)] = 0.0
+        q = unc.adjust(p, self.options.adjust)
+        return replace(self, interval=interval, p_value=p, q_value=q)
+
+    # ------------------------------------------------------------------ columns
+
+    @property
+    def n_cell(self) -> NDArray[np.int64]:
+        """Rows of each group with each label."""
+        return self.lattice.columns[0]
+
+    @functools.cached_property
+    def n_group(self) -> NDArray[np.int64]:
+        """Rows of each group."""
+        return np.asarray(self.n_cell.sum(axis=1))
+
+    @functools.cached_property
+    def n_label(self) -> NDArray[np.int64]:
+        """Rows with each label."""
+        code = self.counts.codes[:, len(self.counts.sensitive)]
+        return np.bincount(code, self.counts.rows, len(self.counts.label)).astype(np.int64)
+
+    @functools.cached_property
+    def margins(self) -> Margins:
+        """What measures look at: rows, or their weights."""
+        if self.counts.weights is None:
+            cells, total = self.lattice.columns[0], self.n_label.astype(float)
+        else:
+            code = self.counts.codes[:, len(self.counts.sensitive)]
+            cells = self.lattice.columns[1]
+            total = np.bincount(code, self.counts.weights[:, 0], len(self.counts.label))
+        return Margins(
+            n=float(total.sum()),
+            n_y=total,
+            n_g=cells.sum(axis=1, keepdims=True).astype(float),
+            n_gy=cells.astype(float),
+            reference=np.zeros(0),
+        )
+
+    @functools.cached_property
+    def compared(self) -> Margins:
+        """The margins with the rates of the reference that was asked for."""
+        m = self.margins
+        return replace(m, reference=self._reference_rates(m))
+
+    def _reference_rates(self, m: Margins) -> Floats:
+        asked = self.options.reference
+        if asked == "rest":
+            # Weights add up only to rounding; that nothing is left the rows tell.
+            left = np.where(self.n_cell == self.n_label, 0.0, m.n_y - m.n_gy)
+            rest = np.where(self.n_group == self.counts.n, 0.0, m.n - m.n_g[:, 0])
+            return ratio(left, rest[:, None])
+        # From a ratio to a hidden group's rate one could compute that rate.
+        rate = m.rate if self.suppressed is None else np.where(self.suppressed, np.nan, m.rate)
+        if asked != "best":
+            return np.broadcast_to(rate[self.line(Group.parse(asked))], m.n_gy.shape)
+        fixed = self.lattice.codes != np.array(self.lattice.sizes)
+        families, family = np.unique(fixed, axis=0, return_inverse=True)
+        best = np.full((len(families), m.n_gy.shape[1]), np.nan)
+        np.fmax.at(best, family, rate)
+        return np.asarray(best[family])
+
+    @property
+    def effective_sizes(self) -> tuple[Floats, Floats]:
+        """For weighted rows, (Σw)²/Σw² of each group and of the rest."""
+        w, w2 = (self.lattice.columns[i].sum(axis=1, keepdims=True) for i in (1, 2))
+        total, squares = np.asarray(self.counts.weights).sum(axis=0)
+        return ratio(w**2, w2), ratio((total - w) ** 2, np.maximum(squares - w2, 0))
+
+    @functools.cached_property
+    def too_small(self) -> NDArray[np.bool_]:
+        """Where no outcome could differ from the rest by more than chance."""
+        return unc.too_small(
+            self.n_group[:, None],
+            self.n_label,
+            self.counts.n,
+            alpha=1 - self.options.confidence,
+        )
+
+    @functools.cached_property
+    def notes(self) -> NDArray[np.int8]:
+        """The number of each row's note, or 0."""
+        code = {note: number for number, note in enumerate(NOTE_CODES)}
+        notes = np.where(self.too_small, code["too small to say"], 0).astype(np.int8)
+        notes[self.n_group == self.counts.n] = code["all rows"]
+        notes[:, self.n_label == self.counts.n] = code["only label"]
+        notes[np.isnan(self.ub)] = code["no weight"]
+        notes[:, self.n_label == 0] = code["no such rows"]
+        if self.suppressed is not None:
+            notes[self.suppressed] = code["suppressed"]
+        return notes
+
+    @functools.cached_property
+    def hidden(self) -> NDArray[np.bool_]:
+        """Where a group is outside the limit and all its parents are seen to be inside."""
+        outside = np.abs(self.ub) > self.options.limit
+        outside[self.lattice.orders < 2] = False
+        line, label = np.nonzero(outside)
+        for axis, size in enumerate(self.lattice.sizes):
+            codes = self.lattice.codes[line].copy()
+            refined = codes[:, axis] != size
+            codes[:, axis] = size
+            parent = self.lattice.find(codes)
+            inside = ~(np.abs(self.ub[parent, label]) > self.options.limit)
+            if self.suppressed is not None:
+                inside &= ~self.suppressed[parent, label]
+            kept = inside | ~refined
+            line, label = line[kept], label[kept]
+        hidden = np.zeros(self.ub.shape, np.bool_)
+        hidden[line, label] = True
+        return hidden
+
+    # ------------------------------------------------------------------- groups
+
+    def group(self, line: int) -> Group:
+        """The group of a line."""
+        codes = self.lattice.codes[line].tolist()
+        return Group(
+            {
+                axis.name: axis.values[code]
+                for axis, code in zip(self.counts.sensitive, codes, strict=True)
+                if code < len(axis)
+            }
+        )
+
+    def line(self, group: Group) -> int:
+        """The line of a group."""
+        codes = [
+            axis.code(group[axis.name]) if axis.name in group else len(axis)
+            for axis in self.counts.sensitive
+        ]
+        unknown = set(group) - {a.name for a in self.counts.sensitive}
+        if unknown:
+            self.counts.axis(next(iter(unknown)))
+            raise PatternError(f"{group} names the label; a group names sensitive attributes only.")
+        found = int(self.lattice.find(np.array([codes], np.int32))[0]) if len(self.lattice) else -1
+        if found < 0:
+            raise PatternError(
+                f"the group {group} has no rows in this table, or it is left out by min_count or "
+                "max_order."
+            )
+        return found
