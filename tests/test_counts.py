@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.counts import CountRequest, Counts, bin_names, checked_counts
+from equipoise.counts import CountRequest, Counts, bin_names
+from equipoise.counts.columns import checked_counts
 from equipoise.errors import ColumnNotFound, CountsError, InputError, PatternError
 from equipoise.lattice import Group
 from equipoise.values import ANY, MISSING

@@ -44,7 +44,9 @@ def _options(command: click.Command, path: str):
 
 def test_every_command_and_option_is_in_the_reference():
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    sections = dict(re.findall(r"^## `(equipoise[^`]*)`\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE))
+    sections = dict(
+        re.findall(r"^## `(equipoise[^`]*)`\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
+    )
     assert {f"equipoise {name}" for name in COMMANDS} <= set(sections)
     for path, flag in _options(cli, "equipoise"):
         assert flag in sections[path], f"{path} {flag} is not in docs/cli.md; run make docs"
@@ -69,7 +71,9 @@ def test_generated_pages_are_up_to_date():
 
 def _commands():
     for page in PAGES:
-        for block in re.findall(r"^```console\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE):
+        for block in re.findall(
+            r"^```console\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE
+        ):
             for line in re.findall(r"^\$ (equipoise .*)$", block, re.MULTILINE):
                 yield pytest.param(line, id=f"{page.name}: {line}")
 

@@ -152,8 +152,10 @@ def test_ctrl_c_exits_with_130_and_leaves_nothing(tmp_path):
     (tmp_path / "people.csv").write_text("sex,income\n" + "w,low\nm,high\n" * 10)
     slow = "SELECT i.* FROM input i, range(3000000) a, range(3000000) b WHERE hash(a, b) % 2 = 3"
     process = subprocess.Popen(
-        [sys.executable, "-m", "equipoise", "measure", "people.csv", "-s", "sex", "-l", "income"]
-        + ["--sql", slow, "-o", "out.json"],
+        [
+            *(sys.executable, "-m", "equipoise", "measure", "people.csv", "-s", "sex"),
+            *("-l", "income", "--sql", slow, "-o", "out.json"),
+        ],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -170,7 +172,9 @@ def test_ctrl_c_exits_with_130_and_leaves_nothing(tmp_path):
 
 
 def test_a_reader_that_leaves_early_is_no_error(tmp_path):
-    command = f"{sys.executable} -m equipoise measure adult -s education,occupation -l income --json -q"
+    command = (
+        f"{sys.executable} -m equipoise measure adult -s education,occupation -l income --json -q"
+    )
     done = subprocess.run(
         f"{command} | head -c 100", shell=True, capture_output=True, text=True, check=False
     )

@@ -38,7 +38,7 @@ def test_json_of_counts_has_the_promised_keys(capsys):
     assert len(data["rows"]) == 24
     keys = "group label n_group n_cell rate overall_rate ub ub_low ub_high p_value q_value"
     assert set(f"{keys} expected missing_rows note".split()) <= set(data["rows"][0])
-    assert [] == [row for row in data["rows"] if not row["group"]]
+    assert [row for row in data["rows"] if not row["group"]] == []
 
 
 def test_the_worst_come_first_and_top_limits(capsys):
@@ -119,7 +119,9 @@ def test_suppression_hides_small_groups(capsys):
 def test_check_exit_codes(limit, extra, code, capsys):
     text = output(["check", *ADULT, "--max-abs-ub", limit, *extra], capsys, code)
     assert text.strip().endswith(".")
-    data = json.loads(output(["check", *ADULT, "--max-abs-ub", limit, *extra, "--json"], capsys, code))
+    data = json.loads(
+        output(["check", *ADULT, "--max-abs-ub", limit, *extra, "--json"], capsys, code)
+    )
     assert data["exit_code"] == code
 
 

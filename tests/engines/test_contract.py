@@ -334,7 +334,7 @@ def test_rows_of_every_type_are_found_by_their_counts(engine, kind):
 def test_engines_agree_on_profiles_of_every_type(kind):
     (fast, _), (plain, _) = (e.profile(locate(typed_table(kind))).columns for e in ENGINES.values())
     assert (fast.nulls, fast.least, fast.greatest) == (plain.nulls, plain.least, plain.greatest)
-    assert fast.distinct == pytest.approx(plain.distinct, rel=0.3)  # an estimate
+    assert fast.distinct == pytest.approx(plain.distinct, rel=0.3, abs=1)  # an estimate
     assert (fast.quartiles is None) == (plain.quartiles is None)
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import equipoise as eq
 from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError, SourceNotFound, UnknownName
-from equipoise.measures.policy import EXIT_CODES, Check, Policy, Rule, read_config
 from equipoise.measures.measured import Options
+from equipoise.measures.policy import EXIT_CODES, Check, Policy, Rule, read_config
 from equipoise.measures.table import bias_table
 
 COMPAS = Counts.from_mapping(

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from equipoise.counts import Counts, nested_values
+from equipoise.counts import Counts
+from equipoise.counts.columns import nested_values
 from equipoise.errors import ColumnNotFound, CountsError, InputError
 
 if TYPE_CHECKING:

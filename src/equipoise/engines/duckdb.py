@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import duckdb
 
 from equipoise.atomic import atomic_path
-from equipoise.counts import (
-    CountRequest,
-    Counts,
+from equipoise.counts import CountRequest, Counts
+from equipoise.counts.columns import (
     checked_counts,
     distinct_edges,
     not_a_count,

@@ -7,13 +7,16 @@ import collections
 import csv
 import hashlib
 import io
+import itertools
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.atomic import atomic_path
-from equipoise.counts import CountRequest, Counts, as_number, bin_names
+from equipoise.counts import CountRequest, Counts, bin_names
+from equipoise.counts.columns import as_number
 from equipoise.engines.base import (
     Column,
     ColumnProfile,
@@ -249,11 +252,15 @@ def _profile(name: str, column: pa.ChunkedArray) -> ColumnProfile:
 
 
 def _write_csv(rows: pa.Table, path: Path) -> None:
+    lines = itertools.chain([rows.column_names], zip(*map(_values, rows.columns), strict=True))
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(rows.column_names)
-        texts = [["" if v is MISSING else v for v in _values(c)] for c in rows.columns]
-        writer.writerows(zip(*texts, strict=True))
+        file.writelines(",".join(map(_csv_field, line)) + "\n" for line in lines)
+
+
+def _csv_field(value: Value) -> str:
+    """Quote what must be; csv.writer leaves a lone carriage return bare."""
+    text = "" if value is MISSING else value
+    return '"' + text.replace('"', '""') + '"' if re.search('[",\r\n]', text) else text
 
 
 def _write_jsonl(rows: pa.Table, path: Path) -> None:

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
 import json
 import math
-import numbers
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from equipoise.counts.columns import (
+    LARGEST,
+    Coded,
+    bin_codes,
+    checked_counts,
+    counts_in,
+    encode_arrow,
+    encode_list,
+    nested_values,
+    numbers_in,
+    quantile_edges,
+    take,
+    weights_in,
+)
+from equipoise.counts.request import CountRequest, request_from_dict
 from equipoise.errors import ColumnNotFound, CountsError, InputError, PatternError, did_you_mean
 from equipoise.lattice import Group, format_value
-from equipoise.validate import one_of
 from equipoise.values import MISSING, Value, as_value
 
 if TYPE_CHECKING:
@@ -27,9 +39,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Role: TypeAlias = Literal["sensitive", "label", "prediction"]
-MissingPolicy: TypeAlias = Literal["group", "drop", "raise"]
-MISSING_POLICIES: tuple[MissingPolicy, ...] = ("group", "drop", "raise")
-BinSpec: TypeAlias = "Sequence[float] | int"
 
 SCHEMA = "equipoise.counts/1"
 
@@ -64,114 +73,6 @@ class Axis:
                 f"{', '.join(shown[:20])}{', …' if len(shown) > 20 else ''}."
                 f"{did_you_mean(str(value), shown)}"
             ) from None
-
-
-@dataclass(frozen=True, kw_only=True)
-class CountRequest:
-    """Which columns are counted, and how.
-
-    Parameters
-    ----------
-    sensitive, label
-        Column names.
-    count
-        A column that says how many rows a line stands for, in a table of counts.
-    weight
-        A column of row weights.
-    bins
-        For numeric columns: rising edges, or how many quantile bins.
-    na
-        Texts that mean a missing value, beside real nulls.
-    missing
-        What to do with rows that lack a sensitive value: a group of their own
-        (``"group"``), leave them out (``"drop"``) or refuse (``"raise"``).
-    missing_label
-        The same for rows that lack the label.
-    """
-
-    sensitive: tuple[str, ...]
-    label: str
-    count: str | None = None
-    weight: str | None = None
-    bins: Mapping[str, tuple[float, ...] | int] = field(default_factory=dict)
-    na: tuple[str, ...] = ()
-    missing: MissingPolicy = "group"
-    missing_label: MissingPolicy = "drop"
-
-    def __post_init__(self) -> None:
-        one_of("missing", self.missing, MISSING_POLICIES)
-        one_of("missing_label", self.missing_label, MISSING_POLICIES)
-        if not self.sensitive:
-            raise InputError("name at least one sensitive attribute, as in --sensitive sex,race.")
-        seen: set[str] = set()
-        for name in [*self.sensitive, self.label, *filter(None, (self.count, self.weight))]:
-            if name in seen:
-                raise InputError(
-                    f"column {name!r} is given twice; sensitive attributes, label, count and "
-                    "weight must be different columns."
-                )
-            seen.add(name)
-        object.__setattr__(self, "bins", {n: _bin_spec(n, b) for n, b in self.bins.items()})
-        if self.label in self.bins:
-            raise InputError(f"{self.label!r} is the label; only sensitive attributes are binned.")
-        for name in self.bins:
-            if name not in self.sensitive:
-                raise ColumnNotFound(name, table="the sensitive attributes", columns=self.sensitive)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The counted columns: the sensitive attributes, then the label."""
-        return (*self.sensitive, self.label)
-
-    def policy(self, column: str) -> MissingPolicy:
-        """The missing-value policy of a column."""
-        return self.missing_label if column == self.label else self.missing
-
-    def with_edges(self, edges: Mapping[str, tuple[float, ...]]) -> CountRequest:
-        """The same request with quantile bins resolved to edges."""
-        return replace(self, bins={**self.bins, **edges})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
-        return {
-            "sensitive": list(self.sensitive),
-            "label": self.label,
-            "count": self.count,
-            "weight": self.weight,
-            "bins": {n: list(b) if isinstance(b, tuple) else b for n, b in self.bins.items()},
-            "na": list(self.na),
-            "missing": self.missing,
-            "missing_label": self.missing_label,
-        }
-
-
-def _bin_spec(name: str, spec: BinSpec) -> tuple[float, ...] | int:
-    if isinstance(spec, numbers.Integral):
-        if spec < 2:
-            raise InputError(f"{name!r} needs at least 2 quantile bins, not {spec}.")
-        return int(spec)
-    try:
-        edges = tuple(float(e) + 0.0 for e in cast("Sequence[float]", spec))
-    except (TypeError, ValueError):
-        edges = ()
-    rising = all(a < b for a, b in itertools.pairwise(edges))
-    if not edges or not rising or not all(map(math.isfinite, edges)):
-        raise InputError(
-            f"the bin edges of {name!r} must be one or more rising numbers, as in "
-            f"--bin {name}=25,45,65; got: {spec!r}."
-        )
-    return edges
-
-
-def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
-    """Name the bins between edges; each holds its lower edge.
-
-    >>> bin_names([25, 45.5])
-    ('<25', '25 to <45.5', '>=45.5')
-    """
-    text = [f"{e:g}" if float(f"{e:g}") == e else repr(e) for e in (e + 0.0 for e in edges)]
-    inner = [f"{low} to <{high}" for low, high in itertools.pairwise(text)]
-    return (f"<{text[0]}", *inner, f">={text[-1]}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -410,7 +311,7 @@ class Counts:
         new = replace(axis, values=_missing_at_end(renamed))
         position = self.axes.index(axis)
         codes = self.codes.copy()
-        codes[:, position] = _take([new.codes[v] for v in renamed], self.codes[:, position])
+        codes[:, position] = take([new.codes[v] for v in renamed], self.codes[:, position])
         axes = tuple(new if a is axis else a for a in self.axes)
         return _merge(self, axes, codes, self.rows, self.weights)
 
@@ -461,7 +362,7 @@ class Counts:
         cls, columns: Mapping[str, Sequence[Any]], rows: Sequence[int], request: CountRequest
     ) -> Counts:
         """Make counts from columns of values of any kind and how many rows each line has."""
-        coded = {name: _encode_list([as_value(v) for v in c]) for name, c in columns.items()}
+        coded = {name: encode_list([as_value(v) for v in c]) for name, c in columns.items()}
         return cls.from_codes(coded, np.asarray(checked_counts(rows)), None, request)
 
     @classmethod
@@ -476,18 +377,18 @@ class Counts:
         coded, edges = {}, {}
         for name in request.columns:
             if name in request.bins:
-                numbers = _numbers(name, table[name], request.na)
+                numbers = numbers_in(name, table[name], request.na)
                 spec = request.bins[name]
                 edges[name] = quantile_edges(name, numbers, spec) if isinstance(spec, int) else spec
-                coded[name] = _bin(numbers, edges[name])
+                coded[name] = bin_codes(numbers, edges[name])
             else:
-                coded[name] = _encode_arrow(table[name], None)
+                coded[name] = encode_arrow(table[name], None)
         rows = np.ones(len(table), np.int64)
         if request.count is not None:
-            rows = _counts_in(request.count, table[request.count])
+            rows = counts_in(request.count, table[request.count])
         weights = None
         if request.weight is not None:
-            values = _weights_in(request.weight, table[request.weight])
+            values = weights_in(request.weight, table[request.weight])
             weights = np.stack([values, values**2], axis=1)
         return cls.from_codes(*_tally(coded, rows, weights), request.with_edges(edges))
 
@@ -501,7 +402,7 @@ class Counts:
     ) -> Counts:
         """Make counts from cells an engine found; binned columns hold bin numbers."""
         edges = {n: b for n, b in request.bins.items() if isinstance(b, tuple)}
-        coded = {n: _encode_arrow(c, edges.get(n)) for n, c in columns.items()}
+        coded = {n: encode_arrow(c, edges.get(n)) for n, c in columns.items()}
         return cls.from_codes(coded, rows, weights, request)
 
     @classmethod
@@ -605,7 +506,7 @@ class Counts:
             missing_values=dict(data["missing_values"]),
             dropped=data["dropped"],
             bins={n: tuple(b) for n, b in data["bins"].items()},
-            request=_request_from_dict(data["request"]),
+            request=request_from_dict(data["request"]),
         )
         if (counts.codes < 0).any() or (counts.codes >= [len(a) for a in axes]).any():
             raise IndexError("a cell names a value that is not there")
@@ -670,97 +571,15 @@ class Counts:
 _NUMBERS = ("n", "weight", "weight_squared")
 
 
-# ---------------------------------------------------------------------------- helpers
-
-
 def _unused(name: str, taken: Iterable[str]) -> str:
     while name in taken:
         name += "_"
     return name
 
 
-_LARGEST = 2.0**63
-
-
-def checked_counts(rows: Any) -> NDArray[np.int64]:
-    """Take whole, non-negative numbers, or say which is not."""
-    try:
-        given = np.asarray(rows)
-    except ValueError:  # lists of several lengths
-        given = np.array(None)
-    if given.dtype.kind not in "iuf" and given.size:
-        raise CountsError("the counts are not all numbers; a count is a whole number of rows.")
-    good = (given >= 0) & (given < _LARGEST) & (given == np.floor(given))
-    if not good.all():
-        raise CountsError(
-            f"{given[~good][0]!s} is not a count; counts are whole numbers of at least 0 "
-            "(for fractional weights use --weight)."
-        )
-    return given.astype(np.int64)
-
-
-def _counts_in(name: str, column: pa.ChunkedArray) -> NDArray[np.int64]:
-    found = []
-    for raw in column.to_pylist():
-        number = raw if type(raw) is int else as_number(raw)
-        if number is None or not (0 <= number < _LARGEST and number == number // 1):
-            raise not_a_count(name, as_value(raw))
-        found.append(int(number))
-    return np.array(found, np.int64)
-
-
-def _weights_in(name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
-    found = [as_number(raw) for raw in column.to_pylist()]
-    bad = sum(number is None or not 0 <= number < math.inf for number in found)
-    if bad:
-        raise not_weights(name, bad)
-    return np.array(found, np.float64)
-
-
-def not_a_count(name: str, value: Value) -> CountsError:
-    """Say what a column of counts holds that is not a count."""
-    shown = "empty fields" if value is MISSING else f"{value!r}, which is not a count"
-    return CountsError(
-        f"column {name!r} holds {shown}; counts are whole numbers of at least 0 (for fractional "
-        "weights use --weight)."
-    )
-
-
-def not_weights(name: str, bad: int) -> CountsError:
-    """Say how many row weights cannot be used."""
-    return CountsError(
-        f"column {name!r} has {bad:,} weights that are missing, negative or not finite numbers; "
-        "weights are numbers of at least 0."
-    )
-
-
-def nested_values(name: str, table: str, kind: str) -> InputError:
-    """Say that a column holds lists or structures."""
-    return InputError(
-        f"column {name!r} of {table} holds nested values ({kind}); name a column of plain values, "
-        "or take one out with --sql."
-    )
-
-
 def _named(key: Any, names: Sequence[str]) -> dict[str, Any]:
     values = (key,) if not isinstance(key, tuple) else key
     return dict(zip(names, values, strict=False)) if len(values) == len(names) else {}
-
-
-def _request_from_dict(data: Mapping[str, Any] | None) -> CountRequest | None:
-    if data is None:
-        return None
-    lists = {k: tuple(data[k]) for k in ("sensitive", "na")}
-    bins = {n: tuple(b) if isinstance(b, list) else b for n, b in data["bins"].items()}
-    return CountRequest(**{**data, **lists, "bins": bins})
-
-
-Coded: TypeAlias = "tuple[tuple[Value, ...], NDArray[np.int32]]"
-"""A column as its values and, for every line, the number of its value."""
-
-
-def _take(table: Sequence[int], codes: NDArray[np.int32]) -> NDArray[np.int32]:
-    return np.array(table, np.int32)[codes] if len(table) else codes
 
 
 def _distinct_lines(
@@ -791,7 +610,7 @@ def _key(codes: NDArray[np.int32], sizes: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _require_countable(rows: NDArray[np.int64]) -> None:
-    if np.abs(rows).sum(dtype=np.float64) >= _LARGEST:
+    if np.abs(rows).sum(dtype=np.float64) >= LARGEST:
         raise CountsError("these are more rows than can be counted, 9,223,372,036,854,775,807.")
 
 
@@ -847,7 +666,7 @@ def _missing_last(
     seen: list[Value] = [MISSING if v in na else v for v in values]
     role: Role = "label" if name == request.label else "sensitive"
     axis = Axis(name, _missing_at_end(seen), role)
-    return axis, _take([axis.codes[v] for v in seen], code)
+    return axis, take([axis.codes[v] for v in seen], code)
 
 
 def _missing_at_end(values: Iterable[Value]) -> tuple[Value, ...]:
@@ -875,143 +694,9 @@ def _without_unused(counts: Counts) -> Counts:
         return counts
     codes = np.stack(
         [
-            _take([new.codes.get(v, -1) for v in old.values], counts.codes[:, i])
+            take([new.codes.get(v, -1) for v in old.values], counts.codes[:, i])
             for i, (old, new) in enumerate(zip(counts.axes, axes, strict=True))
         ],
         axis=1,
     )
     return replace(counts, axes=tuple(axes), codes=codes)
-
-
-def _encode_list(values: Sequence[Value]) -> Coded:
-    distinct = tuple(dict.fromkeys(values))
-    codes = {v: c for c, v in enumerate(distinct)}
-    return distinct, np.array([codes[v] for v in values], np.int32)
-
-
-def _encode_arrow(column: pa.ChunkedArray, edges: tuple[float, ...] | None) -> Coded:
-    """Number the values of an Arrow column, in their own order: numbers by size."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_null(column.type) or not len(column):
-        return (MISSING,), np.zeros(len(column), np.int32)
-    is_coded = pa.types.is_dictionary(column.type)
-    encoded = (column if is_coded else pc.dictionary_encode(column)).unify_dictionaries()
-    encoded = encoded.combine_chunks()
-    dictionary, indices = encoded.dictionary, encoded.indices.cast(pa.int32())
-    if pa.types.is_string_view(dictionary.type):  # which Arrow cannot sort
-        dictionary = dictionary.cast(pa.large_string())
-    codes = indices.fill_null(len(dictionary)).to_numpy()  # a null is past the end
-    order = pc.array_sort_indices(dictionary).to_numpy()
-    rank = np.empty(len(order) + 1, np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    rank[-1] = len(order)
-    texts = _texts(dictionary.take(pa.array(order)))
-    if column.null_count:
-        texts.append(MISSING)
-    if edges is not None:
-        return _encode_bins(texts, rank[codes], edges)
-    return _one_code_a_text(texts, rank[codes])
-
-
-def _texts(dictionary: pa.Array) -> list[Value]:
-    import pyarrow as pa
-
-    plain = dictionary.to_pylist()
-    if pa.types.is_floating(dictionary.type) and dictionary.type.bit_width < 64:
-        narrow = np.dtype(f"f{dictionary.type.bit_width // 8}").type
-        plain = [None if v is None else narrow(v) for v in plain]
-    return [as_value(v) for v in plain]
-
-
-def _one_code_a_text(texts: Sequence[Value], codes: NDArray[np.int32]) -> Coded:
-    distinct = tuple(dict.fromkeys(texts))
-    if len(distinct) == len(texts):
-        return distinct, codes
-    number = {v: c for c, v in enumerate(distinct)}
-    return distinct, _take([number[v] for v in texts], codes)
-
-
-def _encode_bins(
-    texts: Sequence[Value], codes: NDArray[np.int32], edges: tuple[float, ...]
-) -> Coded:
-    names = bin_names(edges)
-    table = [len(names) if t is MISSING else int(t) for t in texts]
-    return (*names, MISSING), _take(table, codes)
-
-
-def _numbers(name: str, column: pa.ChunkedArray, na: Sequence[str]) -> NDArray[np.float64]:
-    """Read a column as numbers, each distinct value once; a missing one is nan."""
-    import pyarrow as pa
-
-    as_is = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
-    if pa.types.is_integer(as_is.type) or pa.types.is_floating(as_is.type):
-        wide = np.asarray(as_is.cast(pa.float64(), safe=False).to_numpy())
-        if not na:
-            return wide
-        texts, codes = _encode_arrow(column, None)
-        return np.where(np.array([t in na for t in texts])[codes], np.nan, wide)
-    texts, codes = _encode_arrow(column, None)
-    numbers = [as_number(text, na) for text in texts]
-    strange = [str(text) for text, n in zip(texts, numbers, strict=True) if n is None]
-    if strange:
-        raise not_a_number(name, min(strange))
-    return np.array(numbers, np.float64)[codes]
-
-
-def _bin(numbers: NDArray[np.float64], edges: tuple[float, ...]) -> Coded:
-    place = np.searchsorted(np.array(edges), numbers, side="right")
-    place[np.isnan(numbers)] = len(edges) + 1
-    return (*bin_names(edges), MISSING), place.astype(np.int32)
-
-
-def as_number(raw: Any, na: Sequence[str] = ()) -> float | None:
-    """Read a number; a missing one is nan, and what is no number is None.
-
-    >>> as_number("1.5"), as_number(None), as_number("many")
-    (1.5, nan, None)
-    """
-    value = as_value(raw)
-    if value is MISSING or value in na:
-        return math.nan
-    try:
-        # Python would take digits of any script, which no database does.
-        return float(raw if value.isascii() else "")
-    except (TypeError, ValueError):
-        return None
-
-
-def not_a_number(name: str, text: str) -> InputError:
-    """Say that a column to bin holds text."""
-    return InputError(
-        f"column {name!r} is to be binned but holds {text!r}, which is not a number; if it means "
-        f"a missing value, name it with --na {text!r}."
-    )
-
-
-def quantile_edges(name: str, numbers: NDArray[np.float64], bins: int) -> tuple[float, ...]:
-    """Edges between ``bins`` bins of about equal size; equal edges are one.
-
-    An edge is the smallest number with at least the wanted share of numbers at or
-    below it, so it is a number of the column.
-
-    >>> quantile_edges("age", np.array([30.0, 10.0, 20.0, 20.0]), 2)
-    (20.0,)
-    """
-    rising = np.sort(numbers[~np.isnan(numbers)])
-    if not len(rising):
-        raise InputError(f"column {name!r} has no numbers to bin.")
-    at = [-(-len(rising) * i // bins) - 1 for i in range(1, bins)]  # ceil, without rounding errors
-    return distinct_edges(name, rising[at].tolist(), float(rising[0]))
-
-
-def distinct_edges(name: str, edges: Iterable[float], least: float) -> tuple[float, ...]:
-    """Leave out equal edges, one at the least number, below which nothing lies, and infinity."""
-    kept = tuple(sorted({e + 0.0 for e in edges if least < e < math.inf}))  # −0.0 is 0.0
-    if not kept:
-        raise InputError(
-            f"column {name!r} has too few different numbers for quantile bins; give edges, "
-            f"as in --bin {name}=25,45,65, or count it as it is."
-        )
-    return kept

@@ -1,0 +1,238 @@
+"""Columns as numbers: every value gets a code, every count and weight is checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from equipoise.counts.request import bin_names
+from equipoise.errors import CountsError, InputError
+from equipoise.values import MISSING, Value, as_value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+Coded: TypeAlias = "tuple[tuple[Value, ...], NDArray[np.int32]]"
+"""A column as its values and, for every line, the number of its value."""
+
+LARGEST = 2.0**63
+"""Counts are below this, so that they fit in 64 bits."""
+
+
+# ------------------------------------------------------------------------------ codes
+
+
+def take(table: Sequence[int], codes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Replace every code by the table's entry for it."""
+    return np.array(table, np.int32)[codes] if len(table) else codes
+
+
+def encode_list(values: Sequence[Value]) -> Coded:
+    """Number values in the order in which they come."""
+    distinct = tuple(dict.fromkeys(values))
+    codes = {v: c for c, v in enumerate(distinct)}
+    return distinct, np.array([codes[v] for v in values], np.int32)
+
+
+def encode_arrow(column: pa.ChunkedArray, edges: tuple[float, ...] | None) -> Coded:
+    """Number the values of an Arrow column, in their own order: numbers by size."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_null(column.type) or not len(column):
+        return (MISSING,), np.zeros(len(column), np.int32)
+    is_coded = pa.types.is_dictionary(column.type)
+    encoded = (column if is_coded else pc.dictionary_encode(column)).unify_dictionaries()
+    encoded = encoded.combine_chunks()
+    dictionary, indices = encoded.dictionary, encoded.indices.cast(pa.int32())
+    if pa.types.is_string_view(dictionary.type):  # which Arrow cannot sort
+        dictionary = dictionary.cast(pa.large_string())
+    codes = indices.fill_null(len(dictionary)).to_numpy()  # a null is past the end
+    order = pc.array_sort_indices(dictionary).to_numpy()
+    rank = np.empty(len(order) + 1, np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    rank[-1] = len(order)
+    texts = _texts(dictionary.take(pa.array(order)))
+    if column.null_count:
+        texts.append(MISSING)
+    if edges is not None:
+        return _encode_bins(texts, rank[codes], edges)
+    return _one_code_a_text(texts, rank[codes])
+
+
+def _texts(dictionary: pa.Array) -> list[Value]:
+    import pyarrow as pa
+
+    plain = dictionary.to_pylist()
+    if pa.types.is_floating(dictionary.type) and dictionary.type.bit_width < 64:
+        narrow = np.dtype(f"f{dictionary.type.bit_width // 8}").type
+        plain = [None if v is None else narrow(v) for v in plain]
+    return [as_value(v) for v in plain]
+
+
+def _one_code_a_text(texts: Sequence[Value], codes: NDArray[np.int32]) -> Coded:
+    distinct = tuple(dict.fromkeys(texts))
+    if len(distinct) == len(texts):
+        return distinct, codes
+    number = {v: c for c, v in enumerate(distinct)}
+    return distinct, take([number[v] for v in texts], codes)
+
+
+def _encode_bins(
+    texts: Sequence[Value], codes: NDArray[np.int32], edges: tuple[float, ...]
+) -> Coded:
+    names = bin_names(edges)
+    table = [len(names) if t is MISSING else int(t) for t in texts]
+    return (*names, MISSING), take(table, codes)
+
+
+# ------------------------------------------------------------------------------- bins
+
+
+def numbers_in(name: str, column: pa.ChunkedArray, na: Sequence[str]) -> NDArray[np.float64]:
+    """Read a column as numbers, each distinct value once; a missing one is nan."""
+    import pyarrow as pa
+
+    as_is = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
+    if pa.types.is_integer(as_is.type) or pa.types.is_floating(as_is.type):
+        wide = np.asarray(as_is.cast(pa.float64(), safe=False).to_numpy())
+        if not na:
+            return wide
+        texts, codes = encode_arrow(column, None)
+        return np.where(np.array([t in na for t in texts])[codes], np.nan, wide)
+    texts, codes = encode_arrow(column, None)
+    numbers = [as_number(text, na) for text in texts]
+    strange = [str(text) for text, n in zip(texts, numbers, strict=True) if n is None]
+    if strange:
+        raise not_a_number(name, min(strange))
+    return np.array(numbers, np.float64)[codes]
+
+
+def bin_codes(numbers: NDArray[np.float64], edges: tuple[float, ...]) -> Coded:
+    """Number the bin each number falls in; nan is a missing value."""
+    place = np.searchsorted(np.array(edges), numbers, side="right")
+    place[np.isnan(numbers)] = len(edges) + 1
+    return (*bin_names(edges), MISSING), place.astype(np.int32)
+
+
+def as_number(raw: Any, na: Sequence[str] = ()) -> float | None:
+    """Read a number; a missing one is nan, and what is no number is None.
+
+    >>> as_number("1.5"), as_number(None), as_number("many")
+    (1.5, nan, None)
+    """
+    value = as_value(raw)
+    if value is MISSING or value in na:
+        return math.nan
+    try:
+        # Python would take digits of any script, which no database does.
+        return float(raw if value.isascii() else "")
+    except (TypeError, ValueError):
+        return None
+
+
+def quantile_edges(name: str, numbers: NDArray[np.float64], bins: int) -> tuple[float, ...]:
+    """Edges between ``bins`` bins of about equal size; equal edges are one.
+
+    An edge is the smallest number with at least the wanted share of numbers at or
+    below it, so it is a number of the column.
+
+    >>> quantile_edges("age", np.array([30.0, 10.0, 20.0, 20.0]), 2)
+    (20.0,)
+    """
+    rising = np.sort(numbers[~np.isnan(numbers)])
+    if not len(rising):
+        raise InputError(f"column {name!r} has no numbers to bin.")
+    at = [-(-len(rising) * i // bins) - 1 for i in range(1, bins)]  # ceil, without rounding errors
+    return distinct_edges(name, rising[at].tolist(), float(rising[0]))
+
+
+def distinct_edges(name: str, edges: Iterable[float], least: float) -> tuple[float, ...]:
+    """Leave out equal edges, one at the least number, below which nothing lies, and infinity."""
+    kept = tuple(sorted({e + 0.0 for e in edges if least < e < math.inf}))  # −0.0 is 0.0
+    if not kept:
+        raise InputError(
+            f"column {name!r} has too few different numbers for quantile bins; give edges, "
+            f"as in --bin {name}=25,45,65, or count it as it is."
+        )
+    return kept
+
+
+# ------------------------------------------------------------------ counts and weights
+
+
+def checked_counts(rows: Any) -> NDArray[np.int64]:
+    """Take whole, non-negative numbers, or say which is not."""
+    try:
+        given = np.asarray(rows)
+    except ValueError:  # lists of several lengths
+        given = np.array(None)
+    if given.dtype.kind not in "iuf" and given.size:
+        raise CountsError("the counts are not all numbers; a count is a whole number of rows.")
+    good = (given >= 0) & (given < LARGEST) & (given == np.floor(given))
+    if not good.all():
+        raise CountsError(
+            f"{given[~good][0]!s} is not a count; counts are whole numbers of at least 0 "
+            "(for fractional weights use --weight)."
+        )
+    return given.astype(np.int64)
+
+
+def counts_in(name: str, column: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Read a column of counts, or say which value is none."""
+    found = []
+    for raw in column.to_pylist():
+        number = raw if type(raw) is int else as_number(raw)
+        if number is None or not (0 <= number < LARGEST and number == number // 1):
+            raise not_a_count(name, as_value(raw))
+        found.append(int(number))
+    return np.array(found, np.int64)
+
+
+def weights_in(name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Read a column of weights, or say how many are none."""
+    found = [as_number(raw) for raw in column.to_pylist()]
+    bad = sum(number is None or not 0 <= number < math.inf for number in found)
+    if bad:
+        raise not_weights(name, bad)
+    return np.array(found, np.float64)
+
+
+# ------------------------------------------------------------------------------ errors
+
+
+def not_a_number(name: str, text: str) -> InputError:
+    """Say that a column to bin holds text."""
+    return InputError(
+        f"column {name!r} is to be binned but holds {text!r}, which is not a number; if it means "
+        f"a missing value, name it with --na {text!r}."
+    )
+
+
+def not_a_count(name: str, value: Value) -> CountsError:
+    """Say what a column of counts holds that is not a count."""
+    shown = "empty fields" if value is MISSING else f"{value!r}, which is not a count"
+    return CountsError(
+        f"column {name!r} holds {shown}; counts are whole numbers of at least 0 (for fractional "
+        "weights use --weight)."
+    )
+
+
+def not_weights(name: str, bad: int) -> CountsError:
+    """Say how many row weights cannot be used."""
+    return CountsError(
+        f"column {name!r} has {bad:,} weights that are missing, negative or not finite numbers; "
+        "weights are numbers of at least 0."
+    )
+
+
+def nested_values(name: str, table: str, kind: str) -> InputError:
+    """Say that a column holds lists or structures."""
+    return InputError(
+        f"column {name!r} of {table} holds nested values ({kind}); name a column of plain values, "
+        "or take one out with --sql."
+    )
