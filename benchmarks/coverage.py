@@ -168,7 +168,9 @@ def report(results: list[Measured], draws: int, seed: int) -> Iterator[str]:
     left_out = sum(r.left_out for r in results)
     yield f"\n{left_out:,} of {draws * len(results):,} draws were left out: nothing to measure."
     missed = [r for r in results for s in STRATA if s.contains(r.setting) and s.misses(r)]
-    yield f"\n## Outside their target: {len(missed)}\n"
+    above = sum(r.coverage >= CONFIDENCE for r in missed)
+    below = len(missed) - above
+    yield f"\n## Outside their target: {len(missed)} ({below} below, {above} above)\n"
     yield from listing(missed) if missed else ["None."]
     yield f"\n## The {WORST} lowest\n"
     yield from listing(sorted(results, key=lambda r: r.coverage)[:WORST])

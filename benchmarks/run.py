@@ -31,11 +31,11 @@ def _coverage(_: argparse.Namespace) -> Section:
     # By path: it prints a page of its own, of which this is a section.
     command = [sys.executable, str(HERE / "coverage.py")]
     page = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    found = re.search(r"Outside their target: (\d+)", page)
-    outside = float(found[1]) if found else math.nan  # nan meets no bar
+    found = re.search(r"Outside their target: \d+ \((\d+) below", page)
+    below = float(found[1]) if found else math.nan  # nan meets no bar
     body = page.partition("\n")[2]  # without its title
     body = re.sub(r"^## ", "### ", body.strip(), flags=re.MULTILINE)
-    bar = Bar("settings whose coverage is outside its target", outside, 0, unit="")
+    bar = Bar("settings whose coverage is below its target", below, 0, unit="")
     return Section("Coverage of the 95 % interval of UB", [body], [bar])
 
 

@@ -61,9 +61,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that importing the package is quick."""
     if name == "__version__":
-        from equipoise.version import version
+        from equipoise.version import __version__
 
-        return version()
+        return __version__
     if name not in _HOMES:
         raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"equipoise.{_HOMES[name]}"), name)

@@ -51,8 +51,7 @@ def as_value(raw: AnyType) -> Value:
     if isinstance(raw, decimal.Decimal):
         return f"{raw:f}"
     if hasattr(raw, "dtype") and hasattr(raw, "item"):  # a numpy scalar
-        # A float32 is widened by its digits, or digits would show that are not in the data.
-        raw = float(str(raw)) if raw.dtype.kind == "f" else raw.item()
+        raw = raw.item()
     if isinstance(raw, bool):
         return "true" if raw else "false"
     if isinstance(raw, float):

@@ -923,6 +923,10 @@ PROGRAMS = {
         "relation = duckdb.sql(\"SELECT 'a' AS a, 'b' AS b\")\n"
         "eq.count(relation, sensitive_features=['a'], label='b')"
     ),
+    "quantiles": (
+        "import equipoise as eq\n"
+        "eq.count('adult', sensitive_features=['age'], label='income', bins={'age': 4})"
+    ),
     "exit": (
         "import sys, equipoise as eq\n"
         "eq.count('adult', sensitive_features=['sex'], label='income'); sys.exit(0)"

@@ -17,7 +17,6 @@ from equipoise.engines.sources import locate
 from equipoise.errors import InputError
 
 ROWS = 3_000_000
-LIMIT = "140MB"
 STEP = 1_999_993  # has no factor in common with ROWS: id takes every number below it once
 
 
@@ -65,7 +64,9 @@ class Watch:
 
 
 def test_quantiles_of_more_numbers_than_fit(table):
-    engine = DuckDBEngine(threads=2, memory=LIMIT)
+    if duckdb.__version__.startswith("1."):
+        pytest.xfail("DuckDB 1 gives up where DuckDB 2 spills")
+    engine = DuckDBEngine(threads=2, memory="60MB")
     request = CountRequest(sensitive=("id", "sex"), label="hired", bins={"id": 4})
     with Watch(engine._temporary) as watch:
         counts = engine.counts(locate(table), request)
@@ -81,7 +82,7 @@ def test_quantiles_of_more_numbers_than_fit(table):
 
 
 def test_choosing_among_more_rows_than_fit(table):
-    engine = DuckDBEngine(threads=1, memory=LIMIT)
+    engine = DuckDBEngine(threads=1, memory="100MB")
     request = CountRequest(sensitive=("sex",), label="hired")
     take = Counts.from_mapping(
         {("w", "yes"): 5, ("m", "no"): 7}, sensitive=request.sensitive, label=request.label

@@ -63,9 +63,9 @@ class Commands(click.Group):
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        from equipoise.version import version
+        from equipoise.version import __version__
 
-        click.echo(f"equipoise {version()}")
+        click.echo(f"equipoise {__version__}")
         ctx.exit()
 
 

@@ -56,22 +56,12 @@ def encode_arrow(column: pa.ChunkedArray, edges: tuple[float, ...] | None) -> Co
     rank = np.empty(len(order) + 1, np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     rank[-1] = len(order)
-    texts = _texts(dictionary.take(pa.array(order)))
+    texts = [as_value(v) for v in dictionary.take(pa.array(order)).to_pylist()]
     if column.null_count:
         texts.append(MISSING)
     if edges is not None:
         return _encode_bins(texts, rank[codes], edges)
     return _one_code_a_text(texts, rank[codes])
-
-
-def _texts(dictionary: pa.Array) -> list[Value]:
-    import pyarrow as pa
-
-    plain = dictionary.to_pylist()
-    if pa.types.is_floating(dictionary.type) and dictionary.type.bit_width < 64:
-        narrow = np.dtype(f"f{dictionary.type.bit_width // 8}").type
-        plain = [None if v is None else narrow(v) for v in plain]
-    return [as_value(v) for v in plain]
 
 
 def _one_code_a_text(texts: Sequence[Value], codes: NDArray[np.int32]) -> Coded:

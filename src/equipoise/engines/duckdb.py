@@ -12,9 +12,9 @@ import tempfile
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import duckdb
 
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
+
+T = TypeVar("T")
 
 _COPY_OPTIONS = {
     ".parquet": "FORMAT parquet, COMPRESSION zstd",
@@ -197,7 +199,7 @@ class DuckDBEngine:
                 raise ColumnNotFound(column, table=source.name, columns=types)
             query = (
                 f"SELECT {sql.value_text(column, types[column])} AS v, count(*) AS n FROM {table} "
-                f"GROUP BY v ORDER BY n DESC, v LIMIT {int(limit)}"
+                f"GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT {int(limit)}"
             )
             found = self._arrow(source, query, "listing values")
         return {
@@ -364,14 +366,18 @@ class DuckDBEngine:
         return text.rstrip().rstrip(";")
 
     def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
-        """Run a query in a thread, so that it can report how far it is and be interrupted."""
+        return self._watched(source, lambda: self._relation(source, query).to_arrow_table(), title)
+
+    def _relation(self, source: Source, query: str) -> duckdb.DuckDBPyRelation:
+        if source.kind == "relation":
+            relation: duckdb.DuckDBPyRelation = source.data.query("input_relation", query)
+        else:
+            relation = self._connection.sql(query)
+        return relation
+
+    def _watched(self, source: Source, work: Callable[[], T], title: str) -> T:
+        """Work in a thread, so that it can report how far it is and be interrupted."""
         connection = self._connection
-
-        def work() -> pa.Table:
-            if source.kind == "relation":
-                return source.data.query("input_relation", query).to_arrow_table()
-            return connection.sql(query).to_arrow_table()
-
         try:
             return watched(
                 work,
@@ -399,14 +405,31 @@ class DuckDBEngine:
         for column in columns:
             bins = request.bins.get(column.name)
             if isinstance(bins, int):
-                query = sql.quantiles(table, column, bins, request.na)
-                least, *found = self._one(source, query, f"binning {column.name}")
-                if least is None or least == found[-1]:  # is it because of text?
-                    self._require_numbers(source, table, column, request)
-                if least is None:
+                present = self._require_numbers(source, table, column, request)
+                if not present:
                     raise InputError(f"column {column.name!r} has no numbers to bin.")
-                edges[column.name] = distinct_edges(column.name, map(float, found), float(least))
+                places = [max(-(-present * i // bins), 1) for i in range(bins)]
+                query = sql.numbers_in_order(table, column, request.na)
+                least, *found = self._numbers_at(source, query, places)
+                edges[column.name] = distinct_edges(column.name, found, least)
         return request.with_edges(edges)
+
+    def _numbers_at(self, source: Source, query: str, places: list[int]) -> list[float]:
+        """Give the numbers at some places, the first being 1, of a stream of numbers in order."""
+        import numpy as np
+        import pyarrow as pa
+
+        def work() -> list[float]:
+            found: list[float] = []
+            passed = 0
+            for batch in pa.RecordBatchReader.from_stream(self._relation(source, query)):
+                up_to = passed + np.cumsum(batch["n"].to_numpy())
+                while len(found) < len(places) and places[len(found)] <= up_to[-1]:
+                    found.append(float(batch["x"][np.searchsorted(up_to, places[len(found)])]))
+                passed = int(up_to[-1])
+            return found
+
+        return self._watched(source, work, "binning")
 
     def _to_counts(
         self,
@@ -431,13 +454,18 @@ class DuckDBEngine:
 
     def _require_numbers(
         self, source: Source, table: str, column: Column, request: CountRequest
-    ) -> None:
+    ) -> int:
+        """Refuse a column to bin that holds text, or tell how many numbers it holds."""
         bin_number = sql.bin_number(column.name, column.type, (0,), request.na)
         text = sql.value_text(column.name, column.type)
-        query = f"SELECT min({text}) FROM {table} WHERE {bin_number} = -1"
-        found = self._one(source, query, "opening")[0]
+        query = (
+            f"SELECT min({text}) FILTER (WHERE {bin_number} = -1), "
+            f"count(*) FILTER (WHERE {bin_number} >= 0) FROM {table}"
+        )
+        found, numbers = self._one(source, query, "binning")
         if found is not None:
             raise not_a_number(column.name, found)
+        return int(numbers)
 
 
 @functools.lru_cache(maxsize=4)

@@ -187,15 +187,11 @@ def _records(path: Path, source: Source, dialect: Dialect) -> Iterator[list[str]
 
 
 def _raw_values(column: pa.ChunkedArray) -> list[Any]:
-    """Give a column's values as Python's own, but narrow floats as numpy's, with their digits."""
-    import numpy as np
     import pyarrow as pa
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_nested(kind) or pa.types.is_interval(kind):
         raise Unsupported(f"the memory engine cannot write {kind} as text; use the duckdb engine.")
-    if pa.types.is_float32(kind):
-        return [None if raw is None else np.float32(raw) for raw in column.to_pylist()]
     return list(column.to_pylist())
 
 

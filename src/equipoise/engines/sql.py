@@ -130,18 +130,15 @@ def _key(name: str, column_type: str, request: CountRequest) -> str:
     return identifier(name) if ordered or is_text(kind) else value_text(name, kind)
 
 
-def quantiles(table: str, column: Column, bins: int, na: Sequence[str]) -> str:
-    """Find quantile edges among the distinct values, so that memory does not grow with rows."""
+def numbers_in_order(table: str, column: Column, na: Sequence[str]) -> str:
+    """Give the different numbers of a column, rising, with how often each occurs.
+
+    Read as a stream this takes little memory: grouping and sorting can spill, which a
+    running sum over all numbers cannot.
+    """
     present = f"{without_na(column.name, column.type, na)} IS NOT NULL"
-    picks = ", ".join(
-        f"min(x) FILTER (WHERE up_to * {bins} >= total * {i})" for i in range(1, bins)
-    )
-    return (
-        f"WITH d AS (SELECT {number(column.name, column.type)} AS x, count(*) AS n FROM {table} "
-        f"WHERE {present} GROUP BY x), "
-        "s AS (SELECT x, sum(n) OVER (ORDER BY x) AS up_to, sum(n) OVER () AS total FROM d "
-        f"WHERE x IS NOT NULL) SELECT min(x), {picks} FROM s"
-    )
+    numbers = f"SELECT {number(column.name, column.type)} AS x FROM {table} WHERE {present}"
+    return f"SELECT x, count(*) AS n FROM ({numbers}) WHERE x IS NOT NULL GROUP BY x ORDER BY x"
 
 
 def cell_text(name: str, column_type: str, request: CountRequest) -> str:
@@ -163,10 +160,10 @@ def value_text(name: str, column_type: str) -> str:
 
 
 def _text(value: str, column_type: str) -> str:
-    if is_float(column_type):  # adding 0 makes −0.0 the 0.0 it equals
-        return (
-            f"CASE WHEN NOT isnan({value}) THEN CAST({value} + 0.0::{column_type} AS VARCHAR) END"
-        )
+    if is_float(column_type):
+        # Adding 0 makes −0.0 the 0.0 it equals; databases differ in how they print narrow floats.
+        wide = f"CAST({value} AS DOUBLE) + 0.0::DOUBLE"
+        return f"CASE WHEN NOT isnan({value}) THEN CAST({wide} AS VARCHAR) END"
     if column_type.upper() == "TIMESTAMP WITH TIME ZONE":  # whatever the session's time zone is
         return f"CAST({value} AT TIME ZONE 'UTC' AS VARCHAR) || '+00'"
     text = f"CAST({value} AS VARCHAR)"

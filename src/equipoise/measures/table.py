@@ -315,7 +315,7 @@ class BiasTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
-        from equipoise.version import version
+        from equipoise.version import __version__
 
         counts = self.counts
         return {
@@ -333,7 +333,7 @@ class BiasTable:
             },
             # Whoever tries small counts can find those that a hash was made of.
             "fingerprint": counts.fingerprint if self.measured.suppressed is None else None,
-            "version": version(),
+            "version": __version__,
             "time": self.measured.time,
             "rows": [row.to_dict() for row in self],
         }

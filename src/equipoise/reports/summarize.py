@@ -12,7 +12,7 @@ from equipoise.reports.chart_data import matrices, ranking, side
 from equipoise.reports.four_fifths import four_fifths
 from equipoise.reports.sentences import hints, topics
 from equipoise.reports.tally import SURE, Tally
-from equipoise.version import version
+from equipoise.version import __version__
 
 SCHEMA = "equipoise.report/1"
 LABELS = 12
@@ -213,7 +213,7 @@ def _provenance(table: BiasTable) -> list[list[str]]:
         ["label", counts.label.name],
         ["parameters", ", ".join(written)],
         ["fingerprint of the counts", _fingerprint(table)],
-        ["made by", f"equipoise {version()}"],
+        ["made by", f"equipoise {__version__}"],
         ["time", table.measured.time],
     ]
 
