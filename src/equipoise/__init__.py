@@ -12,7 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from equipoise.api import check, count, diff, measure
+    from equipoise.api import check, count, diff, measure, report
     from equipoise.counts import CountRequest, Counts
     from equipoise.errors import EquipoiseError
     from equipoise.lattice import Group
@@ -37,6 +37,7 @@ _HOMES = {
     "count": "api",
     "diff": "api",
     "measure": "api",
+    "report": "api",
 }
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "count",
     "diff",
     "measure",
+    "report",
 ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.counts import BinSpec, CountRequest, Counts, MissingPolicy
-from equipoise.errors import InputError
+from equipoise.errors import InputError, SourceNotFound, did_you_mean
 from equipoise.measures.change import BiasChange, bias_change
 from equipoise.measures.measured import Options
 from equipoise.measures.policy import Check, Evidence, Policy
@@ -93,6 +93,8 @@ def count(
         names = _names(sensitive_features)
     if data is None or label is None:
         raise InputError("name the data and its label column, or give the labels themselves as y=.")
+    if count is None and isinstance(data, str):
+        count = _count_column(data)
     request = CountRequest(
         sensitive=names,
         label=label,
@@ -246,9 +248,55 @@ def locate(data: Any, **options: Any) -> Source:
     from equipoise import datasets
     from equipoise.engines import sources
 
-    if isinstance(data, str) and not Path(data).exists() and data in datasets.names():
-        return replace(sources.locate(datasets.path(data), **options), name=data)
+    if isinstance(data, str) and not Path(data).exists():
+        if data in datasets.names():
+            return replace(sources.locate(datasets.path(data), **options), name=data)
+        try:
+            return sources.locate(data, **options)
+        except SourceNotFound as error:
+            near = did_you_mean(data, datasets.names())
+            raise SourceNotFound(
+                f"{error}{near}" if not str(error).endswith("?") else str(error)
+            ) from None
     return sources.locate(data, **options)
+
+
+def _count_column(name: str) -> str | None:
+    """The column that holds counts, if that is the name of a data set of counts."""
+    from equipoise import datasets
+
+    known = not Path(name).exists() and name in datasets.names()
+    return datasets.card(name).count if known else None
+
+
+def report(
+    table: BiasTable, path: str | os.PathLike[str], *, source: str | None = None, top: int = 50
+) -> None:
+    """Write a bias table as one HTML page with pictures, that needs nothing from outside.
+
+    Parameters
+    ----------
+    table
+        What :func:`measure` gave.
+    path
+        The file to write; it is whole or not there.
+    source
+        What the page calls the table it is about.
+    top
+        How many rows to show.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> page = pathlib.Path(tempfile.mkdtemp()) / "adult.html"
+    >>> table = measure("adult", sensitive_features=["sex"], label="income")
+    >>> report(table, page, source="adult")
+    >>> "Uniform Bias" in page.read_text(encoding="utf-8")
+    True
+    """
+    from equipoise.reports.html import write_report
+
+    write_report(table.worst() if table.view is None else table, path, source=source, top=top)
 
 
 def lattice_memory(memory: str | None) -> int:
@@ -273,7 +321,9 @@ def lattice_memory(memory: str | None) -> int:
 def _names(sensitive_features: Any) -> tuple[str, ...]:
     if isinstance(sensitive_features, str):
         return (sensitive_features,)
-    if sensitive_features is None or not all(isinstance(s, str) for s in sensitive_features):
+    if sensitive_features is None:
+        raise InputError("name the sensitive columns, as in sensitive_features=['sex', 'race'].")
+    if not all(isinstance(s, str) for s in sensitive_features):
         raise InputError(
             "sensitive_features are names of columns, as in ['sex', 'race']; give columns "
             "themselves together with y=."

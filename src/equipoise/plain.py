@@ -6,7 +6,7 @@ import csv
 import html
 import io
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -52,14 +52,6 @@ class Grid:
             "| " + " | ".join(_markdown_cell(c) for c in line) + " |" for line in lines
         )
 
-    def csv(self) -> str:
-        """Comma-separated values, with a header."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.headers)
-        writer.writerows(self.rows)
-        return out.getvalue()
-
     def html(self) -> str:
         """A plain HTML table.
 
@@ -79,6 +71,21 @@ class Grid:
 
     def _side(self, column: int) -> str:
         return ' style="text-align:right"' if column in self.numbers else ""
+
+
+def csv_text(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Write comma-separated values in full precision; ``None`` is an empty field.
+
+    >>> print(csv_text(("group", "ub"), [("sex=w, race=b", 0.2), ("sex=m", None)]), end="")
+    group,ub
+    "sex=w, race=b",0.2
+    sex=m,
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(headers)
+    writer.writerows(rows)
+    return out.getvalue()
 
 
 def sentences(items: Sequence[str]) -> str:

@@ -50,7 +50,9 @@ Exit codes: 0 inside the limits, 1 outside, 2 bad input, 3 not enough evidence."
     help="Judge the measured UB (default), or call a group inside or outside only if its "
     "whole interval is.",
 )
-@click.option("--top", type=click.IntRange(min=0), help="Show only so many findings; 20 in text.")
+@click.option(
+    "--top", type=click.IntRange(min=0), help="Show only so many findings; 20 in text, all in JSON."
+)
 @output_options(*FORMATS)
 @click.pass_obj
 def command(
@@ -78,7 +80,7 @@ def command(
     if kind == "json":
         text = json.dumps(result.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)
     elif kind == "csv":
-        text = result.grid(top).csv().rstrip("\n")
+        text = result.to_csv(top).rstrip("\n")
     elif kind == "markdown":
         text = f"{result.grid(top).markdown()}\n\n{result.sentence}"
     else:

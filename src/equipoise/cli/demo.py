@@ -20,8 +20,7 @@ from equipoise.cli import terminal
 )
 def command(output: Path) -> None:
     """Run the main job end to end on embedded data: measure Adult, and write an HTML page."""
-    from equipoise.api import measure
-    from equipoise.reports.html import write_report
+    from equipoise.api import measure, report
     from equipoise.reports.summarize import summarize
     from equipoise.reports.text import render_text
 
@@ -34,5 +33,5 @@ def command(output: Path) -> None:
     click.echo(render_text(summary, colour=colour, width=width))
     output.mkdir(parents=True, exist_ok=True)
     page = output / "adult.html"
-    write_report(table.worst(), page, source="adult")
+    report(table, page, source="adult")
     click.echo(f"\nThe page with the picture: {page}")

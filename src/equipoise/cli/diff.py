@@ -47,13 +47,14 @@ def command(
     with counting.keywords(before, options) as keywords:
         from equipoise.api import diff
 
-        change = diff(before, after, **keywords).top(top)
+        change = diff(before, after, **keywords)
     if kind == "json":
-        text = change.to_json(indent=2)
+        text = change.top(top).to_json(indent=2)
     elif kind == "csv":
-        text = change.grid().csv().rstrip("\n")
+        text = change.top(top).to_csv().rstrip("\n")
     elif kind == "markdown":
-        text = change.grid().markdown()
+        table = change.top(top).grid().markdown()
+        text = f"{change.heading}\n\n{table}\n\n{change.sentence}"
     else:
-        text = repr(change)
+        text = change.text(20 if top is None else top)
     terminal.emit(text, output, quiet=quiet)

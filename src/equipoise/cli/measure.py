@@ -87,6 +87,12 @@ def command(data: str, format_: str | None, output: str | None, **options: Any) 
         from equipoise.measures.suppression import suppress
 
         table = suppress(table, below)
+    if shown["hidden"] and kind == "text" and not table.measured.hidden.any():
+        limit = f"|UB| up to {options['limit']:g}"
+        terminal.emit(
+            f"No group is hidden: outside the limit ({limit}) with all parents inside.", output
+        )
+        return
     chosen = table.filter(
         label_value=list(shown["label_value"]) or None,
         group=shown["group"],
@@ -115,9 +121,9 @@ def _give(
 
         terminal.emit(render_markdown(summary), output, quiet=quiet)
     elif kind == "html":
-        from equipoise.reports.html import write_report
+        from equipoise.api import report
 
-        write_report(table, str(output), source=source)  # only a file's ending chooses html
+        report(table, str(output), source=source)  # only a file's ending chooses html
         terminal.wrote(output, quiet=quiet)
     else:
         from equipoise.reports.text import render_text

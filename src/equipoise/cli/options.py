@@ -27,7 +27,7 @@ class Names(click.ParamType[tuple[str, ...]]):
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
         """How it shows in help."""
-        return "NAME,…"
+        return "TEXT,…" if param.name == "na" else "NAME,…"
 
 
 def flatten(_: click.Context, __: click.Parameter, value: Iterable[Any]) -> tuple[str, ...]:
@@ -113,7 +113,9 @@ _COUNTING = (
         help="Rows that lack the label.",
     ),
     click.option("--sql", metavar="QUERY", help="A SELECT over the table, which is called input."),
-    click.option("--encoding", metavar="NAME", help="Of CSV files: utf-8, utf-16 or latin-1."),
+    click.option(
+        "--encoding", metavar="NAME", help="Of CSV files, as utf-8, latin-1, cp1252 or utf-16."
+    ),
     click.option("--delimiter", metavar="CHARACTER", help="Of CSV files; found if not given."),
     click.option("--threads", type=click.IntRange(min=1), help="How many cores to use."),
     click.option("--memory", metavar="SIZE", help="How much memory to use, as in 2GB."),
@@ -199,7 +201,12 @@ ENDINGS = {"json": "json", "csv": "csv", "markdown": "md", "html": "html", "text
 
 def output_format(format_: str | None, output: str | None, formats: Iterable[str]) -> str:
     """Choose the format: as asked, else by the file's ending, else text."""
+    by_ending = [n for n in ENDINGS if output and output.lower().endswith(f".{ENDINGS[n]}")]
     if format_ is not None:
+        if by_ending and by_ending[0] not in (format_, "text"):
+            raise InputError(
+                f"--{format_} and the ending of {output} say different things; drop one of them."
+            )
         return format_
     if output is None:
         return "text"

@@ -198,8 +198,9 @@ def weights_in(name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
 def not_a_number(name: str, text: str) -> InputError:
     """Say that a column to bin holds text."""
     return InputError(
-        f"column {name!r} is to be binned but holds {text!r}, which is not a number; if it means "
-        f"a missing value, name it with --na {text!r}."
+        f"column {name!r} is to be binned but holds {text!r}, which is not a number; if that "
+        f"means a missing value, name it with --na {text!r}, and if the column is text, leave out "
+        "--bin."
     )
 
 

@@ -88,7 +88,7 @@ class DuckDBEngine:
     reads: ClassVar[Mapping[str, str]] = {
         "CSV, TSV": "plain or gzip, every value as text",
         "Parquet": "as stored",
-        "JSON lines": "plain or gzip",
+        "JSON lines": "plain or gzip; arrays of objects, too",
         "folder, glob": "files of one kind with the same columns",
         "DuckDB file": "file.duckdb::table",
         "frame": "pandas, polars, Arrow",
@@ -342,13 +342,13 @@ class DuckDBEngine:
     def _json_table(self, source: Source) -> str:
         paths = _paths(source.paths)
         # All lines are looked at, since a sample would miss columns that come late.
-        looked = "format = 'newline_delimited', union_by_name = true, sample_size = -1"
+        looked = "format = 'auto', union_by_name = true, sample_size = -1"
         columns = self._all(source, f"DESCRIBE FROM read_json({paths}, {looked})", "opening")
         # DuckDB would read texts that look like dates as dates, and print them in its own way;
         # beside values of another kind it would leave texts in their quotes.
         kinds = {n: "VARCHAR" if _reformatted(k) else k for n, k, *_ in columns}
         listed = ", ".join(f"{sql.literal(n)}: {sql.literal(k)}" for n, k in kinds.items())
-        return f"read_json({paths}, format = 'newline_delimited', columns = {{{listed}}})"
+        return f"read_json({paths}, format = 'auto', columns = {{{listed}}})"
 
     # ------------------------------------------------------------------ running
 

@@ -281,12 +281,10 @@ def csv_dialect(path: Path, *, encoding: str, delimiter: str | None) -> Dialect:
         raise InputError(f"{path} is empty; a table needs a header and rows.")
     if delimiter is None:
         delimiter = "\t" if _ending(path) in (".tsv", ".tab") else _best_delimiter(head)
-    names = tuple(name.strip() for name in _records(head, delimiter)[0])
+    header = [name.strip() for name in _records(head, delimiter)[0]]
+    # Many tools write row numbers in a first column without a name.
+    names = tuple(name or f"unnamed_{i}" for i, name in enumerate(header, start=1))
     _refuse_duplicates(names, str(path))
-    if any(not name for name in names):
-        raise InputError(
-            f"the header of {path} has a column without a name; give every column one."
-        )
     above = head[: len(head) - len(head.lstrip("\r\n"))]
     line_end = re.search(r"\r\n|\r|\n", re.sub(r'"[^"]*"', "", head))
     return Dialect(delimiter, names, line_end[0] if line_end else "", len(above.splitlines()))

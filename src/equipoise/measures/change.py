@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from equipoise.measures import uncertainty as unc
 from equipoise.measures.display import UNKNOWN, number, probability, whole
 from equipoise.measures.measured import Options
 from equipoise.measures.table import BiasTable, bias_table
-from equipoise.plain import Grid
+from equipoise.plain import Grid, csv_text
 from equipoise.values import Value, plain
 
 if TYPE_CHECKING:
@@ -100,6 +100,12 @@ class BiasChange:
         """One JSON document of :meth:`to_dict`."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
 
+    def to_csv(self) -> str:
+        """One line a row, in full precision."""
+        names = [f.name for f in fields(ChangeRow)]
+        rows = ([str(r.group), *map(plain, list(vars(r).values())[1:])] for r in self.rows)
+        return csv_text(names, rows)
+
     def grid(self) -> Grid:
         """The rows as a table for people."""
         confidence = f"{self.before.options.confidence:.0%} interval"
@@ -108,11 +114,37 @@ class BiasChange:
         rows = tuple(_cells(row) for row in self.rows)
         return Grid((*headers, confidence, "q", "note"), rows, frozenset(range(2, 9)))
 
-    def __repr__(self) -> str:
+    @property
+    def heading(self) -> str:
+        """What was compared, in one line."""
         sizes = f"{self.before.counts.n:,} rows before, {self.after.counts.n:,} after"
-        shown = self.top(20)
+        return f"Change of Uniform Bias: {sizes}"
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in a sentence."""
+        known = [r for r in self.rows if not np.isnan(r.change)]
+        if not known:
+            return "No group is in both tables, so nothing can be compared."
+        sure = sum(r.q_value < 0.05 for r in known)
+        largest = max(known, key=lambda r: abs(r.change))
+        if not largest.change:
+            return f"None of {len(known):,} group and label pairs changed."
+        return (
+            f"{sure:,} of {len(known):,} group and label pairs changed by more than chance (q below "
+            f"0.05, taking the two tables as independent samples); the largest change is "
+            f"{number(largest.change)}, of {largest.group} for "
+            f"{self.before.counts.label.name}={format_value(largest.label)}."
+        )
+
+    def text(self, top: int | None = 20) -> str:
+        """The first rows as a table, and the outcome in a sentence."""
+        shown = self.top(top)
         more = f"\n… and {len(self) - len(shown):,} more rows" if len(self) > len(shown) else ""
-        return f"Change of Uniform Bias: {sizes}\n\n{shown.grid().text()}{more}"
+        return f"{self.heading}\n\n{shown.grid().text()}{more}\n\n{self.sentence}"
+
+    def __repr__(self) -> str:
+        return self.text()
 
 
 def bias_change(before: Counts, after: Counts, options: Options | None = None) -> BiasChange:

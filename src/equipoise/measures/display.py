@@ -81,7 +81,11 @@ def grid(table: BiasTable) -> Grid:
     confidence = f"{table.options.confidence:.0%} interval"
     headers = ["group", table.counts.label.name, "rows", "rate", "overall", "UB"]
     headers += [confidence, "q"] if uncertain else []
-    headers += ["missing rows", *(m.symbol for m in extra), "note"]
+    headers += [
+        "missing rows" if table.counts.weights is None else "missing weight",
+        *(m.symbol for m in extra),
+        "note",
+    ]
     rows = []
     for row in table:
         cells = [str(row.group), format_value(row.label), _share(row), percent(row.rate)]

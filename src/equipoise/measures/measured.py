@@ -31,8 +31,8 @@ Note: TypeAlias = Literal[
     "too small to say", "all rows", "only label", "no weight", "no such rows", "suppressed"
 ]
 NOTES: dict[Note, str] = {
-    "too small to say": "no outcome in a group of this size could differ from the rest by more "
-    "than chance",
+    "too small to say": "in a group of this size not even the most extreme outcome to the same "
+    "side could differ from the rest by more than chance",
     "all rows": "every row is in this group, so nothing can differ",
     "only label": "every row has this label, so nothing can differ",
     "no weight": "UB is undefined: the rows of this group, or with this label, weigh nothing",
@@ -247,13 +247,11 @@ class Measured:
 
     @functools.cached_property
     def too_small(self) -> NDArray[np.bool_]:
-        """Where no outcome could differ from the rest by more than chance."""
-        return unc.too_small(
-            self.n_group[:, None],
-            self.n_label,
-            self.counts.n,
-            alpha=1 - self.options.confidence,
-        )
+        """Where not even the most extreme outcome to the same side could tell from chance."""
+        size, label, n = self.n_group[:, None], self.n_label, self.counts.n
+        fewest, most = np.maximum(size + label - n, 0), np.minimum(size, label)
+        extreme = np.where(self.ub > 0, fewest, most)
+        return ~(unc.p_value(extreme, size, label, n) <= 1 - self.options.confidence)
 
     @functools.cached_property
     def notes(self) -> NDArray[np.int8]:

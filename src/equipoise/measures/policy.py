@@ -17,9 +17,9 @@ from equipoise.lattice import Group, format_value
 from equipoise.measures.display import number, whole
 from equipoise.measures.registry import Floats, measure_named
 from equipoise.measures.table import BiasTable, Row
-from equipoise.plain import Grid
+from equipoise.plain import Grid, csv_text
 from equipoise.validate import at_least, one_of
-from equipoise.values import Value, as_value
+from equipoise.values import Value, as_value, plain
 
 if TYPE_CHECKING:
     import os
@@ -338,14 +338,41 @@ class Check:
         checked = f"of {self.rows_checked:,} group and label pairs checked"
         if not self.rows_checked:
             return "No group was large enough to be checked."
+        undecided = len(self.code) - self._n_outside
         if self.status == "outside":
-            return f"{self._n_outside:,} {checked} are outside their limits."
+            more = f"; {undecided:,} more cannot be decided" if undecided else ""
+            return f"{self._n_outside:,} {checked} are outside their limits{more}."
         if self.status == "undecided":
+            why = (
+                "their intervals reach across the limit, or the measure is undefined"
+                if self.policy.evidence == "interval"
+                else "they have too few rows, or the measure is undefined"
+            )
             return (
-                f"{len(self.code):,} {checked} cannot be decided, with too few rows or none; "
-                "leave small groups out with --min-count, or get more rows."
+                f"{undecided:,} {checked} cannot be decided: {why}; leave small groups out with "
+                "--min-count, or get more rows."
             )
         return f"All {self.rows_checked:,} group and label pairs checked are inside their limits."
+
+    def to_csv(self, top: int | None = None) -> str:
+        """One line a finding, in full precision."""
+        rows = (
+            (
+                f.status,
+                str(f.row.group),
+                str(f.row.label),
+                f.row.n_group,
+                f.row.n_cell,
+                f.rule.measure,
+                plain(f.value),
+                plain(f.rule.bounds[0]),
+                plain(f.rule.bounds[1]),
+                f.rule.k,
+            )
+            for f in self.findings(top)
+        )
+        headers = ("status", "group", self.table.counts.label.name, "n_group", "n_cell")
+        return csv_text((*headers, "measure", "value", "least", "most", "k"), rows)
 
     def grid(self, top: int | None = None) -> Grid:
         """The findings, or the first of them, as a table."""

@@ -116,7 +116,11 @@ class BiasTable:
     def __iter__(self) -> Iterator[Row]:
         return self.rows_at(*self.places)
 
-    def __getitem__(self, key: tuple[Group | str | Mapping[str, Value], Any]) -> Row:
+    def __getitem__(self, key: Any) -> Row:
+        if not (isinstance(key, tuple) and len(key) == 2):
+            raise PatternError(
+                "a row is named by a group and a label value, as in table['sex=Female', '>50K']."
+            )
         group, label = key
         named = Group.parse(group) if isinstance(group, str) else Group(group)
         line, code = self.measured.line(named), self.counts.label.code(as_value(label))

@@ -68,7 +68,14 @@ def interval_chart(ranking: Mapping[str, Any]) -> dict[str, Any]:
     y = alt.Y(
         "name:N",
         sort=[bar["name"] for bar in ranking["bars"]],
-        axis=alt.Axis(title=None, labelLimit=460, labelPadding=8, ticks=False, domain=False),
+        axis=alt.Axis(
+            title=None,
+            labelLimit=460,
+            labelExpr=_middle_cut(66),
+            labelPadding=8,
+            ticks=False,
+            domain=False,
+        ),
     )
     base = alt.Chart(alt.Data(values=[_ranked(bar, low) for bar in ranking["bars"]])).encode(
         y=y, description="about:N", tooltip="about:N"
@@ -182,8 +189,15 @@ def _rows(alt: ModuleType, matrix: Mapping[str, Any], *, named: bool) -> altair.
     return y
 
 
+def _middle_cut(most: int) -> str:
+    """Shorten long axis labels in the middle: names often differ only at the end."""
+    half = most // 2
+    cut = f"slice(datum.label, 0, {half}) + '…' + slice(datum.label, -{half})"
+    return f"length(datum.label) > {most} ? {cut} : datum.label"
+
+
 _AXIS: dict[str, Any] = {
-    "labelExpr": "datum.label === '*' ? 'any' : datum.label",
+    "labelExpr": f"datum.label === '*' ? 'any' : {_middle_cut(34)}",
     "labelLimit": 220,
     "labelPadding": 6,
     "ticks": False,

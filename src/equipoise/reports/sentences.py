@@ -72,20 +72,36 @@ def sentences(table: BiasTable) -> list[str]:
     return [s for topic in topics(table) for s in topic["sentences"]]
 
 
+MANY_VALUES = 50
+"""Columns of more values are asked about."""
+
+
 def hints(counts: Counts) -> list[str]:
-    """Ask about values that often stand for a missing one.
+    """Ask about values that often stand for a missing one, and about columns of many values.
 
     >>> from equipoise.counts import Counts
     >>> c = Counts.from_mapping({("?", "y"): 1836, ("a", "n"): 9}, sensitive=["job"], label="l")
     >>> hints(c)
     ["column 'job' holds '?' in 1,836 rows; if it means a missing value, name it with --na '?'."]
     """
-    return [
+    said = [
         f"column {column!r} holds {value!r} in {_rows(n)}; if it means a missing value, "
         f"name it with --na {value!r}."
         for column, values in counts.suspects().items()
         for value, n in values.items()
     ]
+    for axis in counts.axes:
+        if len(axis) > MANY_VALUES and axis.role == "label":
+            said.append(
+                f"the label {axis.name!r} has {len(axis):,} values; if it is a number, group it "
+                f'first, as in --sql "SELECT *, {axis.name} > 20 AS high FROM input".'
+            )
+        elif len(axis) > MANY_VALUES:
+            said.append(
+                f"column {axis.name!r} has {len(axis):,} values; if it is a number, bin it, as in "
+                f"--bin {axis.name}=25,45,65."
+            )
+    return said
 
 
 def row_sentence(table: BiasTable, row: Row) -> str:
@@ -177,6 +193,8 @@ def _how_many(tally: Tally) -> str:
     groups, labels = len(set(tally.line.tolist())), len(set(tally.label.tolist()))
     pairs = f"{_count(groups, 'group', 'groups')} and {_count(labels, 'label', 'labels')} give {_count(len(table), 'pair', 'pairs')}"
     outside = int(tally.outside.sum())
+    if not tally.telling.any():
+        return f"{pairs}; none is shown that is large enough to tell."
     if not outside:
         return f"{pairs}; none that is large enough to tell has |UB| above the limit of {limit:g}."
     text = f"{pairs}; {_count(outside, 'has', 'have')} |UB| above the limit of {limit:g}, that is, over {_short_percent(limit)} fewer or more rows than {'its' if outside == 1 else 'their'} share"
@@ -297,7 +315,8 @@ _SAMPLING = {
 }
 _ADJUST = {
     "bh": "q corrects p for {pairs} comparisons by Benjamini–Hochberg, which is approximate here, "
-    "since groups of the lattice share rows; Benjamini–Yekutieli is valid under any dependence.",
+    "since groups and labels depend on each other; Benjamini–Yekutieli is valid under any "
+    "dependence.",
     "by": "q corrects p for {pairs} comparisons by Benjamini–Yekutieli, which is valid under any "
     "dependence between groups.",
 }
@@ -336,9 +355,10 @@ def _missing(table: BiasTable) -> list[str]:
 def _missing_values(counts: Counts, column: str, n: int) -> str:
     policy = counts.request.policy(column) if counts.request is not None else "group"
     lacks = f"{column!r} has no value in {_rows(n)}"
+    option = "missing_label" if column == counts.label.name else "missing"
     if policy == "drop":
-        return f"{lacks}; they are left out (missing: drop)."
-    return f"{lacks}; they count as a value of their own, {column}=<missing> (missing: group)."
+        return f"{lacks}; they are left out ({option}: drop)."
+    return f"{lacks}; they count as a value of their own, {column}=<missing> ({option}: group)."
 
 
 # ------------------------------------------------------------------------------ words
