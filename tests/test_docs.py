@@ -74,8 +74,9 @@ def _commands():
         for block in re.findall(
             r"^```console\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE
         ):
-            for line in re.findall(r"^\$ (equipoise .*)$", block, re.MULTILINE):
-                yield pytest.param(line, id=f"{page.name}: {line}")
+            for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+                line, *shown = part.rstrip().splitlines()
+                yield pytest.param(line, shown, id=f"{page.name}: {line}")
 
 
 HEADER = "sex,race,age,country,income\n"
@@ -89,9 +90,11 @@ m,white,38,US,high
 """
 
 
-@pytest.mark.parametrize("line", list(_commands()))
-def test_commands_in_the_documentation_run(line, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("line", "shown"), list(_commands()))
+def test_commands_in_the_documentation_run(line, shown, tmp_path, monkeypatch, capsys):
     (tmp_path / "people.csv").write_text(HEADER + PEOPLE * 20, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert run(shlex.split(line)[1:]) == 0
-    assert "UB" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "UB" in out
+    assert "\n".join(shown) in out  # what the page shows is what is printed

@@ -73,6 +73,7 @@ CASES = {
     "text for a count": ("sex,y,n\nw,a,x\n", ["-s", "sex", "-l", "y", "--count", "n"], "'x'"),
     "bad weight": ("sex,y,w\nw,a,-1\n", ["-s", "sex", "-l", "y", "--weight", "w"], "weights"),
     "unknown ending": (GOOD, [*COLUMNS, "-o", "out.xyz"], ".json"),
+    "two formats": (GOOD, [*COLUMNS, "--json", "-o", "out.html"], "different things"),
     "folder that is not there": (GOOD, [*COLUMNS, "-o", "none/out.json"], "does not exist"),
 }
 
@@ -142,6 +143,10 @@ def test_an_unknown_command_names_the_nearest(capsys):
 def test_an_unknown_option_is_bad_usage(table, capsys):
     assert run(["measure", table(GOOD), "--nonsense"]) == 2
     assert "--nonsense" in capsys.readouterr().err
+
+
+def test_a_misspelt_data_set_is_named(capsys):
+    assert "Did you mean 'adult'?" in refused(["measure", "adlt", *COLUMNS], capsys)
 
 
 def test_an_unknown_data_set(capsys):

@@ -171,6 +171,41 @@ def test_diff_shows_the_change(tmp_path, capsys):
     assert "UB before" in output(command, capsys)
 
 
+def test_findings_and_changes_as_csv_are_numbers(tmp_path, capsys):
+    text = output(["check", *ADULT, "--max-abs-ub", "0.1", "--csv"], capsys, 1)
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == 29
+    assert float(rows[0]["value"]) == pytest.approx(0.7714, abs=1e-4)
+    assert int(rows[0]["n_group"]) == 109
+    assert (float(rows[0]["least"]), float(rows[0]["most"])) == (-0.1, 0.1)
+    text = output(["diff", "adult", *ADULT, "--csv"], capsys)
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert {float(r["change"]) for r in rows} == {0.0}
+    assert "None of 34 group and label pairs changed." in output(["diff", "adult", *ADULT], capsys)
+
+
+def test_counts_of_a_bundled_table_are_read_as_counts(capsys):
+    command = ["measure", "compas", "-s", "sex", "-l", "risk", "--json"]
+    assert json.loads(output(command, capsys))["n"] == 60798
+
+
+def test_an_index_without_a_name_does_no_harm(tmp_path, capsys):
+    (tmp_path / "r.csv").write_text(",s,y\n1,a,1\n2,b,0\n3,b,1\n")
+    command = ["measure", str(tmp_path / "r.csv"), "-s", "s", "-l", "y", "--json"]
+    assert json.loads(output(command, capsys))["n"] == 3
+
+
+def test_an_array_of_objects_is_a_table(tmp_path, capsys):
+    (tmp_path / "a.json").write_text('[{"s": "a", "y": 1}, {"s": "b", "y": 0}]')
+    command = ["measure", str(tmp_path / "a.json"), "-s", "s", "-l", "y", "--json"]
+    assert json.loads(output(command, capsys))["n"] == 2
+
+
+def test_no_hidden_group_is_said(capsys):
+    command = ["measure", "adult", "-s", "sex", "-l", "income", "--hidden"]
+    assert output(command, capsys).startswith("No group is hidden")
+
+
 def test_a_bundled_table_suggests_its_columns(capsys):
     data = json.loads(output(["measure", "compas", "--json"], capsys))
     assert data["n"] == 60798
