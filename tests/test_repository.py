@@ -69,6 +69,12 @@ def verdicts(text):
     return [s for s in sentences if VERDICT.search(s) and not NEGATION.search(s)]
 
 
+def test_links_between_pages_lead_somewhere():
+    for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").glob("*.md")]:
+        for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
 def test_readme_is_read_in_one_go():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 

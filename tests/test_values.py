@@ -97,11 +97,14 @@ def test_the_text_of_a_value(raw, text):
     assert as_value(raw) == text
 
 
-CONNECTION = duckdb.connect()
+@pytest.fixture(scope="module")
+def connection():
+    with duckdb.connect() as connection:
+        yield connection
 
 
 @given(
-    st.floats(allow_nan=False)
+    raw=st.floats(allow_nan=False)
     | st.integers(-(2**63), 2**63 - 1)
     | st.booleans()
     | st.dates()
@@ -111,8 +114,8 @@ CONNECTION = duckdb.connect()
     | st.binary()
     | st.decimals(1, 10**9, places=5)
 )
-def test_the_text_is_what_duckdb_gives(raw):
-    expected = CONNECTION.execute("SELECT CAST(? AS VARCHAR)", [raw]).fetchall()[0][0]
+def test_the_text_is_what_duckdb_gives(connection, raw):
+    expected = connection.execute("SELECT CAST(? AS VARCHAR)", [raw]).fetchall()[0][0]
     if isinstance(raw, float) and raw == 0:
         expected = "0.0"  # there is one zero
     assert as_value(raw) == expected

@@ -173,7 +173,7 @@ def measure(
         sampling=sampling,
         adjust=adjust,
         favourable=favourable,
-        reference=reference,
+        reference=str(reference),
         measures=(measures,) if isinstance(measures, str) else tuple(measures),
         memory=lattice_memory(counting.get("memory")),
     )
@@ -307,10 +307,10 @@ def lattice_memory(memory: str | None) -> int:
     """
     if memory is not None:
         units = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
-        text = memory.strip().lower().removesuffix("b").removesuffix("i")
+        text = str(memory).strip().lower().removesuffix("b").removesuffix("i")
         try:
             return int(float(text[:-1]) * units[text[-1]]) if text[-1:] in units else int(text)
-        except ValueError:
+        except (ValueError, OverflowError):
             raise InputError(f"memory={memory!r} is not a size such as 2GB.") from None
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

@@ -22,7 +22,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> [p.name for p in folder.iterdir()]
     ['a.txt']
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))  # what a link points to, not the link, is replaced
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        raise InputError(f"{path} is no ordinary file; leave it out to print to stdout.")
     if target.is_dir():
         raise InputError(f"{target} is a folder; give the name of a file to write.")
     if not target.parent.is_dir():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 
 from equipoise.errors import InputError, did_you_mean
@@ -19,11 +20,14 @@ def one_of(name: str, value: object, legal: Sequence[str]) -> None:
         )
 
 
-def at_least(name: str, value: float, least: float) -> None:
-    """Refuse a number below the least.
+def at_least(name: str, value: float, least: float, *, whole: bool = False) -> None:
+    """Refuse what is not a number, or below the least, or not whole where it must be.
 
-    >>> at_least("min_count", 1, 1)
+    >>> at_least("min_count", 30, 1, whole=True)
     """
+    _require_number(name, value)
+    if whole and value != int(value):
+        raise InputError(f"{name} must be a whole number, not {value}.")
     if not value >= least:
         raise InputError(f"{name} must be at least {least}, not {value}.")
 
@@ -33,5 +37,11 @@ def between(name: str, value: float, low: float, high: float) -> None:
 
     >>> between("confidence", 0.95, 0, 1)
     """
+    _require_number(name, value)
     if not low < value < high:
         raise InputError(f"{name} must be between {low} and {high}, not {value}.")
+
+
+def _require_number(name: str, value: object) -> None:
+    if not isinstance(value, (int, float, numbers.Real)) or value is True or value is False:
+        raise InputError(f"{name} must be a number, not {value!r}.")

@@ -184,3 +184,61 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
         f"{command} | head -c 100", shell=True, capture_output=True, text=True, check=False
     )
     assert done.stderr == ""
+
+
+def test_a_pipe_is_not_replaced_by_a_file(table, tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe.json")
+    sentence = refused(["measure", table(GOOD), *COLUMNS, "-q", "-o", "pipe.json"], capsys)
+    assert "no ordinary file" in sentence
+    assert (tmp_path / "pipe.json").is_fifo()
+
+
+def test_a_link_stays_a_link(table, tmp_path, capsys):
+    (tmp_path / "real.json").touch()
+    (tmp_path / "link.json").symlink_to("real.json")
+    assert run(["measure", table(GOOD), *COLUMNS, "-q", "-o", "link.json"]) == 0
+    assert (tmp_path / "link.json").is_symlink()
+    assert '"rows"' in (tmp_path / "real.json").read_text(encoding="utf-8")
+
+
+def test_a_fault_of_ours_is_not_taken_for_a_failed_check(table, capsys, monkeypatch):
+    monkeypatch.delenv("EQUIPOISE_DEBUG", raising=False)
+    monkeypatch.setattr("equipoise.api.measure", lambda *_, **__: 1 / 0)
+    sentence = refused(["check", table(GOOD), *COLUMNS, "--max-abs-ub", "0.1", "-q"], capsys)
+    assert "ZeroDivisionError" in sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[mesure]\n", "Did you mean 'measure'?"),
+        ("check = 5\n", "must hold tables"),
+        ("[check]\nrules = 5\n", "list of tables"),
+        ("[[check.rules]]\ngroup = 5\nmax = 1\n", "group is text"),
+        ("[[check.rules]]\nmin = 1\nmax = 0\n", "no value is inside"),
+        ("[[check.rules]]\nmax-abs = 1\nmax-abs-ub = 1\n", "not both"),
+        ("[check]\nmax-abs-ub = [1]\n", "takes one value"),
+    ],
+)
+def test_a_broken_configuration_is_refused(text, expected, table, capsys):
+    table(text, "equipoise.toml")
+    assert expected in refused(["check", table(GOOD), *COLUMNS, "-q"], capsys)
+
+
+def test_asked_to_stop_it_leaves_no_temporary_files(tmp_path):
+    (tmp_path / "people.csv").write_text("sex,income\n" + "w,low\nm,high\n" * 10)
+    (tmp_path / "spill").mkdir()
+    slow = "SELECT i.* FROM input i, range(3000000) a, range(3000000) b WHERE hash(a, b) % 2 = 3"
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "equipoise", "measure", "people.csv", "-s", "sex"),
+            *("-l", "income", "--sql", slow, "-q"),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path / "spill")},
+    )
+    time.sleep(2.5)
+    assert list((tmp_path / "spill").iterdir())
+    process.terminate()
+    assert process.wait(timeout=20) == 143
+    assert list((tmp_path / "spill").iterdir()) == []

@@ -184,6 +184,17 @@ def test_findings_and_changes_as_csv_are_numbers(tmp_path, capsys):
     assert "None of 34 group and label pairs changed." in output(["diff", "adult", *ADULT], capsys)
 
 
+def test_suppressed_groups_are_neither_checked_nor_compared(capsys):
+    command = ["check", *ADULT, "--max-abs-ub", "0.1", "--suppress-below", "20", "--json"]
+    data = json.loads(output(command, capsys, 1))
+    assert {"sex": "Female", "race": "Other"} not in [f["group"] for f in data["findings"]]
+    command = ["diff", "adult", *ADULT, "--suppress-below", "20", "--json"]
+    rows = json.loads(output(command, capsys))["rows"]
+    assert {"sex": "Female"} in [r["group"] for r in rows]
+    assert {"sex": "Female", "race": "Other"} not in [r["group"] for r in rows]
+    assert all(r["n_before"] >= 20 for r in rows)
+
+
 def test_counts_of_a_bundled_table_are_read_as_counts(capsys):
     command = ["measure", "compas", "-s", "sex", "-l", "risk", "--json"]
     assert json.loads(output(command, capsys))["n"] == 60798

@@ -522,11 +522,12 @@ def assert_same(found: object, expected: object) -> None:
 @pytest.mark.parametrize(
     ("column", "measures"), [("note", ()), ("ub", ()), ("lift", ("lift",)), ("order", ())]
 )
-def test_a_data_column_named_like_a_result_is_refused_in_frames(column, measures) -> None:
+def test_a_data_column_named_like_a_result_is_marked_in_frames(column, measures) -> None:
     counts = Counts.from_mapping({("m", "1"): 3, ("w", "0"): 2}, sensitive=[column], label="y")
     table = bias_table(counts, Options(measures=measures))
-    with pytest.raises(InputError, match=f"the column '{column}' of the data"):
-        table.to_arrow()
+    frame = table.to_arrow()
+    assert frame[f"data.{column}"].to_pylist() == ["m", "m", "w", "w"]
+    assert frame[column].to_pylist() != frame[f"data.{column}"].to_pylist()
     assert table.to_dict()["rows"][0]["group"] == {column: "m"}
 
 

@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
-from equipoise.cli.app import main
+import sys
+
+
+def main() -> None:
+    """Run the program and exit with its code."""
+    try:
+        from equipoise.cli.app import run
+
+        code = run()
+    except KeyboardInterrupt:  # while the program was still being loaded
+        sys.stderr.write("error: interrupted; nothing was written.\n")
+        code = 130
+    sys.exit(code)
+
 
 __all__ = ["main"]

@@ -6,8 +6,11 @@ Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 3 not enough evidenc
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -98,20 +101,16 @@ Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 3 not enough evidenc
 @click.pass_context
 def cli(ctx: click.Context, config_file: str | None) -> None:
     """Measure bias in tabular data: how many rows of which kind each group lacks."""
-    ctx.obj = config.load(config_file)
+    ctx.obj = config.load(config_file, COMMANDS)
     name = ctx.invoked_subcommand
     command = cli.get_command(ctx, name) if name is not None and name in ctx.obj else None
     if name is not None and command is not None:
         ctx.default_map = {name: config.defaults(ctx.obj[name], name, command)}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program and exit with its code."""
-    sys.exit(run(arguments))
-
-
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the program and give its exit code; an error is one sentence on stderr."""
+    _make_ready()
     try:
         outcome: Any = cli.main(arguments, prog_name="equipoise", standalone_mode=False)
         return outcome if isinstance(outcome, int) else 0
@@ -132,6 +131,23 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         return _fail(f"{error.filename or 'the disk'}: {error.strerror or error}.")
+    except Exception as error:
+        if "EQUIPOISE_DEBUG" in os.environ:
+            raise
+        return _fail(
+            f"a fault of the program itself, {type(error).__name__}: {' '.join(str(error).split())}; "
+            "set EQUIPOISE_DEBUG=1 to see where, and report it."
+        )
+
+
+def _make_ready() -> None:
+    """Let nothing but the command decide how the program ends."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal may not know every sign
+    if threading.current_thread() is threading.main_thread():
+        # Asked to stop, the program removes its temporary files first.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 def _fail(sentence: str, code: int = 2) -> int:

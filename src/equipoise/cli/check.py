@@ -13,6 +13,7 @@ from equipoise.cli.options import (
     measuring_options,
     output_format,
     output_options,
+    suppress_option,
 )
 
 FORMATS = ("text", "json", "csv", "markdown")
@@ -50,6 +51,7 @@ Exit codes: 0 inside the limits, 1 outside, 2 bad input, 3 not enough evidence."
     help="Judge the measured UB (default), or call a group inside or outside only if its "
     "whole interval is.",
 )
+@suppress_option
 @click.option(
     "--top", type=click.IntRange(min=0), help="Show only so many findings; 20 in text, all in JSON."
 )
@@ -64,9 +66,13 @@ def command(
     max_abs_ub: float | None,
     evidence: Any,
     top: int | None,
+    suppress_below: int | None,
     **options: Any,
 ) -> int:
-    """Hold DATA against agreed limits: by --max-abs-ub, or by rules in equipoise.toml."""
+    """Hold DATA against agreed limits: by --max-abs-ub, or by rules in equipoise.toml.
+
+    Suppressed groups are not checked.
+    """
     kind = output_format(format_, output, FORMATS)
     quiet = options["quiet"]
     from equipoise.measures.policy import Policy
@@ -74,9 +80,15 @@ def command(
     rules = {"rules": config.get("check", {}).get("rules", [])}
     policy = Policy.of(rules, max_abs_ub=max_abs_ub, evidence=evidence)
     with counting.keywords(data, options) as keywords:
-        from equipoise.api import check
+        from equipoise.api import check, measure
 
-        result = check(data, policy=policy, **keywords)
+        table = measure(data, **keywords)
+    if suppress_below is not None:
+        from equipoise.measures.suppression import suppress
+
+        table = suppress(table, suppress_below)
+    result = check(table, policy=policy)
+    counting.hint(result.table.counts, quiet=quiet)
     if kind == "json":
         text = json.dumps(result.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)
     elif kind == "csv":

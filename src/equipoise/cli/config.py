@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +15,21 @@ TABLES: Mapping[str, tuple[str, ...]] = {"check": ("rules",)}
 """Keys of a command's table that are no options of it."""
 
 
-def load(path: str | None) -> dict[str, Any]:
+def load(path: str | None, commands: Collection[str]) -> dict[str, Any]:
     """Read the file named, or the nearest one from here upward; nothing if there is none."""
     file = Path(path) if path is not None else _nearest()
     if file is None:
         return {}
     from equipoise.measures.policy import read_config
 
-    return read_config(file)
+    found = read_config(file)
+    for table in found:
+        if table not in commands:
+            raise InputError(
+                f"{file} has a table [{table}], which is no command; there are: "
+                f"{', '.join(commands)}.{did_you_mean(table, commands)}"
+            )
+    return found
 
 
 def _nearest() -> Path | None:
@@ -50,9 +57,19 @@ def defaults(table: Any, name: str, command: click.Command) -> dict[str, Any]:
         for flag in option.opts
         if flag.startswith("--")
     }
+    single = {
+        flag.removeprefix("--")
+        for option in command.params
+        for flag in option.opts
+        if not getattr(option, "multiple", False)
+    }
     given: dict[str, Any] = {}
     for key, value in table.items() if isinstance(table, dict) else ():
         option = key.replace("_", "-")
+        if isinstance(value, (list, dict)) and option in single:
+            raise InputError(
+                f"{key} in [{name}] of the configuration takes one value, not {value}."
+            )
         if option in known:
             given[str(known[option])] = value
         elif option not in TABLES.get(name, ()):

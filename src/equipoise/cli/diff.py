@@ -12,6 +12,7 @@ from equipoise.cli.options import (
     measuring_options,
     output_format,
     output_options,
+    suppress_option,
 )
 
 FORMATS = ("text", "json", "csv", "markdown")
@@ -31,6 +32,7 @@ other, the change itself is exact and the interval too wide.""",
 @click.argument("after")
 @counting_options
 @measuring_options
+@suppress_option
 @click.option("--top", type=click.IntRange(min=0), help="Show only so many rows; 20 in text.")
 @output_options(*FORMATS)
 def command(
@@ -48,6 +50,7 @@ def command(
         from equipoise.api import diff
 
         change = diff(before, after, **keywords)
+    counting.hint(change.before.counts, quiet=quiet)
     if kind == "json":
         text = change.top(top).to_json(indent=2)
     elif kind == "csv":

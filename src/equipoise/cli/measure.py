@@ -8,11 +8,13 @@ import click
 
 from equipoise.cli import counting, terminal
 from equipoise.cli.options import (
+    Repeatable,
     counting_options,
     measuring_options,
     names_option,
     output_format,
     output_options,
+    suppress_option,
 )
 
 FORMATS = ("text", "json", "csv", "markdown", "html")
@@ -57,17 +59,18 @@ Positive UB: the group has fewer such rows than its share; 0.2 means 20 % fewer.
 @click.option(
     "--top",
     type=click.IntRange(min=0),
-    help="Show only so many rows; 20 in text, Markdown and HTML, else all.",
+    help="Show only so many rows; else 20 in text and Markdown, 50 in HTML, all in JSON and CSV.",
 )
-@click.option("--label-value", multiple=True, metavar="VALUE", help="Only this label. Repeatable.")
+@click.option(
+    "--label-value",
+    multiple=True,
+    cls=Repeatable,
+    metavar="VALUE",
+    help="Only this label value. Repeatable.",
+)
 @click.option("--group", metavar="PATTERN", help="Only groups inside this one, as sex=Female.")
 @click.option("--hidden", is_flag=True, help="Only groups outside --limit with all parents inside.")
-@click.option(
-    "--suppress-below",
-    type=click.IntRange(min=1),
-    metavar="K",
-    help="Hide counts below K, and what they could be derived from.",
-)
+@suppress_option
 @output_options(*FORMATS)
 def command(data: str, format_: str | None, output: str | None, **options: Any) -> None:
     """Measure the Uniform Bias of every group and label of DATA.
@@ -123,7 +126,8 @@ def _give(
     elif kind == "html":
         from equipoise.api import report
 
-        report(table, str(output), source=source)  # only a file's ending chooses html
+        most = 50 if top is None else top
+        report(table, str(output), source=source, top=most)  # only an ending chooses html
         terminal.wrote(output, quiet=quiet)
     else:
         from equipoise.reports.text import render_text

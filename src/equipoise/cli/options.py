@@ -23,7 +23,7 @@ class Names(click.ParamType[tuple[str, ...]]):
         """Split at commas."""
         if isinstance(value, (list, tuple)):
             return tuple(str(v) for v in value)
-        return tuple(n.strip() for n in next(csv.reader([value], skipinitialspace=True)))
+        return tuple(n.strip() for n in next(csv.reader([str(value)], skipinitialspace=True)))
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
         """How it shows in help."""
@@ -37,10 +37,11 @@ def flatten(_: click.Context, __: click.Parameter, value: Iterable[Any]) -> tupl
     )
 
 
-class _Repeatable(click.Option):
+class Repeatable(click.Option):
     """A repeatable option whose default in a configuration file may be one text or a list."""
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Take one text, a list, or a table of bins."""
         if isinstance(value, str):
             value = (value,)
         elif isinstance(value, dict):
@@ -57,7 +58,7 @@ def _bin_text(edges: Any) -> str:
 def names_option(*flags: str, help: str) -> Callable[[F], F]:  # noqa: A002
     """An option that takes a list of names, and may be repeated."""
     return click.option(
-        *flags, type=Names(), multiple=True, cls=_Repeatable, callback=flatten, help=help
+        *flags, type=Names(), multiple=True, cls=Repeatable, callback=flatten, help=help
     )
 
 
@@ -93,7 +94,7 @@ _COUNTING = (
         "--bin",
         "bins",
         multiple=True,
-        cls=_Repeatable,
+        cls=Repeatable,
         metavar="NAME=EDGES",
         help="Bin a number: age=25,45,65, or age=quantiles:4. Repeatable.",
     ),
@@ -117,7 +118,7 @@ _COUNTING = (
         "--encoding", metavar="NAME", help="Of CSV files, as utf-8, latin-1, cp1252 or utf-16."
     ),
     click.option("--delimiter", metavar="CHARACTER", help="Of CSV files; found if not given."),
-    click.option("--threads", type=click.IntRange(min=1), help="How many cores to use."),
+    click.option("--threads", type=click.IntRange(1, 1024), help="How many cores to use."),
     click.option("--memory", metavar="SIZE", help="How much memory to use, as in 2GB."),
     click.option("--quiet", "-q", is_flag=True, help="No progress and no hints on stderr."),
 )
@@ -176,6 +177,15 @@ def counting_options(function: F) -> F:
 def measuring_options(function: F) -> F:
     """Which groups are measured, and how surely."""
     return _stacked(_MEASURING)(function)
+
+
+suppress_option = click.option(
+    "--suppress-below",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help="Hide counts below K, and what they could be derived from.",
+)
+"""Hide small counts in output meant for others."""
 
 
 def output_options(*formats: str) -> Callable[[F], F]:

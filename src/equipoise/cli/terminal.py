@@ -18,12 +18,16 @@ from equipoise.progress import Reporter, silent
 
 def use_colour() -> bool:
     """Tell whether stdout is a terminal that wants colour."""
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return _is_terminal() and "NO_COLOR" not in os.environ
+
+
+def _is_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def width() -> int | None:
     """The terminal's width, or none if stdout is no terminal."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return shutil.get_terminal_size().columns if _is_terminal() else None
 
 
 def emit(text: str, output: str | None, *, quiet: bool = False) -> None:

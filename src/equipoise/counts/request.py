@@ -7,7 +7,7 @@ import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 from equipoise.errors import ColumnNotFound, InputError
 from equipoise.validate import one_of
@@ -97,12 +97,14 @@ class CountRequest:
 
 
 def _bin_spec(name: str, spec: BinSpec) -> tuple[float, ...] | int:
-    if isinstance(spec, numbers.Integral):
+    if isinstance(spec, (int, numbers.Integral)):
         if spec < 2:
             raise InputError(f"{name!r} needs at least 2 quantile bins, not {spec}.")
+        if spec > 1000:
+            raise InputError(f"{name!r} can have at most 1,000 quantile bins, not {spec:,}.")
         return int(spec)
     try:
-        edges = tuple(float(e) + 0.0 for e in cast("Sequence[float]", spec))
+        edges = tuple(float(e) + 0.0 for e in spec)
     except (TypeError, ValueError):
         edges = ()
     rising = all(a < b for a, b in itertools.pairwise(edges))

@@ -38,7 +38,14 @@ from equipoise.engines.base import (
     require_rows,
     require_writable,
 )
-from equipoise.engines.sources import Dialect, Source, as_utf8, csv_dialect, not_encoded
+from equipoise.engines.sources import (
+    Dialect,
+    Source,
+    as_utf8,
+    csv_dialect,
+    not_encoded,
+    refuse_duplicates,
+)
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound, did_you_mean
 from equipoise.progress import Reporter, silent, watched
 from equipoise.values import MISSING, Value
@@ -245,18 +252,14 @@ class DuckDBEngine:
             else:  # on lines of its own, since it may end in a comment
                 query = self._one_query(source.sql)
                 opened = f"(WITH input AS (FROM {table}) SELECT * FROM (\n{query}\n))"
+                with contextlib.suppress(duckdb.Error):  # which opening it will explain
+                    bare = self._relation(source, f"WITH input AS (FROM {table}) (\n{query}\n)")
+                    refuse_duplicates(bare.columns, "the result of the SQL")
             yield opened, self._describe(source, opened)
 
     def _describe(self, source: Source, opened: str) -> tuple[Column, ...]:
         """Name the columns by planning a query, which is quicker than running a DESCRIBE."""
-        query = f"FROM {opened}"
-        try:
-            if source.kind == "relation":
-                planned = source.data.query("input_relation", query)
-            else:
-                planned = self._connection.sql(query)
-        except duckdb.Error as error:
-            raise _explained(error, source) from None
+        planned = self._planned(source, f"FROM {opened}")
         return tuple(Column(n, str(t)) for n, t in zip(planned.columns, planned.types, strict=True))
 
     @contextlib.contextmanager
@@ -363,7 +366,7 @@ class DuckDBEngine:
                 "--sql takes one SELECT over the table, which is called input, as in "
                 "\"SELECT * FROM input WHERE age >= '18'\"."
             )
-        return text.rstrip().rstrip(";")
+        return re.sub(r";\s*(--[^\n]*\s*)*$", "", statements[0].query.rstrip())
 
     def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
         return self._watched(source, lambda: self._relation(source, query).to_arrow_table(), title)
@@ -374,6 +377,12 @@ class DuckDBEngine:
         else:
             relation = self._connection.sql(query)
         return relation
+
+    def _planned(self, source: Source, query: str) -> duckdb.DuckDBPyRelation:
+        try:
+            return self._relation(source, query)
+        except duckdb.Error as error:
+            raise _explained(error, source) from None
 
     def _watched(self, source: Source, work: Callable[[], T], title: str) -> T:
         """Work in a thread, so that it can report how far it is and be interrupted."""
@@ -572,7 +581,8 @@ def _explained(error: duckdb.Error, source: Source) -> Exception:
         what = (
             f"has {wide[2]} fields where {wide[1]} are expected"
             if wide
-            else next((x for x in text.splitlines()[2:] if x.strip()), "cannot be read")
+            else "cannot be read: "
+            + next((x.strip(" .") for x in text.splitlines()[2:] if x.strip()), "it is broken")
         )
         return InputError(f"line {ragged[1]} of {source.name} {what}; mend the file.")
     if "state machine reached an invalid state" in text:

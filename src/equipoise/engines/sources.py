@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias, cast
@@ -109,7 +109,7 @@ def _codec(encoding: str) -> str:
     try:
         codec = codecs.lookup(encoding)
         "".encode(codec.name)  # refuses codecs that are not of text, such as zip
-    except LookupError:
+    except (LookupError, UnicodeError):
         raise InputError(
             f"the encoding {encoding!r} is not known; use a name such as utf-8, latin-1, cp1252 "
             "or utf-16."
@@ -140,7 +140,7 @@ def _arrow_table(data: Any, module: str, columns: Collection[str]) -> pa.Table:
     try:
         if isinstance(data, Mapping) or module == "pandas":
             names = [str(name) for name in data]
-            _refuse_duplicates(names, "the frame")
+            refuse_duplicates(names, "the frame")
             wanted = columns if set(columns) <= set(names) else ()
             chosen = [
                 (name, _arrow_array(column))
@@ -152,7 +152,7 @@ def _arrow_table(data: Any, module: str, columns: Collection[str]) -> pa.Table:
             table = pa.table(data)
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise InputError(f"the frame cannot be read: {str(error).splitlines()[0]}.") from None
-    _refuse_duplicates(table.column_names, "the frame")
+    refuse_duplicates(table.column_names, "the frame")
     if not table.column_names:
         raise InputError("the frame has no columns; there is nothing to measure.")
     for i, column in enumerate(table.columns):
@@ -284,7 +284,7 @@ def csv_dialect(path: Path, *, encoding: str, delimiter: str | None) -> Dialect:
     header = [name.strip() for name in _records(head, delimiter)[0]]
     # Many tools write row numbers in a first column without a name.
     names = tuple(name or f"unnamed_{i}" for i, name in enumerate(header, start=1))
-    _refuse_duplicates(names, str(path))
+    refuse_duplicates(names, str(path))
     above = head[: len(head) - len(head.lstrip("\r\n"))]
     line_end = re.search(r"\r\n|\r|\n", re.sub(r'"[^"]*"', "", head))
     return Dialect(delimiter, names, line_end[0] if line_end else "", len(above.splitlines()))
@@ -358,7 +358,8 @@ def _records(head: str, delimiter: str) -> list[list[str]]:
         raise InputError(f"the header cannot be read as CSV: {error}.") from None
 
 
-def _refuse_duplicates(names: tuple[str, ...] | list[str], table: str) -> None:
+def refuse_duplicates(names: Sequence[str], table: str) -> None:
+    """Refuse columns of one name, or that differ only in case."""
     seen: dict[str, str] = {}
     for name in names:
         other = seen.get(name.casefold())

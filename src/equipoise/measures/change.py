@@ -14,7 +14,8 @@ from equipoise.errors import CountsError
 from equipoise.lattice import Group, format_value
 from equipoise.measures import uncertainty as unc
 from equipoise.measures.display import UNKNOWN, number, probability, whole
-from equipoise.measures.measured import Options
+from equipoise.measures.measured import Measured, Options
+from equipoise.measures.suppression import suppress
 from equipoise.measures.table import BiasTable, bias_table
 from equipoise.plain import Grid, csv_text
 from equipoise.values import Value, plain
@@ -52,7 +53,8 @@ class ChangeRow:
 class BiasChange:
     """The change of every UB from one table to another, largest first.
 
-    The interval takes the two tables as independent samples. Where one holds the rows
+    The interval takes the two tables as independent samples. With ``suppress_below`` only groups
+    that are shown in both tables are compared. Where one holds the rows
     of the other, as after a repair, the change itself is exact and the interval too wide.
 
     >>> before = Counts.from_mapping(
@@ -156,13 +158,17 @@ def bias_change(before: Counts, after: Counts, options: Options | None = None) -
         first = first.with_axes(second)
     except CountsError as error:
         raise CountsError(f"the two tables cannot be compared: {error}") from None
-    tables = bias_table(first, options), bias_table(second, options)
-    return BiasChange(*tables, rows=_rows(*tables))
+    tables = [bias_table(counts, options) for counts in (first, second)]
+    if options.suppress_below is not None:
+        tables = [suppress(table, options.suppress_below) for table in tables]
+    return BiasChange(tables[0], tables[1], rows=_rows(tables[0], tables[1]))
 
 
 def _rows(before: BiasTable, after: BiasTable) -> tuple[ChangeRow, ...]:
     one, two = before.measured, after.measured
     codes = np.unique(np.concatenate([one.lattice.codes, two.lattice.codes]), axis=0)
+    if before.options.suppress_below is not None:
+        codes = codes[_shown(one, codes) & _shown(two, codes)]
     columns = [_at(m, codes) for m in (one, two)]
     (ub0, low0, high0, n0), (ub1, low1, high1, n1) = columns
     change = unc.ub_change_interval(
@@ -207,6 +213,13 @@ def _at(measured: Any, codes: NDArray[np.int32]) -> tuple[Any, Any, Any, Any]:
     if measured.options.min_count > 1:  # a group that was left out may still have rows
         sizes[~there] = [counts.of(_group(counts, code)) for code in codes[~there]]
     return numbers[0], numbers[1], numbers[2], sizes
+
+
+def _shown(measured: Measured, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Where a group is in a table whose small counts are suppressed, and not hidden there."""
+    line = measured.lattice.find(codes)
+    hidden = np.atleast_1d(np.asarray(measured.suppressed).any(axis=1))
+    return (line >= 0) & ~hidden[line]
 
 
 def _group(counts: Counts, codes: NDArray[np.int32]) -> Group:

@@ -89,13 +89,13 @@ class Options:
     suppress_below: int | None = None
 
     def __post_init__(self) -> None:
-        at_least("min_count", self.min_count, 1)
+        at_least("min_count", self.min_count, 1, whole=True)
         at_least("limit", self.limit, 0)
         between("confidence", self.confidence, 0, 1)
         one_of("sampling", self.sampling, SAMPLINGS)
         one_of("adjust", self.adjust, ADJUSTMENTS)
         if self.max_order is not None:
-            at_least("max_order", self.max_order, 1)
+            at_least("max_order", self.max_order, 1, whole=True)
         names = dict.fromkeys(measure_named(name).name for name in self.measures)
         object.__setattr__(self, "measures", tuple(n for n in names if n not in SHOWN_ANYWAY))
         if self.favourable is not None:
@@ -248,10 +248,19 @@ class Measured:
     @functools.cached_property
     def too_small(self) -> NDArray[np.bool_]:
         """Where not even the most extreme outcome to the same side could tell from chance."""
-        size, label, n = self.n_group[:, None], self.n_label, self.counts.n
+        size, label, n = self._whole_sizes()
         fewest, most = np.maximum(size + label - n, 0), np.minimum(size, label)
         extreme = np.where(self.ub > 0, fewest, most)
         return ~(unc.p_value(extreme, size, label, n) <= 1 - self.options.confidence)
+
+    def _whole_sizes(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64] | int]:
+        """Rows of groups, of labels and in all; of weighted rows the effective numbers."""
+        if self.counts.weights is None:
+            return self.n_group[:, None], self.n_label, self.counts.n
+        inside, outside = (np.rint(np.nan_to_num(s)).astype(np.int64) for s in self.effective_sizes)
+        n = inside + outside
+        labels = np.nan_to_num(self.margins.overall_rate) * n
+        return inside, np.rint(labels).astype(np.int64), n
 
     @functools.cached_property
     def notes(self) -> NDArray[np.int8]:

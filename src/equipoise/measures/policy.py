@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -67,6 +67,9 @@ class Rule:
     min_count: int = 1
 
     def __post_init__(self) -> None:
+        for name in ("group", "measure"):
+            if not isinstance(getattr(self, name), (str, Group)):
+                raise InputError(f"a rule's {name} is text, not {getattr(self, name)!r}.")
         object.__setattr__(self, "group", self.where)
         object.__setattr__(self, "measure", measure_named(self.measure).name)
         if self.label is not None:
@@ -77,10 +80,16 @@ class Rule:
             raise InputError("a rule needs a limit: max-abs (or max-abs-ub), min or max.")
         if self.max_abs is not None:
             at_least("max-abs", self.max_abs, 0)
+        if self.bounds[0] > self.bounds[1]:
+            raise InputError(f"no value is inside both limits of a rule: {self.limits}.")
+        if self.min_count < 1:
+            raise InputError(f"min-count must be at least 1, not {self.min_count}.")
         if self.k != 1.0 and self.measure != "uniform_bias":
             raise InputError("k, the allowed ratio, goes with uniform_bias only.")
-        if not self.k > 0:
-            raise InputError(f"k, the allowed ratio f_gy/f_y, must be above 0, not {self.k}.")
+        if not self.k >= 1e-9:
+            raise InputError(
+                f"k, the allowed ratio f_gy/f_y, must be above 0, at least 1e-9, not {self.k}."
+            )
 
     @property
     def where(self) -> Group:
@@ -118,6 +127,13 @@ def _check_number(name: str, value: Any) -> None:
         raise InputError(f"{name} must be a number, not {value!r}.")
 
 
+_POLICY_KEYS = ("max_abs_ub", "min_count", "evidence", "rules")
+# A [check] table holds defaults of the command's other options, too.
+_OPTION_KEYS = (
+    *("sensitive", "label", "count", "weight", "bin", "na", "missing", "missing_label", "sql"),
+    *("encoding", "delimiter", "threads", "memory", "quiet", "max_order", "limit", "confidence"),
+    *("sampling", "adjust", "top", "output"),
+)
 _RULE_KEYS = ("group", "label", "measure", "max_abs", "max_abs_ub", "min", "max", "k", "min_count")
 
 
@@ -161,6 +177,11 @@ class Policy:
     def from_dict(cls, data: Mapping[str, Any]) -> Policy:
         """Read a policy from plain data, as it stands in ``equipoise.toml``."""
         given = {key.replace("-", "_"): value for key, value in data.items()}
+        _refuse_unknown("a policy", given, (*_POLICY_KEYS, *_OPTION_KEYS))
+        listed = given.get("rules", [])
+        if not isinstance(listed, Sequence) or isinstance(listed, str):
+            raise InputError("rules are a list of tables, [[check.rules]] in TOML.")
+        _check_number("max-abs-ub", given.get("max_abs_ub"))
         rules = []
         if given.get("max_abs_ub") is not None:
             rules.append(Rule(max_abs=given["max_abs_ub"], min_count=given.get("min_count") or 1))
@@ -429,9 +450,12 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise SourceNotFound(f"{file} cannot be read: {error}.") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{file} is not TOML: {error}.") from None
-    if file.name == "pyproject.toml":
-        found = data.get("tool", {}).get("equipoise", {})
-        return dict(found)
+    tools = data.get("tool")
+    if file.name == "pyproject.toml" or (isinstance(tools, dict) and "equipoise" in tools):
+        ours = tools.get("equipoise", {}) if isinstance(tools, dict) else {}
+        data = ours if isinstance(ours, dict) else {"equipoise": ours}
+    if not all(isinstance(table, dict) for table in data.values()):
+        raise InputError(f"{file} must hold tables, as [check], with options as keys.")
     return data
 
 
@@ -441,15 +465,20 @@ def _rule(data: Mapping[str, Any], min_count: int) -> Rule:
             f"rules are a list of tables, [[check.rules]] in TOML; {data!r} is not a table."
         )
     given = {key.replace("-", "_"): value for key, value in data.items()}
-    for key in given:
-        if key not in _RULE_KEYS:
-            raise InputError(
-                f"a rule has no key {key!r}; it has: {', '.join(_RULE_KEYS)}."
-                f"{did_you_mean(key, _RULE_KEYS)}"
-            )
+    _refuse_unknown("a rule", given, _RULE_KEYS)
+    if "max_abs" in given and "max_abs_ub" in given:
+        raise InputError("a rule has max-abs or max-abs-ub, which are the same, not both.")
     if "max_abs_ub" in given:
         given["max_abs"] = given.pop("max_abs_ub")
     return Rule(**{"min_count": min_count, **given})
+
+
+def _refuse_unknown(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
+    for key in given:
+        if key not in known:
+            raise InputError(
+                f"{what} has no key {key!r}; it has: {', '.join(known)}.{did_you_mean(key, known)}"
+            )
 
 
 def _against(ub: Any, k: float) -> Any:

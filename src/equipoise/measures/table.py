@@ -257,7 +257,8 @@ class BiasTable:
         """Give a line a row: its pattern, attributes, label and every number.
 
         An attribute is null where the group takes any value, ``<missing>`` where the value
-        is missing; the pattern tells these from values of such names.
+        is missing; the pattern tells these from values of such names. A column of the data
+        named like one of the result, such as ``rate``, is called ``data.rate``.
         """
         import pyarrow as pa
 
@@ -265,9 +266,13 @@ class BiasTable:
         m = self.measured
         codes = m.lattice.codes[line]
         columns: dict[str, Any] = {"group": self._patterns(codes)}
+        taken = (*_NUMBERS, *_OTHERS, *self.options.measures)
+        names = [f"data.{a.name}" if a.name in taken else a.name for a in self.counts.axes]
         for position, axis in enumerate(self.counts.sensitive):
-            columns[axis.name] = _dictionary((*map(str, axis.values), None), codes[:, position])
-        columns[self.counts.label.name] = _dictionary([*map(str, self.counts.label.values)], label)
+            columns[names[position]] = _dictionary(
+                (*map(str, axis.values), None), codes[:, position]
+            )
+        columns[names[-1]] = _dictionary([*map(str, self.counts.label.values)], label)
         columns["order"] = pa.array(m.lattice.orders[line])
         suppressed = None if m.suppressed is None else m.suppressed[line, label]
         for name, rows in (("n_group", m.n_group[line]), ("n_cell", m.n_cell[line, label])):
@@ -278,13 +283,6 @@ class BiasTable:
             columns[name] = pa.array(numbers)
         columns["hidden"] = pa.array(m.hidden[line, label])
         columns["note"] = _dictionary(NOTE_CODES, m.notes[line, label])
-        taken = (*_NUMBERS, *_OTHERS, *self.options.measures)
-        clashes = [a.name for a in self.counts.axes if a.name in taken]
-        if clashes:
-            raise InputError(
-                f"the column {clashes[0]!r} of the data has the name of a column of the result; "
-                "rename it."
-            )
         return pa.table(columns)
 
     def _patterns(self, codes: NDArray[np.int32]) -> pa.Array:
@@ -393,7 +391,8 @@ def _dictionary(texts: Sequence[str | None], codes: NDArray[Any]) -> pa.Dictiona
     import pyarrow as pa
 
     present = list(dict.fromkeys(t for t in texts if t is not None))
-    table = np.array([-1 if t is None else present.index(t) for t in texts], np.int32)
+    place = {text: number for number, text in enumerate(present)}
+    table = np.array([-1 if t is None else place[t] for t in texts], np.int32)
     indices = table[codes] if len(table) else np.asarray(codes, np.int32)
     return pa.DictionaryArray.from_arrays(
         pa.array(indices, mask=indices < 0), pa.array(present, pa.string())
