@@ -65,8 +65,6 @@ class Watch:
 
 
 def test_quantiles_of_more_numbers_than_fit(table):
-    if duckdb.__version__.startswith("1."):
-        pytest.xfail("DuckDB 1 gives up where DuckDB 2 spills")
     engine = DuckDBEngine(threads=2, memory="60MB")
     request = CountRequest(sensitive=("id", "sex"), label="hired", bins={"id": 4})
     with Watch(engine._temporary) as watch:
