@@ -223,7 +223,8 @@ def _suppressed(tally: Tally) -> list[str]:
     if not many:
         return []
     return [
-        f"{_count(many, 'pair is', 'pairs are')} suppressed, since small numbers are not shown."
+        f"{_count(many, 'pair is', 'pairs are')} suppressed: their numbers are small, or small ones "
+        "could be derived from them, so that large groups may be among them."
     ]
 
 

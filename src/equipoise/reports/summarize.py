@@ -132,8 +132,10 @@ def _ranked(ranking: dict[str, Any]) -> str:
 def _matrix_caption(matrix: dict[str, Any]) -> str:
     names = [matrix["row_name"], *([matrix["column_name"]] if matrix["labels"] else [])]
     text = f"UB of {matrix['label_name']} by {' and '.join(names)}."
-    if any(cell["unsure"] for cell in matrix["cells"]):
+    if any(cell["unsure"] and cell["ub"] is not None for cell in matrix["cells"]):
         text += " Grey cells, in brackets, are groups too small to say anything."
+    if any(cell["ub"] is None for cell in matrix["cells"]):
+        text += " A dash stands where UB is undefined or suppressed."
     for name, n in matrix["left_out"].items():
         text += f" Of {name} the values of most rows are shown; {n:,} are left out."
     if matrix["labels_left_out"]:
