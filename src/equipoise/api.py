@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.counts import BinSpec, CountRequest, Counts, MissingPolicy
-from equipoise.errors import InputError, SourceNotFound, did_you_mean
+from equipoise.errors import InputError
 from equipoise.measures.change import BiasChange, bias_change
 from equipoise.measures.measured import Options
 from equipoise.measures.policy import Check, Evidence, Policy
@@ -248,17 +248,9 @@ def locate(data: Any, **options: Any) -> Source:
     from equipoise import datasets
     from equipoise.engines import sources
 
-    if isinstance(data, str) and not Path(data).exists():
-        if data in datasets.names():
-            return replace(sources.locate(datasets.path(data), **options), name=data)
-        try:
-            return sources.locate(data, **options)
-        except SourceNotFound as error:
-            near = did_you_mean(data, datasets.names())
-            raise SourceNotFound(
-                f"{error}{near}" if not str(error).endswith("?") else str(error)
-            ) from None
-    return sources.locate(data, **options)
+    if isinstance(data, str) and data in datasets.names() and not Path(data).exists():
+        return replace(sources.locate(datasets.path(data), **options), name=data)
+    return sources.locate(data, **options, known=datasets.names())
 
 
 def _count_column(name: str) -> str | None:

@@ -21,7 +21,6 @@ from equipoise.measures.uncertainty import (
     Sampling,
     adjust,
     p_value,
-    smallest_p,
     too_small,
     ub_change_interval,
     ub_interval,
@@ -283,8 +282,7 @@ def test_p_is_that_of_any_turn_of_the_table(table: Table) -> None:
 @pytest.mark.parametrize("table", [(0, 0, 3, 9), (0, 4, 0, 9), (3, 9, 3, 9), (4, 4, 9, 9)])
 def test_p_is_nan_where_nothing_can_be_compared(table: Table) -> None:
     assert np.isnan(p_value(*table))
-    assert np.isnan(smallest_p(*table[1:]))
-    assert too_small(*table[1:])
+    assert too_small([True, False], *table[1:]).all()
 
 
 def test_impossible_and_fractional_counts_are_refused() -> None:
@@ -317,20 +315,25 @@ def test_weighted_p_counts_effective_rows_and_keeps_the_undefined() -> None:
 
 
 @pytest.mark.parametrize("N", [2, 9, 20, 40])
-def test_smallest_p_is_the_smallest_there_is(N: int) -> None:
+def test_too_small_asks_what_the_most_extreme_outcome_of_a_side_could_say(N: int) -> None:
     x, m, X, _ = all_tables(N)
-    least = np.full((N, N), np.inf)
-    np.minimum.at(least, (m, X), p_value(x, m, X, N))
-    sizes, totals = np.arange(1, N)[:, None], np.arange(1, N)
-    assert_allclose(smallest_p(sizes, totals, N), least[1:, 1:], rtol=1e-9)
+    p, fewer = p_value(x, m, X, N), x * N < m * X
+    for side in (True, False):
+        least = np.full((N, N), np.inf)
+        chosen = (fewer == side) & (x * N != m * X)
+        np.minimum.at(least, (m[chosen], X[chosen]), p[chosen])
+        sizes, totals = np.arange(1, N)[:, None], np.arange(1, N)
+        there = np.isfinite(least[1:, 1:])
+        mark = too_small(side, sizes, totals, N, alpha=0.05)
+        assert_array_equal(mark[there], (least[1:, 1:] > 0.05)[there])
 
 
-def test_too_small_asks_whether_any_outcome_could_be_significant() -> None:
-    sizes = np.arange(1, 60)[:, None]
-    mark = too_small(sizes, [100, 5_000], 10_000)
-    assert mark.shape == (59, 2)
-    assert mark[:, 1].tolist() == [0.5**m * 0.999 > 0.05 for m in range(1, 60)]
-    assert too_small(sizes, 5_000, 10_000, alpha=1e-6).sum() > mark[:, 1].sum()
+def test_a_rare_label_needs_a_large_group_to_be_missed() -> None:
+    sizes = np.arange(1, 600)[:, None]
+    lacking = too_small(True, sizes, [100, 5_000], 10_000)
+    assert lacking.shape == (599, 2)
+    assert lacking[:, 0].sum() > 50 * lacking[:, 1].sum()
+    assert not too_small(False, 1, 100, 10_000)  # a single row can be a surprise
 
 
 # --- shapes ----------------------------------------------------------------------------------
@@ -351,16 +354,15 @@ def test_a_lattice_is_answered_cell_by_cell(labels: int) -> None:
     x, m, X, N = lattice(labels)
     every = [np.broadcast_to(a, x.shape).reshape(-1) for a in (x, m, X, N)]
     assert_array_equal(p_value(x, m, X, N).reshape(-1), p_value(*every))
-    assert_array_equal(smallest_p(m, X, N).reshape(-1), smallest_p(*every[1:]))
     for one, other in zip(ub_interval(x, m, X, N), ub_interval(*every), strict=True):
         assert_array_equal(one.reshape(-1), other)
 
 
 def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = lattice(3, groups=200)
-    before = [p_value(*whole), smallest_p(*whole[1:]), *ub_interval(*whole)]
+    before = [p_value(*whole), *ub_interval(*whole)]
     monkeypatch.setattr(uncertainty, "CHUNK", 50)
-    after = [p_value(*whole), smallest_p(*whole[1:]), *ub_interval(*whole)]
+    after = [p_value(*whole), *ub_interval(*whole)]
     for one, other in zip(before, after, strict=True):
         assert_array_equal(one, other)
 
@@ -454,7 +456,7 @@ def test_wrong_options_say_what_is_allowed() -> None:
     with pytest.raises(InputError, match="confidence must be between 0 and 1, not 95"):
         ub_interval(1, 2, 3, 4, confidence=95)
     with pytest.raises(InputError, match="alpha"):
-        too_small(2, 3, 4, alpha=0)
+        too_small(True, 2, 3, 4, alpha=0)
 
 
 def test_scipy_is_loaded_late_and_stats_never() -> None:
@@ -462,7 +464,7 @@ def test_scipy_is_loaded_late_and_stats_never() -> None:
 import sys
 from equipoise.measures import uncertainty as u
 assert "scipy" not in sys.modules
-u.adjust(u.p_value(3, 9, 30, 100)), u.ub_interval(3, 9, 30, 100), u.too_small(9, 30, 100)
+u.adjust(u.p_value(3, 9, 30, 100)), u.ub_interval(3, 9, 30, 100), u.too_small(True, 9, 30, 100)
 u.ub_change_interval(0, 0, 0, 0, 0, 0)
 assert "scipy.special" in sys.modules and "scipy.stats" not in sys.modules
 """

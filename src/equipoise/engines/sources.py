@@ -80,10 +80,12 @@ def locate(
     encoding: str | None = None,
     delimiter: str | None = None,
     columns: Collection[str] = (),
+    known: Collection[str] = (),
 ) -> Source:
     """Find out what a user means: a path, folder, glob, ``file.duckdb::table`` or a frame.
 
-    With ``columns`` only these are taken from a frame, if it has them all.
+    With ``columns`` only these are taken from a frame, if it has them all. ``known`` are names
+    that a user may have meant by a path that is not there.
 
     >>> import pyarrow as pa
     >>> locate(pa.table({"a": [1]})).kind
@@ -101,7 +103,7 @@ def locate(
     if isinstance(data, Source):
         return data
     if isinstance(data, (str, os.PathLike)):
-        return _from_path(os.fspath(data), options)
+        return _from_path(os.fspath(data), options, known)
     return _from_frame(data, options, () if sql else columns)
 
 
@@ -174,7 +176,7 @@ def _arrow_array(column: Any) -> pa.Array | pa.ChunkedArray:
     return pa.array([None if text is MISSING else text for text in texts], pa.string())
 
 
-def _from_path(text: str, options: dict[str, Any]) -> Source:
+def _from_path(text: str, options: dict[str, Any], known: Collection[str]) -> Source:
     if not text:
         raise SourceNotFound("the name of the data is empty; give a file, a folder or a glob.")
     path = Path(text)
@@ -188,7 +190,7 @@ def _from_path(text: str, options: dict[str, Any]) -> Source:
     if glob.has_magic(text) and not path.exists():
         found = sorted(map(Path, glob.glob(text, recursive=True)))  # noqa: PTH207 (which takes no absolute ones)
         return _many(text, [p for p in found if p.is_file()], options)
-    return Source(name=text, kind=kind_of(_existing(text)), paths=(path,), **options)
+    return Source(name=text, kind=kind_of(_existing(text, known)), paths=(path,), **options)
 
 
 def _is_data(path: Path, folder: Path) -> bool:
@@ -211,10 +213,10 @@ def _many(text: str, paths: list[Path], options: dict[str, Any]) -> Source:
     return Source(name=text, kind=kinds.pop(), paths=tuple(paths), **options)
 
 
-def _existing(text: str) -> Path:
+def _existing(text: str, known: Collection[str] = ()) -> Path:
     path = Path(text)
     if not path.exists():
-        near = _nearest(path)
+        near = did_you_mean(path.name, [*known, *_beside(path)])
         raise SourceNotFound(
             f"{text} does not exist; give a file, a folder, a glob, a database table as "
             f"file.duckdb::table, or the name of a bundled data set (equipoise data list).{near}"
@@ -224,12 +226,11 @@ def _existing(text: str) -> Path:
     return path
 
 
-def _nearest(path: Path) -> str:
-    folder = path.parent
+def _beside(path: Path) -> list[str]:
     try:
-        return did_you_mean(path.name, sorted(p.name for p in folder.iterdir()))
+        return sorted(p.name for p in path.parent.iterdir())
     except OSError:
-        return ""
+        return []
 
 
 def _ending(path: Path) -> str:

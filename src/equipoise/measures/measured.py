@@ -248,10 +248,7 @@ class Measured:
     @functools.cached_property
     def too_small(self) -> NDArray[np.bool_]:
         """Where not even the most extreme outcome to the same side could tell from chance."""
-        size, label, n = self._whole_sizes()
-        fewest, most = np.maximum(size + label - n, 0), np.minimum(size, label)
-        extreme = np.where(self.ub > 0, fewest, most)
-        return ~(unc.p_value(extreme, size, label, n) <= 1 - self.options.confidence)
+        return unc.too_small(self.ub > 0, *self._whole_sizes(), alpha=1 - self.options.confidence)
 
     def _whole_sizes(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64] | int]:
         """Rows of groups, of labels and in all; of weighted rows the effective numbers."""

@@ -318,41 +318,28 @@ def weighted_p_value(
     return np.where(comparable, np.where(np.isnan(p), 1.0, p), np.nan)
 
 
-def smallest_p(m: ArrayLike, X: ArrayLike, N: ArrayLike) -> Floats:
-    """Give the smallest p that any outcome in a group of this size could have.
-
-    To a relative 1e-7 at ten million rows; exact enough to tell whether a group can say
-    anything at all.
-
-    Examples
-    --------
-    Of 40 rows 10 have the label. A group of two rows cannot be significant, one of three can:
-
-    >>> smallest_p([2, 3], 10, 40).round(4).tolist()
-    [0.0288, 0.0061]
-    """
-    (m_, X_, N_), shape = _aligned(m, X, N)
-    p = np.empty(m_.shape)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for part, chunk in _chunks((m_, X_, N_), m_.shape):
-            p[part] = _extreme_p(_Folded.of(np.zeros(()), *chunk))
-    return p.reshape(shape)
-
-
 def too_small(
-    m: ArrayLike, X: ArrayLike, N: ArrayLike, *, alpha: float = 0.05
+    fewer: ArrayLike, m: ArrayLike, X: ArrayLike, N: ArrayLike, *, alpha: float = 0.05
 ) -> NDArray[np.bool_]:
-    """Tell which groups are too small to say anything: no outcome could give a p below alpha.
+    """Tell which groups are too small to say anything to the side they lean to.
 
+    Where a group has `fewer` rows with the label than its share, not even having none could
+    give a p of at most `alpha`; where it has more, not even having as many as possible could.
     Groups that cannot be compared at all (see `p_value`) count as too small.
 
     Examples
     --------
-    >>> too_small([0, 1, 2, 10], 20, 40).tolist()
-    [True, True, True, False]
+    Of 40 rows 10 have the label. Lacking it says something from ten rows on, having it from two:
+
+    >>> too_small(True, [2, 9, 10], 10, 40).tolist()
+    [True, True, False]
+    >>> too_small(False, [1, 2], 10, 40).tolist()
+    [True, False]
     """
     between("alpha", alpha, 0, 1)
-    return ~(smallest_p(m, X, N) <= alpha)
+    size, label, n = np.asarray(m), np.asarray(X), np.asarray(N)
+    fewest, most = np.maximum(size + label - n, 0), np.minimum(size, label)
+    return np.asarray(~(p_value(np.where(fewer, fewest, most), size, label, n) <= alpha))
 
 
 class _Folded(NamedTuple):
@@ -453,20 +440,6 @@ def _mid_p_block(table: _Folded, terms: int) -> Floats:
     p = np.einsum("ij,ij->j", weight, weight <= seen * (1 + TIE))
     p += np.einsum("ij,ij->j", weight, weight < seen * (1 - TIE))
     return np.asarray(p / (2 * total))
-
-
-def _extreme_p(table: _Folded) -> Floats:
-    """Give the p of x = a, the least likely outcome since b is at most N/2."""
-    from scipy.special import gammaln
-
-    few = table.expected < LEAST_EXPECTED
-    p = np.full(few.shape, np.nan)
-    p[~few] = _chi_squared_p(table._replace(x=table.a).at(~few))
-    few &= table.a > 0
-    _, a, b, N = table.at(few)
-    log_p = gammaln(b + 1) - gammaln(b - a + 1) - (gammaln(N + 1) - gammaln(N - a + 1))
-    p[few] = np.where(2 * b == N, 1.0, 0.5) * np.exp(log_p)
-    return p
 
 
 def adjust(p: ArrayLike, method: Adjustment = "bh") -> Floats:

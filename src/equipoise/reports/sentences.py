@@ -222,10 +222,9 @@ def _suppressed(tally: Tally) -> list[str]:
     many = int(tally.noted("suppressed").sum())
     if not many:
         return []
-    return [
-        f"{_count(many, 'pair is', 'pairs are')} suppressed: their numbers are small, or small ones "
-        "could be derived from them, so that large groups may be among them."
-    ]
+    pairs = _count(many, "pair is", "pairs are")
+    why = "their numbers are small, or small ones could be derived from them"
+    return [f"{pairs} suppressed: {why}, so that large groups may be among them."]
 
 
 # ------------------------------------------------------------------------- differences
