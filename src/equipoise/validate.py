@@ -25,8 +25,8 @@ def at_least(name: str, value: float, least: float, *, whole: bool = False) -> N
 
     >>> at_least("min_count", 30, 1, whole=True)
     """
-    _require_number(name, value)
-    if whole and value != int(value):
+    a_number(name, value)
+    if whole and not float(value).is_integer():
         raise InputError(f"{name} must be a whole number, not {value}.")
     if not value >= least:
         raise InputError(f"{name} must be at least {least}, not {value}.")
@@ -37,11 +37,16 @@ def between(name: str, value: float, low: float, high: float) -> None:
 
     >>> between("confidence", 0.95, 0, 1)
     """
-    _require_number(name, value)
+    a_number(name, value)
     if not low < value < high:
         raise InputError(f"{name} must be between {low} and {high}, not {value}.")
 
 
-def _require_number(name: str, value: object) -> None:
-    if not isinstance(value, (int, float, numbers.Real)) or value is True or value is False:
+def a_number(name: str, value: object) -> None:
+    """Refuse what is not a number; nan and truth values are none.
+
+    >>> a_number("k", 0.9)
+    """
+    is_number = isinstance(value, (int, float, numbers.Real)) and not isinstance(value, bool)
+    if not is_number or value != value:
         raise InputError(f"{name} must be a number, not {value!r}.")

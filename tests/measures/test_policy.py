@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import equipoise as eq
+from equipoise.cli.check import command
 from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError, SourceNotFound, UnknownName
+from equipoise.measures import policy as policy_module
 from equipoise.measures.measured import Options
 from equipoise.measures.policy import EXIT_CODES, Check, Policy, Rule, read_config
 from equipoise.measures.table import bias_table
@@ -424,3 +426,9 @@ def test_text_of_a_check() -> None:
     assert text.endswith("1 of 24 group and label pairs checked are outside their limits.")
     inside = repr(eq.check(TABLE, max_abs_ub=0.5))
     assert inside == "All 24 group and label pairs checked are inside their limits."
+
+
+def test_a_policy_knows_every_option_of_the_command_that_reads_it() -> None:
+    flags = {o.removeprefix("--").replace("-", "_") for p in command.params for o in p.opts}
+    options = {f for f in flags if len(f) > 2} - {"json", "csv", "markdown", "data"}
+    assert options <= {*policy_module._POLICY_KEYS, *policy_module._OPTION_KEYS}

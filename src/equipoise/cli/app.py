@@ -130,7 +130,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        return _fail(f"{error.filename or 'the disk'}: {error.strerror or error}.")
+        place = error.filename or "the disk"
+        return _fail(f"{place}: {error.strerror or error}; make room, or write elsewhere.")
     except Exception as error:
         if "EQUIPOISE_DEBUG" in os.environ:
             raise

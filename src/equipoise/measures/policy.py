@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +16,7 @@ from equipoise.measures.display import number, whole
 from equipoise.measures.registry import Floats, measure_named
 from equipoise.measures.table import BiasTable, Row
 from equipoise.plain import Grid, csv_text
-from equipoise.validate import at_least, one_of
+from equipoise.validate import a_number, at_least, one_of
 from equipoise.values import Value, as_value, plain
 
 if TYPE_CHECKING:
@@ -75,7 +73,8 @@ class Rule:
         if self.label is not None:
             object.__setattr__(self, "label", as_value(self.label))
         for name in ("max_abs", "min", "max", "k", "min_count"):
-            _check_number(name.replace("_", "-"), getattr(self, name))
+            if getattr(self, name) is not None:
+                a_number(name.replace("_", "-"), getattr(self, name))
         if self.max_abs is None and self.min is None and self.max is None:
             raise InputError("a rule needs a limit: max-abs (or max-abs-ub), min or max.")
         if self.max_abs is not None:
@@ -121,18 +120,12 @@ class Rule:
         return f"Rule({self.limits} for {self.group}{label})"
 
 
-def _check_number(name: str, value: Any) -> None:
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if value is not None and (not is_number or math.isnan(value)):
-        raise InputError(f"{name} must be a number, not {value!r}.")
-
-
 _POLICY_KEYS = ("max_abs_ub", "min_count", "evidence", "rules")
 # A [check] table holds defaults of the command's other options, too.
 _OPTION_KEYS = (
     *("sensitive", "label", "count", "weight", "bin", "na", "missing", "missing_label", "sql"),
     *("encoding", "delimiter", "threads", "memory", "quiet", "max_order", "limit", "confidence"),
-    *("sampling", "adjust", "top", "output"),
+    *("sampling", "adjust", "top", "output", "suppress_below"),
 )
 _RULE_KEYS = ("group", "label", "measure", "max_abs", "max_abs_ub", "min", "max", "k", "min_count")
 
@@ -181,9 +174,9 @@ class Policy:
         listed = given.get("rules", [])
         if not isinstance(listed, Sequence) or isinstance(listed, str):
             raise InputError("rules are a list of tables, [[check.rules]] in TOML.")
-        _check_number("max-abs-ub", given.get("max_abs_ub"))
         rules = []
         if given.get("max_abs_ub") is not None:
+            a_number("max-abs-ub", given["max_abs_ub"])
             rules.append(Rule(max_abs=given["max_abs_ub"], min_count=given.get("min_count") or 1))
         rules += [_rule(r, given.get("min_count") or 1) for r in given.get("rules", [])]
         return cls(rules=tuple(rules), evidence=given.get("evidence") or "estimate")
