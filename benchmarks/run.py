@@ -24,6 +24,8 @@ import startup
 from bars import Bar, Section
 from data import HERE
 
+import plans
+
 RESULTS = HERE / "RESULTS.md"
 
 
@@ -43,6 +45,7 @@ def _coverage(_: argparse.Namespace) -> Section:
 SECTIONS: dict[str, Callable[[argparse.Namespace], Section]] = {
     "lattice": lambda asked: lattice.section(asked.rows, asked.repeats),
     "contestants": lambda asked: contestants.section(asked.repeats),
+    "plans": lambda asked: plans.section(asked.repeats),
     "startup": lambda asked: startup.section(asked.repeats),
     "coverage": _coverage,
 }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from fractions import Fraction
+
 import pyarrow as pa
 from hypothesis import strategies as st
 
@@ -120,3 +123,88 @@ def text_tables(draw: st.DrawFn, *, max_rows: int = 12) -> pa.Table:
     rows.append(tuple(pool[-1] for pool in pools))
     columns = [pa.array([r[i] for r in rows], pa.string()) for i in range(len(names))]
     return pa.table(columns, names=names)
+
+
+# --- plans: small tables, and what they are, from the definitions alone ---------------------------
+
+
+def rows_of(counts: Counts) -> dict[tuple[object, ...], int]:
+    """The rows of each cell, by one value per attribute and the label."""
+    return {
+        tuple(axis.values[code] for axis, code in zip(counts.axes, line, strict=True)): int(rows)
+        for line, rows in zip(counts.codes.tolist(), counts.rows.tolist(), strict=True)
+    }
+
+
+def lattice_of(
+    cells: dict[tuple[object, ...], int],
+) -> dict[tuple[object, ...], dict[object, int]]:
+    """Every group but that of all rows, ANY where it says nothing, with its rows by label."""
+    groups: dict[tuple[object, ...], dict[object, int]] = {}
+    for (*values, label), rows in cells.items():
+        for chosen in itertools.product(*((value, ANY) for value in values)):
+            if rows and any(value is not ANY for value in chosen):
+                inside = groups.setdefault(chosen, {})
+                inside[label] = inside.get(label, 0) + rows
+    return groups
+
+
+def label_rates(cells: dict[tuple[object, ...], int]) -> dict[object, Fraction]:
+    """The label frequencies as fractions."""
+    totals: dict[object, int] = {}
+    for (*_, label), rows in cells.items():
+        totals[label] = totals.get(label, 0) + rows
+    n = sum(totals.values())
+    return {label: Fraction(rows, n) for label, rows in totals.items()}
+
+
+def biases(
+    cells: dict[tuple[object, ...], int],
+    *,
+    on: str = "ub",
+    rates: dict[object, Fraction] | None = None,
+) -> dict[tuple[tuple[object, ...], object], Fraction]:
+    """How far each group's rate of each label is off, exactly: UB, or the difference of rates.
+
+    Against the table's own label frequencies, unless others are given.
+    """
+    rates = label_rates(cells) if rates is None else rates
+    found = {}
+    for group, labels in lattice_of(cells).items():
+        size = sum(labels.values())
+        for label, rate in rates.items():
+            got = Fraction(labels.get(label, 0), size)
+            found[group, label] = 1 - got / rate if on == "ub" else rate - got
+    return found
+
+
+def largest_bias(cells: dict[tuple[object, ...], int], **how: object) -> Fraction:
+    """The largest of them, as it is without its sign."""
+    return max(abs(b) for b in biases(cells, **how).values())
+
+
+@st.composite
+def repairable(
+    draw: st.DrawFn,
+    *,
+    shape: tuple[int, ...] = (2, 2),
+    labels: int = 2,
+    largest: int = 9,
+    empty: bool = True,
+) -> Counts:
+    """Small tables over attributes ``a``, ``b``, … and the label ``y``, each label with rows."""
+    names = "abc"[: len(shape)]
+    groups = list(itertools.product(*(range(size) for size in shape)))
+    least = 0 if empty else 1
+    cells = {
+        (*(f"{n}{v}" for n, v in zip(names, group, strict=True)), f"y{label}"): draw(
+            st.integers(least, largest)
+        )
+        for group in groups
+        for label in range(labels)
+    }
+    for label in range(labels):
+        if not any(rows for (*_, name), rows in cells.items() if name == f"y{label}"):
+            cells[(*(f"{n}0" for n in names), f"y{label}")] = draw(st.integers(1, largest))
+    cells = {cell: rows for cell, rows in cells.items() if rows}
+    return Counts.from_mapping(cells, sensitive=list(names), label="y")

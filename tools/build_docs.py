@@ -2,7 +2,7 @@
 
 python tools/build_docs.py            write them
 python tools/build_docs.py --check    only say whether they are up to date
-python tools/build_docs.py --picture  draw docs/adult.svg anew, too
+python tools/build_docs.py --picture  draw the pictures, docs/*.svg, anew, too
 """
 # ruff: noqa: INP001, T201
 
@@ -14,12 +14,12 @@ from pathlib import Path
 
 import click
 
-from equipoise.api import measure
+from equipoise.api import count, frontier, measure, plan
 from equipoise.cli.app import cli
 from equipoise.engines import engines
 from equipoise.measures.registry import measures
 from equipoise.plain import Grid
-from equipoise.reports import charts
+from equipoise.reports import charts, plan_data
 from equipoise.reports.summarize import summarize
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -34,8 +34,9 @@ def main() -> int:
             print(f"docs/{name} is not up to date; run make docs")
         return 1 if stale else 0
     if "--picture" in sys.argv:
-        pages["adult.svg"] = picture()
-        stale.append("adult.svg")
+        drawn = pictures()
+        pages |= drawn
+        stale += drawn
     for name in stale:
         (DOCS / name).write_text(pages[name], encoding="utf-8")
         print(f"wrote docs/{name}")
@@ -114,11 +115,20 @@ def measures_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def picture() -> str:
-    """Draw the heat map of the README; its bytes depend on the drawing library's version."""
+def pictures() -> dict[str, str]:
+    """Draw every picture of the pages; the bytes depend on the drawing library's version."""
     table = measure("adult", sensitive_features=["sex", "race"], label="income")
-    matrix = summarize(table)["charts"]["matrices"][0]
-    return charts.to_svg({**charts.heat_map(matrix), "background": "white", "padding": 16})
+    compas = count("compas", sensitive_features=["sex", "race"], label="risk", count="n")
+    repair = plan(compas, tolerance=0.05, allow="both", reference="original")
+    front = frontier(compas, allow="both", points=50, budget=2000)
+    drawn = {
+        "adult.svg": charts.heat_map(summarize(table)["charts"]["matrices"][0]),
+        "plan-changes.svg": charts.change_chart(plan_data.changes(repair)),
+        "plan-biases.svg": charts.bias_chart(plan_data.biases(repair)),
+        "frontier.svg": charts.step_chart(plan_data.steps(front)),
+    }
+    look = {"background": "white", "padding": 16}
+    return {name: charts.to_svg({**spec, **look}) for name, spec in drawn.items()}
 
 
 if __name__ == "__main__":

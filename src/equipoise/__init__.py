@@ -12,51 +12,90 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from equipoise.api import check, count, diff, measure, report
+    from equipoise.api import (
+        apply,
+        check,
+        count,
+        diff,
+        frontier,
+        measure,
+        plan,
+        policy_map,
+        report,
+        sample_weight,
+    )
     from equipoise.counts import CountRequest, Counts
     from equipoise.errors import EquipoiseError
+    from equipoise.lake.acquire import Acquired
     from equipoise.lattice import Group
     from equipoise.measures.change import BiasChange
     from equipoise.measures.policy import Check, Policy, Rule
     from equipoise.measures.table import BiasTable
+    from equipoise.plans.certificate import Certificate
+    from equipoise.plans.frontier import Frontier
+    from equipoise.plans.infeasible import Infeasible
+    from equipoise.plans.maps.policy_map import PolicyMap
+    from equipoise.plans.plan import Plan
     from equipoise.values import ANY, MISSING
 
 _HOMES = {
     "ANY": "values",
+    "Acquired": "lake.acquire",
     "BiasChange": "measures.change",
     "BiasTable": "measures.table",
+    "Certificate": "plans.certificate",
     "Check": "measures.policy",
     "CountRequest": "counts",
     "Counts": "counts",
     "EquipoiseError": "errors",
+    "Frontier": "plans.frontier",
     "Group": "lattice",
+    "Infeasible": "plans.infeasible",
     "MISSING": "values",
+    "Plan": "plans.plan",
     "Policy": "measures.policy",
+    "PolicyMap": "plans.maps.policy_map",
     "Rule": "measures.policy",
+    "apply": "api",
     "check": "api",
     "count": "api",
     "diff": "api",
+    "frontier": "api",
     "measure": "api",
+    "plan": "api",
+    "policy_map": "api",
     "report": "api",
+    "sample_weight": "api",
 }
 
 __all__ = [
     "ANY",
     "MISSING",
+    "Acquired",
     "BiasChange",
     "BiasTable",
+    "Certificate",
     "Check",
     "CountRequest",
     "Counts",
     "EquipoiseError",
+    "Frontier",
     "Group",
+    "Infeasible",
+    "Plan",
     "Policy",
+    "PolicyMap",
     "Rule",
+    "apply",
     "check",
     "count",
     "diff",
+    "frontier",
     "measure",
+    "plan",
+    "policy_map",
     "report",
+    "sample_weight",
 ]
 
 

@@ -14,12 +14,22 @@ from equipoise.measures.change import BiasChange, bias_change
 from equipoise.measures.measured import Options
 from equipoise.measures.policy import Check, Evidence, Policy
 from equipoise.measures.table import BiasTable, bias_table
+from equipoise.plans.request import PlanRequest
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
     from equipoise.engines.base import Engine
     from equipoise.engines.sources import Source
+    from equipoise.lake.acquire import Acquired, MissingColumns
     from equipoise.measures.uncertainty import Adjustment, Sampling
+    from equipoise.plans.frontier import Frontier
+    from equipoise.plans.maps.policy_map import PolicyMap
+    from equipoise.plans.plan import Plan
+    from equipoise.plans.request import Allow, Reference
 
 
 def count(
@@ -240,7 +250,415 @@ def diff(before: Any, after: Any, *, sensitive_features: Any = None, **options: 
     return bias_change(counts[0], counts[1], Options(**measuring))
 
 
+def apply(
+    plan: Plan | str | os.PathLike[str],
+    *,
+    to: Any,
+    output: str | os.PathLike[str],
+    pool: Any = None,
+    seed: int = 0,
+    force: bool = False,
+    partial: bool = False,
+    missing_columns: MissingColumns = "refuse",
+    sidecar: str | os.PathLike[str] | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    threads: int | None = None,
+    memory: str | None = None,
+    engine: Engine | None = None,
+    progress: Reporter = silent,
+) -> Acquired:
+    """Carry out a plan: write a table without the rows to delete, and with real rows added.
+
+    The rows that stay keep their order and their values; the added ones stand behind them. The
+    written file is counted again, and a list of all rows added and removed stands beside it.
+
+    Parameters
+    ----------
+    plan
+        A Plan, or the path of one written as JSON.
+    to
+        The table to repair, as in :func:`count`; it must have the counts the plan was made for.
+    output
+        The file to write, by its ending; it may be the table's own.
+    pool
+        The table whose rows are added, with the columns of the first; others are ignored.
+    seed
+        Of the choice among the rows of a cell: the same rows for the same seed, on any machine.
+    force
+        Apply the plan to a table of other counts, as far as its cells allow.
+    partial
+        Take what there is, where the pool has too few rows.
+    missing_columns
+        ``"refuse"`` a pool that lacks columns, or leave the values missing (``"null"``); the
+        counted columns must be there.
+    sidecar
+        The list of changes; the output's name with ``.changes.csv`` unless given.
+    encoding, delimiter
+        How CSV files are read; they are written as UTF-8, with commas.
+    threads, memory, engine, progress
+        As in :func:`count`.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> people = {"sex": list("wwwwwmmmm"), "hired": list("nnnnynnyy")}
+    >>> more = {"sex": list("wmwmw"), "hired": list("ynynn")}
+    >>> repair = plan(people, sensitive_features=["sex"], label="hired")
+    >>> output = pathlib.Path(tempfile.mkdtemp()) / "repaired.csv"
+    >>> result = apply(repair, to=people, pool=more, output=output)
+    >>> result.added, result.as_planned, round(result.max_abs_ub_after, 3)
+    (3, True, 0.0)
+    """
+    from equipoise.lake.acquire import acquire
+
+    stages = _Stages(progress)
+    if engine is None:
+        from equipoise.engines.duckdb import shared_engine
+
+        engine = shared_engine(threads, memory, stages.within)
+    return acquire(
+        _read_plan(plan) if isinstance(plan, (str, os.PathLike)) else plan,
+        locate(to, encoding=encoding, delimiter=delimiter),
+        None if pool is None else locate(pool, encoding=encoding, delimiter=delimiter),
+        output,
+        engine=engine,
+        seed=seed,
+        force=force,
+        partial=partial,
+        missing_columns=missing_columns,
+        sidecar=sidecar,
+        progress=stages.step,
+    )
+
+
+def _read_plan(path: str | os.PathLike[str]) -> Plan:
+    from equipoise.plans import plan
+
+    return plan.Plan.read(path)
+
+
+class _Stages:
+    """Joins what an engine reports of each step to the share of all that is done."""
+
+    def __init__(self, progress: Reporter) -> None:
+        self.progress, self.begun = progress, 0.0
+
+    def step(self, title: str, share: float) -> None:
+        self.begun = share
+        self.progress(title, share)
+
+    def within(self, title: str, share: float) -> None:
+        from equipoise.lake.acquire import STEPS
+
+        self.progress(title, self.begun + share / STEPS)
+
+
+def sample_weight(
+    data: Any = None,
+    *,
+    sensitive_features: Any,
+    label: str | None = None,
+    y: Any = None,
+    **counting: Any,
+) -> NDArray[np.float64]:
+    """Weigh rows so that the weighted UB of every group and label is 0, without new rows.
+
+    One weight per row, in the order of the rows: n_s·n_y/(n·n_sy) for a row of the finest group
+    s with the label y, which is 1/(1 − UB). A row that was left out for a missing value gets the
+    weight 0, so that what learns from the weights leaves it out, too.
+
+    This is not enough where a cell has no rows at all, since nothing can be weighed there;
+    where few rows get large weights, since results then hang on those few; and for tools that
+    take no weights. :class:`equipoise.plans.reweighing.Reweighing` says which it is.
+
+    Parameters
+    ----------
+    data, sensitive_features, label, y
+        The table and its columns, or the columns themselves, as in :func:`count`. Of a file the
+        weights come in the order of its lines.
+    **counting
+        Everything else :func:`count` takes, but for ``count`` and ``weight``.
+
+    Examples
+    --------
+    >>> sex, hired = ["m", "m", "m", "w", "w", "w"], ["yes", "yes", "no", "yes", "no", "no"]
+    >>> sample_weight(y=hired, sensitive_features={"sex": sex}).tolist()
+    [0.75, 0.75, 1.5, 1.5, 0.75, 0.75]
+    """
+    from equipoise.plans.reweighing import row_weights
+
+    _refuse_counted(data, counting)
+    if y is not None:
+        data, sensitive_features, label = _beside(data, y, sensitive_features, label)
+    names = _names(sensitive_features)
+    reading = {k: counting.pop(k, None) for k in ("sql", "encoding", "delimiter")}
+    source = locate(data, **reading, columns=[*names, *filter(None, [label])])
+    counts = count(source, sensitive_features=names, label=label, **counting)
+    return row_weights(_rows_of(source, counts, counting), counts)
+
+
+def _refuse_counted(data: Any, counting: Mapping[str, Any]) -> None:
+    given = [name for name in ("count", "weight") if counting.get(name) is not None]
+    counted = isinstance(data, Counts) or (isinstance(data, str) and _count_column(data))
+    if given or counted:
+        raise InputError(
+            "weights are given to rows, one each; give the rows themselves, without "
+            f"{' and '.join(given) or 'counts'}."
+        )
+
+
+def _rows_of(source: Source, counts: Counts, counting: Mapping[str, Any]) -> pa.Table:
+    """Read the counted columns of all rows, in their order."""
+    if source.kind == "frame" and source.sql is None:
+        return source.data
+    engine = counting.get("engine")
+    request = CountRequest(
+        sensitive=tuple(a.name for a in counts.sensitive), label=counts.label.name
+    )
+    if engine is None:
+        from equipoise.engines.duckdb import shared_engine
+        from equipoise.engines.sql import identifier
+
+        engine = shared_engine(*(counting.get(k) for k in ("threads", "memory")))
+        if source.sql is None:
+            columns = ", ".join(identifier(axis.name) for axis in counts.axes)
+            source = replace(source, sql=f"SELECT {columns} FROM input")
+    return engine.rows(source, request, counts - counts, rest=True)
+
+
 _MEASURING = frozenset(Options.__dataclass_fields__) - {"memory"}
+
+
+def policy_map(
+    data: Any,
+    *,
+    x: str,
+    y: str,
+    sensitive_features: Any = None,
+    label: str | None = None,
+    group: str | None = None,
+    label_value: Any = None,
+    limits: Sequence[str] = (),
+    cost_x: float = 1.0,
+    cost_y: float = 1.0,
+    tolerance: float = 0.0,
+    x_max: float | None = None,
+    y_max: float | None = None,
+    **counting: Any,
+) -> PolicyMap:
+    """Map the Uniform Bias of one group and label over two moves that add or delete rows.
+
+    Parameters
+    ----------
+    data, sensitive_features, label
+        The table and its columns, as in :func:`count`; Counts need no columns.
+    x, y
+        The moves: ``add PATTERN`` or ``delete PATTERN``, of any cell or group.
+    group, label_value
+        Whose UB is mapped; what the pattern of ``y`` names, else that of ``x``, if not given.
+    limits
+        Linear limits in x, y, n (the rows after the moves) and cost, such as ``"x<=4500"``.
+    cost_x, cost_y
+        What a row of each move costs.
+    tolerance
+        The |UB| that is small enough.
+    x_max, y_max
+        How far the map is drawn.
+    **counting
+        Everything else :func:`count` takes, but ``y``, which is a move here.
+
+    Examples
+    --------
+    >>> map_ = policy_map(
+    ...     "adult",
+    ...     sensitive_features=["sex"],
+    ...     label="income",
+    ...     x="add sex=Male, income=<=50K",
+    ...     y="add sex=Female, income=>50K",
+    ...     limits=["x<=4500", "y<=3000"],
+    ... )
+    >>> round(map_.zero_y(0)[0], 2), round(map_.zero_y(4500)[0], 2)
+    (3045.08, 2076.65)
+    """
+    from equipoise.plans.maps import policy_map as maps
+
+    counts = count(data, sensitive_features=sensitive_features, label=label, **counting)
+    return maps.policy_map(
+        counts,
+        x=x,
+        y=y,
+        group=group,
+        label_value=label_value,
+        limits=limits,
+        cost_x=cost_x,
+        cost_y=cost_y,
+        tolerance=tolerance,
+        x_max=x_max,
+        y_max=y_max,
+    )
+
+
+def plan(
+    data: Any = None,
+    *,
+    sensitive_features: Any = None,
+    label: str | None = None,
+    tolerance: float = 0.0,
+    allow: Allow = "add",
+    costs: Mapping[str, float] | None = None,
+    available: Mapping[str, int] | None = None,
+    available_from: Any = None,
+    budget: float | None = None,
+    candidates: Sequence[Plan] = (),
+    progress: Reporter = silent,
+    **options: Any,
+) -> Plan:
+    """Plan the smallest repair: how many rows to add to and delete from every cell.
+
+    Parameters
+    ----------
+    data, sensitive_features, label
+        The table and its columns, as in :func:`count`; Counts need no columns.
+    tolerance
+        The largest |UB| left to any group; 0 is zero bias, up to rounding.
+    allow
+        ``"add"``, ``"delete"`` or ``"both"``.
+    costs
+        What a row costs, by pattern: ``{"add sex=Female": 2, "delete *": 0.5}``; a pattern
+        alone is the cost of adding. 1 if not given.
+    available
+        At most how many rows of a pattern can be added.
+    available_from
+        A table of rows that can be added; it is counted as the data is.
+    budget
+        How much may be spent. If it does not suffice the plan is the one with the least
+        largest |UB| it buys, or follows ``priority``.
+    candidates
+        Plans for the same table that may do, as those of a tighter request.
+    progress
+        Is told how far long work is.
+    **options
+        Everything else a :class:`~equipoise.plans.request.PlanRequest` takes:
+        ``tolerance_on``, ``reference``, ``rounding``, ``labels``, ``label_drift``, ``target``,
+        ``cost_add``, ``cost_delete``, ``priority``, ``at_least``, ``min_rows``, ``max_rows``,
+        ``deletable``, ``constrain``, ``min_group``, ``extra``, ``plan_missing``,
+        ``may_vanish``, ``time_limit``, ``gap``; and everything :func:`count` takes.
+
+    Raises
+    ------
+    Infeasible
+        If no plan can do it; its ``relaxations`` say which single changes would help.
+
+    Examples
+    --------
+    >>> repair = plan("adult", sensitive_features=["sex"], label="income")
+    >>> repair.additions, repair.certificate.reached
+    (7739, True)
+    >>> print(repair.explanation[0])
+    Add 7,739 rows: the table goes from 32,561 to 40,300 rows.
+    """
+    from equipoise.plans.planner import make_plan
+
+    planning = _planning(options, costs)
+    counts = count(
+        data, sensitive_features=sensitive_features, label=label, progress=progress, **options
+    )
+    pool = None if available_from is None else _counted_alike(available_from, counts, options)
+    request = PlanRequest(
+        tolerance=tolerance,
+        allow=allow,
+        available=available or {},  # type: ignore[arg-type]
+        pool=pool,
+        budget=budget,
+        **planning,
+    )
+    return make_plan(counts, request, candidates=candidates, progress=progress)
+
+
+def frontier(
+    data: Any = None,
+    *,
+    sensitive_features: Any = None,
+    label: str | None = None,
+    tolerances: Sequence[float] | None = None,
+    points: int = 50,
+    budget: float | Sequence[float] = (),
+    costs: Mapping[str, float] | None = None,
+    available_from: Any = None,
+    reference: Reference = "original",
+    progress: Reporter = silent,
+    **options: Any,
+) -> Frontier:
+    """Find the least cost at every tolerance asked: what less bias costs.
+
+    Parameters
+    ----------
+    data, sensitive_features, label
+        The table and its columns, as in :func:`count`; Counts need no columns.
+    tolerances
+        At which; if not given, ``points`` of them up to the present bias.
+    points
+        How many tolerances to look at.
+    budget
+        One or more budgets; for each the smallest tolerance it buys is found.
+    costs, available_from
+        As in :func:`plan`.
+    reference
+        ``"original"``, for which every cost is proved the least, or ``"new"``.
+    progress
+        Is told how far long work is.
+    **options
+        Everything else :func:`plan` takes.
+
+    Examples
+    --------
+    >>> front = frontier(
+    ...     "adult", sensitive_features=["sex"], label="income", tolerances=[0.05, 0.1]
+    ... )
+    >>> [round(point.cost) for point in front.points]
+    [6225, 4837]
+    """
+    from equipoise.plans.frontier import make_frontier
+
+    planning = _planning(options, costs)
+    counts = count(
+        data, sensitive_features=sensitive_features, label=label, progress=progress, **options
+    )
+    pool = None if available_from is None else _counted_alike(available_from, counts, options)
+    request = PlanRequest(reference=reference, pool=pool, **planning)
+    budgets = [budget] if isinstance(budget, (int, float)) else list(budget)
+    return make_frontier(
+        counts, request, tolerances=tolerances, points=points, budgets=budgets, progress=progress
+    )
+
+
+def _planning(options: dict[str, Any], costs: Mapping[str, float] | None) -> dict[str, Any]:
+    """Take what is about the plan out of the options; the rest is about counting."""
+    names = PlanRequest.__dataclass_fields__
+    planning = {name: options.pop(name) for name in list(options) if name in names}
+    for kind in ("add", "delete"):
+        given = planning.get(f"cost_{kind}") or ()
+        listed = list(given.items()) if isinstance(given, Mapping) else list(given)
+        for move, cost in (costs or {}).items():
+            word, _, pattern = str(move).strip().partition(" ")
+            plain = word not in ("add", "delete")
+            if word == kind or (plain and kind == "add"):
+                listed.append((str(move) if plain else pattern, cost))
+        planning[f"cost_{kind}"] = listed
+    return planning
+
+
+def _counted_alike(data: Any, counts: Counts, options: Mapping[str, Any]) -> Counts:
+    """Count another table by the same columns and bins."""
+    if isinstance(data, Counts):
+        return data
+    how = {k: v for k, v in options.items() if k in ("na", "missing", "missing_label", "engine")}
+    how |= {k: options.get(k) for k in ("encoding", "delimiter", "threads", "memory")}
+    names = [a.name for a in counts.sensitive]
+    return count(
+        data, sensitive_features=names, label=counts.label.name, bins=dict(counts.bins), **how
+    )
 
 
 def locate(data: Any, **options: Any) -> Source:

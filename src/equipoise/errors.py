@@ -11,6 +11,8 @@
     │   └── LatticeTooLarge   (MemoryError)
     ├── UnknownName           (LookupError) a measure, data set or engine nobody registered
     ├── Unsupported           (NotImplementedError) an engine declares it cannot do this
+    ├── PoolTooSmall          a pool that lacks rows a plan needs
+    ├── plans.Infeasible      a request that no plan can meet
     └── MissingDependency     (ImportError) an extra that is not installed
 """
 
@@ -22,6 +24,9 @@ from collections.abc import Iterable
 
 class EquipoiseError(Exception):
     """Base of all errors raised on purpose; its text is one sentence for a person."""
+
+    exit_code = 2
+    """What the command line returns."""
 
     def __str__(self) -> str:  # KeyError would print the repr of its text
         text = str(self.args[0]) if self.args else ""
@@ -72,6 +77,12 @@ class UnknownName(EquipoiseError, LookupError):
 
 class Unsupported(EquipoiseError, NotImplementedError):
     """Something an engine declares it cannot do."""
+
+
+class PoolTooSmall(EquipoiseError):
+    """A pool that lacks rows a plan needs."""
+
+    exit_code = 1
 
 
 class MissingDependency(EquipoiseError, ImportError):

@@ -12,6 +12,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.cli.app import run
+from equipoise.plans.plan import Plan
 
 ADULT = ["adult", "--sensitive", "sex,race", "--label", "income"]
 
@@ -239,8 +240,19 @@ def test_engines_prints_what_they_declare(capsys):
 def test_demo_writes_a_page(tmp_path, capsys):
     text = output(["demo", "--output", str(tmp_path / "demo")], capsys)
     assert "sex=Female" in text
-    page = (tmp_path / "demo" / "adult.html").read_text(encoding="utf-8")
-    assert "<svg" in page
+    folder = tmp_path / "demo"
+    for name in ("adult.html", "plan.html"):
+        assert "<svg" in (folder / name).read_text(encoding="utf-8")
+    assert "Certificate" in text
+    assert Plan.read(folder / "plan.json").reached
+    planned = Plan.read(folder / "people-plan.json")
+    how = {"sensitive_features": ["sex", "race"], "label": "income"}
+    people, pool, repaired = (
+        eq.count(folder / f"{name}.parquet", **how) for name in ("people", "pool", "repaired")
+    )
+    assert people.n + pool.n == 32_561
+    assert repaired == planned.after(people)
+    assert max(abs(row.ub) for row in eq.measure(repaired)) <= 0.05
 
 
 def test_nothing_is_said_when_the_program_ends():

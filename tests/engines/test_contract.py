@@ -574,6 +574,176 @@ def test_nothing_wanted_gives_no_rows(engine):
     assert found.column_names == PEOPLE.column_names
 
 
+@given(table=text_tables(), data=st.data())
+def test_engines_agree_on_where_rows_are_and_on_what_is_left(table, data):
+    request = requested(table)
+    counts = MEMORY.counts(locate(table), request)
+    cells = {cell: data.draw(st.integers(0, n + 1)) for cell, (n,) in counts._cells().items()}
+    take = Counts.from_mapping(cells, sensitive=request.sensitive, label=request.label)
+    seed = data.draw(st.integers(0, 9))
+    taken = [e.rows(locate(table), request, take, seed, located=True) for e in ENGINES.values()]
+    left = [
+        e.rows(locate(table), request, take, seed, rest=True, located=True)
+        for e in ENGINES.values()
+    ]
+    assert taken[0].to_pydict() == taken[1].to_pydict()
+    assert left[0].to_pydict() == left[1].to_pydict()
+    width = len(table.column_names)
+    assert taken[0].select(range(width)).to_pylist() == (
+        MEMORY.rows(locate(table), request, take, seed).to_pylist()
+    )
+    gone, stays = (t.column(width).to_pylist() for t in (taken[0], left[0]))
+    assert sorted(gone + stays) == list(range(len(table)))
+    assert stays == sorted(stays)
+    for found, places in ((taken[0], gone), (left[0], stays)):
+        assert table.take(pa.array(places, pa.int64())).to_pylist() == (
+            found.select(range(width)).to_pylist()
+        )
+    for engine in ENGINES.values():
+        plain = engine.rows(locate(table), request, take, seed, rest=True)
+        assert plain.to_pylist() == left[0].select(range(width)).to_pylist()
+
+
+def test_a_row_is_known_by_its_place_and_the_md5_of_its_text(engine):
+    import hashlib
+
+    table = pa.table({"s": ["a", "b", "a"], "Place": ["p", None, "p"], "y": ["1", "1", "1"]})
+    request = CountRequest(sensitive=("s",), label="y")
+    take = Counts.from_mapping({("b", "1"): 1}, sensitive=["s"], label="y")
+    found = engine.rows(locate(table), request, take, located=True)
+    assert found.column_names == ["s", "Place", "y", "place_", "md5"]
+    assert found["place_"].to_pylist() == [1]
+    assert found["md5"].to_pylist() == [hashlib.md5(b"1:b,-,1:1").hexdigest()]
+
+
+def test_of_equal_rows_the_choice_says_which(engine):
+    table = pa.table({"s": ["a"] * 6, "y": ["1"] * 6})
+    take = Counts.from_mapping({("a", "1"): 3}, sensitive=["s"], label="y")
+    places = [
+        engine.rows(locate(table), TYPED_REQUEST, take, seed, located=True)["place"].to_pylist()
+        for seed in (0, 0, 1, 2)
+    ]
+    assert (
+        places[0]
+        == places[1]
+        == MEMORY.rows(locate(table), TYPED_REQUEST, take, located=True)["place"].to_pylist()
+    )
+    assert len({tuple(p) for p in places}) == 3
+
+
+def test_rows_that_were_not_counted_are_left(engine):
+    request = CountRequest(sensitive=("sex",), label="hired", missing="drop")
+    everything = engine.counts(locate(PEOPLE), request)
+    left = engine.rows(locate(PEOPLE), request, everything, rest=True)
+    assert left.to_pylist() == [
+        {"sex": None, "age": 60, "hired": "no"},
+        {"sex": "m", "age": 25, "hired": None},
+    ]
+    nothing = everything - everything
+    assert engine.rows(locate(PEOPLE), request, nothing, rest=True).equals(PEOPLE)
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_rows_of_every_type_are_located_alike(kind):
+    source = locate(typed_table(kind))
+    take = MEMORY.counts(source, TYPED_REQUEST)
+    for rest, wanted in ((False, take), (True, take - take)):
+        fast, plain = (
+            e.rows(source, TYPED_REQUEST, wanted, 3, rest=rest, located=True)
+            for e in ENGINES.values()
+        )
+        assert len(plain) == len(TYPED[kind])
+        assert fast.select([2, 3]).to_pydict() == plain.select([2, 3]).to_pydict()
+
+
+MANY = 400_000
+
+
+@pytest.fixture(scope="module")
+def many_rows(tmp_path_factory):
+    """One table of many rows in every kind of file; its order is the number in each row."""
+    import duckdb
+
+    folder = tmp_path_factory.mktemp("many")
+    numbers = np.arange(MANY)
+    texts = pa.array([f"{'x' * (i % 40)}{i}" for i in range(MANY)])
+    sex = np.where(numbers // 50_000 == 5, "rare", "often")  # in one row group only
+    table = pa.table({"i": numbers, "sex": sex, "text": texts, "hired": ["yes"] * MANY})
+    for ending in (".csv", ".csv.gz", ".tsv", ".jsonl"):
+        DUCKDB.write(table, folder / f"many{ending}")
+    pq.write_table(table, folder / "many.parquet", row_group_size=50_000)
+    with duckdb.connect(str(folder / "many.duckdb")) as connection:
+        connection.register("rows", table)
+        connection.execute("CREATE TABLE many AS FROM rows")
+    (folder / "parts").mkdir()
+    for part in range(4):
+        piece = table.slice(part * MANY // 4, MANY // 4)
+        pq.write_table(piece, folder / "parts" / f"{part}.parquet", row_group_size=20_000)
+    return folder, table
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("many.csv", "many.csv.gz", "many.tsv", "many.jsonl", "many.parquet", "parts"),
+        *("many.duckdb", "frame", "relation", "sql"),
+    ],
+)
+def test_the_order_of_a_table_is_that_of_its_file(many_rows, name):
+    import duckdb
+
+    folder, table = many_rows
+    engine = engines()["duckdb"](threads=2)
+    source = {
+        "frame": lambda: locate(pa.Table.from_batches(table.to_batches(10_000))),
+        "relation": lambda: locate(duckdb.connect().read_parquet(str(folder / "many.parquet"))),
+        "sql": lambda: locate(folder / "many.parquet", sql="SELECT * FROM input WHERE true"),
+    }.get(name, lambda: locate(folder / name))()
+    take = Counts.from_mapping(
+        {("rare", "yes"): 40_000, ("often", "yes"): 5}, sensitive=["sex"], label="hired"
+    )
+    found = engine.rows(source, REQUEST, take, located=True)
+    assert len(found) == 40_005
+    assert list(map(int, found["i"].to_pylist())) == found["place"].to_pylist()
+    left = engine.rows(source, REQUEST, take, rest=True)
+    stays = sorted(set(range(MANY)) - set(found["place"].to_pylist()))
+    assert list(map(int, left["i"].to_pylist())) == stays
+    engine.close()
+
+
+def test_what_is_left_is_the_rest_of_one_look_at_a_view(tmp_path):
+    import duckdb
+
+    table = pa.table({"i": range(5000), "sex": ["w", "m"] * 2500, "hired": ["yes"] * 5000})
+    with duckdb.connect(str(tmp_path / "people.duckdb")) as connection:
+        connection.register("rows", table)
+        connection.execute("CREATE TABLE people AS FROM rows")
+        connection.execute("CREATE VIEW shuffled AS FROM people ORDER BY random()")
+    take = Counts.from_mapping({("w", "yes"): 1000}, sensitive=["sex"], label="hired")
+    chosen = MEMORY.rows(locate(table), REQUEST, take)["i"].to_pylist()
+    memory = duckdb.connect()
+    memory.register("rows", table)
+    shuffled = "FROM {} ORDER BY random()"
+    for source in (
+        locate(f"{tmp_path / 'people.duckdb'}::shuffled"),
+        locate(table, sql=shuffled.format("input")),
+        locate(memory.sql(shuffled.format("rows"))),
+    ):
+        left = DUCKDB.rows(source, REQUEST, take, rest=True)["i"].to_pylist()
+        assert sorted(left + chosen) == list(range(5000))
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".jsonl", ".parquet"])
+def test_rows_are_written_in_their_order(many_rows, tmp_path, ending):
+    _, table = many_rows
+    engine = engines()["duckdb"](threads=2)
+    engine.write(table, tmp_path / f"rows{ending}")
+    nothing = Counts.from_mapping({("often", "yes"): 0}, sensitive=["sex"], label="hired")
+    again = engine.rows(locate(tmp_path / f"rows{ending}"), REQUEST, nothing, rest=True)
+    assert list(map(int, again["i"].to_pylist())) == list(range(MANY))
+    engine.close()
+
+
 def test_rows_refuse_counts_of_other_columns(engine):
     take = Counts.from_mapping({("a", "1"): 1}, sensitive=["s"], label="y")
     with pytest.raises(CountsError, match="rows are chosen by sex, hired, not by s, y"):
@@ -687,6 +857,12 @@ def test_engines_read_csv_alike(tmp_path_factory, data, delimiter, end, quote_al
     for engine in ENGINES.values():
         everything = engine.counts(source, request)
         assert collections.Counter(drawn_from(engine, source, request, everything)) == expected
+        in_order = engine.rows(source, request, everything - everything, rest=True)
+        assert list(zip(*in_order.to_pydict().values(), strict=True)) == [
+            tuple(f or None for f in row) for row in rows
+        ]
+    located = [e.rows(source, request, everything, 5, located=True) for e in ENGINES.values()]
+    assert located[0].to_pydict() == located[1].to_pydict()
 
 
 def drawn_from(engine, source, request, take):

@@ -1,10 +1,11 @@
-"""The paper's tables, up to intersectionality, measured anew; and docs/paper.md, which shows them.
+"""The paper's tables, measured and planned anew; and docs/paper.md, which shows them.
 
 paper.json holds the exact values, what the paper printed, and every slip between the two.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shlex
@@ -22,6 +23,7 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "paper.md"
 PAPER = json.loads((HERE / "paper.json").read_text(encoding="utf-8"))
 EXACT, PRINTED, COMPAS = PAPER["exact"], PAPER["printed"], PAPER["compas"]
+PLANS, LABELS = PAPER["plans"], "LMH"
 SLIPS = {(s["table"], s["row"], s["column"]): s for s in PAPER["slips"]}
 
 COUNTED = ("hiring", "constant_ir_08", "constant_ir_025")
@@ -241,6 +243,117 @@ def test_all_24_compas_biases_by_the_command(capsys) -> None:
         assert_allclose(found[key], bias, rtol=1e-12, err_msg=key)
 
 
+# --- plans ---------------------------------------------------------------------------------------
+
+REQUESTS = {"mitigated": {}, "k_targets": {"target": "keep rates of: sex"}}
+
+
+def compas_plan(name: str, **more) -> eq.Plan:
+    return eq.plan(compas_table().counts, rounding="floor", **REQUESTS[name], **more)
+
+
+@functools.cache
+def planned(name: str) -> dict[str, int]:
+    """How many rows every cell and total has after a plan, under the names of paper.json."""
+    after, found = compas_plan(name).after(), {}
+    for key in PLANS[name]["printed"]:
+        sex, race, label = key.split("/")
+        found[key] = after.of(f"{pattern(sex, race)}, risk={label}")
+    return found
+
+
+def added(name: str) -> dict[str, int]:
+    before = compas_table().counts
+    return {
+        key: n - before.of(f"{pattern(*key.split('/')[:2])}, risk={key[-1]}")
+        for key, n in planned(name).items()
+    }
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_the_mitigated_tables_are_the_floor_of_the_exact_solutions(name: str) -> None:
+    rows = planned(name)
+    assert {k: rows[k] for k in PLANS[name]["floor"]} == PLANS[name]["floor"]
+    exact_rows = PLANS[name]["exact"]
+    assert {k: int(n + 1e-9) for k, n in exact_rows.items()} == PLANS[name]["floor"]
+
+
+def test_the_mitigated_table_is_the_printed_one_but_for_one_cell() -> None:
+    rows, printed = planned("mitigated"), PLANS["mitigated"]["printed"]
+    assert {k: (rows[k], n) for k, n in printed.items() if rows[k] != n} == {"w/o/M": (1696, 1697)}
+    assert sum(rows[f"{s}/{r}/{y}"] for s in "mw" for r in "oc" for y in LABELS) == 72_419
+    plan = compas_plan("mitigated")
+    assert plan.additions == 11_621
+    assert plan.certificate.reached
+    assert 0.001 < plan.certificate.max_abs_ub_after < 0.00101
+
+
+def test_the_printed_table_with_k_adds_more_than_the_least() -> None:
+    rows, printed = planned("k_targets"), PLANS["k_targets"]["printed"]
+    assert all(n >= rows[k] for k, n in printed.items())
+    assert (rows["*/*/*"], printed["*/*/*"]) == (69_482, 69_503)
+
+
+@functools.cache
+def budget_here() -> dict[str, int]:
+    """The paper's budget example, by two plans with priorities."""
+    budget = {"budget": PLANS["budget"]["budget"]}
+    women, low, medium, high = "sex=w", "sex=m, risk=L", "sex=m, risk=M", "sex=m, risk=H"
+    unit = compas_plan("k_targets", **budget, priority=[women, low, high, medium]).steps
+    dear = compas_plan(
+        "k_targets", **budget, cost_add={women: 2}, priority=[women, medium, high, low]
+    ).steps
+    needs = {step.pattern: step.needed for step in unit}
+    return {
+        "w": needs[women],
+        "mL": needs[low],
+        "mM": needs[medium],
+        "mH": needs[high],
+        "unit_costs_left_after_w_mL_mH": int(unit[2].left),
+        "women_cost_2_left_after_w_mM_mH": int(dear[2].left),
+        "then_missing_mL": dear[3].missing,
+    }
+
+
+def budget_as_printed() -> dict[str, int]:
+    """The same, worked out from the printed table with K."""
+    counts, table = compas_table().counts, PLANS["k_targets"]["printed"]
+    money = PLANS["budget"]["budget"]
+    w = table["w/*/*"] - counts.of("sex=w")
+    low, medium, high = (table[f"m/*/{y}"] - counts.of(f"sex=m, risk={y}") for y in LABELS)
+    left = money - 2 * w - medium - high
+    return {
+        "w": w,
+        "mL": low,
+        "mM": medium,
+        "mH": high,
+        "unit_costs_left_after_w_mL_mH": money - w - low - high,
+        "women_cost_2_left_after_w_mM_mH": left,
+        "then_missing_mL": low - left,
+    }
+
+
+def test_the_budget_example() -> None:
+    assert budget_here() == PLANS["budget"]["minimal_needs"]
+    assert budget_as_printed() == PLANS["budget"]["printed_needs"]
+
+
+def test_the_slips_about_plans_are_right() -> None:
+    right = {s["place"]: s["right"] for s in PLANS["slips"]}
+    rows, more, budget = planned("mitigated"), added("mitigated"), budget_as_printed()
+    found = {
+        "mitigated COMPAS, wo / M": f"{rows['w/o/M']}",
+        "mitigated COMPAS, text, Δm and Δw": f"{more['m/*/*']}, {more['w/*/*']}",
+        "mitigated COMPAS, text, ΔwM and ΔwH": f"{more['w/*/M']}, {more['w/*/H']}",
+        "mitigated COMPAS, text, ΔmL and ΔmoL": f"{more['m/*/L']}, {more['m/o/L']}",
+        "mitigated COMPAS, text, ΔmcM and ΔmcH": f"{more['m/c/M']}, {more['m/c/H']}",
+        "COMPAS with K": f"n = {planned('k_targets')['*/*/*']}",
+        "budget, unit costs, what is left": f"{budget['unit_costs_left_after_w_mL_mH']}",
+        "budget, women at cost 2, what is left": f"{budget['women_cost_2_left_after_w_mM_mH']}",
+    }
+    assert found == {place: right[place] for place in found}
+
+
 # --- what was printed ----------------------------------------------------------------------------
 
 
@@ -399,8 +512,49 @@ def compas_page_table() -> str:
     return markdown(["group", "rows", "L", "M", "H"], lines)
 
 
+def crossed(name: str) -> str:
+    """A mitigated table as the paper lays it out."""
+    rows, printed, lines = planned(name), PLANS[name]["printed"], []
+    for sex in "mw*":
+        for label in (*LABELS, "*"):
+            keys = [f"{sex}/{race}/{label}" for race in "oc*"]
+            words = (sex.replace("*", "all"), label.replace("*", "all"))
+            lines.append([", ".join(words), *(differing(rows[k], printed[k]) for k in keys)])
+    return markdown(["sex, label", "race o", "race c", "all"], lines)
+
+
+def differing(here: int, printed: int) -> str:
+    return str(here) if here == printed else f"**{here}** (printed {printed})"
+
+
+def additions_table() -> str:
+    more, lines = added("mitigated"), []
+    for key, printed in PLANS["printed_additions"].items():
+        here = str(more[key]) if more[key] == printed else f"**{more[key]}**"
+        lines.append([f"Δ{key.replace('/', '').replace('*', '')}", str(printed), here])
+    return markdown(["added rows", "printed", "here"], lines)
+
+
+def budget_table() -> str:
+    names = {
+        "w": "women, needed",
+        "mL": "men with L, needed",
+        "mM": "men with M, needed",
+        "mH": "men with H, needed",
+        "unit_costs_left_after_w_mL_mH": "all costs 1: left after women, men with L and with H",
+        "women_cost_2_left_after_w_mM_mH": "women cost 2: left after women, men with M and with H",
+        "then_missing_mL": "rows of men with L that are then missing",
+    }
+    printed, right, here = PLANS["budget"]["printed"], budget_as_printed(), budget_here()
+    lines = []
+    for key, name in names.items():
+        mark = str(right[key]) if right[key] == printed[key] else f"**{right[key]}**"
+        lines.append([name, str(printed[key]), mark, str(here[key])])
+    return markdown(["", "printed", "from the printed table", "from the minimal plan"], lines)
+
+
 def slip_table() -> str:
-    entries = [*PAPER["slips"], *PAPER["slips_in_words"]]
+    entries = [*PAPER["slips"], *PAPER["slips_in_words"], *PLANS["slips"]]
     lines = [[e["place"], e["printed"], e["right"], e["why"]] for e in entries]
     lines = [[text.replace("-", "−") for text in line] for line in lines]
     head, _, *body = markdown(["where", "printed", "right", "why"], lines).splitlines()
@@ -415,6 +569,10 @@ PAGE_TABLES = {
     "constant_ir_025": lambda: page_table("constant_ir_025"),
     "oswald": lambda: page_table("oswald"),
     "compas": compas_page_table,
+    "mitigated": lambda: crossed("mitigated"),
+    "additions": additions_table,
+    "k_targets": lambda: crossed("k_targets"),
+    "budget": budget_table,
     "slips": slip_table,
 }
 

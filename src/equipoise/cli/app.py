@@ -1,6 +1,6 @@
 """The ``equipoise`` program: its commands, its exit codes, and one sentence for each error.
 
-Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 3 not enough evidence,
+Exit codes: 0 fine, 1 a check failed or a plan falls short, 2 bad usage or input, 3 not enough evidence,
 130 interrupted.
 """
 
@@ -24,6 +24,10 @@ COMMANDS: Mapping[str, str] = {
     "measure": "Measure the Uniform Bias of every group and label.",
     "check": "Hold a table against agreed limits.",
     "diff": "Compare the biases of two tables.",
+    "plan": "Plan the smallest repair, and prove what it does.",
+    "frontier": "Show the least cost of every tolerance.",
+    "map": "Map a bias over two ways to add or delete rows.",
+    "apply": "Carry out a plan with real rows of a pool.",
     "data": "List, show and fetch data sets.",
     "engines": "Show what can be read and written.",
     "demo": "Run the main job end to end on embedded data.",
@@ -81,7 +85,7 @@ Examples:
   equipoise check people.csv --sensitive sex,race --label income --max-abs-ub 0.1
   equipoise measure adult --sensitive sex --label income -o adult.html
 
-Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 3 not enough evidence.""",
+Exit codes: 0 fine, 1 a check failed or a plan falls short, 2 bad usage or input, 3 not enough evidence.""",
 )
 @click.option(
     "--version",
@@ -122,7 +126,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted; nothing was written.", 130)
     except EquipoiseError as error:
-        return _fail(str(error))
+        return _fail(str(error), error.exit_code)
     except MemoryError:
         return _fail("out of memory; look at fewer groups with --max-order 2 or --min-count 30.")
     except BrokenPipeError:

@@ -23,6 +23,9 @@ def keywords(data: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     given["sensitive_features"] = given.pop("sensitive")
     if "no_uncertainty" in given:
         given["uncertainty"] = not given.pop("no_uncertainty")
+    if "constrain" in given:
+        chosen = given.pop("constrain") or ("all",)
+        given["constrain"] = chosen[0] if chosen in (("all",), ("marginals",)) else chosen
     _suggest(data, given, quiet=quiet)
     with terminal.progress(quiet=quiet) as report:
         yield {**given, "progress": report}

@@ -62,6 +62,20 @@ def names_option(*flags: str, help: str) -> Callable[[F], F]:  # noqa: A002
     )
 
 
+class PatternNumbers(click.Option):
+    """A repeatable option that takes a pattern and a number; in a file, a table of them."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        options |= {"type": (str, float), "multiple": True}
+        super().__init__(*args, **options)
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Take pairs, or a table from pattern to number."""
+        if isinstance(value, dict):
+            value = tuple(value.items())
+        return super().type_cast_value(ctx, value)
+
+
 def parse_bins(texts: Iterable[str]) -> dict[str, Any]:
     """Read ``age=25,45,65`` or ``age=quantiles:4``.
 
@@ -163,6 +177,122 @@ _MEASURING = (
         help="q-values: Benjamini–Hochberg, or Benjamini–Yekutieli (valid under any dependence).",
     ),
 )
+
+
+_PLANNING = (
+    click.option(
+        "--tolerance-on",
+        type=click.Choice(["ub", "rate"]),
+        default="ub",
+        show_default=True,
+        help="What is held to the tolerance: |UB|, or the difference of rates |f_gy − f_y|.",
+    ),
+    click.option(
+        "--allow",
+        type=click.Choice(["add", "delete", "both"]),
+        default="add",
+        show_default=True,
+        help="Whether rows may be added, deleted, or both.",
+    ),
+    click.option(
+        "--labels",
+        default="keep",
+        show_default=True,
+        metavar="keep|free|FILE",
+        help="Keep label frequencies within the tolerance, choose the cheapest, or take them from "
+        "a TOML or JSON file.",
+    ),
+    click.option(
+        "--label-drift",
+        type=click.FloatRange(min=0),
+        metavar="D",
+        help="Let no label frequency move by more than this share of itself.",
+    ),
+    click.option(
+        "--target",
+        metavar="FILE|RULE",
+        help="Ratios K per group and label, from a TOML file, or 'keep rates of: sex'.",
+    ),
+    click.option(
+        "--cost-add",
+        cls=PatternNumbers,
+        metavar="PATTERN COST",
+        help="What adding a row of a pattern costs, instead of 1. Repeatable; the last decides.",
+    ),
+    click.option(
+        "--cost-delete",
+        cls=PatternNumbers,
+        metavar="PATTERN COST",
+        help="What deleting a row of a pattern costs, instead of 1. Repeatable.",
+    ),
+    click.option(
+        "--available",
+        cls=PatternNumbers,
+        metavar="PATTERN ROWS",
+        help="At most so many rows of a pattern can be added, in all. Repeatable.",
+    ),
+    click.option(
+        "--available-from",
+        metavar="DATA",
+        help="Only rows of this table can be added; it is counted like DATA.",
+    ),
+    click.option(
+        "--at-least",
+        cls=PatternNumbers,
+        metavar="PATTERN ROWS",
+        help="The repaired table has at least so many rows of a pattern. Repeatable.",
+    ),
+    click.option("--min-rows", type=click.IntRange(min=0), help="It has at least so many in all."),
+    click.option("--max-rows", type=click.IntRange(min=0), help="It has at most so many in all."),
+    click.option(
+        "--deletable",
+        multiple=True,
+        cls=Repeatable,
+        metavar="PATTERN",
+        help="Only rows of this pattern may be deleted. Repeatable.",
+    ),
+    click.option(
+        "--constrain",
+        multiple=True,
+        cls=Repeatable,
+        metavar="all|marginals|PATTERN",
+        help="Which groups count: all (default), those of one attribute, or a group and all "
+        "inside it. Repeatable.",
+    ),
+    click.option(
+        "--min-group",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="Groups with fewer rows do not count.",
+    ),
+    click.option(
+        "--plan-missing",
+        is_flag=True,
+        help="Take missing values for values, instead of leaving such rows as they are.",
+    ),
+    click.option("--may-vanish", is_flag=True, help="A group may lose all its rows."),
+    click.option(
+        "--time-limit",
+        type=click.FloatRange(min=0, min_open=True),
+        default=60.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="Take the best plan found by then.",
+    ),
+    click.option(
+        "--gap",
+        type=click.FloatRange(min=0),
+        default=1e-4,
+        show_default=True,
+        help="A solver may stop this near to the least cost.",
+    ),
+)
+
+
+def planning_options(function: F) -> F:
+    """What a plan may and must do."""
+    return _stacked(_PLANNING)(function)
 
 
 def _stacked(options: Iterable[Callable[[Any], Any]]) -> Callable[[F], F]:

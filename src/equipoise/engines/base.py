@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -75,12 +75,27 @@ class Engine(Protocol):
     def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
         """The values of a column with their rows, most frequent first."""
 
-    def rows(self, source: Source, request: CountRequest, take: Counts, seed: int = 0) -> pa.Table:
+    def rows(
+        self,
+        source: Source,
+        request: CountRequest,
+        take: Counts,
+        seed: int = 0,
+        *,
+        rest: bool = False,
+        located: bool = False,
+    ) -> pa.Table:
         """Choose real rows by cell, each at most once.
 
-        From every cell as many rows as ``take`` says, or all there are. Rows come in
-        the order of md5(seed, row, occurrence), where ``occurrence`` numbers equal rows:
-        the choice depends on the rows alone, not on their order or on the engine.
+        From every cell as many rows as ``take`` says, or all there are. Rows come cell by
+        cell as ``take`` has them, and in the order of md5(seed, row, occurrence), where
+        ``occurrence`` numbers equal rows: the choice depends on the rows alone, not on
+        their order or on the engine.
+
+        With ``rest`` all rows come that this choice leaves, those among them that were not
+        counted, in the table's own order. With ``located`` two columns stand behind the
+        table's own, named by :func:`location_names`: the place of each row in the table,
+        the first being 0, and the md5 of the row as one text.
         """
 
     def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
@@ -113,6 +128,21 @@ def require_choice(request: CountRequest, take: Counts) -> CountRequest:
             f"{', '.join(a.name for a in take.axes)}; count the same columns."
         )
     return request.with_edges(take.bins)
+
+
+def location_names(columns: Iterable[str]) -> tuple[str, str]:
+    """Name the columns of a row's place and md5 as no column of its table is named.
+
+    >>> location_names(["sex", "MD5"])
+    ('place', 'md5_')
+    """
+    taken = {name.casefold() for name in columns}
+    place, md5 = "place", "md5"
+    while place in taken:
+        place += "_"
+    while md5 in taken:
+        md5 += "_"
+    return place, md5
 
 
 def count_frame(table: pa.Table, request: CountRequest, name: str) -> Counts:

@@ -214,30 +214,50 @@ class DuckDBEngine:
             for v, n in zip(found["v"].to_pylist(), found["n"].to_pylist(), strict=True)
         }
 
-    def rows(self, source: Source, request: CountRequest, take: Counts, seed: int = 0) -> pa.Table:
+    def rows(
+        self,
+        source: Source,
+        request: CountRequest,
+        take: Counts,
+        seed: int = 0,
+        *,
+        rest: bool = False,
+        located: bool = False,
+    ) -> pa.Table:
         """Choose real rows by cell, each at most once; see :class:`~equipoise.engines.base.Engine`."""
         import pyarrow as pa
 
         request = require_choice(request, take)
         with self._opened(source) as (table, columns), self._registered(_wanted(take)) as wanted:
             require_columns(columns, request, source.name)
-            if source.kind != "relation":
-                query = sql.choose_rows(table, columns, request, wanted, seed)
-                return self._arrow(source, query, "choosing rows")
-            # A relation's own connection does not know what is wanted: bring its rows here.
-            rows = source.data.query("input_relation", f"FROM {table}")
-            with self._registered(pa.RecordBatchReader.from_stream(rows)) as here:
-                query = sql.choose_rows(here, columns, request, wanted, seed)
-                return self._arrow(replace(source, kind="frame"), query, "choosing rows")
+            choose = functools.partial(
+                sql.choose_rows, columns=columns, request=request, wanted=wanted, seed=seed
+            )
+            if not rest:
+                query = functools.partial(choose, located=located)
+                return self._brought(source, table, query, "choosing rows", in_order=located)
+            if not take.n:
+                return self._remaining(source, table, columns, pa.array([], pa.int64()), located)
+            with self._twice(source, table) as (here, again):
+                query = functools.partial(choose, located=True)
+                chosen = self._brought(here, again, query, "choosing rows", in_order=True)
+                places = chosen.column(len(columns))
+                return self._remaining(here, again, columns, places, located)
 
     def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
-        """Write rows to a file that is whole or not there."""
+        """Write rows, in their order, to a file that is whole or not there."""
         options = _COPY_OPTIONS[require_writable(path, self.writes)]
-        with self._lock, self._registered(rows) as name, atomic_path(path) as temporary:
+        with (
+            self._lock,
+            self._registered(rows) as name,
+            atomic_path(path) as temporary,
+            self._in_order(),
+        ):
+            copy = f"COPY (FROM {name}) TO {sql.literal(str(temporary))} ({options})"
             try:
-                self._connection.execute(
-                    f"COPY (FROM {name}) TO {sql.literal(str(temporary))} ({options})"
-                )
+                self._watch(lambda: self._connection.execute(copy), "writing")
+            except duckdb.InterruptException:
+                raise KeyboardInterrupt from None
             except duckdb.Error as error:
                 raise InputError(f"{path} cannot be written: {_reason(error)}.") from None
 
@@ -373,6 +393,76 @@ class DuckDBEngine:
     def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
         return self._watched(source, lambda: self._relation(source, query).to_arrow_table(), title)
 
+    def _brought(
+        self,
+        source: Source,
+        table: str,
+        query: Callable[[str], str],
+        title: str,
+        *,
+        in_order: bool,
+    ) -> pa.Table:
+        """Run a query over rows; those of a relation are brought here first."""
+        with self._in_order() if in_order else contextlib.nullcontext():
+            if source.kind != "relation":
+                return self._arrow(source, query(table), title)
+            with self._streamed(source, table) as here:
+                return self._arrow(replace(source, kind="frame"), query(here), title)
+
+    def _remaining(
+        self,
+        source: Source,
+        table: str,
+        columns: tuple[Column, ...],
+        places: pa.Array | pa.ChunkedArray,
+        located: bool,
+    ) -> pa.Table:
+        import pyarrow as pa
+
+        with self._registered(pa.table({"place": places})) as chosen:
+            query = functools.partial(
+                sql.remaining_rows, columns=columns, chosen=chosen, located=located
+            )
+            return self._brought(source, table, query, "reading rows", in_order=True)
+
+    @contextlib.contextmanager
+    def _twice(self, source: Source, table: str) -> Iterator[tuple[Source, str]]:
+        """Give a table that has the same order each time; a view or a query may have others."""
+        if source.sql is None and source.kind not in ("duckdb", "relation"):
+            yield source, table
+            return
+        here = replace(source, kind="frame", sql=None)
+        copy = f"copy_{next(self._registrations)}"
+        rows = table
+        with contextlib.ExitStack() as stack:
+            if source.kind == "relation":
+                rows = stack.enter_context(self._streamed(source, table))
+            stack.enter_context(self._in_order())
+            make = f"CREATE TEMP TABLE {copy} AS FROM {rows}"
+            self._watched(here, lambda: self._connection.execute(make), "reading rows")
+        try:
+            yield here, copy
+        finally:
+            self._connection.execute(f"DROP TABLE {copy}")
+
+    @contextlib.contextmanager
+    def _streamed(self, source: Source, table: str) -> Iterator[str]:
+        """Read a relation here, since its own connection does not know our tables."""
+        import pyarrow as pa
+
+        rows = source.data.query("input_relation", f"FROM {table}")
+        with self._registered(pa.RecordBatchReader.from_stream(rows)) as name:
+            yield name
+
+    @contextlib.contextmanager
+    def _in_order(self) -> Iterator[None]:
+        """Read and write rows in their order, which takes longer and is not always needed."""
+        self._connection.execute("SET preserve_insertion_order = true")
+        try:
+            yield
+        finally:
+            self._connection.execute("SET preserve_insertion_order = false")
+
     def _relation(self, source: Source, query: str) -> duckdb.DuckDBPyRelation:
         if source.kind == "relation":
             relation: duckdb.DuckDBPyRelation = source.data.query("input_relation", query)
@@ -387,18 +477,22 @@ class DuckDBEngine:
             raise _explained(error, source) from None
 
     def _watched(self, source: Source, work: Callable[[], T], title: str) -> T:
-        """Work in a thread, so that it can report how far it is and be interrupted."""
-        connection = self._connection
+        """Watch work on a source, and explain what goes wrong."""
         try:
-            return watched(
-                work,
-                title=title,
-                share=lambda: max(connection.query_progress(), 0) / 100,
-                interrupt=connection.interrupt,
-                report=self._report,
-            )
+            return self._watch(work, title)
         except duckdb.Error as error:
             raise _explained(error, source) from None
+
+    def _watch(self, work: Callable[[], T], title: str) -> T:
+        """Work in a thread, so that it can report how far it is and be interrupted."""
+        connection = self._connection
+        return watched(
+            work,
+            title=title,
+            share=lambda: max(connection.query_progress(), 0) / 100,
+            interrupt=connection.interrupt,
+            report=self._report,
+        )
 
     def _all(self, source: Source, query: str, title: str) -> list[tuple[Any, ...]]:
         table = self._arrow(source, query, title)

@@ -22,6 +22,7 @@ from equipoise.engines.base import (
     ColumnProfile,
     Profile,
     count_frame,
+    location_names,
     require_choice,
     require_columns,
     require_writable,
@@ -83,24 +84,32 @@ class MemoryEngine:
         )
         return dict(ordered[:limit])
 
-    def rows(self, source: Source, request: CountRequest, take: Counts, seed: int = 0) -> pa.Table:
+    def rows(
+        self,
+        source: Source,
+        request: CountRequest,
+        take: Counts,
+        seed: int = 0,
+        *,
+        rest: bool = False,
+        located: bool = False,
+    ) -> pa.Table:
         """Choose real rows by cell, each at most once; see :class:`~equipoise.engines.base.Engine`."""
         import pyarrow as pa
 
         request = require_choice(request, take)
         require_columns(self.schema(source), request, source.name)
         table = _table(source)
-        cells = zip(*(_cell_values(table[n], n, request) for n in request.columns), strict=True)
-        seen: collections.Counter[str] = collections.Counter()
-        offered: dict[tuple[Value, ...], list[tuple[str, int]]] = collections.defaultdict(list)
-        for line, (cell, row) in enumerate(zip(cells, _canonical_rows(table), strict=True)):
-            seen[row] += 1
-            digest = hashlib.md5(f"{seed}/{seen[row]}/{row}".encode(), usedforsecurity=False)
-            offered[cell].append((digest.hexdigest(), line))
-        chosen = [
-            line for cell, want in _wanted(take) for _, line in sorted(offered.get(cell, ()))[:want]
-        ]
-        return table.take(pa.array(chosen, pa.int64()))
+        places = _chosen(table, request, take, seed)
+        if rest:
+            places = sorted(set(range(len(table))) - set(places))
+        found = table.take(pa.array(places, pa.int64()))
+        if located:
+            place, md5 = location_names(table.column_names)
+            digests = [_md5(row) for row in _canonical_rows(found)]
+            found = found.append_column(place, pa.array(places, pa.int64()))
+            found = found.append_column(md5, pa.array(digests, pa.string()))
+        return found
 
     def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
         """Write rows to a file that is whole or not there."""
@@ -200,6 +209,23 @@ def _values(column: pa.ChunkedArray) -> list[Value]:
 
 
 # --------------------------------------------------------------------------- choosing
+
+
+def _chosen(table: pa.Table, request: CountRequest, take: Counts, seed: int) -> list[int]:
+    """Give the places of the rows that are chosen."""
+    cells = zip(*(_cell_values(table[n], n, request) for n in request.columns), strict=True)
+    seen: collections.Counter[str] = collections.Counter()
+    offered: dict[tuple[Value, ...], list[tuple[str, int]]] = collections.defaultdict(list)
+    for line, (cell, row) in enumerate(zip(cells, _canonical_rows(table), strict=True)):
+        seen[row] += 1
+        offered[cell].append((_md5(f"{seed}/{seen[row]}/{row}"), line))
+    return [
+        line for cell, want in _wanted(take) for _, line in sorted(offered.get(cell, ()))[:want]
+    ]
+
+
+def _md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def _cell_values(column: pa.ChunkedArray, name: str, request: CountRequest) -> list[Value]:

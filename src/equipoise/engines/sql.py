@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from equipoise.engines.base import Column, location_names
+
 if TYPE_CHECKING:
     from equipoise.counts import CountRequest
-    from equipoise.engines.base import Column
 
 
 def identifier(name: str) -> str:
@@ -187,7 +188,13 @@ def canonical_row(columns: Sequence[Column]) -> str:
 
 
 def choose_rows(
-    table: str, columns: Sequence[Column], request: CountRequest, wanted: str, seed: int
+    table: str,
+    columns: Sequence[Column],
+    request: CountRequest,
+    wanted: str,
+    seed: int,
+    *,
+    located: bool = False,
 ) -> str:
     """Choose rows by cell in the order of md5(seed, row, occurrence).
 
@@ -195,9 +202,12 @@ def choose_rows(
     """
     types = {c.name: c.type for c in columns}
     names = ", ".join(identifier(c.name) for c in columns)
-    # Names that no column of the table has, whatever its columns are called.
-    mark = "_" * (1 + max(len(c.name) for c in columns))
+    mark = _mark(columns)
     key, hashed, place = f"text{mark}", f"md5{mark}", f"place{mark}"
+    in_order = ""
+    if located:  # equal rows are numbered as they stand, or the place of each would be chance
+        table, in_order = numbered(table, columns), f" ORDER BY line{mark}"
+        names += f", {_location(columns, key)}"
     cells = [f"cell{i}{mark}" for i in range(len(request.columns))]
     texts = ", ".join(
         f"{cell_text(name, types[name], request)} AS {cell}"
@@ -208,9 +218,39 @@ def choose_rows(
         f"WITH texts AS (SELECT *, {canonical_row(columns)} AS {key}, {texts} FROM {table}), "
         f"picked AS (SELECT t.*, w.cell AS cell{mark}, w.want AS want{mark} "
         f"FROM texts AS t JOIN {wanted} AS w ON {matches}), "
-        f"hashed AS (SELECT *, md5({literal(f'{seed}/')} || row_number() OVER (PARTITION BY {key}) "
-        f"|| '/' || {key}) AS {hashed} FROM picked), "
+        f"hashed AS (SELECT *, md5({literal(f'{seed}/')} || "
+        f"row_number() OVER (PARTITION BY {key}{in_order}) || '/' || {key}) AS {hashed} FROM picked), "
         f"placed AS (SELECT *, row_number() OVER (PARTITION BY cell{mark} ORDER BY {hashed}) "
         f"AS {place} FROM hashed) SELECT {names} FROM placed "
         f"WHERE {place} <= want{mark} ORDER BY cell{mark}, {hashed}"
     )
+
+
+def remaining_rows(table: str, columns: Sequence[Column], chosen: str, *, located: bool) -> str:
+    """Give all rows but the chosen, in the table's own order.
+
+    ``chosen`` is a table with the places of rows as ``place``.
+    """
+    line = f"line{_mark(columns)}"
+    names = ", ".join(identifier(c.name) for c in columns)
+    if located:
+        names += f", {_location(columns, canonical_row(columns))}"
+    return (
+        f"SELECT {names} FROM {numbered(table, columns)} AS t WHERE NOT EXISTS "
+        f"(SELECT 1 FROM {chosen} AS c WHERE c.place = t.{line}) ORDER BY t.{line}"
+    )
+
+
+def numbered(table: str, columns: Sequence[Column]) -> str:
+    """Number the rows of a table as they are read, which an engine must do in their order."""
+    return f"(SELECT *, row_number() OVER () - 1 AS line{_mark(columns)} FROM {table})"
+
+
+def _location(columns: Sequence[Column], text: str) -> str:
+    place, md5 = location_names(c.name for c in columns)
+    return f"line{_mark(columns)} AS {place}, md5({text}) AS {md5}"
+
+
+def _mark(columns: Sequence[Column]) -> str:
+    """End names like this, and no column of the table has them, whatever it is called."""
+    return "_" * (1 + max(len(c.name) for c in columns))

@@ -6,9 +6,10 @@ nothing is fetched from elsewhere.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import MissingDependency
@@ -90,6 +91,128 @@ def interval_chart(ranking: Mapping[str, Any]) -> dict[str, Any]:
     )
     layers = alt.layer(_lines(alt, ranking["limit"], x), span, point, rows)
     return _finished(layers.properties(width=_CHART_WIDTH, height=alt.Step(22)))
+
+
+def policy_map_chart(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Draw a policy map: UB over two moves, its zero curve, the limits and the best point.
+
+    Parameters
+    ----------
+    data
+        From :func:`equipoise.reports.policy_map.chart_data`.
+
+    Returns
+    -------
+    dict
+        A Vega-Lite specification.
+    """
+    alt = _altair()
+    place = _places(alt, data)
+    layers = [
+        _surface(alt, data, place),
+        _outside(alt, data, place),
+        *_strokes(alt, data, place),
+        *_limit_names(alt, data, place),
+        *_marks(alt, data, place),
+    ]
+    return _finished(alt.layer(*layers).properties(width=_MAP_WIDTH, height=_MAP_HEIGHT))
+
+
+def change_chart(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Draw the cells a plan changes: the rows that stay, those deleted and those added.
+
+    Parameters
+    ----------
+    data
+        From :func:`equipoise.reports.plan_data.changes`.
+
+    Returns
+    -------
+    dict
+        A Vega-Lite specification.
+    """
+    alt = _altair()
+    parts = [part for bar in data["bars"] for part in _parts(bar)]
+    most = max(part["end"] for part in parts)
+    axis = alt.Axis(title="rows", orient="top", format=",d", tickCount=5, grid=False)
+    scale = alt.Scale(domain=[0, most], nice=False)
+    bars = (
+        alt.Chart(alt.Data(values=parts))
+        .mark_bar(height=13)
+        .encode(
+            y=_names(alt, data["bars"]),
+            x=alt.X("start:Q", axis=axis, scale=scale),
+            x2="end:Q",
+            color=_fates(alt),
+            description="about:N",
+            tooltip="about:N",
+        )
+    )
+    return _finished(_beside(alt, bars, data["bars"]))
+
+
+def bias_chart(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Draw |UB| before and after a plan, group by group, the tolerance as a dashed line.
+
+    Parameters
+    ----------
+    data
+        From :func:`equipoise.reports.plan_data.biases`.
+
+    Returns
+    -------
+    dict
+        A Vega-Lite specification.
+    """
+    alt = _altair()
+    pairs, limit = data["pairs"], data["limit"]
+    ends = [v for pair in pairs for v in (pair["before"], pair["after"]) if v is not None]
+    scale = alt.Scale(domain=[0, max([*ends, 1.2 * (limit or 0), 1e-9]) * 1.02], nice=False)
+    axis = alt.Axis(title=data["title"], orient="top", grid=False, tickCount=6, tickSize=4)
+    x = alt.X("at:Q", scale=scale, axis=axis)
+    values = [_whiskered(pair) for pair in pairs]
+    base = alt.Chart(alt.Data(values=values)).encode(
+        y=_names(alt, pairs), description="about:N", tooltip="about:N"
+    )
+    way = base.mark_rule(strokeWidth=2, color=GREY).encode(
+        x=alt.X("before:Q", scale=scale, axis=axis), x2="after:Q"
+    )
+    points = (
+        alt.Chart(alt.Data(values=[p for pair in pairs for p in _moments(pair)]))
+        .mark_point(size=70, strokeWidth=2, opacity=1)
+        .encode(
+            y=_names(alt, pairs),
+            x=x,
+            stroke=alt.Stroke("stroke:N", scale=None),
+            fill=alt.Fill("fill:N", scale=None),
+            description="about:N",
+            tooltip="about:N",
+        )
+    )
+    layers = [way, points] if limit is None else [_at_limit(alt, limit, x), way, points]
+    return _finished(_beside(alt, alt.layer(*layers), pairs))
+
+
+def step_chart(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Draw the least cost against the tolerance, as the step function it is.
+
+    Parameters
+    ----------
+    data
+        From :func:`equipoise.reports.plan_data.steps`.
+
+    Returns
+    -------
+    dict
+        A Vega-Lite specification.
+    """
+    alt = _altair()
+    layers = [
+        *_budget_lines(alt, data),
+        *_known_steps(alt, data),
+        *_no_plans(alt, data),
+    ]
+    return _finished(alt.layer(*layers).properties(width=_STEPS_WIDTH, height=_STEPS_HEIGHT))
 
 
 def to_png(spec: Mapping[str, Any], *, scale: float = 2.0) -> bytes:
@@ -210,20 +333,24 @@ _CLAMPED = f"(datum.value < 0 ? '≤ ' : '') + ({_EXACT})"
 
 
 def _colour(alt: ModuleType, matrix: Mapping[str, Any]) -> Any:
-    bound = matrix["bound"]
+    known = _known_colour(alt, matrix["bound"], clamped=matrix["clamped"])
+    return alt.condition("datum.unsure || !isValid(datum.ub)", alt.value(_SMALL), known)
+
+
+def _known_colour(alt: ModuleType, bound: float, *, clamped: bool) -> altair.Color:
     scale = alt.Scale(domain=[bound * i / 3 for i in range(-3, 4)], range=_DIVERGING, clamp=True)
     legend = alt.Legend(
         title="UB: red, fewer rows than its share; blue, more",
         titleLimit=400,
-        labelExpr=_CLAMPED if matrix["clamped"] else _EXACT,
+        labelExpr=_CLAMPED if clamped else _EXACT,
         orient="bottom",
         direction="horizontal",
         gradientLength=260,
         gradientThickness=10,
         values=[-bound, 0, bound],
     )
-    known = alt.Color("ub:Q", scale=scale, legend=legend)
-    return alt.condition("datum.unsure || !isValid(datum.ub)", alt.value(_SMALL), known)
+    colour: altair.Color = alt.Color("ub:Q", scale=scale, legend=legend)
+    return colour
 
 
 # ----------------------------------------------------------------------------- ranking
@@ -260,6 +387,355 @@ def _lines(alt: ModuleType, limit: float, x: Callable[[str], altair.X]) -> altai
     return lines
 
 
+# -------------------------------------------------------------------------- policy map
+
+_MAP_WIDTH, _MAP_HEIGHT = 720, 480
+
+
+def _places(alt: ModuleType, data: Mapping[str, Any]) -> Callable[..., dict[str, Any]]:
+    """Scales of the map: give the channels of two fields, or of more."""
+    axes = {
+        axis: alt.Axis(
+            title=_cut(data[f"{axis}_title"], most),
+            titleLimit=_MAP_WIDTH,
+            titlePadding=10,
+            format=",.0f" if data[f"{axis}_max"] >= 10 else ",.1f",
+            grid=False,
+            tickCount=8,
+        )
+        for axis, most in (("x", 100), ("y", 64))
+    }
+    scales = {
+        axis: alt.Scale(domain=[0, data[f"{axis}_max"]], nice=False, zero=False) for axis in "xy"
+    }
+
+    def channels(**more: Any) -> dict[str, Any]:
+        x = alt.X("x:Q", scale=scales["x"], axis=axes["x"])
+        return {"x": x, "y": alt.Y("y:Q", scale=scales["y"], axis=axes["y"]), **more}
+
+    return channels
+
+
+def _cut(text: str, most: int) -> str:
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]}…{text[-half:]}"
+
+
+def _surface(alt: ModuleType, data: Mapping[str, Any], place: Any) -> altair.Chart:
+    colour = _known_colour(alt, data["bound"], clamped=data["clamped"])
+    base = alt.Chart(alt.Data(values=data["cells"])).mark_rect(aria=False, clip=True)
+    chart: altair.Chart = base.encode(**place(x2="x2:Q", y2="y2:Q", color=colour))
+    return chart
+
+
+def _outside(alt: ModuleType, data: Mapping[str, Any], place: Any) -> altair.Chart:
+    """Grey what the limits leave out: the map's edge one way round, the region's the other."""
+    most = data["x_max"], data["y_max"]
+    edge = [[0, 0], [most[0], 0], [*most], [0, most[1]], [0, 0]]
+    inner = [*data["feasible"], *data["feasible"][:1]][::-1]
+    path = [{"i": i, "x": p[0], "y": p[1]} for i, p in enumerate([*edge, *inner, [0, 0]])]
+    base = alt.Chart(alt.Data(values=path)).mark_line(
+        filled=True, fill="#6b7280", fillOpacity=0.45, strokeWidth=0, aria=False, clip=True
+    )
+    chart: altair.Chart = base.encode(**place(order="i:Q"))
+    return chart
+
+
+def _strokes(alt: ModuleType, data: Mapping[str, Any], place: Any) -> list[altair.Chart]:
+    kinds: tuple[tuple[list[Any], dict[str, Any]], ...] = (
+        (data["tolerated"], {"strokeDash": [1, 4], "strokeWidth": 1.5}),
+        ([limit["ends"] for limit in data["limits"]], {"strokeDash": [7, 4], "strokeWidth": 1.5}),
+        (data["zero"], {"strokeWidth": 2.5}),
+    )
+    charts = []
+    for lines, look in kinds:
+        values = [
+            {"x": x, "y": y, "i": i, "line": number}
+            for number, line in enumerate(lines)
+            for i, (x, y) in enumerate(line)
+        ]
+        if values:
+            base = alt.Chart(alt.Data(values=values))
+            light = {"color": "white", "opacity": 0.5, "strokeWidth": look["strokeWidth"] + 2}
+            for mark in ({**light, "aria": False}, {"color": _INK, "aria": False, **look}):
+                stroke = base.mark_line(clip=True, **mark)
+                charts.append(stroke.encode(**place(order="i:Q", detail="line:N")))
+    return charts
+
+
+def _limit_names(alt: ModuleType, data: Mapping[str, Any], place: Any) -> list[altair.Chart]:
+    """Name each limit where its line leaves the map, or beside its middle if it never does."""
+    charts = []
+    sides = {"top": (0, "left", -8), "right": (8, "left", 0), "inside": (6, "left", -8)}
+    for side, (dx, align, dy) in sides.items():
+        here = _apart([li for li in data["limits"] if li["side"] == side], side, data)
+        for limit in here:
+            drawn = [{"x": limit["x"], "y": limit["y"], "text": limit["text"]}]
+            look = {"align": align, "dx": dx, "dy": dy + limit["shift"], "limit": 190}
+            look["baseline"] = "bottom" if side != "right" else "middle"
+            charts += _words(alt, drawn, place, look, halo=side == "inside")
+    return charts
+
+
+def _apart(
+    limits: list[Mapping[str, Any]], side: str, data: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Move names that would cover each other: those on top up, the others down."""
+    placed: list[dict[str, Any]] = []
+    end, level, on_top = float("-inf"), 0, side == "top"
+    for limit in sorted(limits, key=lambda li: li["ends"][1][0 if on_top else 1] * (on_top or -1)):
+        (x0, y0), (x1, y1) = limit["ends"]
+        x, y = ((x0 + x1) / 2, (y0 + y1) / 2) if side == "inside" else (x1, y1)
+        left, top = _pixels(data, (x, y))
+        if on_top:
+            level = level + 1 if left < end else 0
+            shift, end = -15.0 * level, max(end, left + 7 * min(len(limit["text"]), 28) + 12)
+        else:
+            shift = max(0.0, end - top)
+            end = top + shift + 15
+        placed.append({"text": limit["text"], "x": x, "y": y, "shift": shift})
+    return placed
+
+
+def _pixels(data: Mapping[str, Any], point: Sequence[float]) -> tuple[float, float]:
+    x, y = point
+    return x / data["x_max"] * _MAP_WIDTH, (1 - y / data["y_max"]) * _MAP_HEIGHT
+
+
+def _marks(alt: ModuleType, data: Mapping[str, Any], place: Any) -> list[altair.Chart]:
+    charts, best = [], data["best"]
+    spot = _zero_spot(data)
+    if spot is not None:
+        look = {**_free_side(data, spot, "UB = 0")[1], "fontStyle": "italic"}
+        charts += _words(alt, [{"x": spot[0], "y": spot[1], "text": "UB = 0"}], place, look)
+    if best is not None:
+        ring = alt.Chart(alt.Data(values=[best])).mark_point(
+            size=130, filled=True, fill="white", stroke=_INK, strokeWidth=2.5, opacity=1
+        )
+        charts.append(ring.encode(**place(description="about:N")))
+        look = {**_free_side(data, (best["x"], best["y"]), best["text"])[1], "fontWeight": "bold"}
+        charts += _words(alt, [{k: best[k] for k in ("x", "y", "text")}], place, look)
+    return charts
+
+
+def _free_side(
+    data: Mapping[str, Any], point: Sequence[float], text: str
+) -> tuple[int, dict[str, Any]]:
+    """The side of a point on which words cover the least of any line, and how much that is."""
+    lines = [*data["zero"], *data["tolerated"], *(limit["ends"] for limit in data["limits"])]
+    drawn = [_pixels(data, p) for line in lines for p in _filled(line)]
+    (x, y), width = _pixels(data, point), 7 * len(text)
+
+    def covered(side: tuple[int, int]) -> int:
+        left = x + (9 if side[0] > 0 else -9 - width)
+        top = y + side[1] - 10
+        out = left < 0 or left + width > _MAP_WIDTH or top < 0 or top + 20 > _MAP_HEIGHT
+        hits = sum(left <= u <= left + width and top <= v <= top + 20 for u, v in drawn)
+        return 10_000 * int(out) + hits
+
+    best = min(((way, down) for down in (-17, 17, 0) for way in (1, -1)), key=covered)
+    look = {"align": "left" if best[0] > 0 else "right", "dx": 11 * best[0], "dy": best[1]}
+    return covered(best), {**look, "baseline": "middle"}
+
+
+def _zero_spot(data: Mapping[str, Any]) -> Sequence[float] | None:
+    """Where to write that UB is 0: on the curve, away from other words, lines and edges."""
+    best = data["best"] or {"x": 0, "y": 0}
+    points = [p for line in data["zero"] for p in _filled(line)][::4]
+
+    def room(point: Sequence[float]) -> tuple[int, float]:
+        u, v = point[0] / data["x_max"], point[1] / data["y_max"]
+        apart = max(abs(u - best["x"] / data["x_max"]), abs(v - best["y"] / data["y_max"]))
+        free = min(apart, 2 * u, 2 * (1 - u), 2 * v, 2 * (1 - v))
+        return -_free_side(data, point, "UB = 0")[0], float(free)
+
+    return max(points, key=room, default=None)
+
+
+def _filled(line: list[list[float]]) -> list[list[float]]:
+    """The points of a line, with some between where they are far apart."""
+    if len(line) > 20:
+        return line
+    steps = [i / 60 for i in range(61)]
+    return [
+        [x0 + t * (x1 - x0), y0 + t * (y1 - y0)]
+        for (x0, y0), (x1, y1) in itertools.pairwise(line)
+        for t in steps
+    ]
+
+
+def _words(
+    alt: ModuleType,
+    values: list[dict[str, Any]],
+    place: Any,
+    look: Mapping[str, Any],
+    *,
+    halo: bool = True,
+) -> list[altair.Chart]:
+    """Words on the map; a halo keeps them legible on any colour."""
+    base = alt.Chart(alt.Data(values=values))
+    plain: dict[str, Any] = {"fontSize": 12, "aria": False, **look}
+    if not halo:
+        return [base.mark_text(**plain).encode(**place(text="text:N"))]
+    back = {"stroke": "white", "strokeWidth": 4, "strokeOpacity": 0.85, "strokeJoin": "round"}
+    return [
+        base.mark_text(**plain, **back).encode(**place(text="text:N")),
+        base.mark_text(**plain, color=_INK).encode(**place(text="text:N")),
+    ]
+
+
+# ------------------------------------------------------------------------------- plans
+
+_FATES = {"stay": "#b9bec6", "deleted": RED, "added": BLUE}
+_PLAN_WIDTH = 380
+
+
+def _parts(bar: Mapping[str, Any]) -> list[dict[str, Any]]:
+    start, parts = 0, []
+    for fate, key in (("stay", "stay"), ("deleted", "delete"), ("added", "add")):
+        if bar[key]:
+            end = start + bar[key]
+            kept = {"name": bar["name"], "about": bar["about"]}
+            parts.append({**kept, "fate": fate, "start": start, "end": end})
+            start = end
+    return parts
+
+
+def _fates(alt: ModuleType) -> altair.Color:
+    scale = alt.Scale(domain=list(_FATES), range=list(_FATES.values()))
+    legend = alt.Legend(title=None, orient="bottom", direction="horizontal", symbolType="square")
+    colour: altair.Color = alt.Color("fate:N", scale=scale, legend=legend)
+    return colour
+
+
+def _names(alt: ModuleType, bars: Sequence[Mapping[str, Any]]) -> altair.Y:
+    axis = alt.Axis(
+        title=None,
+        labelLimit=460,
+        labelExpr=_middle_cut(66),
+        labelPadding=8,
+        ticks=False,
+        domain=False,
+    )
+    y: altair.Y = alt.Y("name:N", sort=[bar["name"] for bar in bars], axis=axis)
+    return y
+
+
+def _beside(alt: ModuleType, chart: Any, bars: Sequence[Mapping[str, Any]]) -> altair.LayerChart:
+    """A chart with the numbers of each line to its right."""
+    values = [{"name": bar["name"], "text": bar["text"]} for bar in bars]
+    words = (
+        alt.Chart(alt.Data(values=values))
+        .mark_text(align="left", color=GREY, fontSize=11, aria=False)
+        .encode(y=_names(alt, bars), x=alt.value(_PLAN_WIDTH + 10), text="text:N")
+    )
+    layers: altair.LayerChart = alt.layer(chart, words).properties(
+        width=_PLAN_WIDTH, height=alt.Step(22)
+    )
+    return layers
+
+
+def _whiskered(pair: Mapping[str, Any]) -> dict[str, Any]:
+    known = [v for v in (pair["before"], pair["after"]) if v is not None]
+    ends = {"before": known[0], "after": known[-1]}
+    return {"name": pair["name"], "about": pair["about"], **ends}
+
+
+def _moments(pair: Mapping[str, Any]) -> list[dict[str, Any]]:
+    then = RED if pair["outside"] else BLUE
+    looks = {"before": {"fill": "white", "stroke": GREY}, "after": {"fill": then, "stroke": then}}
+    kept = {"name": pair["name"], "about": pair["about"]}
+    return [
+        {**kept, "at": pair[when], **look} for when, look in looks.items() if pair[when] is not None
+    ]
+
+
+def _at_limit(alt: ModuleType, limit: float, x: altair.X) -> altair.Chart:
+    line: altair.Chart = (
+        alt.Chart(alt.Data(values=[{"at": limit}]))
+        .mark_rule(color=GREY, strokeDash=[4, 3], aria=False)
+        .encode(x=x)
+    )
+    return line
+
+
+# ---------------------------------------------------------------------------- frontier
+
+_STEPS_WIDTH, _STEPS_HEIGHT = 640, 340
+
+
+def _scales(alt: ModuleType, data: Mapping[str, Any]) -> Callable[..., dict[str, Any]]:
+    kind = "log" if data["log"] else "linear"
+    x_scale = alt.Scale(type=kind, domain=data["x"], nice=False)
+    y_scale = alt.Scale(domain=[0, data["y_max"]], nice=False)
+    x_axis = alt.Axis(title=data["title"], grid=False, format="~g", tickCount=8, labelOverlap=True)
+    y_axis = alt.Axis(title="least cost", format=",.6~g", grid=True, gridColor="#8a8f9844")
+
+    def channels(x: str, y: str, **more: Any) -> dict[str, Any]:
+        place = alt.X(f"{x}:Q", scale=x_scale, axis=x_axis)
+        return {"x": place, "y": alt.Y(f"{y}:Q", scale=y_scale, axis=y_axis), **more}
+
+    return channels
+
+
+def _known_steps(alt: ModuleType, data: Mapping[str, Any]) -> list[altair.Chart]:
+    at = _scales(alt, data)
+    path = alt.Chart(alt.Data(values=data["path"])).mark_line(
+        color=BLUE, strokeWidth=1, opacity=0.6, aria=False, clip=True
+    )
+    pieces = alt.Chart(alt.Data(values=data["pieces"])).encode(
+        description="about:N", tooltip="about:N"
+    )
+    bars = pieces.mark_rule(color=BLUE, strokeWidth=4, clip=True)
+    dots = pieces.mark_point(filled=True, size=36, color=BLUE, opacity=1)
+    charts = [
+        path.encode(**at("x", "cost", order="i:Q")),
+        bars.encode(**at("low", "cost", x2="high:Q")),
+        dots.encode(**at("high", "cost")),
+    ]
+    if data["bounds"]:
+        spans = alt.Chart(alt.Data(values=data["bounds"])).mark_rule(
+            color=GREY, strokeWidth=2, aria=False
+        )
+        charts.insert(0, spans.encode(**at("x", "low", y2="high:Q")))
+    return charts
+
+
+def _budget_lines(alt: ModuleType, data: Mapping[str, Any]) -> list[altair.Chart]:
+    if not data["budgets"]:
+        return []
+    at = _scales(alt, data)
+    base = alt.Chart(alt.Data(values=data["budgets"]))
+    bought = [b for b in data["budgets"] if b["tolerance"] is not None]
+    rings = alt.Chart(alt.Data(values=bought)).mark_point(
+        size=90, strokeWidth=2, color=RED, opacity=1, clip=True
+    )
+    line = base.mark_rule(color=RED, strokeDash=[5, 4], aria=False)
+    words = base.mark_text(align="left", baseline="middle", dx=8, fontSize=12, aria=False)
+    y = at("tolerance", "budget")["y"]
+    return [
+        line.encode(y=y),
+        words.encode(y=y, x=alt.value(_STEPS_WIDTH), text="text:N"),
+        rings.encode(**at("tolerance", "cost", description="text:N")),
+    ]
+
+
+def _no_plans(alt: ModuleType, data: Mapping[str, Any]) -> list[altair.Chart]:
+    """Mark tolerances that no plan reaches, at the top of the chart."""
+    if not data["none"]:
+        return []
+    at = _scales(alt, data)
+    values = [
+        {"x": t, "y": data["y_max"], "about": f"tolerance {t:.4g}: no plan"} for t in data["none"]
+    ]
+    base = alt.Chart(alt.Data(values=values))
+    cross = base.mark_point(shape="cross", angle=45, filled=True, size=60, color=GREY, opacity=1)
+    last = alt.Chart(alt.Data(values=values[-1:])).mark_text(
+        align="left", dx=10, fontSize=12, text="no plan", aria=False
+    )
+    return [cross.encode(**at("x", "y", description="about:N")), last.encode(**at("x", "y"))]
+
+
 # ------------------------------------------------------------------------------ shared
 
 
@@ -274,7 +750,8 @@ def _inked(ink: str) -> dict[str, Any]:
     words = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12, "titleFontSize": 12}
     axis = {**words, "tickColor": GREY, "domainColor": GREY, "titleFontWeight": "normal"}
     legend = {**words, "titleFontWeight": "normal"}
-    return {"axis": axis, "legend": legend, "title": {"color": ink, "fontSize": 13}}
+    title = {"color": ink, "fontSize": 13}
+    return {"axis": axis, "legend": legend, "title": title, "text": {"color": ink}}
 
 
 def _altair() -> ModuleType:

@@ -94,15 +94,56 @@ def render_html(
     >>> "&lt;b&gt;" in page, "<b>" in page
     (True, False)
     """
-    parts = [*_sections(summary, charts or {}), *sections, _provenance(summary)]
+    return render_page(
+        title=summary["title"],
+        source=summary["source"] or summary["heading"],
+        figures=summary["figures"],
+        sections=[*_sections(summary, charts or {}), *sections],
+        facts=[*summary["facts"], *summary["provenance"]],
+    )
+
+
+def render_page(
+    *,
+    title: str,
+    source: str,
+    figures: Sequence[Sequence[str]],
+    sections: Sequence[Section],
+    facts: Sequence[Sequence[str]],
+) -> str:
+    """Put sections into the page that all reports share.
+
+    Parameters
+    ----------
+    title, source
+        What the page is about, and of what.
+    figures
+        The few numbers at the top, each with its name.
+    sections
+        What the page says.
+    facts
+        Where it comes from: names and values, among them ``made by`` and ``time``.
+
+    Examples
+    --------
+    >>> page = render_page(
+    ...     title="A < B",
+    ...     source="people.csv",
+    ...     figures=[("12", "rows")],
+    ...     sections=[Section("one", "One", "<p>two</p>")],
+    ...     facts=[("made by", "equipoise"), ("time", "today")],
+    ... )
+    >>> "<h1>A &lt; B</h1>" in page, "<h2>Where this comes from</h2>" in page
+    (True, True)
+    """
+    made = {fact[0]: fact[1] for fact in facts}
     template = resources.files("equipoise.reports").joinpath("page.html").read_text("utf-8")
-    made = dict(summary["provenance"])
     return string.Template(template).substitute(
         generator=escape(made["made by"]),
-        title=escape(summary["title"]),
-        source=escape(summary["source"] or summary["heading"]),
-        figures="".join(_figure(value, name) for value, name in summary["figures"]),
-        sections="\n".join(part.html() for part in parts),
+        title=escape(title),
+        source=escape(source),
+        figures="".join(_figure(value, name) for value, name in figures),
+        sections="\n".join(part.html() for part in (*sections, _provenance(facts))),
         footer=escape(f"{made['made by']}, {made['time']}"),
     )
 
@@ -115,7 +156,9 @@ def _figure(value: str, name: str) -> str:
 
 
 def _sections(summary: Mapping[str, Any], charts: Mapping[str, str]) -> list[Section]:
-    said = {t["id"]: Section(t["id"], t["title"], _list(t["sentences"])) for t in summary["topics"]}
+    said = {
+        t["id"]: Section(t["id"], t["title"], bullets(t["sentences"])) for t in summary["topics"]
+    }
     rule = said.pop("four-fifths", None)
     parts = [said.pop("overview"), _pictures(summary, charts)]
     parts += [said.pop(name) for name in ("largest", "hidden", "measures") if name in said]
@@ -124,11 +167,16 @@ def _sections(summary: Mapping[str, Any], charts: Mapping[str, str]) -> list[Sec
         parts.append(_four_fifths(summary["four_fifths"], rule))
     parts += said.values()
     if summary["hints"]:
-        parts.append(Section("hints", "Hints", _list(summary["hints"])))
+        parts.append(Section("hints", "Hints", bullets(summary["hints"])))
     return parts
 
 
-def _list(sentences: Sequence[str]) -> str:
+def bullets(sentences: Sequence[str]) -> str:
+    """Sentences as a list.
+
+    >>> bullets(["a < b"])
+    '<ul><li>a &lt; b</li></ul>'
+    """
     return "<ul>" + "".join(f"<li>{escape(s)}</li>" for s in sentences) + "</ul>"
 
 
@@ -149,19 +197,28 @@ def _table(summary: Mapping[str, Any]) -> Section:
     table = summary["table"]
     more = table["total"] - len(table["rows"])
     after = f'<p class="after">… and {more:,} more rows.</p>' if more else ""
-    content = _html_table(table, marked=table["ub"], sides=table["sides"])
+    content = html_table(table, marked=table["ub"], sides=table["sides"])
     return Section("table", "All numbers" if not more else "The numbers", content + after)
 
 
 def _four_fifths(rule: Mapping[str, Any], said: Section) -> Section:
     more = rule["total"] - len(rule["table"]["rows"])
     after = f'<p class="after">… and {more:,} more groups.</p>' if more else ""
-    return Section(said.id, said.title, said.content + _html_table(rule["table"]) + after)
+    return Section(said.id, said.title, said.content + html_table(rule["table"]) + after)
 
 
-def _html_table(
+def html_table(
     table: Mapping[str, Any], *, marked: int | None = None, sides: Sequence[str] = ()
 ) -> str:
+    """A table of ``headers``, ``rows`` and ``numbers``, the columns that are aligned right.
+
+    Parameters
+    ----------
+    table
+        Plain data.
+    marked, sides
+        A column to colour, and the class of each row for it.
+    """
     kinds = ["number" if i in table["numbers"] else "text" for i in range(len(table["headers"]))]
     head = "".join(
         f'<th scope="col" class="{kind}">{escape(header)}</th>'
@@ -179,7 +236,6 @@ def _html_table(
     return f'<div class="wide">{table_html}</div>'
 
 
-def _provenance(summary: Mapping[str, Any]) -> Section:
-    pairs = [*summary["facts"], *summary["provenance"]]
-    content = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in pairs)
+def _provenance(facts: Sequence[Sequence[str]]) -> Section:
+    content = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts)
     return Section("provenance", "Where this comes from", f"<dl>{content}</dl>")

@@ -1,0 +1,90 @@
+"""``equipoise frontier``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from equipoise.cli import counting, terminal
+from equipoise.cli.options import (
+    counting_options,
+    output_format,
+    output_options,
+    planning_options,
+)
+
+FORMATS = ("text", "json", "csv", "markdown", "html")
+
+
+@click.command(
+    "frontier",
+    epilog="""\b
+Examples:
+  equipoise frontier adult --sensitive sex,race --label income -o frontier.html
+  equipoise frontier adult -s sex,race -l income --allow both --tolerance 0.01 --tolerance 0.05
+  equipoise frontier compas --allow both --budget 2000 --points 10
+
+The cost is a step function of the tolerance. It is the least one at every tolerance asked,
+against the original label frequencies; with --reference new it is the least found, with a bound.""",
+)
+@click.argument("data")
+@counting_options
+@click.option(
+    "--tolerance",
+    "tolerances",
+    type=float,
+    multiple=True,
+    help="A tolerance to look at; else --points of them. Repeatable.",
+)
+@click.option(
+    "--points",
+    type=click.IntRange(2, 10_000),
+    default=50,
+    show_default=True,
+    help="How many tolerances, up to the present bias.",
+)
+@click.option(
+    "--reference",
+    type=click.Choice(["original", "new"]),
+    default="original",
+    show_default=True,
+    help="Held against the present label frequencies, or those of the repaired table.",
+)
+@planning_options
+@click.option(
+    "--budget",
+    type=float,
+    multiple=True,
+    help="Find the smallest tolerance it buys. Repeatable.",
+)
+@output_options(*FORMATS)
+def command(
+    data: str,
+    format_: str | None,
+    output: str | None,
+    tolerances: tuple[float, ...],
+    **options: Any,
+) -> None:
+    """Show the least cost of repairing DATA at every tolerance."""
+    kind = output_format(format_, output, FORMATS)
+    quiet = options["quiet"]
+    with counting.keywords(data, options) as keywords:
+        from equipoise.api import frontier
+
+        found = frontier(data, **keywords, tolerances=tolerances or None)
+    if kind == "html":
+        from equipoise.reports.plan import write_frontier
+
+        write_frontier(found, str(output), source=data)
+        terminal.wrote(output, quiet=quiet)
+        return
+    if kind == "json":
+        text = found.to_json(indent=2)
+    elif kind == "csv":
+        text = found.to_csv().rstrip("\n")
+    elif kind == "markdown":
+        text = "\n".join(found.sentences) + "\n\n" + found.grid().markdown()
+    else:
+        text = found.text()
+    terminal.emit(text, output, quiet=quiet)

@@ -1,0 +1,86 @@
+"""``equipoise map``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from equipoise.cli import counting, terminal
+from equipoise.cli.options import Repeatable, counting_options, output_format, output_options
+
+FORMATS = ("text", "json", "html")
+
+
+@click.command(
+    "map",
+    epilog="""\b
+Examples:
+  equipoise map adult --sensitive sex --label income \\
+    --x 'add sex=Male, income=<=50K' --y 'add sex=Female, income=>50K' \\
+    --limit 'x<=4500' --limit 'y<=3000' --limit 'n>=30000' -o map.html
+  equipoise map people.csv -s sex,race -l hired --x 'delete sex=m' --y 'add sex=w, hired=yes' \\
+    --cost-y 2.5 --tolerance 0.05 --json
+  equipoise map people.csv -s sex -l hired --x 'add sex=w' --y 'delete hired=no' \\
+    --group sex=w --label-value yes
+
+\b
+Limits are sums of x, y, n (the rows after both moves), cost and numbers:
+  'x<=4500'   'n>=30000'   '2*x + y <= 9000'   'cost<=7500'
+
+Exit codes: 0 the tolerance can be reached inside the limits, 1 it cannot, 2 bad input.""",
+)
+@click.argument("data")
+@counting_options
+@click.option(
+    "--x", required=True, metavar="MOVE", help="The first move: add PATTERN, or delete PATTERN."
+)
+@click.option("--y", required=True, metavar="MOVE", help="The second move.")
+@click.option(
+    "--group",
+    metavar="PATTERN",
+    help="Whose UB is mapped; else the group that --y names, or --x.",
+)
+@click.option("--label-value", metavar="VALUE", help="For which label; else the one they name.")
+@click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    cls=Repeatable,
+    metavar="LIMIT",
+    help="A linear limit, as in 'x<=4500' or 'n>=30000'. Repeatable.",
+)
+@click.option("--cost-x", type=float, default=1.0, show_default=True, help="Of a row of x.")
+@click.option("--cost-y", type=float, default=1.0, show_default=True, help="Of a row of y.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="The |UB| that is small enough.",
+)
+@click.option("--x-max", type=click.FloatRange(min=1), help="How far x is drawn.")
+@click.option("--y-max", type=click.FloatRange(min=1), help="How far y is drawn.")
+@output_options(*FORMATS)
+def command(data: str, format_: str | None, output: str | None, **options: Any) -> int:
+    """Map the Uniform Bias of one group and label of DATA over two moves.
+
+    A move adds or deletes rows of a pattern. The map says where UB is 0, what the limits
+    allow, and which point inside them is the cheapest.
+    """
+    kind = output_format(format_, output, FORMATS)
+    quiet = options["quiet"]
+    with counting.keywords(data, options) as keywords:
+        from equipoise.api import policy_map
+
+        made = policy_map(data, **keywords)
+    counting.hint(made.counts, quiet=quiet)
+    if kind == "html":
+        from equipoise.reports.policy_map import write_map
+
+        write_map(made, str(output), source=data)  # only an ending chooses html
+        terminal.wrote(output, quiet=quiet)
+    else:
+        text = made.to_json(indent=2) if kind == "json" else made.text()
+        terminal.emit(text, output, quiet=quiet)
+    return 0 if made.reached else 1

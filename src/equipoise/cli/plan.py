@@ -1,0 +1,128 @@
+"""``equipoise plan``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from equipoise.cli import counting, terminal
+from equipoise.cli.options import (
+    PatternNumbers,
+    Repeatable,
+    counting_options,
+    output_format,
+    output_options,
+    planning_options,
+)
+
+if TYPE_CHECKING:
+    from equipoise.plans.plan import Plan
+
+FORMATS = ("text", "json", "csv", "markdown", "html")
+
+
+@click.command(
+    "plan",
+    epilog="""\b
+Examples:
+  equipoise plan cells.csv --count n --sensitive sex,race --label risk
+  equipoise plan adult -s sex -l income --tolerance 0.05 --allow both -o plan.json
+  equipoise plan adult -s sex -l income --tolerance 0.05 --allow both --min-rows 30000 \\
+    --available 'sex=Female, income=>50K' 3000 --cost-add 'sex=Female' 2 --budget 7500
+  equipoise plan adult -s sex,race -l income --min-group 100 --available-from more.parquet
+  equipoise plan compas --labels free
+  equipoise plan compas --target 'keep rates of: sex' --rounding floor
+
+Every plan carries a certificate: the repaired counts, measured again over all groups.
+
+Exit codes: 0 the tolerance is reached, 1 it is not, or no plan can do it, 2 bad input.""",
+)
+@click.argument("data")
+@counting_options
+@click.option(
+    "--tolerance",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="The largest |UB| left to any group; 0 is zero bias, up to rounding.",
+)
+@click.option(
+    "--reference",
+    type=click.Choice(["new", "original"]),
+    help="Held against the label frequencies of the repaired table (new, the default), or the "
+    "present ones (the default with --target).",
+)
+@planning_options
+@click.option(
+    "--rounding",
+    type=click.Choice(["floor", "nearest", "optimal"]),
+    default="optimal",
+    show_default=True,
+    help="At zero tolerance: how exact numbers become whole rows.",
+)
+@click.option(
+    "--extra",
+    cls=PatternNumbers,
+    metavar="PATTERN ROWS",
+    help="At zero tolerance, additions only: rows of its free label a group gets beyond the "
+    "least. Repeatable.",
+)
+@click.option("--budget", type=float, help="How much may be spent.")
+@click.option(
+    "--priority",
+    multiple=True,
+    cls=Repeatable,
+    metavar="PATTERN",
+    help="If the budget does not suffice: what is served first. Repeatable, in order.",
+)
+@click.option(
+    "--top", type=click.IntRange(min=0), help="Show only so many cells; 20 in text, 50 in HTML."
+)
+@output_options(*FORMATS)
+def command(
+    data: str, format_: str | None, output: str | None, top: int | None, **options: Any
+) -> int:
+    """Plan the smallest repair of DATA: how many rows to add to and delete from every cell.
+
+    A pattern names cells by attributes and label, as in 'sex=Female, income=>50K'.
+    """
+    kind = output_format(format_, output, FORMATS)
+    quiet = options["quiet"]
+    from equipoise.plans.infeasible import Infeasible
+
+    try:
+        with counting.keywords(data, options) as keywords:
+            from equipoise.api import plan
+
+            made = plan(data, **keywords)
+    except Infeasible as error:
+        if kind == "json" and output is None:
+            terminal.emit(json.dumps(error.to_dict(), ensure_ascii=False, indent=2), None)
+        raise
+    counting.hint(made.counts, quiet=quiet)
+    _show(made, kind, output, top, quiet=quiet, source=data)
+    return made.exit_code
+
+
+def _show(
+    made: Plan, kind: str, output: str | None, top: int | None, *, quiet: bool, source: str
+) -> None:
+    if kind == "html":
+        from equipoise.reports.plan import write_plan
+
+        write_plan(made, str(output), source=source, top=50 if top is None else top)
+        terminal.wrote(output, quiet=quiet)
+        return
+    if kind == "json":
+        text = made.to_json(indent=2)
+    elif kind == "csv":
+        text = made.to_csv(top).rstrip("\n")
+    elif kind == "markdown":
+        text = made.markdown(top)
+    else:
+        text = made.text(20 if top is None else top)
+    terminal.emit(text, output, quiet=quiet)
+    if output is not None and not quiet:
+        terminal.say(made.explanation[0])

@@ -1,0 +1,1 @@
+"""From counts to the smallest repair: whole-number additions and deletions per cell."""

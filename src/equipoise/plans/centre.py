@@ -1,0 +1,524 @@
+"""Plans held against the repaired table's own label frequencies.
+
+Those frequencies depend on the plan. So a centre φ is chosen, and a plan is made whose
+groups lie in the band around φ and whose label frequencies come out at φ. For a box of
+centres the band around all of them gives a lower bound, group by group and exact; boxes
+are split, the most promising first. Nothing proves that the centre found is the best one:
+the cost is given with the lower bound.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.plans.cells import Band
+from equipoise.plans.coupled import Balance, relaxed_cost, solve_coupled
+from equipoise.plans.judgement import Against, within_tolerance
+from equipoise.plans.problem import Problem
+from equipoise.plans.separable import granularity, solve_separable
+
+if TYPE_CHECKING:
+    from equipoise.plans.cells import Real, Whole
+
+SMALL = 400
+"""Up to so many cells one model holds all groups; beyond, only the largest are balanced."""
+
+BALANCING = 40
+"""How many of the largest groups balance the labels of a large table."""
+
+WORK = 16_000
+"""How many groups of different kinds are searched for the first centres and the bound."""
+
+QUICK = 0.2
+"""An effort below this takes the first good plan, and does not close the gap."""
+
+RELAXED = 2_400
+"""How many cells are put into models in real numbers, to move a centre, and to raise the bound.
+
+Work is limited by such numbers and not by seconds, so that the same request gives the same
+plan on any machine; the request's time limit is a last resort.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """A range for each label's frequency."""
+
+    low: Real
+    high: Real
+
+    @property
+    def middle(self) -> Real:
+        """A distribution inside."""
+        room = self.high - self.low
+        left = 1 - self.low.sum()
+        return np.asarray(self.low + room * (left / max(room.sum(), 1e-300)))
+
+    @property
+    def empty(self) -> bool:
+        """Whether no distribution lies inside."""
+        return bool((self.low > self.high + 1e-15).any() or self.low.sum() > 1 + 1e-12) or bool(
+            self.high.sum() < 1 - 1e-12
+        )
+
+    def tightened(self) -> Box:
+        """The same distributions in the smallest box."""
+        low = np.maximum(self.low, 1 - (self.high.sum() - self.high))
+        high = np.minimum(self.high, 1 - (low.sum() - low))
+        return Box(low, np.maximum(high, low))
+
+    def halves(self) -> Iterator[Box]:
+        """The box cut in two across its widest side."""
+        y = int((self.high - self.low).argmax())
+        middle = (self.low[y] + self.high[y]) / 2
+        for side in (0, 1):
+            low, high = self.low.copy(), self.high.copy()
+            (high if side == 0 else low)[y] = middle
+            if not Box(low, high).empty:
+                yield Box(low, high).tightened()
+
+    def near(self, centre: Real, step: float) -> Iterator[Real]:
+        """Distributions a step away: from one label to another, or to all others."""
+        labels = range(len(centre))
+        for up, down in itertools.islice(itertools.permutations(labels, 2), 60):
+            move = min(step, self.high[up] - centre[up], centre[down] - self.low[down])
+            if 0 < move < centre[down]:
+                moved = centre.copy()
+                moved[up] += move
+                moved[down] -= move
+                yield moved
+        for y, sign in itertools.product(labels, (1, -1)):
+            moved = centre.copy()
+            moved[y] = max(moved[y] + sign * step, 1e-9)
+            yield self.clip(moved / moved.sum())
+
+    def clip(self, centre: Real) -> Real:
+        """The nearest distribution inside, about."""
+        for _ in range(50):
+            centre = np.clip(centre, self.low, self.high)
+            left = 1 - centre.sum()
+            if abs(left) < 1e-14:
+                break
+            room = self.high - centre if left > 0 else centre - self.low
+            if not room.sum() > 0:
+                break
+            centre = centre + left * room / room.sum()
+        return np.asarray(centre)
+
+
+@dataclass(eq=False)
+class Found:
+    """The best plan so far, and what no plan can be below."""
+
+    rows: Whole | None = None
+    cost: float = math.inf
+    bound: float = 0.0
+    timed_out: bool = False
+    tried: set[bytes] = field(default_factory=set)
+
+    def offer(self, problem: Problem, rows: Whole | None, box: Box) -> bool:
+        """Keep rows if they hold everything and cost less."""
+        if rows is None:
+            return False
+        cost = float(problem.cells.cost(rows).sum())
+        if cost < self.cost - 1e-9 and holds_everything(problem, rows, box):
+            self.rows, self.cost = rows, cost
+            return True
+        return False
+
+
+def holds_everything(problem: Problem, rows: Whole, box: Box) -> bool:
+    """Whether rows are within the tolerance of their own frequencies, and these in the box."""
+    cells = problem.cells
+    if (rows < cells.least).any() or (rows > cells.most).any():
+        return False
+    if (rows.sum(axis=1) < cells.group_least).any() or not rows.sum() or not problem.holds(rows):
+        return False
+    frequencies = rows.sum(axis=0) / rows.sum()
+    if ((frequencies < box.low - 1e-12) | (frequencies > box.high + 1e-12)).any():
+        return False
+    return within_tolerance(problem, rows, Against.rows(rows.sum(axis=0)))
+
+
+def allowed(problem: Problem, base: Real) -> Box:
+    """Where label frequencies may come out."""
+    request = problem.request
+    drift = math.inf if request.label_drift is None else request.label_drift
+    if request.labels == "free":
+        drift = min(drift, 1e9)  # 0·∞ would be no number
+        least = np.where(base > 0, 1e-6, 0.0)
+        low, high = np.maximum(base * (1 - drift), least), np.minimum(base * (1 + drift), 1.0)
+        return Box(low, high).tightened()
+    if request.tolerance_on == "ub":
+        drift = min(drift, request.tolerance)
+        low, high = base * (1 - drift), base * (1 + drift)
+    else:
+        room = np.minimum(request.tolerance, min(drift, 1e9) * base)
+        low, high = base - room, base + room
+    return Box(np.maximum(low, base * 1e-6), np.minimum(high, 1.0)).tightened()
+
+
+def solve_new(
+    problem: Problem,
+    base: Real,
+    *,
+    candidates: Iterable[Whole] = (),
+    effort: float = 1.0,
+    first: bool = False,
+    progress: Callable[[float], None] = lambda _: None,
+) -> Found:
+    """Find a cheap plan that holds against its own label frequencies, with a lower bound.
+
+    Parameters
+    ----------
+    problem
+        With a tolerance above zero.
+    base
+        The label frequencies to keep near to.
+    candidates
+        Rows that are known to be possible, as plans of a tighter request.
+    effort
+        Less than 1 looks at fewer centres.
+    first
+        Whether the first plan found will do.
+    """
+    search = _Search(problem, base, effort, first=first, progress=progress)
+    for rows in (problem.have, *candidates):
+        search.offer(rows)
+    return search.run()
+
+
+class _Search:
+    """The search for a centre, and for the best plan around it."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        base: Real,
+        effort: float,
+        *,
+        first: bool,
+        progress: Callable[[float], None],
+    ) -> None:
+        self.problem, self.effort, self.first, self.progress = problem, effort, first, progress
+        self.box = allowed(problem, base)
+        self.base = self.box.clip(base)
+        self.deadline = time.monotonic() + problem.request.time_limit
+        self.found = Found()
+        self.small = problem.have.size <= SMALL
+        self.nothing = np.zeros(problem.have.shape[1], np.int64)
+        self.trials = max(6, int(effort * RELAXED / problem.have.size))
+
+    def run(self) -> Found:
+        """Explore, construct, and close the gap as far as the effort goes."""
+        found = self.found
+        if self.enough():
+            return found
+        if self.problem.separable:
+            self.surely()
+        if self.first and not self.enough():
+            self.construct(self.base)
+            if self.enough():
+                return found
+        centres = self.explore() if self.problem.separable else self.widest()
+        if found.bound < math.inf and not self.enough():
+            self.build(centres)
+        found.bound = min(found.bound, found.cost)
+        return found
+
+    def enough(self) -> bool:
+        """Whether the plan found will do."""
+        return self.found.cost <= 0 or (self.first and self.found.rows is not None)
+
+    def late(self) -> bool:
+        """Whether time is up."""
+        self.found.timed_out |= time.monotonic() > self.deadline
+        return self.found.timed_out
+
+    def offer(self, rows: Whole | None) -> None:
+        """Keep rows if they hold everything and cost less."""
+        self.found.offer(self.problem, rows, self.box)
+
+    # --------------------------------------------------------------------- exploring
+
+    def explore(self) -> list[Real]:
+        """Split boxes of centres, the most promising first; give the best middles."""
+        kinds = max(1, len(np.unique(self.problem.have, axis=0)))
+        most = min(self.effort * max(64, min(WORK // kinds, 1500)), max(25 * WORK // kinds, 2))
+        batch = max(1, min(16, 10 * WORK // len(self.problem.cells)))
+        number = itertools.count()
+        (bound,), _ = self.costs([self.box])
+        heap = [(float(bound), next(number), self.box)]
+        middles: list[tuple[float, int, Real]] = []
+        done = 0
+        while heap[0][0] < self.found.cost - 1e-9 and done < most and not self.late():
+            split = [heapq.heappop(heap) for _ in range(min(batch, len(heap)))]
+            boxes = [half for _, _, parent in split for half in parent.halves()]
+            done += len(boxes)
+            bounds, _ = self.costs(boxes)
+            costs, rows = self.costs([Box(b.middle, b.middle) for b in boxes])
+            for each, least, cost, plan in zip(boxes, bounds, costs, rows, strict=True):
+                heapq.heappush(heap, (float(least), next(number), each))
+                if math.isfinite(cost):
+                    price = float(cost) + self.imbalance(plan, each.middle)
+                    middles.append((price, next(number), each.middle))
+                    self.offer(plan)
+            self.progress(0.5 * min(1.0, done / most))
+            if self.enough() or not heap:
+                break
+        self.found.bound = min(heap[0][0], self.found.cost) if heap else self.found.cost
+        middles.sort(key=lambda m: m[:2])
+        return _apart([m for _, _, m in middles], 4)
+
+    def imbalance(self, rows: Whole, centre: Real) -> float:
+        """How many rows, at the usual price, a plan's labels are off a centre."""
+        off = np.abs(rows.sum(axis=0) - centre * rows.sum()).sum() / 2
+        return float(off * np.median(self.problem.cells.add))
+
+    def widest(self) -> list[Real]:
+        """Where groups are coupled: one model of all, with the bands around the whole box."""
+        low, high = self.box.low, self.box.high
+        wide = solve_coupled(self.problem, low, most=high, balance=self.between(low, high))
+        self.found.bound, self.found.timed_out = wide.bound, wide.timed_out
+        if wide.rows is None:
+            return []
+        return [self.box.clip(wide.rows.sum(axis=0) / wide.rows.sum())]
+
+    def costs(self, boxes: list[Box]) -> tuple[Real, Whole]:
+        """The least cost with every group in the band around a box, for several boxes at once."""
+        n, k = self.problem.have.shape
+        if not boxes:
+            return np.zeros(0), np.zeros((0, n, k), np.int64)
+        bands = [self.problem.band(b.low, most=b.high) for b in boxes]
+        band = Band(np.concatenate([b.low for b in bands]), np.concatenate([b.high for b in bands]))
+        solved = solve_separable(self.problem.cells.take(np.tile(np.arange(n), len(boxes))), band)
+        return solved.costs.reshape(-1, n).sum(axis=1), solved.rows.reshape(-1, n, k)
+
+    def polished(self, centres: list[Real]) -> Real:
+        """Move the best centre to where a plan in real numbers costs least.
+
+        A share goes from one label to another, or from one to all the others.
+        """
+        cost, _, centre = min(
+            (self.balanced_cost(c), number, c) for number, c in enumerate(centres)
+        )
+        step, left = 0.02, self.trials
+        while math.isfinite(cost) and step > 1e-4 and left > 0 and not self.late():
+            moved = False
+            for nudged in self.box.near(centre, step):
+                value = self.balanced_cost(nudged)
+                left -= 1
+                if value < cost - 1e-7:
+                    cost, centre, moved = value, nudged, True
+            step = step if moved else step / 3
+        return centre
+
+    def balanced_cost(self, centre: Real) -> float:
+        """The least cost in real numbers of a plan that comes out at a centre."""
+        return relaxed_cost(self.problem, centre, balance=self.between(centre, centre))
+
+    def relaxed(self, box: Box) -> float:
+        """A bound for all centres in a box: what a balanced plan costs in real numbers."""
+        balance = self.between(box.low, box.high)
+        return relaxed_cost(self.problem, box.low, most=box.high, balance=balance)
+
+    def dive(self, boxes: list[Box]) -> list[Real]:
+        """Halve the last box, always into the half where real numbers cost less.
+
+        Gives the middles around which a balanced plan exists, the deepest first; the others
+        leave more room, as the cheapest centre often lies at the edge of what is possible.
+        """
+        path, box = [b.middle for b in boxes], boxes[-1]
+        while (box.high - box.low).max() > 1e-6:
+            halves = [(self.relaxed(half), half) for half in box.halves()]
+            if not halves or not math.isfinite(min(cost for cost, _ in halves)):
+                break
+            _, box = min(halves, key=lambda h: h[0])
+            path.append(box.middle)
+        return [c for c in reversed(path) if math.isfinite(self.balanced_cost(c))]
+
+    def between(self, low: Real, high: Real, fixed: Whole | None = None) -> Balance:
+        """Label frequencies between two."""
+        return Balance(low, high, self.nothing if fixed is None else fixed)
+
+    def bisect(self) -> list[Box]:
+        """Split boxes once more, by what a balanced plan costs there in real numbers.
+
+        That knows of the balance, and so raises the bound; gives the box that is cheapest in
+        the end, after those it was cut from.
+        """
+        cells = self.problem.cells
+        step = granularity(np.concatenate([cells.add, cells.drop], axis=1))
+        number = itertools.count()
+        heap = [(self.found.bound, next(number), [self.box])]
+        left = 2 * self.trials if self.effort >= QUICK else 0
+        while left > 0 and heap[0][0] < self.found.cost and not self.late():
+            bound, _, boxes = heapq.heappop(heap)
+            for half in boxes[-1].halves():
+                left -= 1
+                cost = self.relaxed(half)
+                if math.isfinite(cost):
+                    cost = math.ceil(cost / step - 1e-6) * step if step else cost * (1 - 1e-9)
+                    heapq.heappush(heap, (max(bound, cost), next(number), [*boxes, half]))
+            if not heap:
+                return [self.box]
+        self.found.bound = max(self.found.bound, min(heap[0][0], self.found.cost))
+        return heap[0][2]
+
+    # ------------------------------------------------------------------ constructing
+
+    def build(self, centres: list[Real]) -> None:
+        """Make plans around the best centres."""
+        deep = self.dive(self.bisect()) if self.small else []
+        chosen = [*deep[:1], *centres, self.base]
+        if self.small or not self.problem.separable:
+            chosen = [self.polished(chosen), *chosen]
+        missed = 0
+        needed = 1 if self.effort < QUICK else len(chosen)
+        chosen += deep[1 : 1 + round(12 * self.effort)]
+        for number, centre in enumerate(chosen):
+            if number >= needed and self.found.rows is not None:
+                break
+            if number and (self.late() or self.enough()):
+                break
+            best = self.found.cost
+            self.construct(centre)
+            missed = missed + 1 if self.found.cost >= best else 0
+            if not self.small and missed == 2:
+                break
+            self.progress(0.5 + 0.4 * (number + 1) / len(chosen))
+
+    def construct(self, centre: Real) -> None:
+        """Make plans whose label frequencies come out at a centre, and offer them."""
+        key = np.round(centre, 9).tobytes()
+        if key in self.found.tried:
+            return
+        self.found.tried.add(key)
+        if self.problem.separable:
+            self.tighten(centre)
+            if self.enough() or (self.late() and self.found.rows is not None):
+                return
+            self.settle(centre)
+        for rows in (1.0, 3.0):
+            whole = self.small or not self.problem.separable
+            plan = (self.balanced if whole else self.balanced_by_largest)(centre, rows)
+            if plan is not None:
+                self.offer(plan)
+                return
+
+    def settle(self, centre: Real) -> None:
+        """Plan around a centre, take the frequencies that come out as the next one, and so on."""
+        for _ in range(4):
+            (cost,), (rows,) = self.costs([Box(centre, centre)])
+            if not math.isfinite(cost) or self.late():
+                return
+            self.offer(rows)
+            next_ = self.box.clip(rows.sum(axis=0) / rows.sum())
+            if np.abs(next_ - centre).max() < 1e-9:
+                return
+            centre = next_
+
+    def surely(self) -> None:
+        """Plan at the tolerance at which it always holds, so that there is a plan in any case."""
+        solved = solve_separable(self.problem.cells, self.problem.band(self.base, self.sure))
+        if solved.feasible:
+            self.offer(solved.rows)
+
+    @property
+    def sure(self) -> float:
+        """The tolerance around a centre that is enough wherever in it the labels come out."""
+        t = self.problem.request.tolerance
+        return t / (2 + t) if self.problem.request.tolerance_on == "ub" else t / 2
+
+    def tighten(self, centre: Real) -> None:
+        """Plan at a tighter tolerance, the widest that holds; at τ/(2+τ) it always does."""
+        low, high = self.sure, self.problem.request.tolerance
+        for trial in range(7):
+            middle = low if trial == 0 else (low + high) / 2
+            solved = solve_separable(self.problem.cells, self.problem.band(centre, middle))
+            if solved.feasible and not holds_everything(self.problem, solved.rows, self.box):
+                high = middle
+                continue
+            low = middle
+            if solved.feasible:
+                self.offer(solved.rows)
+            if self.late() and self.found.rows is not None:
+                return
+
+    def balanced(self, centre: Real, rows: float) -> Whole | None:
+        """One model of all groups, with label frequencies within so many rows of the centre."""
+        low, high = self.around(centre, rows)
+        for inside in (0.0, 1e-5):
+            solved = solve_coupled(
+                self.problem,
+                high,
+                most=low,
+                balance=self.between(low, high),
+                time_limit=self.seconds,
+                gap=max(self.problem.request.gap, 1e-4 / max(self.effort, 0.02)),
+                inside=inside,
+            )
+            if solved.rows is None or within_tolerance(
+                self.problem, solved.rows, Against.rows(solved.rows.sum(axis=0))
+            ):
+                return solved.rows
+        return None
+
+    def around(self, centre: Real, rows: float) -> tuple[Real, Real]:
+        """Label frequencies a few rows below and above a centre, inside the box."""
+        room = rows / max(float(self.problem.have.sum()), 1.0)
+        low, high = (
+            np.maximum(centre - room, self.box.low),
+            np.minimum(centre + room, self.box.high),
+        )
+        return np.maximum(low, centre / 2), high
+
+    def balanced_by_largest(self, centre: Real, rows: float) -> Whole | None:
+        """Plan every group for itself, then let the largest ones make up for the balance."""
+        problem = self.problem
+        low, high = self.around(centre, rows)
+        solved = solve_separable(problem.cells, problem.band(high, most=low))
+        if solved.cost >= self.found.cost:  # infinite if some group cannot
+            return None
+        order = np.argsort(-solved.rows.sum(axis=1), kind="stable")
+        chosen, rest = np.sort(order[:BALANCING]), np.sort(order[BALANCING:])
+        part = problem.part(chosen)
+        some = solve_coupled(
+            replace(part, cells=part.cells.near(solved.rows[chosen])),
+            high,
+            most=low,
+            balance=self.between(low, high, solved.rows[rest].sum(axis=0)),
+            time_limit=self.seconds,
+            nodes=100,
+            gap=1e-3,
+            inside=1e-6,
+        )
+        if some.rows is None:
+            return None
+        plan = solved.rows.copy()
+        plan[chosen] = some.rows
+        return plan
+
+    @property
+    def seconds(self) -> float:
+        """How much time one model may take."""
+        return max(min(self.deadline - time.monotonic(), 20.0), 0.1)
+
+
+def _apart(centres: list[Real], most: int) -> list[Real]:
+    """The first centres that are not next to each other."""
+    chosen: list[Real] = []
+    for centre in centres:
+        if all(np.abs(centre - c).max() > 2e-3 for c in chosen):
+            chosen.append(centre)
+        if len(chosen) == most:
+            break
+    return chosen

@@ -1,0 +1,304 @@
+"""The proof of a plan: applied to the counts, and measured again over the whole lattice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.errors import LatticeTooLarge
+from equipoise.lattice import Group, roll_up
+from equipoise.plans.closed_form import rounding_bound
+from equipoise.plans.judgement import (
+    Against,
+    coarse_ratios,
+    coarse_rows,
+    off_target,
+    within_tolerance,
+    worst_off,
+)
+from equipoise.plans.solve import Solution, against, drift, given_frequencies, reference_of
+from equipoise.values import MISSING, Value, plain
+
+if TYPE_CHECKING:
+    from equipoise.plans.cells import Real, Whole
+    from equipoise.plans.problem import Problem
+
+MEMORY = 4_000_000_000
+"""How many bytes the lattice of a certificate may take; beyond, finest groups are measured."""
+
+
+_TUPLES = ("labels_before", "labels_after", "labels_planned")
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The group and label with the largest |UB|."""
+
+    group: Group
+    label: Value
+    ub: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "group": {n: plain(v) for n, v in self.group.items()},
+            "label": plain(self.label),
+            "ub": self.ub,
+        }
+
+
+@dataclass(frozen=True)
+class Held:
+    """One thing that was asked for, and whether it holds."""
+
+    constraint: str
+    holds: bool
+    value: float
+    limit: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "constraint": self.constraint,
+            "holds": self.holds,
+            "value": self.value,
+            "limit": self.limit,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """What a repaired table would be, measured from its counts alone.
+
+    Attributes
+    ----------
+    tolerance, tolerance_on, reference
+        What was asked for, and against which label frequencies.
+    reached
+        Whether every group that counts is within the tolerance, and every limit holds. At
+        zero tolerance: whether every cell is within rounding of its exact number.
+    off_before, off_after
+        The largest distance of a group that counts from its target, as the tolerance means it.
+    rounding_bound
+        At zero tolerance, how large whole numbers can leave ``off_after`` at most.
+    max_abs_ub_before, max_abs_ub_after, worst_before, worst_after
+        The largest |UB| of all groups of the lattice, and where it is, before and after,
+        each against the table's own label frequencies.
+    label_drift
+        By how much the label frequencies moved: half the sum of the differences.
+    labels_before, labels_after
+        The label frequencies.
+    n_before, n_after
+        How many rows.
+    groups
+        How many groups of the lattice were measured.
+    constraints
+        Everything that was asked for, with whether it holds.
+    targets
+        Whether some group has a target K other than 1.
+    labels_planned, planned_at
+        The label frequencies and the tolerance the plan was made for.
+    """
+
+    tolerance: float
+    tolerance_on: str
+    reference: str
+    reached: bool
+    off_before: float
+    off_after: float
+    rounding_bound: float | None
+    max_abs_ub_before: float
+    max_abs_ub_after: float
+    worst_before: Worst | None
+    worst_after: Worst | None
+    label_drift: float
+    labels_before: tuple[float, ...]
+    labels_after: tuple[float, ...]
+    n_before: int
+    n_after: int
+    groups: int
+    constraints: tuple[Held, ...] = ()
+    targets: bool = False
+    labels_planned: tuple[float, ...] = ()
+    planned_at: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """What is held to the tolerance, as a formula."""
+        if self.tolerance_on == "rate":
+            return "|f_gy − K·f_y|" if self.targets else "difference of rates"
+        return "|f_gy/(K·f_y) − 1|" if self.targets else "|UB|"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        for name in ("worst_before", "worst_after"):
+            given[name] = None if given[name] is None else given[name].to_dict()
+        for name in _TUPLES:
+            given[name] = list(given[name])
+        given["constraints"] = [c.to_dict() for c in self.constraints]
+        return given
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Certificate:
+        """Read what :meth:`to_dict` wrote."""
+        given = dict(data)
+        for name in ("worst_before", "worst_after"):
+            w = given[name]
+            if w is not None:
+                group = Group({n: MISSING if v is None else v for n, v in w["group"].items()})
+                given[name] = Worst(group, MISSING if w["label"] is None else w["label"], w["ub"])
+        for name in _TUPLES:
+            given[name] = tuple(given[name])
+        given["constraints"] = tuple(Held(**c) for c in given["constraints"])
+        return cls(**given)
+
+
+def certify(problem: Problem, solution: Solution, rows: Whole) -> Certificate:
+    """Measure the table a plan leads to, and hold it against all that was asked for."""
+    have, base = problem.have, solution.base
+    cost = float(problem.cells.cost(rows).sum())
+    held = against(problem, base, rows)
+    off = worst_off(problem, rows, held)
+    bound = _bound(problem, solution.base, rows) if not problem.request.tolerance else None
+    if bound is None:
+        good = within_tolerance(problem, rows, held)
+    else:
+        good = _rounded(problem, rows, solution)
+    before, after = _worst(problem, have), _worst(problem, rows)
+    constraints = tuple(_constraints(problem, rows, solution, cost))
+    f, g = have.sum(axis=0) / have.sum(), rows.sum(axis=0) / max(rows.sum(), 1)
+    return Certificate(
+        tolerance=problem.request.tolerance,
+        tolerance_on=problem.request.tolerance_on,
+        reference=reference_of(problem),
+        reached=good and all(c.holds for c in constraints),
+        off_before=worst_off(problem, have, _before(problem, solution)),
+        off_after=off,
+        rounding_bound=bound,
+        max_abs_ub_before=0.0 if before[0] is None else abs(before[0].ub),
+        max_abs_ub_after=0.0 if after[0] is None else abs(after[0].ub),
+        worst_before=before[0],
+        worst_after=after[0],
+        label_drift=float(np.abs(f - g).sum() / 2),
+        labels_before=tuple(f.tolist()),
+        labels_after=tuple(g.tolist()),
+        n_before=int(have.sum()) + problem.aside,
+        n_after=int(rows.sum()) + problem.aside,
+        groups=after[1],
+        constraints=constraints,
+        targets=problem.special,
+        labels_planned=tuple(base.tolist()),
+        planned_at=solution.tolerance,
+    )
+
+
+def _before(problem: Problem, solution: Solution) -> Against:
+    if reference_of(problem) == "new":
+        return Against.rows(problem.have.sum(axis=0))
+    return given_frequencies(problem, solution.base)
+
+
+def _bound(problem: Problem, base: Real, rows: Whole) -> float:
+    """How far rounding can leave a group from its target, against new frequencies, too."""
+    finest = rows[problem.judged].sum(axis=1)
+    size = np.concatenate([finest, coarse_rows(problem, rows).sum(axis=1)]).astype(float)
+    ratios = np.concatenate([problem.ratios[problem.judged], coarse_ratios(problem)])
+    each = rounding_bound(ratios * base, size)
+    own = float(each.max())
+    if reference_of(problem) == "original":
+        return own
+    mean = float((each * size).sum() / max(size.sum(), 1))
+    anything = max(1.0, 1 / float(base[base > 0].min()) - 1)
+    return min((own + mean) / (1 - mean), anything) if mean < 1 else anything
+
+
+def _rounded(problem: Problem, rows: Whole, solution: Solution) -> bool:
+    """Whether every cell is within rounding of a multiple of its target."""
+    k = rows.shape[1]
+    judged = rows[problem.judged]
+    targets = problem.ratios[problem.judged] * solution.base
+    off = np.abs(judged - judged.sum(axis=1, keepdims=True) * targets)
+    fine = off < 1 + k * targets
+    for j in problem.coarse:
+        total = rows[j.lines].sum(axis=0)
+        if not (np.abs(total - total.sum() * j.k * solution.base) < 1 + k * j.k).all():
+            return False
+    return bool(fine.all())
+
+
+def _worst(problem: Problem, rows: Whole) -> tuple[Worst | None, int]:
+    """The group of the whole lattice with the largest |UB|, against the rows' own frequencies."""
+    present = rows.sum(axis=1) > 0
+    axes = problem.counts.sensitive
+    codes, sizes = problem.codes[present], [len(a) for a in axes]
+    try:
+        lattice = roll_up(codes, sizes, [rows[present]], memory=MEMORY)
+        lines, sums = lattice.codes, lattice.columns[0]
+    except LatticeTooLarge:  # a parent is a mixture of its parts, so none is worse than they
+        lines, sums = codes, rows[present]
+    total = rows.sum(axis=0)
+    rates = total / max(int(total.sum()), 1)
+    off = off_target(sums, np.ones(sums.shape), rates, "ub")
+    off[:, total == 0] = np.nan
+    if not len(off) or np.isnan(off).all():
+        return None, len(lines)
+    line, y = np.unravel_index(int(np.nanargmax(off)), off.shape)
+    group = Group(
+        {a.name: a.values[c] for a, c in zip(axes, lines[line].tolist(), strict=True) if c < len(a)}
+    )
+    got = sums[line, y] / sums[line].sum()
+    return Worst(group, problem.counts.label.values[int(y)], float(1 - got / rates[y])), len(lines)
+
+
+def _constraints(problem: Problem, rows: Whole, solution: Solution, cost: float) -> Iterator[Held]:
+    """Everything that was asked for beside the tolerance."""
+    request = problem.request
+    have, cells = problem.have, problem.cells
+    for limit in problem.limits:
+        slack = problem.slack(limit, rows)
+        value = limit.rows + slack if limit.kind in ("at_least", "min_rows") else limit.rows - slack
+        yield Held(limit.words, slack >= 0, value, limit.rows)
+    added, gone = (rows - have).clip(0), (have - rows).clip(0)
+    if request.allow == "add" or request.deletable:
+        lost = int((cells.least - rows).clip(0).sum())
+        words = (
+            "nothing is deleted" if request.allow == "add" else "only deletable rows are deleted"
+        )
+        yield Held(words, lost == 0, lost, 0)
+    if request.allow == "delete":
+        yield Held("nothing is added", int(added.sum()) == 0, int(added.sum()), 0)
+    if request.pool is not None:
+        over = int((rows - np.maximum(cells.most, have)).clip(0).sum())
+        yield Held("no more rows are added than the pool has", over == 0, over, 0)
+    if not request.may_vanish:
+        emptied = int(((rows.sum(axis=1) == 0) & (have.sum(axis=1) > 0)).sum())
+        yield Held("no group loses all its rows", emptied == 0, emptied, 0)
+    if (gone > have).any():
+        yield Held("no more rows are deleted than there are", False, int((gone - have).max()), 0)
+    if request.budget is not None:
+        fits = cost <= request.budget * (1 + 1e-12) + 1e-9
+        yield Held(f"cost at most {request.budget:g}", fits, cost, request.budget)
+    yield from _drift(problem, rows, solution)
+
+
+def _drift(problem: Problem, rows: Whole, solution: Solution) -> Iterator[Held]:
+    """How far label frequencies may move, where that was asked for."""
+    request, base = problem.request, solution.base
+    relative, absolute = (drift(rows, base, on) for on in ("ub", "rate"))
+    if request.label_drift is not None:
+        limit = request.label_drift
+        words = f"no label frequency moves by more than {limit:g} of itself"
+        fine = relative <= limit + 1e-12 or (
+            not request.tolerance and absolute * rows.sum() <= len(rows) + 1
+        )
+        yield Held(words, bool(fine), relative, limit)
+    elif request.labels != "free" and request.tolerance and not problem.special:
+        value = relative if request.tolerance_on == "ub" else absolute
+        unit = "of itself" if request.tolerance_on == "ub" else "(absolute)"
+        limit = max(request.tolerance, solution.tolerance)
+        words = f"no label frequency moves by more than {limit:.4g} {unit}"
+        yield Held(words, value <= limit + 1e-12, value, limit)

@@ -1,0 +1,190 @@
+"""Zero bias in closed form: how large each group becomes, and its rows as whole numbers.
+
+At zero bias a group of size t has t·q rows of each label, where q is its target. Its cost
+is convex and piecewise linear in t, with a corner wherever t·q meets the rows there are;
+the minimum is a weighted quantile of those corners. Without deletions it is the largest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from equipoise.plans.cells import UNLIMITED, Cells
+
+if TYPE_CHECKING:
+    from equipoise.plans.cells import Real, Whole
+
+Rounding: TypeAlias = Literal["floor", "nearest", "optimal"]
+ROUNDINGS: tuple[Rounding, ...] = ("floor", "nearest", "optimal")
+
+_HAIR = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """The size of each group at zero bias, in real numbers, and its range.
+
+    Attributes
+    ----------
+    size
+        The cheapest size.
+    least, most
+        Between which sizes the group can be brought to its target at all.
+    """
+
+    size: Real
+    least: Real
+    most: Real
+
+    @property
+    def feasible(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which groups can be brought to their target."""
+        return np.asarray(self.least <= self.most * (1 + _HAIR) + _HAIR)
+
+
+def best_sizes(cells: Cells, targets: Real, extra: Whole | None = None) -> Sizes:
+    """Find the cheapest size of each group at exactly its target rates.
+
+    Parameters
+    ----------
+    cells
+        What there is, may be, and costs.
+    targets
+        The rate each label must have: a line a group, or one for all.
+    extra
+        Rows of its free label that each group gets beyond the least, where the free label
+        is the one of which a group has most for its target.
+
+    >>> cells = Cells.of([[40, 110]], least=[[40, 110]])
+    >>> best_sizes(cells, np.array([[1 / 3, 2 / 3]])).size.round(6).tolist()
+    [165.0]
+    """
+    q = np.broadcast_to(targets, cells.have.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        least = np.where(cells.least > 0, cells.least / q, 0.0).max(axis=1)
+        # Whole rows may be cut, so a label may be almost a row over what it can have.
+        room = cells.most + (1 - 1e-9)
+        most = np.where(cells.most < UNLIMITED, room / q, np.inf).min(axis=1)
+        corners = np.where(cells.have > 0, cells.have / q, 0.0)
+    least = np.maximum(least, cells.group_least)
+    most = np.minimum(most, np.where(cells.group_most < UNLIMITED, cells.group_most, np.inf))
+    quantile = _weighted_quantile(corners, q * (cells.add + cells.drop), (q * cells.drop).sum(1))
+    size = np.clip(quantile, least, np.maximum(least, most))
+    if extra is not None:
+        free = corners.argmax(axis=1)
+        more = extra / np.take_along_axis(q, free[:, None], axis=1)[:, 0]
+        size = np.where(extra > 0, np.maximum(corners.max(axis=1) + more, size), size)
+        least = np.maximum(least, np.where(extra > 0, size, 0.0))
+    return Sizes(size, least, most)
+
+
+def _weighted_quantile(corners: Real, weights: Real, wanted: Real) -> Real:
+    """The smallest corner up to which the weights add up to what is wanted."""
+    order = np.argsort(corners, axis=1, kind="stable")
+    reached = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
+    enough = reached >= (wanted * (1 - _HAIR))[:, None]
+    first = enough.argmax(axis=1)[:, None]
+    return np.take_along_axis(np.take_along_axis(corners, order, axis=1), first, axis=1)[:, 0]
+
+
+def whole_rows(cells: Cells, targets: Real, size: Real, rounding: Rounding) -> Whole:
+    """Make the rows of groups of those sizes whole numbers.
+
+    ``"floor"`` cuts, ``"nearest"`` rounds, ``"optimal"`` chooses for each label the whole
+    number below or above so that the largest |UB| of the group is least.
+
+    >>> cells = Cells.of([[5637, 1589, 665]], least=[[5637, 1589, 665]])
+    >>> rates = np.array([[41487, 12488, 6823]]) / 60798
+    >>> size = best_sizes(cells, rates).size
+    >>> for rounding in ROUNDINGS:
+    ...     print(whole_rows(cells, rates, size, rounding)[0].tolist())
+    [5637, 1696, 927]
+    [5637, 1697, 927]
+    [5637, 1697, 927]
+    """
+    exact = size[:, None] * targets
+    snapped = np.rint(exact)
+    exact = np.where(np.abs(exact - snapped) <= _HAIR * np.maximum(snapped, 1), snapped, exact)
+    if rounding == "nearest":
+        rows = np.floor(exact + 0.5)
+    elif rounding == "floor":
+        rows = np.floor(exact)
+    else:
+        rows = _optimal(cells, targets, exact)
+    rows = np.clip(rows, cells.least, cells.most).astype(np.int64)
+    return _filled_up(cells, exact, rows)
+
+
+def _optimal(cells: Cells, targets: Real, exact: Real) -> Real:
+    """Choose below or above for each label: for each number of labels above, the best choice."""
+    below = np.clip(np.floor(exact), cells.least, cells.most)
+    above = np.clip(np.ceil(exact), cells.least, cells.most)
+    free = above > below
+    best = np.full(len(exact), np.inf)
+    chosen = below.copy()
+    for extra in range(exact.shape[1] + 1):
+        total = below.sum(axis=1) + extra
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if_below = np.abs(below / (total[:, None] * targets) - 1)
+            if_above = np.abs(above / (total[:, None] * targets) - 1)
+        rows, worst = _fewest_regrets(below, above, if_below, if_above, free, extra)
+        possible = (free.sum(axis=1) >= extra) & (total >= cells.group_least) & (total > 0)
+        better = possible & (worst < best * (1 - 1e-12))
+        best[better], chosen[better] = worst[better], rows[better]
+    return chosen
+
+
+def _fewest_regrets(
+    below: Real, above: Real, if_below: Real, if_above: Real, free: Any, extra: int
+) -> tuple[Real, Real]:
+    """Let so many labels go above that the worst of all is least.
+
+    Against any limit on the worst, labels over it below must go above, and labels over
+    it above must not; the least limit for which that works out is found among all values.
+    """
+    if_above = np.where(free, if_above, np.inf)
+    limits = np.sort(np.concatenate([if_below, np.where(free, if_above, if_below)], axis=1), axis=1)
+    up = np.zeros(below.shape, np.bool_)
+    open_ = np.ones(len(below), np.bool_)
+    for limit in limits.T[:, :, None]:
+        must = if_below > limit
+        may = if_above <= limit
+        works = open_ & (must <= may).all(axis=1)
+        works &= (must.sum(axis=1) <= extra) & (may.sum(axis=1) >= extra)
+        if works.any():
+            rank = np.argsort(np.argsort(np.where(must, -1.0, if_above), axis=1), axis=1)
+            up[works] = (rank < extra)[works]
+            open_ &= ~works
+    rows = np.where(up, above, below)
+    worst = np.where(up, if_above, if_below).max(axis=1)
+    return rows, np.where(open_, np.inf, worst)
+
+
+def _filled_up(cells: Cells, exact: Real, rows: Whole) -> Whole:
+    """Where cutting leaves a group below its least size, put back the largest parts cut off."""
+    short = cells.group_least - rows.sum(axis=1)
+    for line in np.flatnonzero(short > 0):
+        order = np.argsort(rows[line] - exact[line], kind="stable")
+        room = order[rows[line][order] < cells.most[line][order]]
+        rows[line, room[: short[line]]] += 1
+    return rows
+
+
+def rounding_bound(targets: Real, size: Real) -> Real:
+    """How large whole numbers can leave the |UB| of a group of that size at zero bias.
+
+    A label is less than one row off its exact number, and the group less than k rows off
+    its size; so |x − S·q| < 1 + k·q rows.
+
+    >>> rounding_bound(np.array([[0.5, 0.5]]), np.array([1000.0])).round(5).tolist()
+    [0.00401]
+    """
+    k = targets.shape[1]
+    with np.errstate(divide="ignore"):
+        off = 1 / targets + k
+        rows = (off / np.maximum(size - k, 1.0)[:, None]).max(axis=1)
+        anything = np.maximum(1.0, 1 / targets.min(axis=1) - 1)  # as far as a rate can be off
+    return np.asarray(np.minimum(rows, anything))

@@ -1,0 +1,348 @@
+"""Groups that depend on each other: one model for all, solved by HiGHS through SciPy.
+
+Needed where only some groups are held to the tolerance, where several share a limit on
+rows, and where the repaired table's own label frequencies must come out at a centre.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.plans.cells import UNLIMITED, Band, Cells
+from equipoise.plans.problem import Judged, Problem
+
+if TYPE_CHECKING:
+    from equipoise.plans.cells import Real, Whole
+
+
+@dataclass(frozen=True, eq=False)
+class Coupled:
+    """What the solver found.
+
+    Attributes
+    ----------
+    rows
+        The rows of each cell in the end, or none if it found nothing.
+    bound
+        No solution costs less; infinite if there is none.
+    timed_out
+        Whether it ran out of time before it was sure.
+    """
+
+    rows: Whole | None
+    bound: float
+    timed_out: bool = False
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether it is proved that there is no solution."""
+        return self.rows is None and self.bound == math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Balance:
+    """The label frequencies a table must have, each up to a share of itself.
+
+    ``fixed`` are rows of each label that stand outside the model.
+    """
+
+    low: Real
+    high: Real
+    fixed: Whole
+
+
+def solve_coupled(
+    problem: Problem,
+    centre: Real,
+    *,
+    tolerance: float | None = None,
+    most: Real | None = None,
+    balance: Balance | None = None,
+    time_limit: float | None = None,
+    gap: float | None = None,
+    nodes: int | None = None,
+    inside: float = 0.0,
+) -> Coupled:
+    """Find the cheapest whole rows that hold every constraint of a problem.
+
+    Parameters
+    ----------
+    problem
+        The problem; at zero tolerance its groups are held to their targets up to rounding.
+    centre, most
+        The label frequencies bands are put around; with ``most`` around all between.
+    tolerance
+        Instead of the request's.
+    balance
+        Where the repaired table's label frequencies must come out.
+    time_limit, gap
+        Instead of the request's.
+    nodes
+        After how many branches to take the best found.
+    inside
+        How many rows to keep inside the bands: the solver's own arithmetic is not exact.
+    """
+    model = _model(problem, centre, tolerance, most, balance, inside)
+    request = problem.request
+    return model.solve(
+        time_limit=request.time_limit if time_limit is None else time_limit,
+        gap=request.gap if gap is None else gap,
+        nodes=nodes,
+    )
+
+
+def relaxed_cost(
+    problem: Problem,
+    centre: Real,
+    *,
+    most: Real | None = None,
+    balance: Balance | None = None,
+) -> float:
+    """The least cost in real numbers; infinite if even they cannot."""
+    return _model(problem, centre, None, most, balance, 0.0).relaxed()
+
+
+def _model(
+    problem: Problem,
+    centre: Real,
+    tolerance: float | None,
+    most: Real | None,
+    balance: Balance | None,
+    inside: float,
+) -> _Model:
+    tolerance = problem.request.tolerance if tolerance is None else tolerance
+    model = _Model(problem.cells, math.prod(problem.have.shape))
+    judged = np.flatnonzero(problem.judged)
+    if tolerance or most is not None:
+        band = problem.band(centre, tolerance, most).take(judged)
+        model.hold_finest(judged, band, inside)
+        if problem.coarse:
+            coarse = problem.coarse_band(centre, tolerance, most)
+            model.hold_coarse(problem.membership, coarse, inside)
+    else:
+        model.round_to(judged, (problem.ratios * centre)[judged])
+        for j in problem.coarse:
+            model.round_group(j, j.k * centre)
+    model.hold_sizes(problem.cells)
+    for limit in problem.coupling:
+        low, high = -np.inf, float(limit.rows)
+        if limit.kind != "available":
+            offset = problem.have.ravel()[limit.cells].sum()
+            offset += problem.aside if limit.kind in ("min_rows", "max_rows") else 0
+            low, high = (
+                (-np.inf, high - offset)
+                if limit.kind == "max_rows"
+                else (
+                    high - offset,
+                    np.inf,
+                )
+            )
+        model.hold_rows(limit.cells, low, high, additions_only=limit.kind == "available")
+    if balance is not None:
+        model.balance(balance, inside)
+    return model
+
+
+class _Model:
+    """A mixed integer model under construction: additions, deletions, and helpers."""
+
+    def __init__(self, cells: Cells, n: int) -> None:
+        self.cells, self.n, self.k = cells, n, cells.labels
+        have = cells.have.ravel()
+        most = cells.most.ravel()
+        far = max(1e6, 100.0 * (have.sum() + cells.least.sum()))
+        self.add_high = np.where(most >= UNLIMITED, far, (most - have).clip(0)).astype(float)
+        self.add_low = (cells.least.ravel() - have).clip(0).astype(float)
+        self.drop_high = (have - cells.least.ravel()).clip(0).astype(float)
+        self.drop_low = (have - np.minimum(most, have)).astype(float)
+        self.extra_low: list[Real] = []
+        self.extra_high: list[Real] = []
+        self.columns = 2 * n
+        self.parts: list[tuple[Any, Any, Any, Any, Any]] = []
+        self.impossible = bool((self.add_low > self.add_high).any())
+
+    def variables(self, low: Real, high: Real) -> Any:
+        """Put in helpers that may be real; give their numbers."""
+        start = self.columns
+        self.extra_low.append(low)
+        self.extra_high.append(high)
+        self.columns += len(low)
+        return np.arange(start, self.columns)
+
+    def rows(self, i: Any, j: Any, value: Any, low: Any, high: Any) -> None:
+        """Put in rows: their entries (row, column, value) and bounds."""
+        self.parts.append((np.asarray(i), np.asarray(j), np.asarray(value, float), low, high))
+
+    def cell_rows(self, i: Any, cell: Any, value: Any, low: Any, high: Any) -> None:
+        """Put in rows over the final rows of cells; what they have goes to the other side."""
+        i, cell = np.asarray(i), np.asarray(cell)
+        value = np.broadcast_to(np.asarray(value, float), i.shape)
+        offset = np.bincount(i, value * self.cells.have.ravel()[cell], minlength=len(low))
+        both = np.concatenate([i, i]), np.concatenate([cell, cell + self.n])
+        self.rows(*both, np.concatenate([value, -value]), low - offset, high - offset)
+
+    def hold_finest(self, lines: Any, band: Band, inside: float) -> None:
+        """Hold the labels' shares in groups inside a band."""
+        k = self.k
+        g = len(lines)
+        cell = lines[:, None, None] * k + np.arange(k)[None, None, :]  # group, row's label, column
+        row = np.broadcast_to(
+            np.arange(g)[:, None, None] * k + np.arange(k)[None, :, None], (g, k, k)
+        )
+        cell = np.broadcast_to(cell, (g, k, k))
+        own = np.eye(k)[None]
+        for share, sign in ((band.high, 1), (band.low, -1)):
+            value = sign * (own - share[:, :, None])
+            unbounded = np.full(g * k, -np.inf)
+            self.cell_rows(
+                row.ravel(), cell.ravel(), value.ravel(), unbounded, np.full(g * k, -inside)
+            )
+
+    def hold_coarse(self, membership: Any, band: Band, inside: float) -> None:
+        """Hold coarser groups inside a band, through their sums as helpers."""
+        k, c = self.k, membership.shape[0]
+        sums = self.variables(np.zeros(c * k), np.full(c * k, np.inf))
+        entry = membership.tocoo()
+        row = (entry.coords[0][:, None] * k + np.arange(k)).ravel()
+        cell = (entry.coords[1][:, None] * k + np.arange(k)).ravel()
+        have = np.bincount(row, self.cells.have.ravel()[cell], minlength=c * k)
+        i = np.concatenate([row, row, np.arange(c * k)])
+        j = np.concatenate([cell, cell + self.n, sums])
+        value = np.concatenate([np.ones(len(row)), -np.ones(len(row)), -np.ones(c * k)])
+        self.rows(i, j, value, -have, -have)
+        of_group = sums.reshape(c, k)
+        row = np.broadcast_to(
+            np.arange(c)[:, None, None] * k + np.arange(k)[None, :, None], (c, k, k)
+        )
+        column = np.broadcast_to(of_group[:, None, :], (c, k, k))
+        for share, sign in ((band.high, 1), (band.low, -1)):
+            value = sign * (np.eye(k)[None] - share[:, :, None])
+            self.rows(
+                row.ravel(),
+                column.ravel(),
+                value.ravel(),
+                np.full(c * k, -np.inf),
+                np.full(c * k, -inside),
+            )
+
+    def round_to(self, lines: Any, targets: Real) -> None:
+        """Hold groups to less than a row from a multiple of their targets."""
+        size = self.variables(np.zeros(len(lines)), np.full(len(lines), np.inf))
+        k, g = self.k, len(lines)
+        cell = (lines[:, None] * k + np.arange(k)).ravel()
+        self._near(np.arange(g * k), cell, np.repeat(size, k), targets.ravel(), g * k)
+
+    def round_group(self, judged: Judged, targets: Real) -> None:
+        """The same for the sums of a coarser group."""
+        size = self.variables(np.zeros(1), np.full(1, np.inf))
+        k, g = self.k, len(judged.lines)
+        cell = (judged.lines[:, None] * k + np.arange(k)).ravel()
+        self._near(np.tile(np.arange(k), g), cell, np.repeat(size, k), targets, k)
+
+    def _near(self, row: Any, cell: Any, size: Any, targets: Real, n: int) -> None:
+        have = np.bincount(row, self.cells.have.ravel()[cell], minlength=n)
+        i = np.concatenate([row, row, np.arange(n)])
+        j = np.concatenate([cell, cell + self.n, size])
+        value = np.concatenate([np.ones(len(row)), -np.ones(len(row)), -targets])
+        room = 1 - 1e-5
+        self.rows(i, j, value, -room - have, room - have)
+
+    def hold_sizes(self, cells: Cells) -> None:
+        """Hold groups to their least and greatest sizes."""
+        chosen = np.flatnonzero((cells.group_least > 0) | (cells.group_most < UNLIMITED))
+        if not len(chosen):
+            return
+        k = self.k
+        row = np.repeat(np.arange(len(chosen)), k)
+        cell = (chosen[:, None] * k + np.arange(k)).ravel()
+        most = cells.group_most[chosen]
+        high = np.where(most >= UNLIMITED, np.inf, most.astype(float))
+        self.cell_rows(row, cell, 1.0, cells.group_least[chosen].astype(float), high)
+
+    def hold_rows(self, cells: Any, low: float, high: float, *, additions_only: bool) -> None:
+        """Hold what changes in cells, or is added to them, between bounds."""
+        columns, value = cells, np.ones(len(cells))
+        if not additions_only:
+            columns = np.concatenate([cells, cells + self.n])
+            value = np.concatenate([value, -value])
+        self.rows(np.zeros(len(columns), int), columns, value, np.array([low]), np.array([high]))
+
+    def balance(self, balance: Balance, inside: float) -> None:
+        """Hold the label frequencies of the table between shares."""
+        k = self.k
+        cell = np.tile(np.arange(self.n), k)
+        row = np.repeat(np.arange(k), self.n)
+        own = (cell % k == row).astype(float)
+        total = float(balance.fixed.sum())
+        for share, sign in ((balance.high, 1), (balance.low, -1)):
+            fixed = sign * (balance.fixed - share * total)
+            low = np.full(k, -np.inf)
+            self.cell_rows(row, cell, sign * (own - share[row]), low, -inside - fixed)
+
+    def solve(self, *, time_limit: float, gap: float, nodes: int | None) -> Coupled:
+        """Hand the model to HiGHS."""
+        if self.impossible:
+            return Coupled(None, math.inf)
+        options: dict[str, Any] = {"time_limit": max(time_limit, 0.05), "mip_rel_gap": gap}
+        if nodes is not None:
+            options["node_limit"] = nodes
+        return self._read(self._run(options, whole=True))
+
+    def relaxed(self) -> float:
+        """The least cost in real numbers."""
+        if self.impossible:
+            return math.inf
+        result = self._run({}, whole=False)
+        return float(result.fun) if result.x is not None else math.inf
+
+    def _run(self, options: dict[str, Any], *, whole: bool) -> Any:
+        from scipy import sparse
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        low = np.concatenate([self.add_low, self.drop_low, *self.extra_low])
+        high = np.concatenate([self.add_high, self.drop_high, *self.extra_high])
+        costs = np.zeros(self.columns)
+        costs[: self.n], costs[self.n : 2 * self.n] = (
+            self.cells.add.ravel(),
+            self.cells.drop.ravel(),
+        )
+        integrality = np.zeros(self.columns, np.int64)
+        integrality[: 2 * self.n] = whole
+        row_low, row_high, i, start = [], [], [], 0
+        for part in self.parts:
+            i.append(part[0] + start)
+            start += len(part[3])
+            row_low.append(np.asarray(part[3], float))
+            row_high.append(np.asarray(part[4], float))
+        constraints = []
+        if start:
+            j = np.concatenate([p[1] for p in self.parts])
+            value = np.concatenate([p[2] for p in self.parts])
+            matrix = sparse.csr_array((value, (np.concatenate(i), j)), shape=(start, self.columns))
+            constraints = [
+                LinearConstraint(matrix, np.concatenate(row_low), np.concatenate(row_high))
+            ]
+        return milp(
+            costs,
+            integrality=integrality,
+            bounds=Bounds(low, high),
+            constraints=constraints,
+            options=options,  # type: ignore[arg-type]
+        )
+
+    def _read(self, result: Any) -> Coupled:
+        if result.status == 2:
+            return Coupled(None, math.inf)
+        bound = getattr(result, "mip_dual_bound", None)
+        bound = -math.inf if bound is None or not math.isfinite(bound) else max(bound - 1e-6, 0.0)
+        if result.x is None:
+            return Coupled(None, bound, timed_out=True)
+        change = np.rint(result.x[: 2 * self.n]).astype(np.int64)
+        rows = self.cells.have + (change[: self.n] - change[self.n :]).reshape(
+            self.cells.have.shape
+        )
+        return Coupled(rows, bound, timed_out=result.status == 1)

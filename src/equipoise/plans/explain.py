@@ -1,0 +1,219 @@
+"""A plan in sentences: what to do, why so much, what it does, and what to beware of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.lattice import format_value
+from equipoise.plain import sentences
+from equipoise.plans.certificate import Certificate
+from equipoise.plans.solve import Solution
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from equipoise.plans.budget import Step
+    from equipoise.plans.cells import Real, Whole
+    from equipoise.plans.problem import Problem
+
+SMALL_GROUP = 30
+
+
+def explain(
+    problem: Problem,
+    solution: Solution,
+    rows: Whole,
+    certificate: Certificate,
+    steps: tuple[Step, ...],
+    price: Mapping[str, float] | None,
+    needed: float,
+) -> tuple[str, ...]:
+    """Say what a plan does and why; ``needed`` is what all that was asked for costs."""
+    return tuple(
+        s
+        for part in (
+            _headline(problem, rows, certificate),
+            _outcome(certificate),
+            _reasons(problem, solution, rows, certificate),
+            _budget(problem, certificate, steps, needed),
+            _labels(problem, solution, certificate, price),
+            _certainty(problem, solution, rows) if certificate.reached else (),
+            _warnings(problem, rows),
+        )
+        for s in part
+    )
+
+
+def _headline(problem: Problem, rows: Whole, certificate: Certificate) -> Iterator[str]:
+    added = int((rows - problem.have).clip(0).sum())
+    gone = int((problem.have - rows).clip(0).sum())
+    parts = [f"add {added:,} rows"] * bool(added) + [f"delete {gone:,} rows"] * bool(gone)
+    if not parts:
+        yield "Nothing needs to change."
+        return
+    cost = float(problem.cells.cost(rows).sum())
+    priced = f" at a cost of {cost:,.6g}" if cost != added + gone else ""
+    yield (
+        f"{sentences(parts).capitalize()}{priced}: the table goes from {certificate.n_before:,} to "
+        f"{certificate.n_after:,} rows."
+    )
+
+
+def _outcome(certificate: Certificate) -> Iterator[str]:
+    c = certificate
+    before, after = c.worst_before, c.worst_after
+    if before is not None and after == before:
+        yield (
+            f"The largest |UB| of all {c.groups:,} groups is {c.max_abs_ub_before:.3g} "
+            f"({before.group}, {format_value(before.label)})."
+        )
+    elif before is not None and after is not None:
+        yield (
+            f"The largest |UB| of all {c.groups:,} groups goes from {c.max_abs_ub_before:.3g} "
+            f"({before.group}, {format_value(before.label)}) to {c.max_abs_ub_after:.3g} "
+            f"({after.group}, {format_value(after.label)})."
+        )
+    if c.rounding_bound is not None and c.reached:
+        goal = "Every target is" if c.targets else "Zero bias is"
+        yield (
+            f"{goal} reached up to rounding: whole rows leave at most "
+            f"{c.off_after:.3g}, and could not leave more than {c.rounding_bound:.3g}."
+        )
+    elif not c.reached:
+        broken = [h.constraint for h in c.constraints if not h.holds]
+        yield (
+            f"This does NOT reach what was asked: the largest {c.kind} of a group that counts is "
+            f"{c.off_after:.4g}, and {c.tolerance:g} was asked for"
+            + (f"; broken: {sentences(broken)}." if broken else ".")
+        )
+    if c.reference == "original" and c.tolerance and c.reached and c.kind == "|UB|":
+        yield (
+            f"Groups are held to {c.tolerance:g} against the original label frequencies; against "
+            f"those of the repaired table the largest |UB| is {c.max_abs_ub_after:.3g}."
+        )
+
+
+def _reasons(
+    problem: Problem, solution: Solution, rows: Whole, certificate: Certificate
+) -> Iterator[str]:
+    """Why the groups that change most need so much."""
+    change = np.abs(rows - problem.have).sum(axis=1)
+    names = problem.counts.label.values
+    base = solution.base
+    if certificate.tolerance and certificate.reference == "new":
+        base = np.array(certificate.labels_after)
+    for line in np.argsort(-change, kind="stable")[:3].tolist():
+        if not change[line]:
+            return
+        moves = []
+        for word, sign in (("add", 1), ("delete", -1)):
+            some = [
+                f"{sign * d:,} {format_value(names[y])}"
+                for y, d in enumerate((rows[line] - problem.have[line]).tolist())
+                if sign * d > 0
+            ]
+            moves += [f"{word} {sentences(some)}"] * bool(some)
+        yield f"{problem.group(line)}: {'; '.join(moves)}{_because(problem, solution, rows, base, line)}"
+
+
+def _because(problem: Problem, solution: Solution, rows: Whole, base: Real, line: int) -> str:
+    have, target = problem.have[line], problem.ratios[line] * base
+    if not have.sum() or not problem.judged[line]:
+        return "."
+    free = int((have / np.maximum(target, 1e-300)).argmax())
+    label = format_value(problem.counts.label.values[free])
+    size = math.inf if solution.sizes is None else float(solution.sizes[line])
+    if rows[line, free] == have[free] and abs(rows[line].sum() - size) < len(have):
+        return (
+            f"; its {have[free]:,} {label} rows, which stay, are {target[free]:.2%} of "
+            f"{size:,.1f} rows, so it grows to that."
+        )
+    request = problem.request
+    if request.at_least or request.min_rows is not None or request.extra:
+        return "."
+    return (
+        f"; {have[free] / have.sum():.2%} of its rows are {label}, the target is "
+        f"{target[free]:.2%}."
+    )
+
+
+def _budget(
+    problem: Problem, certificate: Certificate, steps: tuple[Step, ...], needed: float
+) -> Iterator[str]:
+    budget = problem.request.budget
+    if budget is None:
+        return
+    for step in steps:
+        done = "in full" if not step.missing else f"in part, {step.missing:,} are missing"
+        yield (
+            f"{step.pattern}: {step.served:,} of {step.needed:,} changes, {done}; {step.left:,g} of "
+            "the budget is left."
+        )
+    if not steps and not certificate.reached:
+        yield (
+            f"The budget of {budget:,g} buys {certificate.off_after:.4g} as the least largest "
+            f"{certificate.kind}; {certificate.tolerance:g} would cost {needed:,.6g}."
+        )
+
+
+def _labels(
+    problem: Problem,
+    solution: Solution,
+    certificate: Certificate,
+    price: Mapping[str, float] | None,
+) -> Iterator[str]:
+    names = [format_value(v) for v in problem.counts.label.values]
+    moved = [
+        f"{n} {f:.2%} → {g:.2%}"
+        for n, f, g in zip(names, certificate.labels_before, certificate.labels_after, strict=True)
+        if f"{f:.2%}" != f"{g:.2%}"
+    ]
+    if moved:
+        yield f"Label frequencies move: {', '.join(moved)}."
+    else:
+        yield "Label frequencies stay as they are, to a hundredth of a percent."
+    if solution.chosen is not None and not solution.chosen.proved:
+        yield "The label frequencies were found by a search that does not prove them the cheapest."
+    if price is not None:
+        keep, free = price["keep"], price["free"]
+        more = f", {keep / free:.2f} times as much" if free else ""
+        yield (
+            f"Keeping the label frequencies costs {keep:,.6g} and leaving them free {free:,.6g}: "
+            f"the price of keeping them is {keep - free:,.6g}{more}."
+        )
+
+
+def _certainty(problem: Problem, solution: Solution, rows: Whole) -> Iterator[str]:
+    cost = float(problem.cells.cost(rows).sum())
+    gap = max(cost - solution.bound, 0.0) / cost if cost else 0.0
+    if solution.timed_out:
+        yield f"Time ran out: a plan cheaper by up to {gap:.2%} is not excluded."
+    elif solution.method == "centre" and cost:
+        yield (
+            f"It costs {cost:,.6g}; no plan costs less than {solution.bound:,.6g}, a gap of {gap:.2%}."
+        )
+    elif solution.method == "separated":
+        yield "No plan for this request costs less."
+    elif solution.method == "solver" and gap > 1e-9:
+        yield f"No plan is cheaper by more than {gap:.2%}."
+
+
+def _warnings(problem: Problem, rows: Whole) -> Iterator[str]:
+    size = problem.have.sum(axis=1)
+    change = np.abs(rows - problem.have).sum(axis=1)
+    small = (size < SMALL_GROUP) & problem.judged & (change > size)
+    if small.any():
+        yield (
+            f"{int(small.sum()):,} groups of fewer than {SMALL_GROUP} rows take {int(change[small].sum()):,} "
+            f"of the {int(change.sum()):,} changes, more than they have rows; --min-group "
+            f"{SMALL_GROUP} leaves such groups out."
+        )
+    if problem.aside:
+        yield (
+            f"{problem.aside:,} rows lack a value and stay as they are; groups are measured "
+            "without them."
+        )

@@ -1,0 +1,279 @@
+"""The least cost against the tolerance: a step function, exact at every tolerance asked."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.errors import InputError
+from equipoise.plain import Grid, csv_text
+from equipoise.plans.budget import least_tolerance
+from equipoise.plans.cells import Band
+from equipoise.plans.problem import Problem, pose
+from equipoise.plans.separable import solve_separable
+from equipoise.plans.solve import base_rates, drifts, off_by, reference_of, solve
+from equipoise.progress import Reporter, silent
+from equipoise.validate import at_least
+from equipoise.version import __version__
+
+if TYPE_CHECKING:
+    from equipoise.counts import Counts
+    from equipoise.plans.cells import Whole
+    from equipoise.plans.request import PlanRequest
+
+SCHEMA = "equipoise.frontier/1"
+TOGETHER = 200_000
+"""How many groups are searched in one go."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """The least cost at one tolerance.
+
+    Attributes
+    ----------
+    tolerance
+        The tolerance asked.
+    reached
+        What the plan really leaves: from there to the tolerance the cost is the same.
+    cost, bound
+        Its cost, which is infinite if there is no plan; no plan costs less than the bound.
+    additions, deletions
+        Its rows.
+    """
+
+    tolerance: float
+    reached: float
+    cost: float
+    bound: float
+    additions: int
+    deletions: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON; None for no plan."""
+        return {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in vars(self).items()
+        }
+
+
+@dataclass(frozen=True)
+class Bought:
+    """The smallest tolerance a budget buys, and what its plan costs; none if nothing will do."""
+
+    budget: float
+    tolerance: float | None
+    cost: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """What each tolerance costs, from the tightest to the widest.
+
+    >>> import equipoise as eq
+    >>> front = eq.frontier(
+    ...     "compas",
+    ...     sensitive_features=["sex", "race"],
+    ...     label="risk",
+    ...     count="n",
+    ...     allow="both",
+    ...     tolerances=[0.01, 0.05, 0.2],
+    ... )
+    >>> [point.cost for point in front.points]
+    [4885.0, 3769.0, 776.0]
+    """
+
+    request: PlanRequest
+    reference: str
+    fingerprint: str
+    now: float
+    points: tuple[Point, ...]
+    budgets: tuple[Bought, ...] = ()
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every cost is proved to be the least."""
+        return all(
+            math.isinf(p.cost) or p.bound >= p.cost - 1e-6 * max(p.cost, 1) for p in self.points
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What to read first."""
+        kind = "|UB|" if self.request.tolerance_on == "ub" else "difference of rates"
+        first = (
+            f"The largest {kind} of a group that counts is {self.now:.4g} now; plans are held "
+            f"against the {self.reference} label frequencies."
+        )
+        sure = (
+            "Every cost is the least there is at its tolerance."
+            if self.exact
+            else "Costs are the least found; the bound says what no plan is below."
+        )
+        bought = tuple(
+            f"A budget of {b.budget:,g} buys {b.tolerance:.4g}."
+            if b.tolerance is not None
+            else f"A budget of {b.budget:,g} buys nothing that the limits allow."
+            for b in self.budgets
+        )
+        return (first, sure, *bought)
+
+    def grid(self) -> Grid:
+        """A line a tolerance."""
+        rows = tuple(
+            (f"{p.tolerance:.4g}", "no plan", "", "", "", "")
+            if not math.isfinite(p.cost)
+            else (
+                f"{p.tolerance:.4g}",
+                f"{p.cost:,.6g}",
+                f"{p.bound:,.6g}",
+                f"{p.additions:,}",
+                f"{p.deletions:,}",
+                f"{p.reached:.4g}",
+            )
+            for p in self.points
+        )
+        headers = ("tolerance", "least cost", "bound", "add", "delete", "reached")
+        return Grid(headers, rows, frozenset(range(6)))
+
+    def text(self) -> str:
+        """The sentences and the table."""
+        return "\n".join(self.sentences) + "\n\n" + self.grid().text()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "schema": SCHEMA,
+            "version": __version__,
+            "fingerprint": self.fingerprint,
+            "reference": self.reference,
+            "tolerance_on": self.request.tolerance_on,
+            "now": self.now,
+            "exact": self.exact,
+            "points": [p.to_dict() for p in self.points],
+            "budgets": [vars(b) for b in self.budgets],
+            "explanation": list(self.sentences),
+            "request": self.request.to_dict(),
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """One JSON document."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
+
+    def to_csv(self) -> str:
+        """A line a tolerance, in full precision."""
+        names = ("tolerance", "cost", "bound", "additions", "deletions", "reached")
+        lines = [[p.to_dict()[n] for n in names] for p in self.points]
+        return csv_text(names, lines)
+
+    def _repr_html_(self) -> str:
+        return self.grid().html()
+
+
+def make_frontier(
+    counts: Counts,
+    request: PlanRequest,
+    *,
+    tolerances: Sequence[float] | None = None,
+    points: int = 50,
+    budgets: Sequence[float] = (),
+    progress: Reporter = silent,
+) -> Frontier:
+    """Find the least cost at several tolerances.
+
+    Parameters
+    ----------
+    counts, request
+        The table, and what is asked for but the tolerance.
+    tolerances
+        At which; if not given, ``points`` of them from near zero to the present bias.
+    budgets
+        For each, the smallest tolerance it buys.
+    """
+    problem = pose(counts, request)
+    base = base_rates(problem)
+    asked = _asked(problem, tolerances, points)
+    problem = pose(counts, request.but(tolerance=asked[-1]))
+    now = off_by(problem, problem.have, base)
+    if problem.separable and not drifts(problem) and reference_of(problem) == "original":
+        found = _together(problem, asked, progress)
+    else:
+        found = _one_by_one(problem, asked, progress)
+    bought = tuple(_bought(pose(counts, request), b) for b in budgets)
+    return Frontier(request, reference_of(problem), counts.fingerprint, now, tuple(found), bought)
+
+
+def _asked(problem: Problem, tolerances: Sequence[float] | None, points: int) -> list[float]:
+    if tolerances is not None:
+        asked = sorted({float(t) for t in tolerances})
+        for t in asked:
+            at_least("tolerance", t, 0)
+            if t == 0 or math.isinf(t):
+                raise InputError(
+                    f"a frontier's tolerances are above 0 and finite, not {t:g}; for zero bias use plan."
+                )
+        if not asked:
+            raise InputError("a frontier needs one tolerance at least.")
+        return asked
+    at_least("points", points, 2, whole=True)
+    now = off_by(problem, problem.have, base_rates(problem))
+    top = float(f"{max(now, 1e-3):.3g}")
+    return [float(f"{t:.4g}") for t in np.geomspace(top / 100, top * 1.02, int(points))]
+
+
+def _together(problem: Problem, asked: list[float], progress: Reporter) -> list[Point]:
+    """All tolerances at once: groups are searched by themselves, so they can be stacked."""
+    n, k = problem.have.shape
+    base = base_rates(problem)
+    each = max(1, TOGETHER // n)
+    points: list[Point] = []
+    for start in range(0, len(asked), each):
+        some = asked[start : start + each]
+        bands = [problem.band(base, t) for t in some]
+        band = Band(np.concatenate([b.low for b in bands]), np.concatenate([b.high for b in bands]))
+        solved = solve_separable(problem.cells.take(np.tile(np.arange(n), len(some))), band)
+        costs = solved.costs.reshape(-1, n).sum(axis=1)
+        rows = solved.rows.reshape(-1, n, k)
+        for t, cost, plan in zip(some, costs.tolist(), rows, strict=True):
+            points.append(_point(problem, t, plan if math.isfinite(cost) else None, cost, cost))
+        progress("tolerances", min(1.0, (start + each) / len(asked)))
+    return points
+
+
+def _one_by_one(problem: Problem, asked: list[float], progress: Reporter) -> list[Point]:
+    """From the tightest on; a tighter plan stays a candidate for the wider tolerance."""
+    points: list[Point] = []
+    known: list[Whole] = []
+    for number, t in enumerate(asked):
+        trial = problem.again(tolerance=t)
+        found = solve(trial, candidates=known, effort=0.3)
+        cost = math.inf if found.rows is None else float(problem.cells.cost(found.rows).sum())
+        known = known if found.rows is None else [found.rows]
+        points.append(_point(trial, t, found.rows, cost, min(found.bound, cost)))
+        progress("tolerances", (number + 1) / len(asked))
+    return points
+
+
+def _point(
+    problem: Problem, tolerance: float, rows: Whole | None, cost: float, bound: float
+) -> Point:
+    if rows is None:
+        return Point(tolerance, math.nan, math.inf, math.inf, 0, 0)
+    change = rows - problem.have
+    reached = off_by(problem, rows, base_rates(problem))
+    added, gone = int(change.clip(0).sum()), int((-change).clip(0).sum())
+    return Point(tolerance, reached, cost, max(bound, 0.0), added, gone)
+
+
+def _bought(problem: Problem, budget: float) -> Bought:
+    at_least("budget", budget, 0)
+    found = least_tolerance(problem, budget)
+    if found is None or found[1].rows is None:
+        return Bought(budget, None, None)
+    return Bought(budget, found[0], float(problem.cells.cost(found[1].rows).sum()))

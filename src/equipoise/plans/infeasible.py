@@ -1,0 +1,305 @@
+"""Requests that cannot be met: which limits are in the way, and how far each would have to give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from equipoise.counts import Counts
+from equipoise.errors import EquipoiseError, InputError
+from equipoise.lattice import Group, format_value
+from equipoise.plans.budget import least_tolerance
+from equipoise.plans.problem import Limit, Problem, pose
+from equipoise.plans.request import PlanRequest
+from equipoise.plans.solve import ANY_PLAN, solve
+
+MOST_ROWS = 2**40
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """One thing that, changed alone, makes the request possible.
+
+    Attributes
+    ----------
+    option
+        The option to change.
+    pattern
+        The cells it is about, if any.
+    asked, needed
+        Its value, and the nearest one that would do.
+    sentence
+        The same in words.
+    """
+
+    option: str
+    pattern: str | None
+    asked: Any
+    needed: Any
+    sentence: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "option": self.option,
+            "pattern": self.pattern,
+            "asked": self.asked,
+            "needed": self.needed,
+            "sentence": self.sentence,
+        }
+
+    def apply(self, request: PlanRequest) -> PlanRequest:
+        """The request with this one thing changed."""
+        if self.option == "tolerance":
+            return request.but(tolerance=self.needed, extra=())
+        if self.pattern is None:
+            return request.but(**{self.option: self.needed})
+        given = list(getattr(request, self.option))
+        place = given.index((self.pattern, self.asked))
+        given[place] = (self.pattern, self.needed)
+        return request.but(**{self.option: tuple(given)})
+
+
+class Infeasible(EquipoiseError):
+    """No plan can do what was asked; says what is in the way and what would help."""
+
+    exit_code = 1
+
+    def __init__(
+        self, sentence: str, relaxations: tuple[Relaxation, ...] = (), *, proved: bool = True
+    ) -> None:
+        self.sentence, self.relaxations, self.proved = sentence, relaxations, proved
+        super().__init__(" ".join([sentence, *(r.sentence for r in relaxations)]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "feasible": False,
+            "proved": self.proved,
+            "explanation": [self.sentence, *(r.sentence for r in self.relaxations)],
+            "relaxations": [r.to_dict() for r in self.relaxations],
+        }
+
+
+def explain_infeasible(
+    problem: Problem,
+    *,
+    proved: bool,
+    progress: Callable[[float], None] = lambda _: None,
+) -> Infeasible:
+    """Find every single change that would make a request possible."""
+    found = []
+    ways = list(_ways(problem))
+    for number, way in enumerate(ways):
+        relaxation = way()
+        if relaxation is not None:
+            found.append(relaxation)
+        progress((number + 1) / len(ways))
+    sentence = f"No plan does all that was asked{_shortest(problem)}."
+    if not proved:
+        sentence = "No plan was found that does all that was asked, which proves nothing."
+    if not found:
+        sentence += " No single limit is to blame: give way in more than one."
+    return Infeasible(sentence, tuple(found), proved=proved)
+
+
+def explain_poor(problem: Problem, budget: float) -> Infeasible:
+    """Say what a budget lacks that does not even pay for the limits on rows."""
+    sentence = f"A budget of {budget:,g} does not pay for what the other limits ask for."
+    found = []
+    cost = _least_cost(problem.counts, problem.request)
+    if math.isfinite(cost):
+        words = f"With a budget of {cost:,.6g} there is a plan."
+        found.append(Relaxation("budget", None, budget, cost, words))
+    for limit in problem.limits:
+        given = _give_rows(
+            problem, limit, lambda request: _least_cost(problem.counts, request) <= budget
+        )
+        found += [] if given is None else [given]
+    return Infeasible(sentence, tuple(found))
+
+
+def _least_cost(counts: Counts, request: PlanRequest) -> float:
+    """What the limits on rows cost, whatever the bias."""
+    problem = pose(
+        counts, request.but(tolerance=ANY_PLAN, labels="free", label_drift=None, extra=())
+    )
+    rows = solve(problem).rows
+    return math.inf if rows is None else float(problem.cells.cost(rows).sum())
+
+
+def _ways(problem: Problem) -> Iterator[Callable[[], Relaxation | None]]:
+    request = problem.request
+    for limit in problem.limits:
+        yield lambda limit=limit: _give_rows(problem, limit)  # type: ignore[misc]
+    if request.label_drift is not None:
+        yield lambda: _give_drift(problem)
+    if request.pool is not None:
+        yield lambda: _without_pool(problem)
+    yield lambda: _give_tolerance(problem)
+    if request.extra:
+        yield lambda: _other(problem, "extra", (), "Without the extra rows there is a plan.")
+    if request.labels != "free":
+        yield lambda: _other(problem, "labels", "free", "With --labels free there is a plan.")
+    if request.allow != "both":
+        words = "deletions" if request.allow == "add" else "additions"
+        yield lambda: _other(
+            problem, "allow", "both", f"With {words} allowed, too, there is a plan."
+        )
+    if request.deletable:
+        yield lambda: _other(
+            problem, "deletable", (), "If all rows were deletable there is a plan."
+        )
+
+
+def possible(counts: Counts, request: PlanRequest, effort: float = 0.3) -> bool:
+    """Whether a plan is found for a request."""
+    try:
+        problem = pose(counts, request.but(gap=ANY_PLAN))
+        return solve(problem, first=True, effort=effort).rows is not None
+    except InputError:
+        return False
+
+
+def _give_rows(
+    problem: Problem, limit: Limit, works: Callable[[PlanRequest], bool] | None = None
+) -> Relaxation | None:
+    """The nearest bound of a limit on rows that would do, by bisection."""
+    works = works or (lambda request: possible(problem.counts, request))
+    raise_ = limit.kind in ("available", "max_rows")
+    named = limit.kind in ("available", "at_least")
+
+    def request(rows: int) -> PlanRequest:
+        if not named:
+            return problem.request.but(**{limit.kind: rows})
+        given = list(getattr(problem.request, limit.kind))
+        given[limit.number] = (limit.pattern, rows)
+        return problem.request.but(**{limit.kind: tuple(given)})
+
+    around = _far(lambda rows: works(request(rows)), limit.rows, raise_=raise_)
+    if around is None:
+        return None
+    near, far = around
+    while abs(far - near) > 1:
+        middle = (near + far) // 2
+        if works(request(middle)):
+            far = middle
+        else:
+            near = middle
+    step = -1 if raise_ else 1
+    while near != limit.rows and possible(problem.counts, request(far + step), effort=1.0):
+        far += step  # looking harder finds some more
+    return Relaxation(
+        limit.kind,
+        limit.pattern if named else None,
+        limit.rows,
+        far,
+        _row_sentence(limit, far),
+    )
+
+
+def _far(works: Callable[[int], bool], start: int, *, raise_: bool) -> tuple[int, int] | None:
+    """A bound that works and one nearer that does not, found by doubling steps."""
+    if not raise_:
+        return (start, 0) if works(0) else None
+    if not works(MOST_ROWS):
+        return None
+    near, step = start, max(start, 16)
+    while not works(near + step):
+        near, step = near + step, 4 * step
+    return near, near + step
+
+
+def _row_sentence(limit: Limit, needed: int) -> str:
+    if limit.kind == "available":
+        return (
+            f"{limit.rows:,} of the {needed:,} rows of {limit.pattern} that are needed are "
+            f"available; with {needed:,} there is a plan."
+        )
+    if limit.kind == "at_least":
+        return f"With at least {needed:,} rows of {limit.pattern}, not {limit.rows:,}, there is a plan."
+    word = "at least" if limit.kind == "min_rows" else "at most"
+    return f"With {word} {needed:,} rows in all, not {limit.rows:,}, there is a plan."
+
+
+def _give_tolerance(problem: Problem) -> Relaxation | None:
+    found = least_tolerance(problem)
+    if found is None:
+        return None
+    needed = found[0]
+    for digits in (4, 6):
+        rounded = math.ceil(needed * 10**digits) / 10**digits
+        if possible(problem.counts, problem.request.but(tolerance=rounded, extra=())):
+            needed = rounded
+            break
+    while not possible(problem.counts, problem.request.but(tolerance=needed, extra=())):
+        needed *= 1.005  # what was found on the way here need not be found again
+    sentence = f"A tolerance of {needed:g} can be reached."
+    return Relaxation("tolerance", None, problem.request.tolerance, needed, sentence)
+
+
+def _give_drift(problem: Problem) -> Relaxation | None:
+    asked = float(problem.request.label_drift or 0.0)
+
+    def works(drift: float) -> bool:
+        return possible(problem.counts, problem.request.but(label_drift=drift))
+
+    low, high = asked, max(2 * asked, 0.01)
+    while not works(high):
+        low, high = high, 2 * high
+        if high > 100:
+            return None
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if works(middle) else (middle, high)
+    needed = float(f"{high * (1 + 1e-4):.4g}")
+    sentence = f"With a label drift of {needed:g}, not {asked:g}, there is a plan."
+    return Relaxation("label_drift", None, asked, needed, sentence)
+
+
+def _without_pool(problem: Problem) -> Relaxation | None:
+    """What the pool lacks for the plan there would be without it."""
+    request = problem.request.but(pool=None)
+    rows = solve(pose(problem.counts, request), effort=0.1).rows
+    if rows is None:
+        return None
+    offered = problem.cells.most - problem.have
+    lacking = (rows - problem.have).clip(0) - offered
+    parts = []
+    for cell in np.argsort(-lacking.ravel())[:5]:
+        line, y = divmod(int(cell), rows.shape[1])
+        if lacking[line, y] > 0:
+            label = problem.counts.label
+            name = Group({**problem.group(line), label.name: label.values[y]})
+            need = int(rows[line, y] - problem.have[line, y])
+            parts.append(f"{offered[line, y]:,} of the {need:,} rows {name}")
+    sentence = f"The pool offers {'; '.join(parts)} that the best plan without it needs."
+    return Relaxation("pool", None, None, None, sentence)
+
+
+def _other(problem: Problem, option: str, value: Any, sentence: str) -> Relaxation | None:
+    try:
+        request = problem.request.but(**{option: value})
+    except InputError:
+        return None
+    if not possible(problem.counts, request):
+        return None
+    asked = getattr(problem.request, option)
+    return Relaxation(option, None, asked if isinstance(asked, str) else None, value, sentence)
+
+
+def _shortest(problem: Problem) -> str:
+    """A first reason, where one can be read off: a cell whose bounds exclude each other."""
+    over = problem.cells.least > problem.cells.most
+    if not over.any():
+        return ""
+    line, y = np.argwhere(over)[0].tolist()
+    label = format_value(problem.counts.label.values[y])
+    return (
+        f": {problem.group(line)}, label {label}, must have at least "
+        f"{problem.cells.least[line, y]:,} rows and can have {problem.cells.most[line, y]:,} at most"
+    )

@@ -1,0 +1,1 @@
+"""The policy map: a bias over two moves that add or delete rows."""

@@ -1,0 +1,255 @@
+"""What a policy map is asked: two moves, and limits on how far they go."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from equipoise.counts import Counts
+from equipoise.errors import InputError, PatternError
+from equipoise.lattice import Group
+from equipoise.plans.maps.geometry import HalfPlane
+from equipoise.values import MISSING, plain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Kind: TypeAlias = Literal["add", "delete"]
+
+CELLS = 10_000
+"""A pattern without rows is split equally over at most so many cells."""
+
+LARGEST = 10**15
+"""Of numbers in limits, and of costs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """Rows to add to, or delete from, the cells of a pattern.
+
+    Parameters
+    ----------
+    kind
+        ``"add"`` or ``"delete"``.
+    pattern
+        The sensitive attributes or the label that the rows have.
+    counts
+        The table as it is.
+    codes
+        The cells, one line each.
+    parts
+        How the rows of the move are split over the cells: the share of a cell is its part
+        of their sum. The present rows of the cells, or 1 each if none has rows.
+    equally
+        Whether no cell has rows.
+
+    >>> counts = Counts.from_mapping(
+    ...     {("m", "y"): 60, ("m", "n"): 40, ("w", "y"): 20, ("w", "n"): 80},
+    ...     sensitive=["sex"],
+    ...     label="l",
+    ... )
+    >>> move = Move.parse("add sex=w", counts)
+    >>> str(move), move.rows, move.share("l=y")
+    ('add sex=w', 100, Fraction(1, 5))
+    """
+
+    kind: Kind
+    pattern: Group
+    counts: Counts
+    codes: NDArray[np.int32]
+    parts: NDArray[np.int64]
+    equally: bool = False
+
+    @classmethod
+    def parse(cls, text: str, counts: Counts) -> Move:
+        """Read ``add PATTERN`` or ``delete PATTERN``."""
+        kind, pattern = (*str(text).split(None, 1), "", "")[:2]
+        if kind not in ("add", "delete"):
+            raise InputError(
+                f"the move {text!r} is neither an addition nor a deletion; write add or delete "
+                "and a pattern, as in: add sex=Female, income=>50K."
+            )
+        group = Group.parse(pattern)
+        if not group:
+            raise PatternError(
+                f"the move {text!r} names no attribute; say which rows, as in: {kind} sex=Female."
+            )
+        codes, rows = _cells(counts, group, adding=kind == "add")
+        if rows.sum():
+            return cls("add" if kind == "add" else "delete", group, counts, codes, rows)
+        if kind == "delete":
+            raise InputError(f"{text!r} deletes nothing: no row of the table is {group}.")
+        codes = _empty_cells(counts, group)
+        return cls("add", group, counts, codes, np.ones(len(codes), np.int64), equally=True)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pattern}"
+
+    @property
+    def sign(self) -> int:
+        """1 for an addition, −1 for a deletion."""
+        return 1 if self.kind == "add" else -1
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has of the pattern."""
+        return self.counts.of(self.pattern)
+
+    def share(self, pattern: Group | str) -> Fraction:
+        """The share of the rows moved that are also of another pattern."""
+        group = Group.parse(pattern) if isinstance(pattern, str) else pattern
+        inside = np.ones(len(self.codes), np.bool_)
+        for name, value in group.items():
+            axis = self.counts.axis(name)
+            inside &= self.codes[:, self.counts.axes.index(axis)] == axis.code(value)
+        return Fraction(int(self.parts[inside].sum()), int(self.parts.sum()))
+
+    @property
+    def cells(self) -> list[tuple[Group, Fraction]]:
+        """The cells, with the share of the rows that each gets or loses; the largest first."""
+        axes, total = self.counts.axes, int(self.parts.sum())
+        found = []
+        for i in np.argsort(-self.parts, kind="stable").tolist():
+            values = {
+                a.name: a.values[c] for a, c in zip(axes, self.codes[i].tolist(), strict=True)
+            }
+            found.append((Group(values), Fraction(int(self.parts[i]), total)))
+        return found
+
+    @property
+    def split(self) -> str | None:
+        """How the rows are split over several cells, in a sentence; none for one cell."""
+        if len(self.codes) == 1:
+            return None
+        how = "equally, as none has rows" if self.equally else "in proportion to their present rows"
+        shown = "; ".join(f"{cell} {float(share):.1%}" for cell, share in self.cells[:6])
+        more = f"; and {len(self.codes) - 6:,} more" if len(self.codes) > 6 else ""
+        return (
+            f"The rows of “{self}” are split over {len(self.codes):,} cells, {how}: {shown}{more}."
+        )
+
+    def overlaps(self, other: Move) -> bool:
+        """Tell whether the two moves change a cell that both have."""
+        mine = set(map(tuple, self.codes.tolist()))
+        return any(tuple(line) in mine for line in other.codes.tolist())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "move": str(self),
+            "kind": self.kind,
+            "pattern": {k: plain(v) for k, v in self.pattern.items()},
+            "rows": self.rows,
+            "split": self.split,
+            "cells": [
+                {"cell": {k: plain(v) for k, v in cell.items()}, "share": float(share)}
+                for cell, share in self.cells
+            ],
+        }
+
+
+def _cells(
+    counts: Counts, group: Group, *, adding: bool
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The cells of a pattern that have rows; nothing is added where a value is missing, unless told."""
+    chosen = counts.select(group)
+    kept = np.ones(len(chosen.rows), np.bool_)
+    for position, axis in enumerate(counts.axes):
+        if adding and axis.name not in group and MISSING in axis.codes:
+            kept &= chosen.codes[:, position] != axis.codes[MISSING]
+    return chosen.codes[kept], chosen.rows[kept]
+
+
+def _empty_cells(counts: Counts, group: Group) -> NDArray[np.int32]:
+    choices = [
+        [axis.code(group[axis.name])]
+        if axis.name in group
+        else [code for value, code in axis.codes.items() if value is not MISSING]
+        for axis in counts.axes
+    ]
+    size = math.prod(map(len, choices))
+    if not 0 < size <= CELLS:
+        raise InputError(
+            f"no row of the table is {group}, and its {size:,} cells are too many to split rows "
+            "over; name more attributes."
+        )
+    return (
+        np.stack(np.meshgrid(*choices, indexing="ij"), axis=-1).reshape(size, -1).astype(np.int32)
+    )
+
+
+# ------------------------------------------------------------------------------ limits
+
+_NUMBER = r"(?:\d[\d_,]{0,24}(?:\.\d{0,15})?|\.\d{1,15})(?:e[+-]?\d{1,2})?"
+_TERM = re.compile(
+    rf"\s*(?P<sign>[+-])?\s*(?:(?P<factor>{_NUMBER})\s*\*?\s*)?(?P<name>[a-z]+)?\s*", re.IGNORECASE
+)
+_SIGNS = re.compile(r"<=|>=|≤|≥|=<|=>|==|<|>|=")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A linear limit, and the half-plane of what is inside it.
+
+    >>> forms = {"x": (0, 1, 0), "y": (0, 0, 1), "n": (100, 1, -1)}
+    >>> limit = Limit.parse("n >= 30", forms)
+    >>> limit.half.holds(0, 70), limit.half.holds(0, 71)
+    (True, False)
+    """
+
+    text: str
+    half: HalfPlane
+
+    @classmethod
+    def parse(cls, text: str, forms: Mapping[str, tuple[Any, Any, Any]]) -> Limit:
+        """Read a limit, such as ``2*x + y <= 9000``.
+
+        Parameters
+        ----------
+        text
+            Sums of names and numbers on both sides of ``<=`` or ``>=``.
+        forms
+            What each name stands for: a number, and its change with x and with y.
+        """
+        written = " ".join(str(text).split())
+        signs = _SIGNS.findall(written)
+        if len(signs) != 1 or signs[0] not in ("<=", ">=", "≤", "≥"):
+            raise _unread(text, forms)
+        left, right = (_sum(side, text, forms) for side in _SIGNS.split(written))
+        if signs[0] in (">=", "≥"):
+            left, right = right, left
+        a, b = left[1] - right[1], left[2] - right[2]
+        return cls(written, HalfPlane(a, b, right[0] - left[0]))
+
+
+def _sum(side: str, text: str, forms: Mapping[str, tuple[Any, Any, Any]]) -> list[Fraction]:
+    total, position = [Fraction(0)] * 3, 0
+    while position < len(side) or not position:
+        term = _TERM.match(side, position)
+        name = (term["name"] or "").lower() if term else ""
+        if not term or not (term["factor"] or name) or (position and not term["sign"]):
+            raise _unread(text, forms)
+        if name and name not in forms:
+            raise _unread(text, forms)
+        factor = Fraction(re.sub("[_,]", "", term["factor"])) if term["factor"] else Fraction(1)
+        if factor > LARGEST:
+            raise InputError(f"the limit {text!r} has a number above {LARGEST:.0e}; use less.")
+        factor = -factor if term["sign"] == "-" else factor
+        form = forms[name] if name else (1, 0, 0)
+        total = [t + factor * Fraction(f) for t, f in zip(total, form, strict=True)]
+        position = term.end()
+    return total
+
+
+def _unread(text: str, forms: Mapping[str, Any]) -> InputError:
+    names = ", ".join(forms)
+    return InputError(
+        f"the limit {text!r} cannot be read; write a sum of {names} and numbers, <= or >=, and "
+        "another, as in x<=4500, n>=30000 or 2*x + y <= 9000."
+    )

@@ -1,0 +1,498 @@
+"""A plan: whole-number additions and deletions per cell, with its proof and its reasons."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.counts import Counts
+from equipoise.errors import CountsError, InputError, SourceNotFound
+from equipoise.lattice import Group, format_value
+from equipoise.plain import Grid, csv_text
+from equipoise.plans.budget import Step
+from equipoise.plans.certificate import Certificate, certify
+from equipoise.plans.problem import Problem, pose
+from equipoise.plans.request import PlanRequest, request_from_dict
+from equipoise.plans.solve import Solution
+from equipoise.values import MISSING, Value, plain
+from equipoise.version import __version__
+
+if TYPE_CHECKING:
+    import os
+
+    from equipoise.plans.cells import Whole
+
+SCHEMA = "equipoise.plan/1"
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True)
+class PlanCell:
+    """What happens to one cell."""
+
+    group: Group
+    label: Value
+    before: int
+    add: int
+    delete: int
+
+    @property
+    def after(self) -> int:
+        """How many rows it has in the end."""
+        return self.before + self.add - self.delete
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "group": {name: plain(value) for name, value in self.group.items()},
+            "label": plain(self.label),
+            "before": self.before,
+            "add": self.add,
+            "delete": self.delete,
+            "after": self.after,
+        }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plan:
+    """How many rows to add to and delete from every cell, and the proof of what that does.
+
+    >>> import equipoise as eq
+    >>> counts = eq.Counts.from_mapping(
+    ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
+    ...     sensitive=["sex"],
+    ...     label="outcome",
+    ... )
+    >>> plan = eq.plan(counts)
+    >>> plan.additions, plan.deletions, plan.certificate.reached
+    (45, 0, True)
+    >>> [str(cell.group) for cell in plan.moves]
+    ['sex=m', 'sex=w']
+
+    Attributes
+    ----------
+    counts, request
+        What it was made for.
+    add, delete
+        The rows to add and to delete, per cell.
+    cost, bound
+        What it costs; no plan for the same request costs less than the bound.
+    method
+        How it was found: ``"closed form"``, ``"separated"``, ``"solver"`` or ``"centre"``.
+    timed_out
+        Whether time ran out before it was sure that nothing is cheaper.
+    certificate
+        The proof.
+    explanation
+        The plan in sentences.
+    steps
+        How far a budget served each priority.
+    price
+        What keeping the label frequencies costs: the cost with them kept and free.
+    """
+
+    counts: Counts
+    request: PlanRequest
+    add: Counts
+    delete: Counts
+    cost: float
+    bound: float
+    method: str
+    timed_out: bool
+    certificate: Certificate
+    explanation: tuple[str, ...]
+    steps: tuple[Step, ...] = ()
+    price: Mapping[str, float] | None = None
+    created: str = field(default_factory=_now)
+    version: str = __version__
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def additions(self) -> int:
+        """How many rows are added."""
+        return self.add.n
+
+    @property
+    def deletions(self) -> int:
+        """How many rows are deleted."""
+        return self.delete.n
+
+    @property
+    def reached(self) -> bool:
+        """Whether it reaches all that was asked for."""
+        return self.certificate.reached
+
+    @property
+    def gap(self) -> float:
+        """By what share of its cost a cheaper plan is not excluded."""
+        return max(self.cost - self.bound, 0.0) / self.cost if self.cost > 0 else 0.0
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line returns: 0, or 1 if the tolerance is not reached."""
+        return 0 if self.reached else 1
+
+    @functools.cached_property
+    def cells(self) -> tuple[PlanCell, ...]:
+        """Every cell that has rows or gets some."""
+        return tuple(self._cells())
+
+    @property
+    def moves(self) -> tuple[PlanCell, ...]:
+        """The cells that change, those with the most changes first."""
+        changed = [c for c in self.cells if c.add or c.delete]
+        return tuple(sorted(changed, key=lambda c: -(c.add + c.delete)))
+
+    def _cells(self) -> Iterator[PlanCell]:
+        axes = self.counts.axes
+        stored = (self.counts, self.add, self.delete)
+        tables = [
+            dict(zip(map(tuple, c.codes.tolist()), c.rows.tolist(), strict=True)) for c in stored
+        ]
+        names = [a.name for a in self.counts.sensitive]
+        for line in sorted(set().union(*tables)):
+            values = [a.values[c] for a, c in zip(axes, line, strict=True)]
+            before, add, delete = (t.get(line, 0) for t in tables)
+            group = Group(dict(zip(names, values[:-1], strict=True)))
+            yield PlanCell(group, values[-1], before, add, delete)
+
+    def after(self, counts: Counts | None = None, *, force: bool = False) -> Counts:
+        """The counts after the plan.
+
+        Parameters
+        ----------
+        counts
+            What to apply it to; the counts it was made for, if not given.
+        force
+            Apply it to other counts as well.
+        """
+        base = self.counts if counts is None else counts
+        if counts is not None and not force and counts.fingerprint != self.counts.fingerprint:
+            raise CountsError(
+                f"this plan was made for other counts: {self.counts.n:,} rows with the fingerprint "
+                f"{self.counts.fingerprint[:12]}, not {counts.n:,} with {counts.fingerprint[:12]}; "
+                "plan again, or apply it all the same with --force."
+            )
+        return base + self.add - self.delete
+
+    def explain(self) -> str:
+        """The plan in sentences."""
+        return "\n".join(self.explanation)
+
+    # ------------------------------------------------------------------ showing
+
+    def grid(self, top: int | None = None) -> Grid:
+        """The cells that change, as a table."""
+        headers = ("group", self.counts.label.name, "before", "add", "delete", "after")
+        rows = tuple(
+            (
+                str(c.group),
+                format_value(c.label),
+                f"{c.before:,}",
+                f"{c.add:,}" if c.add else "",
+                f"{c.delete:,}" if c.delete else "",
+                f"{c.after:,}",
+            )
+            for c in self.moves[:top]
+        )
+        return Grid(headers, rows, frozenset({2, 3, 4, 5}))
+
+    def text(self, top: int | None = 20) -> str:
+        """Everything to read first: the sentences, the largest changes, the proof."""
+        parts = ["\n".join(self.explanation)]
+        if self.moves:
+            left = len(self.moves) - len(self.moves[:top])
+            more = f"\n… and {left:,} more cells" if left else ""
+            parts.append(self.grid(top).text() + more)
+        if self.steps:
+            parts.append(steps_grid(self.steps).text())
+        parts.append("Certificate\n" + certificate_grid(self.certificate).text())
+        return "\n\n".join(parts)
+
+    def markdown(self, top: int | None = None) -> str:
+        """The same as Markdown."""
+        sentences = "\n".join(f"- {s}" for s in self.explanation)
+        parts = [sentences, self.grid(top).markdown()]
+        if self.steps:
+            parts.append(steps_grid(self.steps).markdown())
+        return "\n\n".join([*parts, certificate_grid(self.certificate).markdown()])
+
+    def to_csv(self, top: int | None = None) -> str:
+        """The cells that change, a line each."""
+        names = [a.name for a in self.counts.axes]
+        lines = [
+            [
+                *(plain(v) for v in c.group.values()),
+                plain(c.label),
+                c.before,
+                c.add,
+                c.delete,
+                c.after,
+            ]
+            for c in self.moves[:top]
+        ]
+        return csv_text([*names, "before", "add", "delete", "after"], lines)
+
+    def __repr__(self) -> str:
+        reached = "reaches" if self.reached else "does not reach"
+        return (
+            f"<Plan: add {self.additions:,}, delete {self.deletions:,} of {self.counts.n:,} rows, "
+            f"cost {self.cost:,g}; {reached} tolerance {self.request.tolerance:g}>"
+        )
+
+    def _repr_html_(self) -> str:
+        words = "".join(f"<p>{_escaped(s)}</p>" for s in self.explanation)
+        return words + self.grid(20).html() + certificate_grid(self.certificate).html()
+
+    # -------------------------------------------------------------- round trips
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON; :meth:`from_dict` reads it back."""
+        return {
+            "schema": SCHEMA,
+            "version": self.version,
+            "created": self.created,
+            "additions": self.additions,
+            "deletions": self.deletions,
+            "cost": self.cost,
+            "lower_bound": self.bound,
+            "gap": self.gap,
+            "method": self.method,
+            "timed_out": self.timed_out,
+            "n_before": self.certificate.n_before,
+            "n_after": self.certificate.n_after,
+            "certificate": self.certificate.to_dict(),
+            "explanation": list(self.explanation),
+            "steps": [s.to_dict() for s in self.steps],
+            "price_of_labels": None if self.price is None else dict(self.price),
+            "request": self.request.to_dict(),
+            "fingerprint": self.counts.fingerprint,
+            "cells": [c.to_dict() for c in self.cells],
+            "counts": self.counts.to_dict(),
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """One JSON document; :meth:`from_json` reads it back."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Plan:
+        """Read what :meth:`to_dict` wrote; a plan that was changed by hand is refused."""
+        schema = dict(data).get("schema") if hasattr(data, "keys") else None
+        if schema != SCHEMA:
+            raise InputError(
+                f"this is not a plan of the schema {SCHEMA} but {schema!r}; make one with "
+                "equipoise plan … -o plan.json."
+            )
+        try:
+            return cls._from_dict(data)
+        except InputError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"this plan is damaged ({error!r}); make it again.") from None
+
+    @classmethod
+    def _from_dict(cls, data: Mapping[str, Any]) -> Plan:
+        counts = Counts.from_dict(data["counts"])
+        steps = tuple(
+            Step(s["pattern"], s["needed"], s["cost"], s["served"], s["left"])
+            for s in data["steps"]
+        )
+        plan = cls(
+            counts=counts,
+            request=request_from_dict(data["request"]),
+            add=_read_moves(counts, data["cells"], "add"),
+            delete=_read_moves(counts, data["cells"], "delete"),
+            cost=data["cost"],
+            bound=data["lower_bound"],
+            method=data["method"],
+            timed_out=data["timed_out"],
+            certificate=Certificate.from_dict(data["certificate"]),
+            explanation=tuple(data["explanation"]),
+            steps=steps,
+            price=data["price_of_labels"],
+            created=data["created"],
+            version=data["version"],
+        )
+        for part in contradictions(plan, data):
+            raise InputError(
+                f"this plan contradicts itself in its {part}; it was changed after it was made, so "
+                "make it again."
+            )
+        return plan
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Read what :meth:`to_json` wrote."""
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InputError(f"this is not JSON, so not a plan: {error}.") from None
+        return cls.from_dict(data)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Plan:
+        """Read a plan from a file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise SourceNotFound(
+                f"there is no plan {path}; make one with equipoise plan … -o {path}."
+            ) from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"the plan {path} cannot be read: {error}.") from None
+        return cls.from_json(text)
+
+
+def contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
+    """Which parts of a written plan differ from what its cells and counts lead to."""
+    if data["fingerprint"] != plan.counts.fingerprint:
+        yield "counts"
+    if data["cells"] != [cell.to_dict() for cell in plan.cells]:
+        yield "cells"
+    problem = pose(plan.counts, plan.request)
+    rows = rows_after(problem, plan)
+    told = plan.certificate
+    base, at = np.array(told.labels_planned), told.planned_at
+    solution = Solution(rows, plan.bound, "solver", base, tolerance=at)
+    proved = certify(problem, solution, rows)
+    if not _alike(told.to_dict(), proved.to_dict()):
+        yield "certificate"
+    totals = {
+        "additions": plan.additions,
+        "deletions": plan.deletions,
+        "n_before": proved.n_before,
+        "n_after": proved.n_after,
+        "cost": float(problem.cells.cost(rows).sum()),
+    }
+    for name, value in totals.items():
+        if not _alike(data[name], value):
+            yield name.replace("_", " ")
+
+
+def _alike(told: Any, proved: Any) -> bool:
+    """Whether two pieces of plain data are the same, numbers up to the last digits."""
+    if isinstance(told, dict) and isinstance(proved, dict):
+        return told.keys() == proved.keys() and all(_alike(told[k], proved[k]) for k in told)
+    if isinstance(told, list) and isinstance(proved, list):
+        return len(told) == len(proved) and all(map(_alike, told, proved))
+    if isinstance(told, float) or isinstance(proved, float):
+        numbers = isinstance(told, (int, float)) and isinstance(proved, (int, float))
+        return numbers and math.isclose(told, proved, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(told == proved)
+
+
+def rows_after(problem: Problem, plan: Plan) -> Whole:
+    """The rows of each cell after a plan, on the lines of a problem."""
+    rows = problem.have.copy()
+    place = {tuple(line): i for i, line in enumerate(problem.codes.tolist())}
+    for counts, sign in ((plan.add, 1), (plan.delete, -1)):
+        moves = counts.with_axes(problem.counts)
+        for (*group, label), n in zip(moves.codes.tolist(), moves.rows.tolist(), strict=True):
+            if tuple(group) in place:
+                rows[place[tuple(group)], label] += sign * n
+    return rows
+
+
+def moves_as_counts(counts: Counts, codes: Any, rows: Any) -> Counts:
+    """Rows per cell as counts on the axes of the table."""
+    k = rows.shape[1]
+    lines, labels = np.nonzero(rows)
+    cells = np.concatenate([codes[lines], labels[:, None]], axis=1).astype(np.int32)
+    return Counts(
+        axes=counts.axes,
+        codes=cells.reshape(-1, len(counts.axes)),
+        rows=rows.reshape(-1, k)[lines, labels].astype(np.int64),
+        bins=counts.bins,
+        request=counts.request,
+    )
+
+
+def _read_moves(counts: Counts, cells: Any, name: str) -> Counts:
+    codes, rows = [], []
+    for cell in cells:
+        if not cell[name]:
+            continue
+        if not isinstance(cell[name], int) or cell[name] < 0:
+            raise InputError(f"a plan has whole numbers of rows, not {name}: {cell[name]!r}.")
+        values = [cell["group"][a.name] for a in counts.sensitive] + [cell["label"]]
+        codes.append(
+            [a.code(MISSING if v is None else v) for a, v in zip(counts.axes, values, strict=True)]
+        )
+        rows.append(cell[name])
+    return Counts(
+        axes=counts.axes,
+        codes=np.array(codes, np.int32).reshape(-1, len(counts.axes)),
+        rows=np.array(rows, np.int64),
+        bins=counts.bins,
+        request=counts.request,
+    )
+
+
+def certificate_grid(certificate: Certificate) -> Grid:
+    """The proof as a small table: before, after, and each limit."""
+    c = certificate
+
+    def where(worst: Any) -> str:
+        return "–" if worst is None else f"{worst.group}, {format_value(worst.label)}"
+
+    rows = [
+        ("rows", f"{c.n_before:,}", f"{c.n_after:,}", ""),
+        (
+            "largest |UB| of all groups",
+            f"{c.max_abs_ub_before:.4f}",
+            f"{c.max_abs_ub_after:.4f}",
+            f"{c.groups:,} groups measured",
+        ),
+        ("where", where(c.worst_before), where(c.worst_after), ""),
+        ("label drift (total variation)", "", f"{c.label_drift:.4f}", ""),
+    ]
+    limit = f"≤ {c.tolerance:g}" if c.rounding_bound is None else "up to rounding"
+    rows.append(
+        (
+            f"{c.kind} against {c.reference} frequencies {limit}",
+            f"{c.off_before:.4g}",
+            f"{c.off_after:.4g}",
+            "reached" if c.reached else "NOT reached",
+        )
+    )
+    rows += [
+        (h.constraint, "", f"{h.value:,.6g}", "holds" if h.holds else "BROKEN")
+        for h in c.constraints
+    ]
+    return Grid(("", "before", "after", ""), tuple(rows), frozenset({1, 2}))
+
+
+def steps_grid(steps: tuple[Step, ...]) -> Grid:
+    """How far a budget served each priority."""
+    rows = tuple(
+        (
+            s.pattern,
+            f"{s.needed:,}",
+            f"{s.cost:,g}",
+            f"{s.served:,}",
+            f"{s.missing:,}",
+            f"{s.left:,g}",
+        )
+        for s in steps
+    )
+    headers = ("priority", "needed", "cost", "served", "missing", "budget left")
+    return Grid(headers, rows, frozenset({1, 2, 3, 4, 5}))
+
+
+def _escaped(text: str) -> str:
+    import html
+
+    return html.escape(text)

@@ -1,0 +1,146 @@
+"""From counts and a request to a plan with its proof."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from equipoise.plans.budget import Step, least_tolerance, serve
+from equipoise.plans.centre import allowed
+from equipoise.plans.certificate import certify
+from equipoise.plans.explain import explain
+from equipoise.plans.infeasible import Infeasible, explain_infeasible, explain_poor
+from equipoise.plans.labels import cheapest_labels, zero_cost
+from equipoise.plans.plan import Plan, moves_as_counts, rows_after
+from equipoise.plans.problem import Problem, pose
+from equipoise.plans.solve import Solution, solve
+from equipoise.progress import Reporter, silent
+
+if TYPE_CHECKING:
+    from equipoise.counts import Counts
+    from equipoise.plans.cells import Whole
+    from equipoise.plans.request import PlanRequest
+
+
+def make_plan(
+    counts: Counts,
+    request: PlanRequest,
+    *,
+    candidates: Iterable[Plan] = (),
+    progress: Reporter = silent,
+) -> Plan:
+    """Plan the smallest repair of a table.
+
+    Parameters
+    ----------
+    counts, request
+        The table, and what is asked for.
+    candidates
+        Plans for the same table that may do, as those of a tighter request.
+    progress
+        Is told how far long work is.
+
+    Raises
+    ------
+    Infeasible
+        If no plan can do it; says which single changes of the request would help.
+    """
+    problem = pose(counts, request)
+    known = [rows_after(problem, plan) for plan in candidates]
+    kept = _with_labels_kept(problem)
+    known += [] if kept is None else [kept]
+    solution = solve(problem, candidates=known, progress=lambda share: progress("planning", share))
+    if solution.rows is None and solution.timed_out:
+        raise Infeasible(
+            f"No plan was found in {request.time_limit:g} seconds, which proves nothing; allow more "
+            "time with --time-limit.",
+            proved=False,
+        )
+    if solution.rows is None:
+        raise explain_infeasible(
+            problem,
+            proved=solution.bound == math.inf,
+            progress=lambda share: progress("looking for what would help", share),
+        )
+    rows = solution.rows
+    steps: tuple[Step, ...] = ()
+    budget, needed = request.budget, float(problem.cells.cost(rows).sum())
+    if budget is not None and needed > budget * (1 + 1e-12) + 1e-9:
+        rows, steps, solution = _within_budget(problem, solution, rows, budget, progress)
+    return _finished(problem, solution, rows, steps, kept, needed)
+
+
+def _within_budget(
+    problem: Problem, solution: Solution, rows: Whole, budget: float, progress: Reporter
+) -> tuple[Whole, tuple[Step, ...], Solution]:
+    """What the budget buys: in the user's order, or the least largest bias."""
+    if problem.request.priority:
+        rows, steps = serve(problem, rows)
+        return rows, steps, solution
+    found = least_tolerance(
+        problem, budget, progress=lambda share: progress("fitting the budget", share)
+    )
+    if found is None or found[1].rows is None:
+        raise explain_poor(problem, budget)
+    return found[1].rows, (), replace(found[1], sizes=None)
+
+
+def _with_labels_kept(problem: Problem) -> Whole | None:
+    """Where labels are free: the plan that keeps them, which is one way to be free."""
+    request = problem.request
+    if request.labels != "free" or not request.tolerance or request.budget is not None:
+        return None
+    if not problem.separable or request.label_drift is not None:
+        return None
+    return solve(problem.again(labels="keep")).rows
+
+
+def _finished(
+    problem: Problem,
+    solution: Solution,
+    rows: Whole,
+    steps: tuple[Step, ...],
+    kept: Whole | None,
+    needed: float,
+) -> Plan:
+    cost = float(problem.cells.cost(rows).sum())
+    certificate = certify(problem, solution, rows)
+    price = _price(problem, solution, cost, kept)
+    codes = problem.codes
+    return Plan(
+        counts=problem.counts,
+        request=problem.request,
+        add=moves_as_counts(problem.counts, codes, (rows - problem.have).clip(0)),
+        delete=moves_as_counts(problem.counts, codes, (problem.have - rows).clip(0)),
+        cost=cost,
+        bound=min(max(solution.bound, 0.0), cost),
+        method=solution.method,
+        timed_out=solution.timed_out,
+        certificate=certificate,
+        explanation=explain(problem, solution, rows, certificate, steps, price, needed),
+        steps=steps,
+        price=price,
+    )
+
+
+def _price(
+    problem: Problem, solution: Solution, cost: float, kept: Whole | None
+) -> dict[str, float] | None:
+    """What keeping the label frequencies costs, where that can be told."""
+    request = problem.request
+    if not problem.separable or not problem.plain or not isinstance(request.labels, str):
+        return None
+    if request.budget is not None or request.label_drift is not None or request.extra:
+        return None
+    if not request.tolerance:
+        if not problem.judged.any():
+            return None
+        box = allowed(problem.again(labels="free", extra=()), problem.rates)
+        free = solution.chosen or cheapest_labels(problem, problem.rates, box)
+        keep = zero_cost(problem, problem.rates)
+        return {"keep": keep, "free": free.cost} if math.isfinite(keep + free.cost) else None
+    if kept is None:
+        return None
+    return {"keep": float(problem.cells.cost(kept).sum()), "free": cost}

@@ -1,0 +1,483 @@
+"""From counts and a request to the arrays a solver works on."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from equipoise.counts import Counts
+from equipoise.errors import InputError
+from equipoise.lattice import Group, format_value, roll_up
+from equipoise.plans.cells import UNLIMITED, Band, Cells
+from equipoise.plans.request import NUMBERED, PlanRequest
+from equipoise.plans.targets import (
+    Targets,
+    members,
+    require_agreement,
+    require_consistent,
+    work_out,
+)
+from equipoise.values import MISSING
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equipoise.plans.cells import Real, Whole
+
+Kind: TypeAlias = Literal["available", "at_least", "min_rows", "max_rows"]
+
+MOST_NEW_GROUPS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """A bound on how many rows are added to some cells, or they have in the end.
+
+    Attributes
+    ----------
+    kind, number
+        The option that set it, and which of them it was.
+    pattern
+        The cells it is about.
+    rows
+        The bound.
+    cells
+        The numbers of those cells: line × labels + label.
+    """
+
+    kind: Kind
+    number: int
+    pattern: str
+    rows: int
+    cells: NDArray[np.intp]
+
+    @property
+    def words(self) -> str:
+        """The limit as a sentence part."""
+        if self.kind == "available":
+            return f"at most {self.rows:,} rows of {self.pattern} can be added"
+        if self.kind == "at_least":
+            return f"at least {self.rows:,} rows of {self.pattern}"
+        least = "at least" if self.kind == "min_rows" else "at most"
+        return f"{least} {self.rows:,} rows in all"
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A coarser group that is held to the tolerance, by the finest groups inside it."""
+
+    group: Group
+    lines: NDArray[np.intp]
+    k: Real
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Problem:
+    """A plan to be made.
+
+    Attributes
+    ----------
+    counts, request
+        What it is made of.
+    codes
+        The finest groups, without those that lack a value: one line each.
+    aside
+        Rows that lack a value; they stay as they are.
+    cells
+        What the cells have, may have and cost, with the limits on single cells.
+    rates
+        The present label frequencies.
+    ratios
+        K of each finest group and label.
+    judged
+        Which finest groups are held to the tolerance.
+    coarse
+        The coarser groups held to it that do not follow from the finest ones.
+    limits
+        All limits on rows, those on single cells too.
+    coupling
+        The limits that several groups share.
+    """
+
+    counts: Counts
+    request: PlanRequest
+    codes: NDArray[np.int32]
+    aside: int
+    cells: Cells
+    rates: Real
+    ratios: Real
+    judged: NDArray[np.bool_]
+    coarse: tuple[Judged, ...]
+    limits: tuple[Limit, ...]
+    coupling: tuple[Limit, ...]
+    kept_rates: bool
+
+    @property
+    def have(self) -> Whole:
+        """The rows of each cell."""
+        return self.cells.have
+
+    @property
+    def separable(self) -> bool:
+        """Whether every group can be planned by itself."""
+        return not self.coarse and not self.coupling
+
+    @property
+    def plain(self) -> bool:
+        """Whether every finest group is held to K = 1, and with it the whole lattice."""
+        return bool(self.judged.all()) and bool((self.ratios == 1).all())
+
+    @property
+    def special(self) -> bool:
+        """Whether some target K is not 1, so that label frequencies must be free to follow."""
+        return bool((self.ratios != 1).any()) or any((j.k != 1).any() for j in self.coarse)
+
+    def group(self, line: int) -> Group:
+        """The finest group of a line."""
+        axes = self.counts.sensitive
+        return Group(
+            {a.name: a.values[c] for a, c in zip(axes, self.codes[line].tolist(), strict=True)}
+        )
+
+    def band(self, centre: Real, tolerance: float | None = None, most: Real | None = None) -> Band:
+        """Between which rates each finest group must lie, around label frequencies."""
+        tolerance = self.request.tolerance if tolerance is None else tolerance
+        low, high = self.ratios * centre, self.ratios * (centre if most is None else most)
+        band = Band.between(low, high, tolerance, on=self.request.tolerance_on)
+        free = ~self.judged[:, None]
+        return Band(np.where(free, 0.0, band.low), np.where(free, 1.0, np.minimum(band.high, 1.0)))
+
+    def coarse_band(
+        self, centre: Real, tolerance: float | None = None, most: Real | None = None
+    ) -> Band:
+        """Between which rates each coarser group must lie."""
+        tolerance = self.request.tolerance if tolerance is None else tolerance
+        k = np.array([j.k for j in self.coarse]).reshape(-1, len(centre))
+        high = k * (centre if most is None else most)
+        return Band.between(k * centre, high, tolerance, on=self.request.tolerance_on)
+
+    @functools.cached_property
+    def membership(self) -> Any:
+        """Which finest groups each coarser group holds, as a sparse matrix."""
+        from scipy import sparse
+
+        lines = [j.lines for j in self.coarse]
+        rows = np.repeat(np.arange(len(lines)), [len(i) for i in lines])
+        columns = np.concatenate([*lines, np.zeros(0, np.intp)])
+        shape = (len(lines), len(self.cells))
+        return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+
+    def holds(self, rows: Whole) -> bool:
+        """Whether the limits that groups share hold for those rows."""
+        return all(self.slack(limit, rows) >= 0 for limit in self.coupling)
+
+    def slack(self, limit: Limit, rows: Whole) -> int:
+        """How many rows are left to a limit; negative if it is broken."""
+        chosen = rows.ravel()[limit.cells]
+        if limit.kind == "available":
+            added = (chosen - self.have.ravel()[limit.cells]).clip(0)
+            return limit.rows - int(added.sum())
+        total = int(chosen.sum()) + (self.aside if limit.kind in ("min_rows", "max_rows") else 0)
+        return limit.rows - total if limit.kind == "max_rows" else total - limit.rows
+
+    def part(self, lines: NDArray[np.intp]) -> Problem:
+        """The problem of some groups by themselves."""
+        return replace(
+            self,
+            codes=self.codes[lines],
+            cells=self.cells.take(lines),
+            ratios=self.ratios[lines],
+            judged=self.judged[lines],
+        )
+
+    def again(self, **changes: Any) -> Problem:
+        """The same problem for a request that differs."""
+        return pose(self.counts, self.request.but(**changes))
+
+
+def pose(counts: Counts, request: PlanRequest) -> Problem:
+    """Work out everything a request says about a table."""
+    _refuse_missing(request)
+    known, aside = _known(counts, plan_missing=request.plan_missing)
+    codes, (have,) = known.finest()
+    codes, have = _with_asked_for(counts, codes, have, request)
+    rates = have.sum(axis=0) / have.sum()
+    _require_labels(counts, rates, request)
+    kept = request.target is not None and bool(Targets.of(request.target).keep_rates_of)
+    ratios = work_out(Targets.of(request.target), counts, codes, have, rates)
+    limits = tuple(_limits(counts, codes, request))
+    cells = _cells(counts, codes, have, request, limits)
+    judged, coarse = _judged(counts, codes, have, request, ratios)
+    return Problem(
+        counts=counts,
+        request=request,
+        codes=codes,
+        aside=aside,
+        cells=cells,
+        rates=rates,
+        ratios=ratios.finest,
+        judged=judged,
+        coarse=coarse,
+        limits=limits,
+        coupling=tuple(x for x in limits if not _on_one(x, have.shape[1])),
+        kept_rates=kept,
+    )
+
+
+def _refuse_missing(request: PlanRequest) -> None:
+    """Refuse patterns about rows that stay as they are."""
+    constrain = request.constrain if isinstance(request.constrain, tuple) else ()
+    named = [p for n in NUMBERED for p, _ in getattr(request, n)]
+    for pattern in (*named, *request.priority, *request.deletable, *constrain):
+        if MISSING in Group.parse(pattern).values() and not request.plan_missing:
+            raise InputError(
+                f"{pattern} names rows that lack a value, which stay as they are; with "
+                "--plan-missing they are planned for."
+            )
+
+
+def _known(counts: Counts, *, plan_missing: bool) -> tuple[Counts, int]:
+    """Leave out the rows that lack a value."""
+    if counts.weights is not None:
+        raise InputError(
+            "a plan is about whole rows, and these counts are weighted; count without --weight."
+        )
+    if plan_missing:
+        return counts, 0
+    absent = np.zeros(len(counts.rows), np.bool_)
+    for position, axis in enumerate(counts.axes):
+        if MISSING in axis.codes:
+            absent |= counts.codes[:, position] == axis.codes[MISSING]
+    if absent.all():
+        raise InputError(
+            "there is no row with a value for every attribute and label; nothing can be planned."
+        )
+    kept = replace(counts, codes=counts.codes[~absent], rows=counts.rows[~absent])
+    return kept, int(counts.rows[absent].sum())
+
+
+def _with_asked_for(
+    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest
+) -> tuple[NDArray[np.int32], Whole]:
+    """Add lines for groups without rows that must get some."""
+    if not request.at_least:
+        return codes, have
+    there = {tuple(line) for line in codes.tolist()}
+    new: list[tuple[int, ...]] = []
+    for pattern, rows in request.at_least:
+        if not rows:
+            continue
+        group = Group.parse(pattern)
+        choices: list[Iterable[int]] = []
+        for axis in counts.sensitive:
+            if axis.name in group:
+                choices.append([axis.code(group[axis.name])])
+            else:
+                choices.append([c for c, v in enumerate(axis.values) if v is not MISSING])
+        if len(members(counts, codes, _sensitive(counts, group))):
+            continue
+        lines = list(itertools.islice(itertools.product(*choices), MOST_NEW_GROUPS + 1))
+        if len(lines) > MOST_NEW_GROUPS:
+            raise InputError(f"{pattern} has no rows and too many groups inside; name one of them.")
+        new += [line for line in lines if line not in there]
+        there.update(lines)
+    if not new:
+        return codes, have
+    return (
+        np.concatenate([codes, np.array(new, np.int32)]),
+        np.concatenate([have, np.zeros((len(new), have.shape[1]), np.int64)]),
+    )
+
+
+def _sensitive(counts: Counts, group: Group) -> Group:
+    return Group({n: v for n, v in group.items() if n != counts.label.name})
+
+
+def _require_labels(counts: Counts, rates: Real, request: PlanRequest) -> None:
+    values = counts.label.values
+    if len(values) < 2:
+        raise InputError(
+            f"the label {counts.label.name!r} has one value only; there is no bias to repair."
+        )
+    empty = [format_value(v) for v, r in zip(values, rates, strict=True) if not r]
+    absent = MISSING in values and not request.plan_missing
+    if empty and not (absent and len(empty) == 1):
+        raise InputError(
+            f"label {empty[0]} has no rows: its frequency is 0, and no group can have a share of "
+            "it; leave it out of the counts."
+        )
+
+
+def cell_numbers(counts: Counts, codes: NDArray[np.int32], pattern: str) -> NDArray[np.intp]:
+    """The numbers of the cells a pattern names."""
+    group = Group.parse(pattern)
+    for name in group:
+        counts.axis(name)
+    lines = members(counts, codes, _sensitive(counts, group))
+    k = len(counts.label)
+    if counts.label.name in group:
+        return np.asarray(lines * k + counts.label.code(group[counts.label.name]))
+    return np.asarray((lines[:, None] * k + np.arange(k)).ravel())
+
+
+def _limits(counts: Counts, codes: NDArray[np.int32], request: PlanRequest) -> Iterable[Limit]:
+    for kind in ("available", "at_least"):
+        for number, (pattern, rows) in enumerate(getattr(request, kind)):
+            yield Limit(kind, number, pattern, int(rows), cell_numbers(counts, codes, pattern))
+    everything = np.arange(len(codes) * len(counts.label))
+    if request.min_rows is not None:
+        yield Limit("min_rows", 0, "*", int(request.min_rows), everything)
+    if request.max_rows is not None:
+        yield Limit("max_rows", 0, "*", int(request.max_rows), everything)
+
+
+def _on_one(limit: Limit, k: int) -> bool:
+    """Whether a limit is about one cell, or is a least size of one group."""
+    if limit.kind in ("min_rows", "max_rows"):
+        return False
+    if len(limit.cells) <= 1:
+        return True
+    one_group = limit.cells[0] // k == limit.cells[-1] // k
+    return limit.kind == "at_least" and bool(one_group) and len(limit.cells) == k
+
+
+def _cells(
+    counts: Counts,
+    codes: NDArray[np.int32],
+    have: Whole,
+    request: PlanRequest,
+    limits: Sequence[Limit],
+) -> Cells:
+    """What each cell may have in the end, and costs."""
+    k = have.shape[1]
+    flat = have.ravel()
+    least = flat.copy() if request.allow == "add" else np.zeros_like(flat)
+    if request.allow != "add" and request.deletable:
+        least = flat.copy()
+        for pattern in request.deletable:
+            least[cell_numbers(counts, codes, pattern)] = 0
+    more = np.full(flat.shape, UNLIMITED)
+    if request.pool is not None:
+        more = np.minimum(more, _offered(counts, codes, request.pool).ravel())
+    group_least = (have.sum(axis=1) > 0).astype(np.int64) * (not request.may_vanish)
+    group_least[have.sum(axis=1).argmax()] = 1  # a table without rows is none
+    for limit in limits:
+        if not _on_one(limit, k) or not len(limit.cells):
+            continue
+        if limit.kind == "available":
+            more[limit.cells] = np.minimum(more[limit.cells], limit.rows)
+        elif len(limit.cells) == 1:
+            least[limit.cells] = np.maximum(least[limit.cells], limit.rows)
+        else:
+            line = limit.cells[0] // k
+            group_least[line] = max(group_least[line], limit.rows)
+    if request.allow == "delete":
+        more[:] = 0
+    return Cells.of(
+        have,
+        least=least.reshape(have.shape),
+        most=np.minimum(flat + more, UNLIMITED).reshape(have.shape),
+        add=_costs(counts, codes, request.cost_add).reshape(have.shape),
+        drop=_costs(counts, codes, request.cost_delete).reshape(have.shape),
+        group_least=group_least,
+    )
+
+
+def _costs(counts: Counts, codes: NDArray[np.int32], given: Any) -> Real:
+    costs = np.ones(len(codes) * len(counts.label))
+    for pattern, cost in given:
+        costs[cell_numbers(counts, codes, pattern)] = cost
+    return costs
+
+
+def _offered(counts: Counts, codes: NDArray[np.int32], pool: Counts) -> Whole:
+    """How many rows of each cell a pool has."""
+    if [a.name for a in pool.axes] != [a.name for a in counts.axes]:
+        raise InputError(
+            f"the pool is counted by {', '.join(a.name for a in pool.axes)}, the table by "
+            f"{', '.join(a.name for a in counts.axes)}; count the same columns."
+        )
+    maps = [
+        np.array([ours.codes.get(v, -1) for v in theirs.values], np.int32)
+        for ours, theirs in zip(counts.axes, pool.axes, strict=True)
+    ]
+    cells = np.stack([m[pool.codes[:, i]] for i, m in enumerate(maps)], axis=1)
+    known = (cells >= 0).all(axis=1)
+    groups = cells[known, :-1]
+    _, line = np.unique(np.concatenate([codes, groups]), axis=0, return_inverse=True)
+    line = line.ravel()
+    place = np.full(int(line.max()) + 1, -1)
+    place[line[: len(codes)]] = np.arange(len(codes))
+    wanted = place[line[len(codes) :]]
+    offered = np.zeros((len(codes), len(counts.label)), np.int64)
+    here = wanted >= 0
+    offered[wanted[here], cells[known, -1][here]] = pool.rows[known][here]
+    return offered
+
+
+def _judged(
+    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest, ratios: Any
+) -> tuple[NDArray[np.bool_], tuple[Judged, ...]]:
+    """Which finest groups are held to the tolerance, and which coarser ones beside."""
+    sizes = have.sum(axis=1)
+    large = sizes >= request.min_group
+    large |= sizes == 0  # a group that gets its first rows
+    k = have.shape[1]
+    if request.constrain == "marginals":
+        judged = np.zeros(len(codes), np.bool_) if len(counts.sensitive) > 1 else large
+    elif isinstance(request.constrain, tuple):
+        judged = np.zeros(len(codes), np.bool_)
+        for pattern in request.constrain:
+            lines = members(counts, codes, Group.parse(pattern))
+            if not len(lines):
+                raise InputError(f"the group {pattern} to be constrained has no rows.")
+            judged[lines] = True
+        judged &= large
+    else:
+        judged = large & ~ratios.free
+    special = tuple(
+        Judged(group, members(counts, codes, group), ratio) for group, ratio in ratios.coarse
+    )
+    require_agreement(counts, ratios.coarse, min(request.tolerance, 1.0))
+    for j in special:
+        if judged[j.lines].all():
+            require_consistent(
+                [(j.group, j.k)], ratios.finest, [j.lines], min(request.tolerance, 1.0)
+            )
+    coarse = list(special)
+    if not ratios.coarse and (ratios.finest == 1).all():
+        coarse += [
+            Judged(group, lines, np.ones(k))
+            for group, lines in _lattice_groups(counts, codes, have, request)
+            if not judged[lines].all()
+        ]
+    if not judged.any() and not coarse:
+        raise InputError(
+            f"no group has {request.min_group:,} rows, so none is to be repaired; lower --min-group."
+        )
+    return judged, tuple(coarse)
+
+
+def _lattice_groups(
+    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest
+) -> Iterable[tuple[Group, NDArray[np.intp]]]:
+    """The coarser groups a request holds to the tolerance, with the finest inside each."""
+    names = [a.name for a in counts.sensitive]
+    if len(names) < 2 or (request.constrain == "all" and request.min_group <= 1):
+        return
+    order = 1 if request.constrain == "marginals" else len(names) - 1
+    sizes = [len(a) for a in counts.sensitive]
+    lattice = roll_up(codes, sizes, [have], min_count=request.min_group, max_order=order)
+    patterns = request.constrain if isinstance(request.constrain, tuple) else ("*",)
+    wanted = [Group.parse(p) for p in patterns]
+    for line in lattice.codes.tolist():
+        fixed = [(i, c) for i, c in enumerate(line) if c < sizes[i]]
+        group = Group({names[i]: counts.sensitive[i].values[c] for i, c in fixed})
+        if any(w.matches(group) for w in wanted):
+            inside = np.all([codes[:, i] == c for i, c in fixed], axis=0)
+            yield group, np.flatnonzero(inside)

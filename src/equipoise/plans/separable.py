@@ -1,0 +1,279 @@
+"""The exact optimum where groups do not depend on each other: one small search for each.
+
+For a group of new size S every label's rows lie between two multiples of S, and the
+cheapest rows that add up to S come from filling the cheapest changes first. Over S, the
+same with real numbers is convex: its minimum is found by bisection, and whole sizes are
+looked at outward from there until even real numbers would cost as much as the best found.
+All groups are searched at once, in arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.plans.cells import Band, Cells
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equipoise.plans.cells import Real, Whole
+
+CHUNK = 60_000
+"""How many groups are searched at once, so that memory stays small."""
+
+_HAIR = 1e-14  # relative: products of a few floats that should be whole are this near to it
+_NEVER = 1e30
+
+
+@dataclass(frozen=True, eq=False)
+class Separated:
+    """For each group its rows in the end and what they cost; infinite where there are none."""
+
+    rows: Whole
+    costs: Real
+
+    @property
+    def cost(self) -> float:
+        """What all groups cost together."""
+        return math.fsum(self.costs.tolist()) if np.isfinite(self.costs).all() else math.inf
+
+    @property
+    def feasible(self) -> bool:
+        """Whether every group has a solution."""
+        return bool(np.isfinite(self.costs).all())
+
+
+def solve_separable(
+    cells: Cells,
+    band: Band,
+    *,
+    strict: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> Separated:
+    """Find the cheapest whole rows of every group whose labels' shares lie in the band.
+
+    Parameters
+    ----------
+    cells
+        What there is, and may be.
+    band
+        Between which shares each label must lie.
+    strict
+        Keep a hair's breadth inside the band, instead of as much outside: floats cannot
+        tell the edge itself.
+    progress
+        Is told which share of the groups is done.
+
+    >>> cells = Cells.of([[30, 18]], add=0.5, drop=[[0.1, 2.0]])
+    >>> found = solve_separable(cells, Band.around([[1 / 6, 5 / 6]], 0.2, on="rate"))
+    >>> found.rows.tolist(), round(found.cost, 9)
+    ([[10, 18]], 2.0)
+    """
+    band = band.lines(len(cells))
+    hair = -_HAIR if strict else _HAIR
+    which, back = _alike(cells, band)
+    parts = []
+    for start in range(0, len(which), CHUNK):
+        lines = which[start : start + CHUNK]
+        parts.append(_Search(cells.take(lines), band.take(lines), hair).run())
+        if progress is not None:
+            progress(min(start + CHUNK, len(which)) / len(which))
+    if not parts:
+        return Separated(cells.have.copy(), np.zeros(0))
+    rows, costs = (np.concatenate(p) for p in zip(*parts, strict=True))
+    return Separated(rows[back], costs[back])
+
+
+def _alike(cells: Cells, band: Band) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Give one line of each kind of group, and for every group its kind: many are alike."""
+    if not len(cells):
+        return np.zeros(0, np.intp), np.zeros(0, np.intp)
+    parts = [cells.have, cells.least, cells.most, cells.group_least, cells.group_most]
+    parts += [cells.add, cells.drop, band.low, band.high]  # type: ignore[list-item]
+    told = [p.reshape(len(cells), -1).view(np.int64) for p in map(np.ascontiguousarray, parts)]
+    columns = [c for p in told for c in p.T if len(c) and (c != c[0]).any()]
+    if not columns:
+        return np.zeros(1, np.intp), np.zeros(len(cells), np.intp)
+    order = np.lexsort(columns)
+    fresh = np.zeros(len(cells), np.bool_)
+    fresh[0] = True
+    for column in columns:
+        ordered = column[order]
+        fresh[1:] |= ordered[1:] != ordered[:-1]
+    back = np.empty(len(cells), np.intp)
+    back[order] = np.cumsum(fresh) - 1
+    return order[fresh], back
+
+
+class _Search:
+    """The search for the best size of each group."""
+
+    def __init__(self, cells: Cells, band: Band, hair: float) -> None:
+        self.cells, self.band, self.hair = cells, band, hair
+        # A label that must have a share of a group that is not empty has a row at least.
+        self.least = np.maximum(cells.least, (band.low > 0).astype(np.int64))
+        slopes = np.concatenate([-cells.drop, cells.add], axis=1)
+        self.order = np.argsort(slopes, axis=1, kind="stable")
+        self.slopes = np.take_along_axis(slopes, self.order, axis=1)
+        self.step = granularity(slopes)
+        self.bottom = np.maximum(cells.group_least, 1)
+        self.top = self._largest_worth_a_look()
+
+    def _largest_worth_a_look(self) -> Whole:
+        """A size from which on every band holds whole numbers that add up, and costs rise."""
+        low, high, k = self.band.low, self.band.high, self.cells.labels
+        room = np.minimum(1 - low.sum(axis=1), high.sum(axis=1) - 1)
+        width = np.minimum((high - low).min(axis=1), room / k)
+        enough = 1 / np.maximum(width, 1e-9)
+        share = np.maximum(low, high / 2)
+        present = np.where(
+            share > 0, self.cells.have.clip(self.least) / np.maximum(share, 1e-12), 0
+        )
+        top = 2 * (enough + present.max(axis=1) + self.cells.have.sum(axis=1)) + self.bottom + k
+        return np.asarray(np.minimum(np.ceil(top).astype(np.int64), self.cells.group_most))
+
+    def run(self) -> tuple[Whole, Real]:
+        start = self._relaxed_minimum()
+        best = np.full(len(self.cells), np.inf)
+        dropped = np.full(len(self.cells), np.inf)
+        size = start.copy()
+        everything = np.arange(len(self.cells))
+        self._look(everything, start[:, None], best, dropped, size)
+        for direction in (1, -1):
+            self._walk(direction, start, best, dropped, size)
+        self._vanish(best, size)
+        rows = self.cells.have.copy()
+        found = np.flatnonzero(np.isfinite(best))
+        rows[found] = self._whole(found, size[found])[1]
+        rows[found[size[found] == 0]] = 0
+        return rows, best
+
+    def _vanish(self, best: Real, size: Whole) -> None:
+        """A group that may be empty can lose all its rows, or stay without any."""
+        may = (self.cells.group_least <= 0) & (self.cells.least <= 0).all(axis=1)
+        cost = (self.cells.drop * self.cells.have).sum(axis=1)
+        gone = may & (cost < _less(best))
+        best[gone], size[gone] = cost[gone], 0
+
+    def _relaxed_minimum(self) -> Whole:
+        """The largest of the sizes at which real numbers cost least, by bisection."""
+        low, high = np.minimum(self.bottom, self.top), self.top.copy()
+        open_ = np.flatnonzero(low < high)
+        while len(open_):
+            middle = (low[open_] + high[open_]) // 2
+            here, next_ = self._relaxed(open_, middle), self._relaxed(open_, middle + 1)
+            right = next_ <= here * (1 + 1e-12) + 1e-12
+            low[open_[right]] = middle[right] + 1
+            high[open_[~right]] = middle[~right]
+            open_ = open_[low[open_] < high[open_]]
+        return low
+
+    def _walk(self, direction: int, start: Whole, best: Real, dropped: Real, size: Whole) -> None:
+        """Look at sizes outward until even real numbers would cost as much as the best."""
+        active = np.arange(len(self.cells))
+        reached, block = start.copy(), 4
+        while len(active):
+            steps = direction * np.arange(1, block + 1)
+            sizes = reached[active][:, None] + steps
+            self._look(active, sizes, best, dropped, size)
+            reached[active] = sizes[:, -1]
+            last = reached[active]
+            inside = (last < self.top[active]) & (last > self.bottom[active])
+            bound = self._bound(active, last)
+            active = active[inside & (bound < np.minimum(_less(best[active]), _NEVER))]
+            block = min(2 * block, max(4, 2_000_000 // max(len(active), 1)), 4096)
+
+    def _bound(self, lines: NDArray[np.intp], size: Whole) -> Real:
+        """No whole numbers can cost less: the relaxed cost, up to the next cost there is."""
+        relaxed = self._relaxed(lines, size)
+        if not self.step:
+            return relaxed
+        stepped: Real = np.ceil(relaxed / self.step - 1e-7) * self.step
+        return np.where(relaxed < _NEVER, stepped, relaxed)
+
+    def _look(
+        self, lines: NDArray[np.intp], sizes: Whole, best: Real, dropped: Real, size: Whole
+    ) -> None:
+        """Solve groups at sizes, a line a group, and keep what is better than the best."""
+        many = np.repeat(lines, sizes.shape[1])
+        cost, rows = self._whole(many, sizes.ravel())
+        gone = (self.cells.have[many] - rows).clip(0).sum(axis=1).astype(float)
+        cost, gone = cost.reshape(sizes.shape), gone.reshape(sizes.shape)
+        least = cost.min(axis=1)
+        tied = _less(cost) <= least[:, None]
+        place = np.where(tied, gone, np.inf).argmin(axis=1)[:, None]
+        cost, gone = (np.take_along_axis(a, place, 1)[:, 0] for a in (cost, gone))
+        better = (cost < _less(best[lines])) | (
+            (_less(cost) <= best[lines]) & (gone < dropped[lines]) & np.isfinite(cost)
+        )
+        won = lines[better]
+        best[won], dropped[won] = cost[better], gone[better]
+        size[won] = np.take_along_axis(sizes, place, 1)[:, 0][better]
+
+    def _relaxed(self, lines: NDArray[np.intp], size: Whole) -> Real:
+        """The cost with real numbers; outside what is possible, how far outside."""
+        s = size[:, None].astype(float)
+        low = np.maximum(self.least[lines], self.band.low[lines] * s)
+        high = np.minimum(self.cells.most[lines], self.band.high[lines] * s)
+        slack = 1e-9 * np.maximum(s, 1)
+        excess = np.maximum(low - high - slack, 0).sum(axis=1)
+        excess += np.maximum(low.sum(axis=1) - size - slack[:, 0], 0)
+        excess += np.maximum(size - high.sum(axis=1) - slack[:, 0], 0)
+        cost = self._filled(lines, low, np.maximum(low, high), size)[0]
+        return np.where(excess > 0, _NEVER * (1 + excess), cost)
+
+    def _whole(self, lines: NDArray[np.intp], size: Whole) -> tuple[Real, Whole]:
+        """The cheapest whole numbers at a size; an infinite cost where there are none."""
+        s = size[:, None].astype(float)
+        below, above = self.band.low[lines] * s, self.band.high[lines] * s
+        low = np.maximum(self.least[lines], np.ceil(below * (1 - self.hair)))
+        high = np.minimum(self.cells.most[lines], np.floor(above * (1 + self.hair)))
+        possible = (low <= high).all(axis=1)
+        possible &= (low.sum(axis=1) <= size) & (size <= high.sum(axis=1))
+        possible &= (size >= self.bottom[lines]) & (size <= self.cells.group_most[lines])
+        cost, rows = self._filled(lines, low, np.maximum(low, high), size)
+        return np.where(possible, cost, np.inf), rows.astype(np.int64)
+
+    def _filled(
+        self, lines: NDArray[np.intp], low: Real, high: Real, size: Whole
+    ) -> tuple[Real, Real]:
+        """From the least rows upward, make the cheapest changes first until the size is reached."""
+        have = self.cells.have[lines]
+        keep = np.maximum(np.minimum(have, high) - low, 0)  # rows that need not be deleted
+        gain = np.maximum(high - np.maximum(have, low), 0)  # rows that can be added
+        room = np.concatenate([keep, gain], axis=1)
+        order = self.order[lines]
+        room = np.take_along_axis(room, order, axis=1)
+        filled = np.cumsum(room, axis=1)
+        need = (size - low.sum(axis=1))[:, None]
+        taken = np.minimum(np.maximum(need - (filled - room), 0), room)
+        over = low - have
+        base = np.where(over > 0, self.cells.add[lines] * over, -self.cells.drop[lines] * over)
+        cost = base.sum(axis=1) + (taken * self.slopes[lines]).sum(axis=1)
+        unsorted = np.empty_like(taken)
+        np.put_along_axis(unsorted, order, taken, axis=1)
+        k = low.shape[1]
+        return cost, low + unsorted[:, :k] + unsorted[:, k:]
+
+
+def _less(cost: Real) -> Real:
+    """A hair less, so that sums in another order do not look cheaper."""
+    return cost * (1 - 1e-10) - 1e-10
+
+
+def granularity(slopes: Real) -> float:
+    """The greatest number of which all costs are whole multiples, or 0 if there is none worth it."""
+    distinct = np.unique(np.abs(slopes))
+    distinct = distinct[distinct > 0]
+    if not len(distinct) or len(distinct) > 50:
+        return 0.0
+    parts = [Fraction(repr(float(c))) for c in distinct]
+    below = math.lcm(*(p.denominator for p in parts))
+    step = Fraction(math.gcd(*(int(p * below) for p in parts)), below)
+    return float(step) if step * 1_000_000 > parts[-1] else 0.0

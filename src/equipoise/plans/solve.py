@@ -1,0 +1,268 @@
+"""Which method solves which problem, and what it found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from equipoise.errors import InputError
+from equipoise.lattice import format_value
+from equipoise.plans.centre import allowed, solve_new
+from equipoise.plans.closed_form import Rounding, best_sizes, whole_rows
+from equipoise.plans.coupled import Balance, solve_coupled
+from equipoise.plans.judgement import Against, within_tolerance, worst_off
+from equipoise.plans.labels import Chosen, cheapest_labels
+from equipoise.plans.problem import Problem, cell_numbers
+from equipoise.plans.separable import solve_separable
+
+if TYPE_CHECKING:
+    from equipoise.plans.cells import Cells, Real, Whole
+
+ANY_PLAN = 1e6
+"""A gap at which a solver takes the first plan it finds."""
+
+Method: TypeAlias = Literal["closed form", "separated", "solver", "centre"]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a method found.
+
+    Attributes
+    ----------
+    rows
+        The rows of each cell in the end; none if nothing was found.
+    bound
+        No plan costs less; infinite if there is none at all.
+    method, timed_out
+        How it was found, and whether there was too little time to be sure.
+    base
+        The label frequencies the plan was made for.
+    sizes
+        At zero tolerance, the size of each group before rounding.
+    chosen
+        The label frequencies chosen, if they were free at zero tolerance.
+    tolerance
+        The tolerance it was made for, which a budget may have widened.
+    """
+
+    rows: Whole | None
+    bound: float
+    method: Method
+    base: Real
+    timed_out: bool = False
+    sizes: Real | None = None
+    chosen: Chosen | None = None
+    tolerance: float = 0.0
+
+
+def reference_of(problem: Problem) -> str:
+    """Against which label frequencies a plan is held: K is a ratio to the present ones."""
+    request = problem.request
+    if problem.special and not request.tolerance:
+        return "original"
+    return request.reference or ("original" if problem.special else "new")
+
+
+def against(problem: Problem, base: Real, rows: Whole) -> Against:
+    """The label frequencies that rows are held against."""
+    if reference_of(problem) == "new":
+        return Against.rows(rows.sum(axis=0))
+    return given_frequencies(problem, base)
+
+
+def given_frequencies(problem: Problem, base: Real) -> Against:
+    """The label frequencies a plan starts from, as fractions."""
+    if np.array_equal(base, problem.rates):
+        return Against.rows(problem.have.sum(axis=0))
+    return Against.shares(base)
+
+
+def base_rates(problem: Problem) -> Real:
+    """The label frequencies to keep: the present ones, or those the request gives."""
+    labels = problem.request.labels
+    if isinstance(labels, str):
+        return problem.rates
+    axis = problem.counts.label
+    rates = np.full(len(axis), np.nan)
+    for value, share in labels:
+        rates[axis.code(value)] = share
+    for value, share, have in zip(axis.values, rates, problem.have.sum(axis=0), strict=True):
+        if np.isnan(share):
+            raise InputError(f"the label frequencies lack a share for {format_value(value)}.")
+        if not share and have:
+            raise InputError(
+                f"label {format_value(value)} is to have the share 0, but {have:,} rows have it; a "
+                "plan cannot bring it there. Give it a share above 0."
+            )
+    if abs(rates.sum() - 1) > 1e-6:
+        mended = ", ".join(
+            f"{format_value(v)} = {r / rates.sum():.6g}"
+            for v, r in zip(axis.values, rates, strict=True)
+        )
+        raise InputError(
+            f"the label frequencies add up to {rates.sum():.6g}, not 1; rescaled they would be "
+            f"{mended}."
+        )
+    return np.asarray(rates / rates.sum())
+
+
+def solve(
+    problem: Problem,
+    *,
+    candidates: Iterable[Whole] = (),
+    effort: float = 1.0,
+    first: bool = False,
+    progress: Callable[[float], None] = lambda _: None,
+) -> Solution:
+    """Find the cheapest plan, by the method that fits the problem."""
+    found = _solve(problem, candidates, effort, progress, first=first)
+    if found.rows is None and found.bound < math.inf and not found.timed_out and not first:
+        any_ = replace(problem, request=problem.request.but(gap=ANY_PLAN))
+        other = _solve(any_, candidates, effort, progress, first=True)
+        found = replace(found, rows=other.rows, timed_out=other.timed_out)
+    return replace(found, tolerance=problem.request.tolerance)
+
+
+def _solve(
+    problem: Problem,
+    candidates: Iterable[Whole],
+    effort: float,
+    progress: Callable[[float], None],
+    *,
+    first: bool,
+) -> Solution:
+    base = base_rates(problem)
+    impossible = (problem.cells.least > problem.cells.most).any()
+    if impossible:
+        return Solution(None, math.inf, "separated", base)
+    if not problem.request.tolerance:
+        return _zero(problem, base)
+    if reference_of(problem) == "new":
+        found = solve_new(
+            problem, base, candidates=candidates, effort=effort, first=first, progress=progress
+        )
+        return Solution(found.rows, found.bound, "centre", base, timed_out=found.timed_out)
+    if problem.separable and not drifts(problem):
+        return _separated(problem, base, progress)
+    return _coupled(problem, base)
+
+
+def _separated(problem: Problem, base: Real, progress: Callable[[float], None]) -> Solution:
+    for strict in (False, True):
+        found = solve_separable(problem.cells, problem.band(base), strict=strict, progress=progress)
+        if not found.feasible:
+            return Solution(None, math.inf, "separated", base)
+        if within_tolerance(problem, found.rows, given_frequencies(problem, base)):
+            break
+    return Solution(found.rows, found.cost, "separated", base)
+
+
+def _coupled(problem: Problem, base: Real) -> Solution:
+    timed_out, rows, bound = False, None, math.inf
+    for inside in (0.0, 1e-5):
+        balance = _kept(problem, base)
+        found = solve_coupled(problem, base, balance=balance, inside=inside)
+        rows, bound, timed_out = found.rows, found.bound, found.timed_out
+        if rows is None or not problem.request.tolerance:
+            break
+        if within_tolerance(problem, rows, given_frequencies(problem, base)):
+            break
+        rows = None
+    return Solution(rows, bound, "solver", base, timed_out=timed_out)
+
+
+def drifts(problem: Problem) -> bool:
+    """Whether label frequencies could move further than they may, unless held."""
+    request = problem.request
+    if request.labels == "free":
+        return request.label_drift is not None
+    return not problem.plain or request.label_drift is not None
+
+
+def _kept(problem: Problem, base: Real) -> Balance | None:
+    """The range label frequencies must come out in, if that does not follow by itself."""
+    if not drifts(problem) or problem.special:
+        return None
+    box = allowed(problem, base)
+    low, high = box.low, box.high
+    if not problem.request.tolerance and problem.request.labels != "free":
+        room = max(len(problem.cells), 1) / max(float(problem.have.sum()), 1.0)
+        low, high = np.maximum(base - room, 0), base + room
+    return Balance(low, high, np.zeros(len(base), np.int64))
+
+
+def _zero(problem: Problem, base: Real) -> Solution:
+    """Zero bias: in closed form, or with rounding left to a solver where groups are coupled."""
+    chosen = None
+    if problem.request.labels == "free" and problem.judged.any():
+        chosen = cheapest_labels(problem, base, allowed(problem, base))
+        if not math.isfinite(chosen.cost):
+            return Solution(None, math.inf, "closed form", base)
+        base = chosen.rates
+    if not problem.separable or (problem.request.labels != "free" and not problem.judged.all()):
+        found = _coupled(problem, base)
+        return Solution(
+            found.rows, found.bound, "solver", base, timed_out=found.timed_out, chosen=chosen
+        )
+    cells = problem.cells.take(problem.judged)
+    targets = problem.ratios[problem.judged] * base
+    sizes = best_sizes(cells, targets, _extra(problem))
+    if not sizes.feasible.all():
+        return Solution(None, math.inf, "closed form", base)
+    rows = _rounded(problem, cells, targets, sizes.size, base)
+    size = problem.have.sum(axis=1).astype(float)
+    size[problem.judged] = sizes.size
+    if (rows > problem.cells.most).any() or (rows < problem.cells.least).any():
+        return Solution(None, math.inf, "closed form", base)
+    bound = 0.0
+    if chosen is None or chosen.proved:
+        bound = _whole_bound(cells, targets, sizes.size)
+    return Solution(rows, bound, "closed form", base, sizes=size, chosen=chosen)
+
+
+def _whole_bound(cells: Cells, targets: Real, size: Real) -> float:
+    """No whole rows within rounding of zero bias cost less: each may save a row, and its share."""
+    change = size[:, None] * targets - cells.have
+    exact = (np.where(change > 0, cells.add, -cells.drop) * change).sum()
+    saved = np.maximum(cells.add, cells.drop) * (1 + targets.shape[1] * targets)
+    return max(float(exact - saved.sum()), 0.0)
+
+
+def _rounded(problem: Problem, cells: Cells, targets: Real, size: Real, base: Real) -> Whole:
+    """Whole rows; the best rounding is judged against the frequencies that come out, too."""
+    wanted = problem.request.rounding
+    ways: tuple[Rounding, ...] = ("optimal", "nearest") if wanted == "optimal" else (wanted,)
+    tried = []
+    for way in ways:
+        rows = problem.have.copy()
+        rows[problem.judged] = whole_rows(cells, targets, size, way)
+        tried.append(rows)
+    return min(tried, key=lambda rows: (off_by(problem, rows, base), int(rows.sum())))
+
+
+def _extra(problem: Problem) -> Whole | None:
+    if not problem.request.extra:
+        return None
+    extra = np.zeros(len(problem.cells), np.int64)
+    k = problem.have.shape[1]
+    for pattern, rows in problem.request.extra:
+        extra[np.unique(cell_numbers(problem.counts, problem.codes, pattern) // k)] = int(rows)
+    return extra[problem.judged]
+
+
+def drift(rows: Whole, base: Real, on: str) -> float:
+    """How far a label frequency moved at most: as a share of itself, or absolute."""
+    moved = np.abs(rows.sum(axis=0) / max(int(rows.sum()), 1) - base)
+    if on == "rate":
+        return float(moved.max())
+    return float((moved[base > 0] / base[base > 0]).max())
+
+
+def off_by(problem: Problem, rows: Whole, base: Real) -> float:
+    """How far the worst group that counts is from its target."""
+    return worst_off(problem, rows, against(problem, base, rows))

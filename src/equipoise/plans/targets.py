@@ -1,0 +1,278 @@
+"""Targets K: the ratio of rates f_gy/f_y a group should have, where it is not 1.
+
+Given as plain data or TOML::
+
+    keep-rates-of = ["sex"]           # every finest group gets its own sex's present rates
+
+    [[targets]]
+    group = "sex=w, race=c"           # this group as a whole ...
+    k = { L = 1.05, M = 0.9 }         # labels left out share what is left
+
+    [[targets]]
+    group = "race=o"
+    inside = true                     # ... or each finest group inside it
+    k = { H = 1.1 }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.errors import InputError, did_you_mean
+from equipoise.lattice import Group, format_value
+from equipoise.plans.files import read_mapping
+from equipoise.validate import a_number
+from equipoise.values import MISSING, Value, as_value
+
+if TYPE_CHECKING:
+    from equipoise.counts import Counts
+    from equipoise.plans.cells import Real
+
+RULE = "keep rates of"
+
+
+@dataclass(frozen=True)
+class Target:
+    """The K of one group, by label; or of each finest group inside it."""
+
+    group: Group
+    k: tuple[tuple[Value, float], ...]
+    inside: bool = False
+
+
+@dataclass(frozen=True)
+class Targets:
+    """All targets of a plan, as they were given.
+
+    >>> Targets.of("keep rates of: sex").keep_rates_of
+    ('sex',)
+    >>> Targets.of({"sex=w": {"H": 0.9}}).targets[0].k
+    (('H', 0.9),)
+    """
+
+    keep_rates_of: tuple[str, ...] = ()
+    targets: tuple[Target, ...] = field(default=())
+
+    @classmethod
+    def of(cls, given: Any) -> Targets:
+        """Take targets, plain data, the rule ``"keep rates of: sex"`` or a TOML file's path."""
+        if given is None or isinstance(given, Targets):
+            return given or cls()
+        if isinstance(given, str) and given.replace("-", " ").strip().startswith(RULE):
+            names = given.replace("-", " ", 2).strip()[len(RULE) :].lstrip(" :=")
+            return cls(keep_rates_of=tuple(n.strip() for n in names.split(",") if n.strip()))
+        if not isinstance(given, Mapping):
+            given = read_mapping(given, "targets", f"a rule as in --target '{RULE}: sex'")
+        return _from_mapping({str(k): v for k, v in given.items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, which :meth:`of` reads."""
+        listed = [
+            {
+                "group": str(t.group),
+                "inside": t.inside,
+                "k": [[None if v is MISSING else v, k] for v, k in t.k],
+            }
+            for t in self.targets
+        ]
+        return {"keep-rates-of": list(self.keep_rates_of), "targets": listed}
+
+
+@dataclass(frozen=True, eq=False)
+class Ratios:
+    """Targets worked out for one table.
+
+    Attributes
+    ----------
+    finest
+        K of each finest group and label; 1 where none was given.
+    given
+        Which finest groups have a K that was asked for.
+    free
+        Which finest groups have none and lie in a coarser group that has one.
+    coarse
+        Coarser groups with a K of their own, and that K by label.
+    """
+
+    finest: Real
+    given: np.ndarray[Any, np.dtype[np.bool_]]
+    free: np.ndarray[Any, np.dtype[np.bool_]]
+    coarse: tuple[tuple[Group, Real], ...]
+
+
+def work_out(targets: Targets, counts: Counts, codes: Any, have: Any, rates: Real) -> Ratios:
+    """Give every finest group its K, and check that each group's K can be."""
+    n, k = have.shape
+    finest = np.ones((n, k))
+    given = np.zeros(n, np.bool_)
+    covered = np.zeros(n, np.bool_)
+    if targets.keep_rates_of:
+        finest = _own_rates(counts, codes, have, targets.keep_rates_of) / rates
+        given[:] = True
+    coarse = []
+    for target in targets.targets:
+        lines = members(counts, codes, target.group)
+        if not len(lines) or not have[lines].sum():
+            raise InputError(f"the target group {target.group} has no rows; name one that has.")
+        ratio = _completed(target, counts, rates)
+        if target.inside or len(target.group) == len(counts.sensitive):
+            finest[lines], given[lines] = ratio, True
+        else:
+            covered[lines] = True
+            coarse.append((target.group, ratio))
+    free = covered & ~given
+    return Ratios(finest, given, free, tuple(coarse))
+
+
+def members(counts: Counts, codes: Any, group: Group) -> Any:
+    """The lines of the finest groups inside a group."""
+    inside = np.ones(len(codes), np.bool_)
+    names = [a.name for a in counts.sensitive]
+    for name, value in group.items():
+        axis = counts.axis(name)
+        if name not in names:
+            raise InputError(
+                f"{group} names the label {name!r}; a group is named by sensitive attributes: "
+                f"{', '.join(names)}."
+            )
+        inside &= codes[:, names.index(name)] == axis.code(value)
+    return np.flatnonzero(inside)
+
+
+def require_consistent(
+    coarse: Sequence[tuple[Group, Real]], finest: Real, lines: Sequence[Any], slack: float
+) -> None:
+    """Refuse a coarser group's target that no mixture of its parts' targets can meet."""
+    for (group, ratio), inside in zip(coarse, lines, strict=True):
+        low, high = finest[inside].min(axis=0), finest[inside].max(axis=0)
+        off = (ratio * (1 + slack) < low * (1 - slack)) | (ratio * (1 - slack) > high * (1 + slack))
+        if off.any():
+            y = int(off.argmax())
+            raise InputError(
+                f"the targets contradict each other: {group} is to have K = {ratio[y]:g}, but its "
+                f"parts are to have K from {low[y]:g} to {high[y]:g}, and a group is a mixture of "
+                "its parts."
+            )
+
+
+def require_agreement(counts: Counts, coarse: Sequence[tuple[Group, Real]], slack: float) -> None:
+    """Refuse targets of all values of one attribute that those of another exclude.
+
+    Both are mixtures of the same table, whose label frequencies lie between their targets.
+    """
+    whole: list[tuple[str, Real, Real]] = []
+    for axis in counts.sensitive:
+        ratios = [k for group, k in coarse if tuple(group) == (axis.name,)]
+        if len(ratios) < len([v for v in axis.values if v is not MISSING]):
+            continue
+        low, high = np.min(ratios, axis=0) * (1 - slack), np.max(ratios, axis=0) * (1 + slack)
+        for name, least, most in whole:
+            off = (low > most * (1 + 1e-9)) | (high < least * (1 - 1e-9))
+            if off.any():
+                y = int(off.argmax())
+                label = format_value(counts.label.values[y])
+                raise InputError(
+                    f"the targets contradict each other: those of all {name}= groups put the K of "
+                    f"{label} for the whole table between {least[y]:g} and {most[y]:g}, those of "
+                    f"all {axis.name}= groups between {low[y]:g} and {high[y]:g}."
+                )
+        whole.append((axis.name, low, high))
+
+
+def _own_rates(counts: Counts, codes: Any, have: Any, names: Sequence[str]) -> Real:
+    axes = [a.name for a in counts.sensitive]
+    chosen = []
+    for name in names:
+        counts.axis(name)
+        if name not in axes:
+            raise InputError(f"{RULE}: {name!r} is the label; name sensitive attributes.")
+        chosen.append(axes.index(name))
+    _, group = np.unique(codes[:, chosen], axis=0, return_inverse=True)
+    sums = np.zeros((int(group.max()) + 1, have.shape[1]))
+    np.add.at(sums, group.ravel(), have)
+    total: Real = sums.sum(axis=1, keepdims=True)
+    return np.asarray((sums / total)[group.ravel()])
+
+
+def _completed(target: Target, counts: Counts, rates: Real) -> Real:
+    """K for every label; those not given share what the others leave."""
+    label = counts.label
+    ratio = np.full(len(label), np.nan)
+    for value, k in target.k:
+        place = label.code(value)
+        if not rates[place]:
+            raise InputError(
+                f"label {format_value(value)} has no rows, so no ratio K to its frequency can be "
+                "asked for."
+            )
+        ratio[place] = k
+    known = ~np.isnan(ratio)
+    spent = float((ratio[known] * rates[known]).sum())
+    if known.all():
+        if abs(spent - 1) > 1e-6:
+            mended = ", ".join(
+                f"{format_value(v)} = {k / spent:.6g}"
+                for v, k in zip(label.values, ratio, strict=True)
+            )
+            raise InputError(
+                f"the targets of {target.group} do not add up: ΣK·f is {spent:.6g}, not 1, so its "
+                f"rates would not sum to one; rescaled they would be {mended}."
+            )
+        return ratio
+    if spent > 1:
+        raise InputError(
+            f"the targets of {target.group} take ΣK·f = {spent:.6g} of all its rows, more than "
+            "there are; lower them so that the sum is at most 1."
+        )
+    left = float(rates[~known].sum())
+    if not left:
+        raise InputError(f"the targets of {target.group} leave rates of labels that have no rows.")
+    ratio[~known] = (1 - spent) / left
+    return ratio
+
+
+def _from_mapping(given: Mapping[str, Any]) -> Targets:
+    keys = {k.replace("_", "-").replace(" ", "-").rstrip(":"): v for k, v in given.items()}
+    if not {"keep-rates-of", "targets"} & set(keys):
+        targets = tuple(_target({"group": g, "k": k}) for g, k in given.items())
+        return Targets(targets=targets)
+    unknown = sorted(set(keys) - {"keep-rates-of", "targets"})
+    if unknown:
+        raise InputError(
+            f"targets have no key {unknown[0]!r}; they have keep-rates-of and targets."
+            f"{did_you_mean(unknown[0], ['keep-rates-of', 'targets'])}"
+        )
+    names = keys.get("keep-rates-of", ())
+    listed = keys.get("targets", ())
+    if isinstance(listed, (str, Mapping)) or not isinstance(listed, Sequence):
+        raise InputError("targets are a list of tables, [[targets]] in TOML.")
+    return Targets(
+        keep_rates_of=(names,) if isinstance(names, str) else tuple(names),
+        targets=tuple(_target(t) for t in listed),
+    )
+
+
+def _target(given: Any) -> Target:
+    if not isinstance(given, Mapping) or not {"group", "k"} <= set(given):
+        raise InputError("a target has a group and its k by label: group = 'sex=w', k = {H = 0.9}.")
+    unknown = sorted(set(given) - {"group", "k", "inside"})
+    if unknown:
+        raise InputError(f"a target has no key {unknown[0]!r}; it has group, k and inside.")
+    ratios = given["k"]
+    if not isinstance(ratios, (Mapping, Sequence)) or isinstance(ratios, str) or not ratios:
+        raise InputError(f"the k of {given['group']} is given by label, as in k = {{H = 0.9}}.")
+    pairs = ratios.items() if isinstance(ratios, Mapping) else [tuple(p) for p in ratios]
+    k = []
+    for label, ratio in pairs:
+        a_number(f"k of {given['group']}, {label}", ratio)
+        if not ratio > 0:
+            raise InputError(f"k of {given['group']}, label {label}, must be above 0, not {ratio}.")
+        k.append((as_value(label), float(ratio)))
+    group = given["group"]
+    return Target(
+        Group.parse(group) if isinstance(group, str) else group, tuple(k), bool(given.get("inside"))
+    )

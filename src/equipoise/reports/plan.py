@@ -1,0 +1,411 @@
+"""Plans and frontiers as pages: what they say, what they change, and the proof."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from equipoise import atomic
+from equipoise.counts import Counts
+from equipoise.errors import MissingDependency
+from equipoise.lattice import format_value
+from equipoise.measures.display import whole
+from equipoise.plain import Grid
+from equipoise.plans.plan import certificate_grid, steps_grid
+from equipoise.plans.targets import Targets
+from equipoise.reports import plan_data
+from equipoise.reports.html import Section, bullets, html_table, render_page
+from equipoise.version import __version__
+
+if TYPE_CHECKING:
+    from equipoise.plans.frontier import Frontier
+    from equipoise.plans.plan import Plan
+    from equipoise.plans.request import PlanRequest
+
+NAMES = {
+    "tolerance_on": "tolerance on",
+    "label_drift": "label drift",
+    "cost_add": "cost of adding a row",
+    "cost_delete": "cost of deleting a row",
+    "at_least": "at least",
+    "min_rows": "rows after, at least",
+    "max_rows": "rows after, at most",
+    "available": "rows that can be added, at most",
+    "min_group": "groups that count have rows, at least",
+    "constrain": "groups that count",
+    "extra": "rows beyond the least",
+    "plan_missing": "missing values are values",
+    "may_vanish": "a group may lose all its rows",
+    "target": "targets K",
+    "time_limit": "time limit",
+}
+"""What options of a request are called on a page, where their own name says too little."""
+
+
+# -------------------------------------------------------------------------------- plans
+
+
+def write_plan(
+    plan: Plan, path: str | os.PathLike[str], *, source: str | None = None, top: int = 50
+) -> None:
+    """Write a plan as a page; without the charts if they cannot be drawn.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    path
+        The file to write; it is whole or not there.
+    source
+        What it was made for, as the reader knows it.
+    top
+        How many of the cells that change are listed.
+    """
+    from equipoise.reports import charts
+
+    drawn = {}
+    if plan.moves:
+        drawn["changes"] = _drawn(charts.change_chart, plan_data.changes(plan))
+    biases = plan_data.biases(plan)
+    if biases["pairs"]:
+        drawn["biases"] = _drawn(charts.bias_chart, biases)
+    atomic.write_text(path, render_plan(plan, drawn, source=source, top=top))
+
+
+def _drawn(chart: Callable[[Mapping[str, Any]], dict[str, Any]], data: Mapping[str, Any]) -> str:
+    """A figure: its caption and its chart, or why there is none."""
+    from equipoise.reports.charts import to_html_fragment
+
+    try:
+        picture = to_html_fragment(chart(data))
+    except MissingDependency as absent:
+        picture = f"<p>{escape(str(absent))}</p>"
+    return _figure(_CAPTIONS[data["kind"]](data), picture)
+
+
+def _figure(caption: str, picture: str) -> str:
+    return f"<figure><figcaption>{escape(caption)}</figcaption>{picture}</figure>"
+
+
+def render_plan(
+    plan: Plan,
+    charts: Mapping[str, str] | None = None,
+    *,
+    source: str | None = None,
+    top: int = 50,
+) -> str:
+    """Write a plan as a page.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    charts
+        Figures in HTML, by name.
+    source
+        What it was made for.
+    top
+        How many of the cells that change are listed.
+
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> counts = eq.Counts.from_mapping(
+    ...     {("<m>", "y"): 60, ("<m>", "n"): 40, ("w", "y"): 20, ("w", "n"): 80},
+    ...     sensitive=["sex"],
+    ...     label="l",
+    ... )
+    >>> page = render_plan(eq.plan(counts))
+    >>> "sex=&lt;m&gt;" in page, "<m>" in page
+    (True, False)
+    """
+    counts = plan.counts
+    pictures = "".join((charts or {}).values())
+    sections = [Section("said", "What the plan says", bullets(plan.explanation))]
+    sections += [Section("charts", "The picture", pictures)] if pictures else []
+    sections += [_cells(plan, top), _certificate(plan)]
+    if plan.steps:
+        sections.append(Section("budget", "The budget, in order", _table(steps_grid(plan.steps))))
+    sections.append(Section("asked", "What was asked", _table(_asked(plan.request, plan))))
+    return render_page(
+        title=f"Plan: {counts.label.name} by {', '.join(a.name for a in counts.sensitive)}",
+        source=source or f"{whole(counts.n)} rows",
+        figures=_plan_figures(plan),
+        sections=sections,
+        facts=_plan_facts(plan, source),
+    )
+
+
+def _plan_figures(plan: Plan) -> list[list[str]]:
+    proof = plan.certificate
+    against = " against original frequencies" if proof.reference == "original" else ""
+    figures = [
+        [whole(plan.additions), "rows to add"],
+        [whole(plan.deletions), "rows to delete"],
+        [f"{proof.max_abs_ub_before:.3f}", "largest |UB| now"],
+        [_small(proof.max_abs_ub_after), "largest |UB| after"],
+        ["yes" if plan.reached else "NO", f"tolerance {proof.tolerance:g}{against} reached"],
+    ]
+    if plan.cost != plan.additions + plan.deletions:
+        figures.insert(2, [f"{plan.cost:,.6g}", "cost"])
+    return figures
+
+
+def _small(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 or not value else f"{value:.1g}"
+
+
+def _cells(plan: Plan, top: int) -> Section:
+    if not plan.moves:
+        return Section("cells", "The cells that change", "<p>None.</p>")
+    left = len(plan.moves) - len(plan.moves[:top])
+    after = f'<p class="after">… and {left:,} more cells.</p>' if left else ""
+    return Section("cells", "The cells that change", _table(plan.grid(top)) + after)
+
+
+def _certificate(plan: Plan) -> Section:
+    grid = certificate_grid(plan.certificate)
+    said = (
+        "<p>The plan applied to the counts, and all groups measured again in whole numbers, "
+        "apart from how the plan was found. It is about counts: it does not say whether the "
+        "rows exist, nor what a model makes of them.</p>"
+    )
+    wide = Grid(("what", "before", "after", "result"), grid.rows, grid.numbers)
+    return Section("certificate", "Certificate", said + _table(wide))
+
+
+def _table(grid: Grid) -> str:
+    return html_table({"headers": grid.headers, "rows": grid.rows, "numbers": grid.numbers})
+
+
+def _plan_facts(plan: Plan, source: str | None) -> list[list[str]]:
+    sure = f"{plan.bound:,.6g} (gap {plan.gap:.2%})" if plan.gap > 1e-9 else f"{plan.bound:,.6g}"
+    return [
+        *_counted(plan.counts, source),
+        ["cost", f"{plan.cost:,.6g}"],
+        ["no plan costs less than", sure if plan.reached else "–"],
+        ["found by", plan.method + (", time ran out" if plan.timed_out else "")],
+        ["fingerprint of the counts", f"sha256:{plan.counts.fingerprint}"],
+        ["made by", f"equipoise {plan.version}"],
+        ["time", plan.created],
+    ]
+
+
+def _counted(counts: Counts, source: str | None) -> list[list[str]]:
+    facts = [["source", source]] if source else []
+    return [
+        *facts,
+        ["rows", whole(counts.n)],
+        ["sensitive attributes", ", ".join(a.name for a in counts.sensitive)],
+        ["label", counts.label.name],
+    ]
+
+
+# ----------------------------------------------------------------------------- request
+
+
+def _asked(request: PlanRequest, plan: Plan | None = None) -> Grid:
+    """Everything that was asked for, in words; what was left as it is only where it matters."""
+    given = request.to_dict()
+    given.pop("pool", None)
+    first: dict[str, Any] = {
+        "tolerance": "zero bias, up to rounding" if not request.tolerance else request.tolerance,
+        "tolerance_on": "|UB|" if request.tolerance_on == "ub" else "difference of rates",
+        "reference": f"{plan.certificate.reference} label frequencies" if plan else None,
+        "allow": {"add": "additions", "delete": "deletions", "both": "additions and deletions"}[
+            request.allow
+        ],
+        "labels": request.labels,
+    }
+    told = {**{k: v for k, v in first.items() if v is not None}, **given, **first}
+    if request.pool is not None:
+        told["pool"] = f"{request.pool.n:,} rows"
+    rows = tuple(
+        (NAMES.get(k, k), _worded(k, v)) for k, v in told.items() if v is not None and v != ""
+    )
+    return Grid(("what", "asked"), rows)
+
+
+def _worded(name: str, value: Any) -> str:
+    if name == "target" and not isinstance(value, str):
+        return _targets(Targets.of(value))
+    if name == "labels" and not isinstance(value, str):
+        return ", ".join(f"{format_value(v)} {share:g}" for v, share in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "; ".join(f"{v[0]}: {v[1]:,g}" if isinstance(v, list) else str(v) for v in value)
+    return f"{value:,g}" if isinstance(value, (int, float)) else str(value)
+
+
+def _targets(targets: Targets) -> str:
+    kept = targets.keep_rates_of
+    parts = [f"keep rates of: {', '.join(kept)}"] if kept else []
+    for target in targets.targets:
+        inside = ", each group inside" if target.inside else ""
+        ratios = ", ".join(f"{format_value(label)} {k:g}" for label, k in target.k)
+        parts.append(f"{target.group}{inside}: {ratios}")
+    return "; ".join(parts)
+
+
+# ---------------------------------------------------------------------------- frontier
+
+
+def write_frontier(
+    frontier: Frontier, path: str | os.PathLike[str], *, source: str | None = None
+) -> None:
+    """Write a frontier as a page; without the chart if it cannot be drawn.
+
+    Parameters
+    ----------
+    frontier
+        The frontier.
+    path
+        The file to write; it is whole or not there.
+    source
+        What it is of, as the reader knows it.
+    """
+    from equipoise.reports.charts import step_chart
+
+    data = plan_data.steps(frontier)
+    chart = _drawn(step_chart, data) if data["pieces"] else ""
+    atomic.write_text(path, render_frontier(frontier, chart, source=source))
+
+
+def render_frontier(frontier: Frontier, chart: str = "", *, source: str | None = None) -> str:
+    """Write a frontier as a page.
+
+    Parameters
+    ----------
+    frontier
+        The frontier.
+    chart
+        A figure in HTML.
+    source
+        What it is of.
+
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> counts = eq.Counts.from_mapping(
+    ...     {("m", "y"): 60, ("m", "n"): 40, ("w", "y"): 20, ("w", "n"): 80},
+    ...     sensitive=["sex"],
+    ...     label="l",
+    ... )
+    >>> page = render_frontier(eq.frontier(counts, tolerances=[0.1]))
+    >>> "<h1>Frontier: least cost against tolerance</h1>" in page
+    True
+    """
+    picture = chart or "<p>No tolerance that was asked for has a plan, so nothing is drawn.</p>"
+    return render_page(
+        title="Frontier: least cost against tolerance",
+        source=source or f"counts sha256:{frontier.fingerprint[:12]}",
+        figures=_frontier_figures(frontier),
+        sections=[
+            Section("said", "What the frontier says", bullets(frontier.sentences)),
+            Section("charts", "The picture", picture),
+            Section("points", "Every tolerance", _table(frontier.grid())),
+            Section("asked", "What was asked", _table(_frontier_asked(frontier))),
+        ],
+        facts=_frontier_facts(frontier, source),
+    )
+
+
+def _frontier_figures(frontier: Frontier) -> list[list[str]]:
+    found = [p for p in frontier.points if math.isfinite(p.cost)]
+    kind = "|UB|" if frontier.request.tolerance_on == "ub" else "difference of rates"
+    figures = [[f"{frontier.now:.3f}", f"largest {kind} now"]]
+    if found:
+        tight = found[0]
+        figures.append([f"{tight.cost:,.6g}", f"least cost of {tight.tolerance:.4g}"])
+    figures += [
+        [f"{b.tolerance:.4g}", f"bought by {b.budget:,g}"]
+        for b in frontier.budgets
+        if b.tolerance is not None
+    ]
+    return [*figures, [f"{len(frontier.points):,}", "tolerances looked at"]]
+
+
+def _frontier_asked(frontier: Frontier) -> Grid:
+    grid = _asked(frontier.request)
+    rows = [row for row in grid.rows if row[0] not in ("tolerance", "reference")]
+    rows.insert(1, ("reference", f"{frontier.reference} label frequencies"))
+    return Grid(grid.headers, tuple(rows))
+
+
+def _frontier_facts(frontier: Frontier, source: str | None) -> list[list[str]]:
+    facts = [["source", source]] if source else []
+    sure = "the least there are" if frontier.exact else "the least found, each with its bound"
+    return [
+        *facts,
+        ["costs are", sure],
+        ["fingerprint of the counts", f"sha256:{frontier.fingerprint}"],
+        ["made by", f"equipoise {__version__}"],
+        ["time", _now()],
+    ]
+
+
+def _now() -> str:
+    import datetime
+
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+# ---------------------------------------------------------------------------- captions
+
+
+def _changes_caption(data: Mapping[str, Any]) -> str:
+    said = (
+        "The cells that change, those with the most changes first: rows that stay are grey, rows "
+        "to delete red, rows to add blue."
+    )
+    left = data["left_out"]
+    more = (
+        f" {_so_many(left, 'cell')} with smaller changes {'are' if left > 1 else 'is'} not drawn."
+    )
+    return said + more * bool(left)
+
+
+def _so_many(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+def _biases_caption(data: Mapping[str, Any]) -> str:
+    kind = data["title"].split(" for ")[0]
+    what = f"{kind[0].upper()}{kind[1:]} of groups now (ring) and after the plan (dot)"
+    held = " against the original label frequencies" if data["reference"] == "original" else ""
+    parts = [f"{what}{held}, the largest first."]
+    if data["limit"] is not None:
+        parts.append(
+            f"The dashed line is the tolerance, {data['limit']:g}; dots beyond it are red."
+        )
+    if data["targets"]:
+        parts.append("Targets K were asked for, so it is not meant to be 0.")
+    if data["least"] > 1:
+        unless = "are not drawn" if data["limit"] is None else "are drawn only beyond the tolerance"
+        parts.append(f"Groups of fewer than {data['least']} rows {unless}.")
+    if data["left_out"]:
+        parts.append(f"{_so_many(data['left_out'], 'line')} more are not drawn.")
+    return " ".join(parts)
+
+
+def _steps_caption(data: Mapping[str, Any]) -> str:
+    parts = [
+        "Each dot is a tolerance that was asked for.",
+        "The thick line to its left ends where its plan arrives: in between the cost is the same.",
+        "Thin lines are what the plans found cost at other tolerances, at most.",
+    ]
+    parts += ["Grey bars reach down to what no plan is below."] * bool(data["bounds"])
+    parts += ["Crosses are tolerances no plan reaches."] * bool(data["none"])
+    parts += ["Dashed lines are budgets, rings what they buy."] * bool(data["budgets"])
+    return " ".join(parts)
+
+
+_CAPTIONS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "changes": _changes_caption,
+    "biases": _biases_caption,
+    "steps": _steps_caption,
+}

@@ -1,0 +1,153 @@
+"""Budgets: never exceeded, spent well, and in the user's order if there is one."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import equipoise as eq
+from equipoise.errors import InputError
+from strategies import label_rates, largest_bias, repairable, rows_of
+
+BUDGETS = (0, 3, 10, 25, 60)
+CELLS = {("m", "+"): 160, ("m", "-"): 290, ("w", "+"): 40, ("w", "-"): 110}
+
+
+@pytest.fixture
+def counts():
+    return eq.Counts.from_mapping(CELLS, sensitive=["sex"], label="y")
+
+
+def off(plan):
+    """The largest |UB| against the original frequencies, exactly."""
+    return largest_bias(rows_of(plan.after()), rates=label_rates(rows_of(plan.counts)))
+
+
+@settings(max_examples=15)
+@given(
+    repairable(shape=(2, 2), labels=2, largest=40, empty=False),
+    st.sampled_from([1, 0.5, 3]),
+    st.sampled_from(["add", "both"]),
+)
+def test_more_budget_never_leaves_more(counts, cost, allow):
+    left = []
+    for budget in BUDGETS:
+        plan = eq.plan(
+            counts,
+            tolerance=0.001,
+            reference="original",
+            allow=allow,
+            budget=budget,
+            costs={"a=a0": cost},
+        )
+        assert plan.cost <= budget + 1e-9
+        assert plan.reached == (off(plan) <= Fraction(1, 1000))
+        left.append(off(plan))
+    assert all(after <= before + Fraction(1, 10**6) for before, after in itertools.pairwise(left))
+
+
+@settings(max_examples=10)
+@given(repairable(shape=(2, 2), labels=2, largest=40, empty=False), st.sampled_from(BUDGETS))
+def test_no_smaller_tolerance_is_affordable(counts, budget):
+    """A hair below what it reached costs more than the budget."""
+    options = {"reference": "original", "allow": "both"}
+    plan = eq.plan(counts, tolerance=1e-4, budget=budget, **options)
+    if plan.reached:
+        return
+    below = float(off(plan)) * (1 - 1e-4)
+    assert eq.plan(counts, tolerance=below, **options).cost > budget
+
+
+def test_a_budget_against_the_new_frequencies(counts):
+    plan = eq.plan(counts, tolerance=0.01, budget=20, allow="both", time_limit=1)
+    assert plan.cost <= 20
+    assert not plan.reached
+    assert plan.exit_code == 1
+    worst = float(largest_bias(rows_of(plan.after())))
+    assert plan.certificate.off_after == pytest.approx(worst, rel=1e-9)
+    assert worst < float(largest_bias(CELLS))
+    assert any("budget of 20 buys" in s for s in plan.explanation)
+
+
+def test_a_budget_that_suffices_buys_the_plan(counts):
+    assert eq.plan(counts, budget=45).cells == eq.plan(counts).cells
+    assert eq.plan(counts, budget=45).reached
+    assert not eq.plan(counts, budget=40, time_limit=1).reached
+
+
+def test_no_plan_that_reaches_it_costs_less_than_the_bound(counts):
+    less = eq.plan(counts, budget=44, priority=["sex=m", "sex=w"])
+    assert less.reached
+    assert eq.plan(counts).bound <= less.cost
+
+
+def test_no_budget_at_all_leaves_the_table_alone(counts):
+    plan = eq.plan(counts, tolerance=0.01, reference="original", budget=0)
+    assert not plan.moves
+    assert not plan.reached
+
+
+def test_free_rows_need_no_budget(counts):
+    plan = eq.plan(counts, tolerance=0.01, reference="original", budget=0, costs={"*": 0})
+    assert plan.reached
+    assert plan.cost == 0
+
+
+@pytest.mark.parametrize("budget", [0, 1, 7, 20, 40, 45, 46])
+def test_priorities_are_served_in_order(counts, budget):
+    """Men lack 30 rows, women 15."""
+    plan = eq.plan(counts, budget=budget, priority=["sex=w", "sex=m"])
+    women, men = min(budget, 15), min(max(budget - 15, 0), 30)
+    assert plan.add.of("sex=w") == women
+    assert plan.add.of("sex=m") == men
+    assert plan.cost == women + men
+    assert plan.reached == (budget >= 45)
+    if budget < 45:
+        assert [s.served for s in plan.steps] == [women, men]
+        assert [s.missing for s in plan.steps] == [15 - women, 30 - men]
+        assert [s.left for s in plan.steps] == [max(budget - 15, 0), max(budget - 45, 0)]
+
+
+def test_an_entry_served_in_part_gets_cells_in_proportion():
+    cells = {("m", y): 100 for y in "abc"} | {("w", "a"): 100, ("w", "b"): 40, ("w", "c"): 70}
+    counts = eq.Counts.from_mapping(cells, sensitive=["sex"], label="y")
+    full = eq.plan(counts, rounding="floor")
+    half = full.add.of("sex=w") // 2
+    plan = eq.plan(counts, rounding="floor", budget=half, priority=["sex=w"])
+    assert plan.additions == half
+    for label in "bc":
+        cell = f"sex=w, y={label}"
+        assert abs(plan.add.of(cell) - full.add.of(cell) / 2) <= 1
+
+
+def test_a_priority_that_names_nothing_known(counts):
+    with pytest.raises(InputError, match="it has: m, w"):
+        eq.plan(counts, budget=5, priority=["sex=x"])
+
+
+def test_a_priority_without_a_budget(counts):
+    with pytest.raises(InputError, match="--budget"):
+        eq.plan(counts, priority=["sex=w"])
+
+
+@pytest.mark.parametrize("budget", [-1, float("nan"), float("inf"), "much"])
+def test_what_is_no_budget(counts, budget):
+    with pytest.raises(InputError, match="budget"):
+        eq.plan(counts, budget=budget)
+
+
+def test_a_budget_that_does_not_pay_for_the_other_limits(counts):
+    with pytest.raises(eq.Infeasible, match="budget of 10"):
+        eq.plan(counts, tolerance=0.05, reference="original", budget=10, at_least={"sex=w": 200})
+
+
+def test_the_budget_that_would_do_is_named(counts):
+    with pytest.raises(eq.Infeasible) as caught:
+        eq.plan(counts, tolerance=0.05, reference="original", budget=10, at_least={"sex=w": 200})
+    named = {r.option: r.needed for r in caught.value.relaxations}
+    assert named["budget"] > 10
+    assert named["at_least"] < 200
