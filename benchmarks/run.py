@@ -3,7 +3,7 @@
     python benchmarks/run.py                        all sections
     python benchmarks/run.py --only startup         one of them
     python benchmarks/run.py --rows 100000000       another size of the large table
-    python benchmarks/run.py --write                and write RESULTS.md
+    python benchmarks/run.py --write                and write them into RESULTS.md
 
 The exit code is 1 when a bar is missed.
 """
@@ -11,6 +11,7 @@ The exit code is 1 when a bar is missed.
 from __future__ import annotations
 
 import argparse
+import datetime
 import math
 import re
 import subprocess
@@ -59,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         done.append(section)
         print(section.markdown(), end="\n\n", flush=True)
     if asked.write:
-        RESULTS.write_text(_document(done), encoding="utf-8")
+        RESULTS.write_text(_document(done, _written()), encoding="utf-8")
     bars = [bar for section in done for bar in section.bars]
     print(*bars, sep="\n")
     missed = sum(not bar.met for bar in bars)
@@ -67,9 +68,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1 if missed else 0
 
 
-def _document(done: Sequence[Section]) -> str:
+def _document(done: Sequence[Section], written: dict[str, str]) -> str:
+    """All sections; those not run stay as they were, and each says when it was measured."""
     title = "# Benchmark results\n\nWritten by `make bench ARGS=--write`; not edited by hand."
-    return "\n\n".join([title, machine.description(), *(s.markdown() for s in done)]) + "\n"
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    for section in done:
+        heading, _, body = section.markdown().partition("\n")
+        written[heading] = f"{heading}\n\nMeasured on {today}.\n{body}".rstrip()
+    return "\n\n".join([title, machine.description(), *written.values()]) + "\n"
+
+
+def _written() -> dict[str, str]:
+    """The sections there are, by their headings."""
+    text = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
+    parts = re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]
+    return {part.partition("\n")[0]: part.rstrip() for part in parts}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -78,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", type=_sections, default=list(SECTIONS), metavar="NAME,NAME")
     parser.add_argument("--repeats", type=_positive, default=7)
     parser.add_argument(
-        "--write", action="store_true", help=f"write the sections run to {RESULTS.name}"
+        "--write", action="store_true", help=f"write the sections run into {RESULTS.name}"
     )
     return parser
 

@@ -215,7 +215,7 @@ class _Search:
         self.found = Found()
         self.small = problem.have.size <= SMALL
         self.nothing = np.zeros(problem.have.shape[1], np.int64)
-        self.trials = max(6, int(effort * RELAXED / problem.have.size))
+        self.trials = max(6, int(effort * min(RELAXED / problem.have.size, 120)))
 
     def run(self) -> Found:
         """Explore, construct, and close the gap as far as the effort goes."""
@@ -253,7 +253,7 @@ class _Search:
         """Split boxes of centres, the most promising first; give the best middles."""
         kinds = max(1, len(np.unique(self.problem.have, axis=0)))
         most = min(self.effort * max(64, min(WORK // kinds, 1500)), max(25 * WORK // kinds, 2))
-        batch = max(1, min(16, 10 * WORK // len(self.problem.cells)))
+        batch = max(1, min(48, WORK // len(self.problem.cells), int(most) // 8))
         number = itertools.count()
         (bound,), _ = self.costs([self.box])
         heap = [(float(bound), next(number), self.box)]

@@ -18,6 +18,8 @@ from equipoise.plans.request import PlanRequest
 from equipoise.plans.solve import ANY_PLAN, solve
 
 MOST_ROWS = 2**40
+QUICKLY = 0.3
+"""The effort with which single changes are tried."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def explain_poor(problem: Problem, budget: float) -> Infeasible:
         found.append(Relaxation("budget", None, budget, cost, words))
     for limit in problem.limits:
         given = _give_rows(
-            problem, limit, lambda request: _least_cost(problem.counts, request) <= budget
+            problem, limit, lambda request, _: _least_cost(problem.counts, request) <= budget
         )
         found += [] if given is None else [given]
     return Infeasible(sentence, tuple(found))
@@ -156,7 +158,7 @@ def _ways(problem: Problem) -> Iterator[Callable[[], Relaxation | None]]:
         )
 
 
-def possible(counts: Counts, request: PlanRequest, effort: float = 0.3) -> bool:
+def possible(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> bool:
     """Whether a plan is found for a request."""
     try:
         problem = pose(counts, request.but(gap=ANY_PLAN))
@@ -166,10 +168,10 @@ def possible(counts: Counts, request: PlanRequest, effort: float = 0.3) -> bool:
 
 
 def _give_rows(
-    problem: Problem, limit: Limit, works: Callable[[PlanRequest], bool] | None = None
+    problem: Problem, limit: Limit, works: Callable[[PlanRequest, float], bool] | None = None
 ) -> Relaxation | None:
     """The nearest bound of a limit on rows that would do, by bisection."""
-    works = works or (lambda request: possible(problem.counts, request))
+    works = works or (lambda request, effort: possible(problem.counts, request, effort))
     raise_ = limit.kind in ("available", "max_rows")
     named = limit.kind in ("available", "at_least")
 
@@ -180,18 +182,18 @@ def _give_rows(
         given[limit.number] = (limit.pattern, rows)
         return problem.request.but(**{limit.kind: tuple(given)})
 
-    around = _far(lambda rows: works(request(rows)), limit.rows, raise_=raise_)
+    around = _far(lambda rows: works(request(rows), QUICKLY), limit.rows, raise_=raise_)
     if around is None:
         return None
     near, far = around
     while abs(far - near) > 1:
         middle = (near + far) // 2
-        if works(request(middle)):
+        if works(request(middle), QUICKLY):
             far = middle
         else:
             near = middle
     step = -1 if raise_ else 1
-    while near != limit.rows and possible(problem.counts, request(far + step), effort=1.0):
+    while far + step != limit.rows and works(request(far + step), 1.0):
         far += step  # looking harder finds some more
     return Relaxation(
         limit.kind,
