@@ -222,13 +222,15 @@ class _Search:
         found = self.found
         if self.enough():
             return found
-        if self.problem.separable:
-            self.surely()
+        self.surely()
         if self.first and not self.enough():
             self.construct(self.base)
             if self.enough():
                 return found
-        centres = self.explore() if self.problem.separable else self.widest()
+        # Without what couples groups the bound still is one, and a plan may hold all the same.
+        centres = self.explore()
+        if not self.problem.separable and found.bound < math.inf and not self.enough():
+            centres = [*self.widest(), *centres]
         if found.bound < math.inf and not self.enough():
             self.build(centres)
         found.bound = min(found.bound, found.cost)
@@ -287,10 +289,15 @@ class _Search:
         """Where groups are coupled: one model of all, with the bands around the whole box."""
         low, high = self.box.low, self.box.high
         wide = solve_coupled(self.problem, low, most=high, balance=self.between(low, high))
-        self.found.bound, self.found.timed_out = wide.bound, wide.timed_out
-        if wide.rows is None:
-            return []
-        return [self.box.clip(wide.rows.sum(axis=0) / wide.rows.sum())]
+        self.found.bound = max(self.found.bound, min(wide.bound, self.found.cost))
+        self.found.timed_out |= wide.timed_out
+        centres: list[Real] = []
+        rows = wide.rows
+        while rows is not None and len(centres) < 3:
+            self.offer(rows)
+            centres.append(self.box.clip(rows.sum(axis=0) / max(int(rows.sum()), 1)))
+            rows = solve_coupled(self.problem, centres[-1], time_limit=self.seconds).rows
+        return centres
 
     def costs(self, boxes: list[Box]) -> tuple[Real, Whole]:
         """The least cost with every group in the band around a box, for several boxes at once."""
@@ -402,12 +409,11 @@ class _Search:
         if key in self.found.tried:
             return
         self.found.tried.add(key)
-        if self.problem.separable:
-            self.tighten(centre)
-            if self.enough() or (self.late() and self.found.rows is not None):
-                return
-            self.settle(centre)
-        for rows in (1.0, 3.0):
+        self.tighten(centre)
+        if self.enough() or (self.late() and self.found.rows is not None):
+            return
+        self.settle(centre)
+        for rows in (1.0, 3.0, 0.0):
             whole = self.small or not self.problem.separable
             plan = (self.balanced if whole else self.balanced_by_largest)(centre, rows)
             if plan is not None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from equipoise.plans.request import PlanRequest
 from equipoise.plans.solve import ANY_PLAN, solve
 
 MOST_ROWS = 2**40
+PATIENCE, EACH = 30.0, 3.0
+"""How many seconds are spent on explaining, and on each trial."""
+
 QUICKLY = 0.3
 """The effort with which single changes are tried."""
 
@@ -95,8 +99,13 @@ def explain_infeasible(
 ) -> Infeasible:
     """Find every single change that would make a request possible."""
     found = []
+    end = time.monotonic() + min(problem.request.time_limit, PATIENCE)
+    hurried = min(problem.request.time_limit, EACH)
+    problem = replace(problem, request=problem.request.but(time_limit=hurried))
     ways = list(_ways(problem))
     for number, way in enumerate(ways):
+        if time.monotonic() > end:
+            break
         relaxation = way()
         if relaxation is not None:
             found.append(relaxation)
