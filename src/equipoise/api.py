@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.counts import BinSpec, CountRequest, Counts, MissingPolicy
-from equipoise.errors import InputError
+from equipoise.errors import InputError, did_you_mean
 from equipoise.measures.change import BiasChange, bias_change
 from equipoise.measures.measured import Options
 from equipoise.measures.policy import Check, Evidence, Policy
@@ -313,6 +314,10 @@ def apply(
     from equipoise.lake.acquire import acquire
 
     stages = _Stages(progress)
+    written = Path(plan).resolve() if isinstance(plan, (str, os.PathLike)) else None
+    for place in (output, sidecar):
+        if place is not None and Path(place).resolve() == written:
+            raise InputError(f"{place} is the plan, and would be replaced; name another file.")
     if engine is None:
         from equipoise.engines.duckdb import shared_engine
 
@@ -636,6 +641,10 @@ def frontier(
 def _planning(options: dict[str, Any], costs: Mapping[str, float] | None) -> dict[str, Any]:
     """Take what is about the plan out of the options; the rest is about counting."""
     names = PlanRequest.__dataclass_fields__
+    known = [*names, *inspect.signature(count).parameters]
+    for name in options:
+        if name not in known:
+            raise TypeError(f"there is no option {name!r} of a plan.{did_you_mean(name, known)}")
     planning = {name: options.pop(name) for name in list(options) if name in names}
     for kind in ("add", "delete"):
         given = planning.get(f"cost_{kind}") or ()
@@ -680,14 +689,18 @@ def _count_column(name: str) -> str | None:
 
 
 def report(
-    table: BiasTable, path: str | os.PathLike[str], *, source: str | None = None, top: int = 50
+    table: BiasTable | Plan | Frontier,
+    path: str | os.PathLike[str],
+    *,
+    source: str | None = None,
+    top: int = 50,
 ) -> None:
-    """Write a bias table as one HTML page with pictures, that needs nothing from outside.
+    """Write a result as one HTML page with pictures, that needs nothing from outside.
 
     Parameters
     ----------
     table
-        What :func:`measure` gave.
+        What :func:`measure`, :func:`plan` or :func:`frontier` gave.
     path
         The file to write; it is whole or not there.
     source
@@ -704,8 +717,17 @@ def report(
     >>> "Uniform Bias" in page.read_text(encoding="utf-8")
     True
     """
+    from equipoise.plans.frontier import Frontier
+    from equipoise.plans.plan import Plan
     from equipoise.reports.html import write_report
+    from equipoise.reports.plan import write_frontier, write_plan
 
+    if isinstance(table, Plan):
+        write_plan(table, path, source=source or "", top=top)
+        return
+    if isinstance(table, Frontier):
+        write_frontier(table, path, source=source or "")
+        return
     write_report(table.worst() if table.view is None else table, path, source=source, top=top)
 
 

@@ -589,7 +589,7 @@ def test_what_is_reported(files):
         "Wrote out.csv: people.csv with 2 rows added from more.csv and 1 row removed, 9 rows in all."
     )
     assert second == (
-        "The largest |UB| was 1.000 in people.csv and is 1.667 in out.csv, as counted there."
+        "The largest |UB| was 0.333 in people.csv and is 0.167 in out.csv, as counted there."
     )
     assert last == "Every row added or removed is listed in out.csv.changes.csv."
     data = json.loads(result.to_json())

@@ -81,7 +81,7 @@ def test_a_budget_that_suffices_buys_the_plan(counts):
 
 def test_no_plan_that_reaches_it_costs_less_than_the_bound(counts):
     less = eq.plan(counts, budget=44, priority=["sex=m", "sex=w"])
-    assert less.reached
+    assert not less.reached  # what a budget cut off is not rounding, however little it is
     assert eq.plan(counts).bound <= less.cost
 
 

@@ -78,6 +78,7 @@ def command(
 
         write_frontier(found, str(output), source=data)
         terminal.wrote(output, quiet=quiet)
+        terminal.say("\n".join(found.sentences), quiet=quiet)
         return
     if kind == "json":
         text = found.to_json(indent=2)

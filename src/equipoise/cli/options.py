@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -341,6 +342,8 @@ ENDINGS = {"json": "json", "csv": "csv", "markdown": "md", "html": "html", "text
 
 def output_format(format_: str | None, output: str | None, formats: Iterable[str]) -> str:
     """Choose the format: as asked, else by the file's ending, else text."""
+    if output is not None and not Path(output).absolute().parent.is_dir():
+        raise InputError(f"the folder {Path(output).parent} does not exist; make it first.")
     by_ending = [n for n in ENDINGS if output and output.lower().endswith(f".{ENDINGS[n]}")]
     if format_ is not None:
         if by_ending and by_ending[0] not in (format_, "text"):

@@ -114,6 +114,7 @@ def _show(
 
         write_plan(made, str(output), source=source, top=50 if top is None else top)
         terminal.wrote(output, quiet=quiet)
+        terminal.say(made.explain(), quiet=quiet)
         return
     if kind == "json":
         text = made.to_json(indent=2)
@@ -124,5 +125,5 @@ def _show(
     else:
         text = made.text(20 if top is None else top)
     terminal.emit(text, output, quiet=quiet)
-    if output is not None and not quiet:
-        terminal.say(made.explanation[0])
+    if output is not None:
+        terminal.say(made.explain(), quiet=quiet)

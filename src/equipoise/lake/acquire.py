@@ -23,6 +23,7 @@ from equipoise.lattice import Group
 from equipoise.measures.measured import Options
 from equipoise.measures.table import bias_table
 from equipoise.plain import csv_text, sentences
+from equipoise.plans.problem import known_rows
 from equipoise.progress import Reporter, silent
 from equipoise.validate import one_of
 from equipoise.values import MISSING, Value, as_value, plain
@@ -253,7 +254,7 @@ def acquire(
     before = engine.counts(base, request)
     _require_counts(base, before, plan.counts, force=force)
     _require_deletable(base, before, delete)
-    bias_before = _max_abs_ub(before)
+    bias_before = _max_abs_ub(before, plan)
     added, shortfall = _Chosen(), tuple[Shortfall]()
     if add.n:
         offer = _required(pool, add)
@@ -288,7 +289,7 @@ def acquire(
         after=after,
         planned=before + add - delete,
         max_abs_ub_before=bias_before,
-        max_abs_ub_after=_max_abs_ub(after),
+        max_abs_ub_after=_max_abs_ub(after, plan),
         seed=seed,
     )
 
@@ -329,8 +330,11 @@ def _named(counts: Counts, cell: Sequence[Value]) -> Group:
     return Group(dict(zip((a.name for a in counts.axes), cell, strict=True)))
 
 
-def _max_abs_ub(counts: Counts) -> float:
-    ub = np.abs(bias_table(counts, Options(uncertainty=False)).measured.ub)
+def _max_abs_ub(counts: Counts, plan: Planned) -> float:
+    """The largest |UB|, of the rows the plan was about: those that lack a value stay aside."""
+    asked = getattr(plan, "request", None)
+    known, _ = known_rows(counts, plan_missing=asked is not None and asked.plan_missing)
+    ub = np.abs(bias_table(known, Options(uncertainty=False)).measured.ub)
     return float(np.nanmax(ub)) if not np.isnan(ub).all() else float("nan")
 
 

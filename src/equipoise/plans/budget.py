@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -118,7 +119,9 @@ def least_tolerance(
     """
     low, high = problem.request.tolerance, math.nan
     best: Solution | None = None
-    reference = _settled(problem)
+    end = time.monotonic() + problem.request.time_limit
+    each = max(problem.request.time_limit / 10, 0.2)
+    reference = _settled(replace(problem, request=problem.request.but(time_limit=each)))
     trial = max(2 * low, _present(problem))
     for _ in range(12):
         found = _affordable(reference, trial, budget, None)
@@ -132,7 +135,7 @@ def least_tolerance(
     precise = reference.separable and reference.request.reference == "original"
     width = 1e-7 if precise else 2e-3
     start = max(high - low, 1e-12)
-    while high - low > width * max(high, 1e-3):
+    while high - low > width * max(high, 1e-3) and time.monotonic() < end:
         middle = (low + high) / 2
         found = _affordable(reference, middle, budget, best.rows)
         if found is None:

@@ -152,7 +152,7 @@ def allowed(problem: Problem, base: Real) -> Box:
     """Where label frequencies may come out."""
     request = problem.request
     drift = math.inf if request.label_drift is None else request.label_drift
-    if request.labels == "free":
+    if request.labels == "free" or problem.special:
         drift = min(drift, 1e9)  # 0·∞ would be no number
         least = np.where(base > 0, 1e-6, 0.0)
         low, high = np.maximum(base * (1 - drift), least), np.minimum(base * (1 + drift), 1.0)
@@ -288,9 +288,9 @@ class _Search:
     def widest(self) -> list[Real]:
         """Where groups are coupled: one model of all, with the bands around the whole box."""
         low, high = self.box.low, self.box.high
-        wide = solve_coupled(self.problem, low, most=high, balance=self.between(low, high))
+        balance = self.between(low, high)
+        wide = solve_coupled(self.problem, low, most=high, balance=balance, time_limit=self.seconds)
         self.found.bound = max(self.found.bound, min(wide.bound, self.found.cost))
-        self.found.timed_out |= wide.timed_out
         centres: list[Real] = []
         rows = wide.rows
         while rows is not None and len(centres) < 3:
@@ -516,7 +516,8 @@ class _Search:
     @property
     def seconds(self) -> float:
         """How much time one model may take."""
-        return max(min(self.deadline - time.monotonic(), 20.0), 0.1)
+        longest = 3.0 if self.small else 20.0
+        return max(min((self.deadline - time.monotonic()) / 3, longest), 0.1)
 
 
 def _apart(centres: list[Real], most: int) -> list[Real]:

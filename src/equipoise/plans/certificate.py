@@ -19,12 +19,12 @@ from equipoise.plans.judgement import (
     within_tolerance,
     worst_off,
 )
+from equipoise.plans.problem import Problem, deletable, offered
 from equipoise.plans.solve import Solution, against, drift, given_frequencies, reference_of
 from equipoise.values import MISSING, Value, plain
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Real, Whole
-    from equipoise.plans.problem import Problem
 
 MEMORY = 4_000_000_000
 """How many bytes the lattice of a certificate may take; beyond, finest groups are measured."""
@@ -99,8 +99,9 @@ class Certificate:
         Everything that was asked for, with whether it holds.
     targets
         Whether some group has a target K other than 1.
-    labels_planned, planned_at
-        The label frequencies and the tolerance the plan was made for.
+    labels_planned, planned_at, cut_short
+        The label frequencies and the tolerance the plan was made for, and whether a budget
+        paid for a part of it only.
     """
 
     tolerance: float
@@ -124,6 +125,7 @@ class Certificate:
     targets: bool = False
     labels_planned: tuple[float, ...] = ()
     planned_at: float = 0.0
+    cut_short: bool = False
 
     @property
     def kind(self) -> str:
@@ -157,8 +159,13 @@ class Certificate:
         return cls(**given)
 
 
-def certify(problem: Problem, solution: Solution, rows: Whole) -> Certificate:
-    """Measure the table a plan leads to, and hold it against all that was asked for."""
+def certify(
+    problem: Problem, solution: Solution, rows: Whole, *, cut_short: bool = False
+) -> Certificate:
+    """Measure the table a plan leads to, and hold it against all that was asked for.
+
+    What a budget cut short at zero tolerance is not taken for rounding.
+    """
     have, base = problem.have, solution.base
     cost = float(problem.cells.cost(rows).sum())
     held = against(problem, base, rows)
@@ -175,7 +182,7 @@ def certify(problem: Problem, solution: Solution, rows: Whole) -> Certificate:
         tolerance=problem.request.tolerance,
         tolerance_on=problem.request.tolerance_on,
         reference=reference_of(problem),
-        reached=good and all(c.holds for c in constraints),
+        reached=good and not cut_short and all(c.holds for c in constraints),
         off_before=worst_off(problem, have, _before(problem, solution)),
         off_after=off,
         rounding_bound=bound,
@@ -192,6 +199,7 @@ def certify(problem: Problem, solution: Solution, rows: Whole) -> Certificate:
         constraints=constraints,
         targets=problem.special,
         labels_planned=tuple(base.tolist()),
+        cut_short=cut_short,
         planned_at=solution.tolerance,
     )
 
@@ -217,17 +225,15 @@ def _bound(problem: Problem, base: Real, rows: Whole) -> float:
 
 
 def _rounded(problem: Problem, rows: Whole, solution: Solution) -> bool:
-    """Whether every cell is within rounding of a multiple of its target."""
-    k = rows.shape[1]
-    judged = rows[problem.judged]
-    targets = problem.ratios[problem.judged] * solution.base
-    off = np.abs(judged - judged.sum(axis=1, keepdims=True) * targets)
-    fine = off < 1 + k * targets
-    for j in problem.coarse:
-        total = rows[j.lines].sum(axis=0)
-        if not (np.abs(total - total.sum() * j.k * solution.base) < 1 + k * j.k).all():
-            return False
-    return bool(fine.all())
+    """Whether every group is a row at most from some multiple of its target, label by label."""
+    ratios = np.concatenate([problem.ratios[problem.judged], coarse_ratios(problem)])
+    every = np.concatenate([rows[problem.judged], coarse_rows(problem, rows)])
+    targets = ratios * solution.base
+    given = targets > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        least = np.where(given, (every - 1) / targets, 0.0).max(axis=1, initial=0.0)
+        most = np.where(given, (every + 1) / targets, np.inf).min(axis=1, initial=np.inf)
+    return bool((least <= most * (1 + 1e-9)).all() and (every[~given] <= 1).all())
 
 
 def _worst(problem: Problem, rows: Whole) -> tuple[Worst | None, int]:
@@ -257,14 +263,14 @@ def _worst(problem: Problem, rows: Whole) -> tuple[Worst | None, int]:
 def _constraints(problem: Problem, rows: Whole, solution: Solution, cost: float) -> Iterator[Held]:
     """Everything that was asked for beside the tolerance."""
     request = problem.request
-    have, cells = problem.have, problem.cells
+    have = problem.have
     for limit in problem.limits:
         slack = problem.slack(limit, rows)
         value = limit.rows + slack if limit.kind in ("at_least", "min_rows") else limit.rows - slack
         yield Held(limit.words, slack >= 0, value, limit.rows)
     added, gone = (rows - have).clip(0), (have - rows).clip(0)
     if request.allow == "add" or request.deletable:
-        lost = int((cells.least - rows).clip(0).sum())
+        lost = int(gone[~deletable(problem)].sum())
         words = (
             "nothing is deleted" if request.allow == "add" else "only deletable rows are deleted"
         )
@@ -272,7 +278,7 @@ def _constraints(problem: Problem, rows: Whole, solution: Solution, cost: float)
     if request.allow == "delete":
         yield Held("nothing is added", int(added.sum()) == 0, int(added.sum()), 0)
     if request.pool is not None:
-        over = int((rows - np.maximum(cells.most, have)).clip(0).sum())
+        over = int((added - offered(problem.counts, problem.codes, request.pool)).clip(0).sum())
         yield Held("no more rows are added than the pool has", over == 0, over, 0)
     if not request.may_vanish:
         emptied = int(((rows.sum(axis=1) == 0) & (have.sum(axis=1) > 0)).sum())

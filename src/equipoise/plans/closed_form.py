@@ -183,8 +183,7 @@ def rounding_bound(targets: Real, size: Real) -> Real:
     [0.00401]
     """
     k = targets.shape[1]
-    with np.errstate(divide="ignore"):
-        off = 1 / targets + k
-        rows = (off / np.maximum(size - k, 1.0)[:, None]).max(axis=1)
-        anything = np.maximum(1.0, 1 / targets.min(axis=1) - 1)  # as far as a rate can be off
+    rare = np.where(targets > 0, targets, 1.0).min(axis=1)
+    rows = (1 / rare + k) / np.maximum(size - k, 1.0)
+    anything = np.maximum(1.0, 1 / rare - 1)  # as far as a rate can be off
     return np.asarray(np.minimum(rows, anything))

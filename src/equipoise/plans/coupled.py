@@ -37,11 +37,6 @@ class Coupled:
     bound: float
     timed_out: bool = False
 
-    @property
-    def infeasible(self) -> bool:
-        """Whether it is proved that there is no solution."""
-        return self.rows is None and self.bound == math.inf
-
 
 @dataclass(frozen=True, eq=False)
 class Balance:
@@ -115,7 +110,11 @@ def _model(
     inside: float,
 ) -> _Model:
     tolerance = problem.request.tolerance if tolerance is None else tolerance
-    model = _Model(problem.cells, math.prod(problem.have.shape))
+    rates = (problem.ratios * centre)[problem.ratios * centre > 0]
+    far = 100.0 * (problem.have.sum() + problem.cells.least.sum() + len(problem.cells))
+    far += sum(4.0 * limit.rows for limit in problem.coupling if limit.rows < UNLIMITED / 1e3)
+    far += 100 / (max(tolerance, 1e-3) * float(rates.min())) if len(rates) else 0.0
+    model = _Model(problem.cells, math.prod(problem.have.shape), far)
     judged = np.flatnonzero(problem.judged)
     if tolerance or most is not None:
         band = problem.band(centre, tolerance, most).take(judged)
@@ -150,15 +149,13 @@ def _model(
 class _Model:
     """A mixed integer model under construction: additions, deletions, and helpers."""
 
-    def __init__(self, cells: Cells, n: int) -> None:
+    def __init__(self, cells: Cells, n: int, far: float) -> None:
         self.cells, self.n, self.k = cells, n, cells.labels
         have = cells.have.ravel()
         most = cells.most.ravel()
-        far = max(1e6, 100.0 * (have.sum() + cells.least.sum()))
         self.add_high = np.where(most >= UNLIMITED, far, (most - have).clip(0)).astype(float)
         self.add_low = (cells.least.ravel() - have).clip(0).astype(float)
         self.drop_high = (have - cells.least.ravel()).clip(0).astype(float)
-        self.drop_low = (have - np.minimum(most, have)).astype(float)
         self.extra_low: list[Real] = []
         self.extra_high: list[Real] = []
         self.columns = 2 * n
@@ -297,13 +294,15 @@ class _Model:
         if self.impossible:
             return math.inf
         result = self._run({}, whole=False)
-        return float(result.fun) if result.x is not None else math.inf
+        if result.x is not None:
+            return float(result.fun)
+        return math.inf if result.status == 2 else 0.0  # no answer is no bound
 
     def _run(self, options: dict[str, Any], *, whole: bool) -> Any:
         from scipy import sparse
         from scipy.optimize import Bounds, LinearConstraint, milp
 
-        low = np.concatenate([self.add_low, self.drop_low, *self.extra_low])
+        low = np.concatenate([self.add_low, np.zeros(self.n), *self.extra_low])
         high = np.concatenate([self.add_high, self.drop_high, *self.extra_high])
         costs = np.zeros(self.columns)
         costs[: self.n], costs[self.n : 2 * self.n] = (

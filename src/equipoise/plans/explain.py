@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from equipoise.plans.problem import Problem
 
 SMALL_GROUP = 30
+RESIDUAL = 0.05
+"""Rounding that leaves more than this at zero tolerance is worth a word."""
 
 
 def explain(
@@ -51,9 +53,9 @@ def explain(
 def _headline(problem: Problem, rows: Whole, certificate: Certificate) -> Iterator[str]:
     added = int((rows - problem.have).clip(0).sum())
     gone = int((problem.have - rows).clip(0).sum())
-    parts = [f"add {added:,} rows"] * bool(added) + [f"delete {gone:,} rows"] * bool(gone)
+    parts = [f"add {_rows(added)}"] * bool(added) + [f"delete {_rows(gone)}"] * bool(gone)
     if not parts:
-        yield "Nothing needs to change."
+        yield "Nothing needs to change." if certificate.reached else "Nothing is changed."
         return
     cost = float(problem.cells.cost(rows).sum())
     priced = f" at a cost of {cost:,.6g}" if cost != added + gone else ""
@@ -61,6 +63,10 @@ def _headline(problem: Problem, rows: Whole, certificate: Certificate) -> Iterat
         f"{sentences(parts).capitalize()}{priced}: the table goes from {certificate.n_before:,} to "
         f"{certificate.n_after:,} rows."
     )
+
+
+def _rows(n: int) -> str:
+    return "1 row" if n == 1 else f"{n:,} rows"
 
 
 def _outcome(certificate: Certificate) -> Iterator[str]:
@@ -83,6 +89,11 @@ def _outcome(certificate: Certificate) -> Iterator[str]:
             f"{goal} reached up to rounding: whole rows leave at most "
             f"{c.off_after:.3g}, and could not leave more than {c.rounding_bound:.3g}."
         )
+        if c.off_after > RESIDUAL:
+            yield (
+                "Some groups are too small for whole rows to come near zero bias; a tolerance, as "
+                "--tolerance 0.05, bounds what is left to them."
+            )
     elif not c.reached:
         broken = [h.constraint for h in c.constraints if not h.holds]
         yield (
@@ -148,15 +159,16 @@ def _budget(
     if budget is None:
         return
     for step in steps:
-        done = "in full" if not step.missing else f"in part, {step.missing:,} are missing"
+        part = "in part" if step.served else "not served"
+        done = "in full" if not step.missing else f"{part}, {step.missing:,} missing"
         yield (
             f"{step.pattern}: {step.served:,} of {step.needed:,} changes, {done}; {step.left:,g} of "
             "the budget is left."
         )
     if not steps and not certificate.reached:
         yield (
-            f"The budget of {budget:,g} buys {certificate.off_after:.4g} as the least largest "
-            f"{certificate.kind}; {certificate.tolerance:g} would cost {needed:,.6g}."
+            f"The budget of {budget:,g} buys {certificate.off_after:.4g} as the least largest found, "
+            f"as {certificate.kind}; {certificate.tolerance:g} would cost {needed:,.6g}."
         )
 
 
@@ -179,7 +191,8 @@ def _labels(
     if solution.chosen is not None and not solution.chosen.proved:
         yield "The label frequencies were found by a search that does not prove them the cheapest."
     if price is not None:
-        keep, free = price["keep"], price["free"]
+        free = price["free"]
+        keep = max(price["keep"], free)
         more = f", {keep / free:.2f} times as much" if free else ""
         yield (
             f"Keeping the label frequencies costs {keep:,.6g} and leaving them free {free:,.6g}: "
@@ -198,7 +211,7 @@ def _certainty(problem: Problem, solution: Solution, rows: Whole) -> Iterator[st
         )
     elif solution.method == "separated":
         yield "No plan for this request costs less."
-    elif solution.method == "solver" and gap > 1e-9:
+    elif solution.method == "solver" and gap > 5e-5:
         yield f"No plan is cheaper by more than {gap:.2%}."
 
 
@@ -209,11 +222,16 @@ def _warnings(problem: Problem, rows: Whole) -> Iterator[str]:
     if small.any():
         yield (
             f"{int(small.sum()):,} groups of fewer than {SMALL_GROUP} rows take {int(change[small].sum()):,} "
-            f"of the {int(change.sum()):,} changes, more than they have rows; --min-group "
-            f"{SMALL_GROUP} leaves such groups out."
+            f"of the {int(change.sum()):,} changes, more than they have rows; with --min-group "
+            f"{SMALL_GROUP} they would not count, though their rows could still change."
         )
     if problem.aside:
         yield (
-            f"{problem.aside:,} rows lack a value and stay as they are; groups are measured "
-            "without them."
+            f"{problem.aside:,} rows lack a value and stay as they are; groups and frequencies are "
+            "measured without them, as with --missing drop."
+        )
+    if problem.counts.dropped:
+        yield (
+            f"{problem.counts.dropped:,} more rows of the table were not counted, for lack of a "
+            "value; they stay as well."
         )

@@ -172,6 +172,9 @@ class Frontier:
         lines = [[p.to_dict()[n] for n in names] for p in self.points]
         return csv_text(names, lines)
 
+    def __repr__(self) -> str:
+        return f"<Frontier of {len(self.points)} tolerances; now {self.now:.4g}>"
+
     def _repr_html_(self) -> str:
         return self.grid().html()
 

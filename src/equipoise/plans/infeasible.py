@@ -14,6 +14,7 @@ from equipoise.counts import Counts
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lattice import Group, format_value
 from equipoise.plans.budget import least_tolerance
+from equipoise.plans.coupled import solve_coupled
 from equipoise.plans.problem import Limit, Problem, pose
 from equipoise.plans.request import PlanRequest
 from equipoise.plans.solve import ANY_PLAN, solve
@@ -139,7 +140,9 @@ def _least_cost(counts: Counts, request: PlanRequest) -> float:
     problem = pose(
         counts, request.but(tolerance=ANY_PLAN, labels="free", label_drift=None, extra=())
     )
-    rows = solve(problem).rows
+    nobody = np.zeros(len(problem.cells), np.bool_)
+    free = replace(problem, judged=nobody, coarse=())
+    rows = solve_coupled(free, problem.rates, time_limit=EACH).rows
     return math.inf if rows is None else float(problem.cells.cost(rows).sum())
 
 
@@ -247,8 +250,12 @@ def _give_tolerance(problem: Problem) -> Relaxation | None:
         if possible(problem.counts, problem.request.but(tolerance=rounded, extra=())):
             needed = rounded
             break
-    while not possible(problem.counts, problem.request.but(tolerance=needed, extra=())):
+    for _ in range(100):
+        if possible(problem.counts, problem.request.but(tolerance=needed, extra=())):
+            break
         needed *= 1.005  # what was found on the way here need not be found again
+    else:
+        return None
     sentence = f"A tolerance of {needed:g} can be reached."
     return Relaxation("tolerance", None, problem.request.tolerance, needed, sentence)
 

@@ -214,7 +214,7 @@ class Plan:
         parts = ["\n".join(self.explanation)]
         if self.moves:
             left = len(self.moves) - len(self.moves[:top])
-            more = f"\n… and {left:,} more cells" if left else ""
+            more = f"\n… and {left:,} more" if left else ""
             parts.append(self.grid(top).text() + more)
         if self.steps:
             parts.append(steps_grid(self.steps).text())
@@ -342,6 +342,12 @@ class Plan:
             raise InputError(f"this is not JSON, so not a plan: {error}.") from None
         return cls.from_dict(data)
 
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan as JSON, to a file that is whole or not there."""
+        from equipoise.atomic import write_text
+
+        write_text(path, self.to_json(indent=2) + "\n")
+
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Plan:
         """Read a plan from a file."""
@@ -353,7 +359,10 @@ class Plan:
             ) from None
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"the plan {path} cannot be read: {error}.") from None
-        return cls.from_json(text)
+        try:
+            return cls.from_json(text)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
 
 
 def contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
@@ -367,7 +376,7 @@ def contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
     told = plan.certificate
     base, at = np.array(told.labels_planned), told.planned_at
     solution = Solution(rows, plan.bound, "solver", base, tolerance=at)
-    proved = certify(problem, solution, rows)
+    proved = certify(problem, solution, rows, cut_short=told.cut_short)
     if not _alike(told.to_dict(), proved.to_dict()):
         yield "certificate"
     totals = {

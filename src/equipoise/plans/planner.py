@@ -15,7 +15,7 @@ from equipoise.plans.infeasible import Infeasible, explain_infeasible, explain_p
 from equipoise.plans.labels import cheapest_labels, zero_cost
 from equipoise.plans.plan import Plan, moves_as_counts, rows_after
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.solve import Solution, solve
+from equipoise.plans.solve import Solution, reference_of, solve
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
@@ -94,7 +94,9 @@ def _with_labels_kept(problem: Problem) -> Whole | None:
         return None
     if not problem.separable or request.label_drift is not None:
         return None
-    return solve(problem.again(labels="keep")).rows
+    if reference_of(problem) == "original":
+        return None  # fixed frequencies are the same, kept or free
+    return solve(problem.again(labels="keep", time_limit=request.time_limit / 3)).rows
 
 
 def _finished(
@@ -106,7 +108,8 @@ def _finished(
     needed: float,
 ) -> Plan:
     cost = float(problem.cells.cost(rows).sum())
-    certificate = certify(problem, solution, rows)
+    cut = cost < needed - 1e-9 and not problem.request.tolerance
+    certificate = certify(problem, solution, rows, cut_short=cut)
     price = _price(problem, solution, cost, kept)
     codes = problem.codes
     return Plan(
@@ -115,7 +118,7 @@ def _finished(
         add=moves_as_counts(problem.counts, codes, (rows - problem.have).clip(0)),
         delete=moves_as_counts(problem.counts, codes, (problem.have - rows).clip(0)),
         cost=cost,
-        bound=min(max(solution.bound, 0.0), cost),
+        bound=min(max(solution.bound, 0.0), cost) if cost >= needed - 1e-9 else 0.0,
         method=solution.method,
         timed_out=solution.timed_out,
         certificate=certificate,

@@ -115,7 +115,6 @@ class Problem:
     coarse: tuple[Judged, ...]
     limits: tuple[Limit, ...]
     coupling: tuple[Limit, ...]
-    kept_rates: bool
 
     @property
     def have(self) -> Whole:
@@ -203,12 +202,11 @@ class Problem:
 def pose(counts: Counts, request: PlanRequest) -> Problem:
     """Work out everything a request says about a table."""
     _refuse_missing(request)
-    known, aside = _known(counts, plan_missing=request.plan_missing)
+    known, aside = known_rows(counts, plan_missing=request.plan_missing)
     codes, (have,) = known.finest()
     codes, have = _with_asked_for(counts, codes, have, request)
     rates = have.sum(axis=0) / have.sum()
     _require_labels(counts, rates, request)
-    kept = request.target is not None and bool(Targets.of(request.target).keep_rates_of)
     ratios = work_out(Targets.of(request.target), counts, codes, have, rates)
     limits = tuple(_limits(counts, codes, request))
     cells = _cells(counts, codes, have, request, limits)
@@ -225,7 +223,6 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
         coarse=coarse,
         limits=limits,
         coupling=tuple(x for x in limits if not _on_one(x, have.shape[1])),
-        kept_rates=kept,
     )
 
 
@@ -241,7 +238,7 @@ def _refuse_missing(request: PlanRequest) -> None:
             )
 
 
-def _known(counts: Counts, *, plan_missing: bool) -> tuple[Counts, int]:
+def known_rows(counts: Counts, *, plan_missing: bool) -> tuple[Counts, int]:
     """Leave out the rows that lack a value."""
     if counts.weights is not None:
         raise InputError(
@@ -363,7 +360,7 @@ def _cells(
             least[cell_numbers(counts, codes, pattern)] = 0
     more = np.full(flat.shape, UNLIMITED)
     if request.pool is not None:
-        more = np.minimum(more, _offered(counts, codes, request.pool).ravel())
+        more = np.minimum(more, offered(counts, codes, request.pool).ravel())
     group_least = (have.sum(axis=1) > 0).astype(np.int64) * (not request.may_vanish)
     group_least[have.sum(axis=1).argmax()] = 1  # a table without rows is none
     for limit in limits:
@@ -388,6 +385,16 @@ def _cells(
     )
 
 
+def deletable(problem: Problem) -> NDArray[np.bool_]:
+    """Rows of which cells may be deleted."""
+    request = problem.request
+    may = np.full(problem.have.size, request.allow != "add" and not request.deletable)
+    if request.allow != "add":
+        for pattern in request.deletable:
+            may[cell_numbers(problem.counts, problem.codes, pattern)] = True
+    return may.reshape(problem.have.shape)
+
+
 def _costs(counts: Counts, codes: NDArray[np.int32], given: Any) -> Real:
     costs = np.ones(len(codes) * len(counts.label))
     for pattern, cost in given:
@@ -395,7 +402,7 @@ def _costs(counts: Counts, codes: NDArray[np.int32], given: Any) -> Real:
     return costs
 
 
-def _offered(counts: Counts, codes: NDArray[np.int32], pool: Counts) -> Whole:
+def offered(counts: Counts, codes: NDArray[np.int32], pool: Counts) -> Whole:
     """How many rows of each cell a pool has."""
     if [a.name for a in pool.axes] != [a.name for a in counts.axes]:
         raise InputError(
@@ -414,10 +421,10 @@ def _offered(counts: Counts, codes: NDArray[np.int32], pool: Counts) -> Whole:
     place = np.full(int(line.max()) + 1, -1)
     place[line[: len(codes)]] = np.arange(len(codes))
     wanted = place[line[len(codes) :]]
-    offered = np.zeros((len(codes), len(counts.label)), np.int64)
+    found = np.zeros((len(codes), len(counts.label)), np.int64)
     here = wanted >= 0
-    offered[wanted[here], cells[known, -1][here]] = pool.rows[known][here]
-    return offered
+    found[wanted[here], cells[known, -1][here]] = pool.rows[known][here]
+    return found
 
 
 def _judged(
@@ -440,6 +447,7 @@ def _judged(
         judged &= large
     else:
         judged = large & ~ratios.free
+    judged = judged | ratios.given  # who has a target is held to it
     special = tuple(
         Judged(group, members(counts, codes, group), ratio) for group, ratio in ratios.coarse
     )

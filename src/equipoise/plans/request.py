@@ -111,6 +111,15 @@ class PlanRequest:
                 "extra rows beyond the least go with zero tolerance and additions only; for more "
                 "rows otherwise use --at-least or --min-rows."
             )
+        if self.deletable and self.allow == "add":
+            raise InputError(
+                "deletable says which rows may be deleted, but nothing may; use --allow both."
+            )
+        if self.rounding != "optimal" and self.tolerance:
+            raise InputError(
+                f"rounding {self.rounding!r} goes with zero tolerance; with a tolerance whole rows "
+                "are chosen by cost."
+            )
         if self.extra and self.labels == "free":
             raise InputError("extra rows go with label frequencies that are kept or given.")
         if (
@@ -216,6 +225,10 @@ def request_from_dict(data: Mapping[str, Any]) -> PlanRequest:
 
 def _numbers(name: str, given: Any, *, whole: bool) -> Numbers:
     """Read ``{pattern: number}`` or pairs of them."""
+    if not isinstance(given, (Mapping, Sequence)):
+        raise InputError(
+            f"{name} takes patterns, each with a number, as in {{'sex=Female': 2}}, not {given!r}."
+        )
     pairs: Iterable[Any] = given.items() if isinstance(given, Mapping) else given
     read = []
     for pair in pairs:

@@ -92,6 +92,9 @@ def base_rates(problem: Problem) -> Real:
     for value, share in labels:
         rates[axis.code(value)] = share
     for value, share, have in zip(axis.values, rates, problem.have.sum(axis=0), strict=True):
+        if np.isnan(share) and not have:
+            rates[axis.code(value)] = 0.0  # rows that lack the label are set aside
+            continue
         if np.isnan(share):
             raise InputError(f"the label frequencies lack a share for {format_value(value)}.")
         if not share and have:
@@ -163,17 +166,41 @@ def _separated(problem: Problem, base: Real, progress: Callable[[float], None]) 
 
 
 def _coupled(problem: Problem, base: Real) -> Solution:
-    timed_out, rows, bound = False, None, math.inf
+    timed_out, rows, bound = False, None, -math.inf
     for inside in (0.0, 1e-5):
         balance = _kept(problem, base)
         found = solve_coupled(problem, base, balance=balance, inside=inside)
-        rows, bound, timed_out = found.rows, found.bound, found.timed_out
+        rows, timed_out = found.rows, found.timed_out
+        bound = max(bound, found.bound) if not inside else bound
         if rows is None or not problem.request.tolerance:
             break
         if within_tolerance(problem, rows, given_frequencies(problem, base)):
             break
         rows = None
+    rows = _cheaper(problem, base, rows)
     return Solution(rows, bound, "solver", base, timed_out=timed_out)
+
+
+def _cheaper(problem: Problem, base: Real, rows: Whole | None) -> Whole | None:
+    """The plan that holds every group, if it holds all that was asked and costs less.
+
+    A solver that ran out of time may have found less than planning group by group does.
+    """
+    if not problem.coarse or problem.special or not problem.request.tolerance:
+        return rows
+    strict = problem.again(min_group=1, constrain="all")
+    if len(strict.cells) != len(problem.cells):
+        return rows
+    other = solve_separable(strict.cells, strict.band(base)).rows
+    cost = math.inf if rows is None else float(problem.cells.cost(rows).sum())
+    fits = problem.holds(other) and within_tolerance(
+        problem, other, given_frequencies(problem, base)
+    )
+    moved = drift(other, base, problem.request.tolerance_on) <= problem.request.tolerance
+    kept = problem.request.labels == "free" or moved
+    limited = problem.request.label_drift is None
+    better = fits and kept and limited and problem.cells.cost(other).sum() < cost - 1e-9
+    return other if better else rows
 
 
 def drifts(problem: Problem) -> bool:
@@ -186,7 +213,7 @@ def drifts(problem: Problem) -> bool:
 
 def _kept(problem: Problem, base: Real) -> Balance | None:
     """The range label frequencies must come out in, if that does not follow by itself."""
-    if not drifts(problem) or problem.special:
+    if not drifts(problem) or (problem.special and problem.request.label_drift is None):
         return None
     box = allowed(problem, base)
     low, high = box.low, box.high
@@ -204,7 +231,9 @@ def _zero(problem: Problem, base: Real) -> Solution:
         if not math.isfinite(chosen.cost):
             return Solution(None, math.inf, "closed form", base)
         base = chosen.rates
-    if not problem.separable or (problem.request.labels != "free" and not problem.judged.all()):
+    loose = problem.request.labels != "free" and not problem.judged.all()
+    held = problem.special and problem.request.label_drift is not None
+    if not problem.separable or loose or held:
         found = _coupled(problem, base)
         return Solution(
             found.rows, found.bound, "solver", base, timed_out=found.timed_out, chosen=chosen

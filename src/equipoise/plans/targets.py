@@ -195,6 +195,10 @@ def _own_rates(counts: Counts, codes: Any, have: Any, names: Sequence[str]) -> R
     sums = np.zeros((int(group.max()) + 1, have.shape[1]))
     np.add.at(sums, group.ravel(), have)
     total: Real = sums.sum(axis=1, keepdims=True)
+    if not total.all():
+        raise InputError(
+            f"{RULE}: a group that is to get its first rows has no rates to keep; give it a target."
+        )
     return np.asarray((sums / total)[group.ravel()])
 
 
@@ -210,6 +214,7 @@ def _completed(target: Target, counts: Counts, rates: Real) -> Real:
                 "asked for."
             )
         ratio[place] = k
+    ratio[np.isnan(ratio) & (rates == 0)] = 1.0  # rows that lack the label are set aside
     known = ~np.isnan(ratio)
     spent = float((ratio[known] * rates[known]).sum())
     if known.all():
