@@ -334,6 +334,8 @@ def _max_abs_ub(counts: Counts, plan: Planned) -> float:
     """The largest |UB|, of the rows the plan was about: those that lack a value stay aside."""
     asked = getattr(plan, "request", None)
     known, _ = known_rows(counts, plan_missing=asked is not None and asked.plan_missing)
+    if not known.n:
+        return float("nan")
     ub = np.abs(bias_table(known, Options(uncertainty=False)).measured.ub)
     return float(np.nanmax(ub)) if not np.isnan(ub).all() else float("nan")
 

@@ -344,7 +344,7 @@ class _Search:
         leave more room, as the cheapest centre often lies at the edge of what is possible.
         """
         path, box = [b.middle for b in boxes], boxes[-1]
-        while (box.high - box.low).max() > 1e-6:
+        while (box.high - box.low).max() > 1e-6 and not self.late():
             halves = [(self.relaxed(half), half) for half in box.halves()]
             if not halves or not math.isfinite(min(cost for cost, _ in halves)):
                 break

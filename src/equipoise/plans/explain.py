@@ -101,7 +101,9 @@ def _outcome(certificate: Certificate) -> Iterator[str]:
             f"{c.off_after:.4g}, and {c.tolerance:g} was asked for"
             + (f"; broken: {sentences(broken)}." if broken else ".")
         )
-    if c.reference == "original" and c.tolerance and c.reached and c.kind == "|UB|":
+    widest = 2 * c.tolerance / max(1 - c.tolerance, 1e-9)  # beyond are groups that do not count
+    held = c.reference == "original" and c.kind == "|UB|" and c.max_abs_ub_after <= widest
+    if held and c.tolerance and c.reached:
         yield (
             f"Groups are held to {c.tolerance:g} against the original label frequencies; against "
             f"those of the repaired table the largest |UB| is {c.max_abs_ub_after:.3g}."

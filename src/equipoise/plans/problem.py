@@ -203,6 +203,10 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
     """Work out everything a request says about a table."""
     _refuse_missing(request)
     known, aside = known_rows(counts, plan_missing=request.plan_missing)
+    if not known.n:
+        raise InputError(
+            "there is no row with a value for every attribute and label; nothing can be planned."
+        )
     codes, (have,) = known.finest()
     codes, have = _with_asked_for(counts, codes, have, request)
     rates = have.sum(axis=0) / have.sum()
@@ -250,10 +254,6 @@ def known_rows(counts: Counts, *, plan_missing: bool) -> tuple[Counts, int]:
     for position, axis in enumerate(counts.axes):
         if MISSING in axis.codes:
             absent |= counts.codes[:, position] == axis.codes[MISSING]
-    if absent.all():
-        raise InputError(
-            "there is no row with a value for every attribute and label; nothing can be planned."
-        )
     kept = replace(counts, codes=counts.codes[~absent], rows=counts.rows[~absent])
     return kept, int(counts.rows[absent].sum())
 
