@@ -241,7 +241,8 @@ def _row_sentence(limit: Limit, needed: int) -> str:
 
 
 def _give_tolerance(problem: Problem) -> Relaxation | None:
-    found = least_tolerance(problem)
+    patient = problem.request.but(time_limit=PATIENCE / 3)
+    found = least_tolerance(replace(problem, request=patient))
     if found is None:
         return None
     needed = found[0]
