@@ -208,3 +208,16 @@ def repairable(
             cells[(*(f"{n}0" for n in names), f"y{label}")] = draw(st.integers(1, largest))
     cells = {cell: rows for cell, rows in cells.items() if rows}
     return Counts.from_mapping(cells, sensitive=list(names), label="y")
+
+
+SEX_AND_RACE = {
+    ("m", "x", "h"): 30,
+    ("m", "x", "n"): 50,
+    ("m", "z", "h"): 20,
+    ("m", "z", "n"): 60,
+    ("w", "x", "h"): 10,
+    ("w", "x", "n"): 40,
+    ("w", "z", "h"): 5,
+    ("w", "z", "n"): 45,
+}
+"""Two sexes, two races and two labels: a table small enough to plan by hand."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import equipoise as eq
 from equipoise.plans.certificate import Certificate
 from equipoise.values import ANY
+from strategies import SEX_AND_RACE as CELLS
 from strategies import biases, label_rates, largest_bias, lattice_of, repairable, rows_of
 
 
@@ -64,18 +65,6 @@ def test_a_certificate_round_trips(counts, allow):
         return
     data = plan.certificate.to_dict()
     assert Certificate.from_dict(data) == plan.certificate
-
-
-CELLS = {
-    ("m", "x", "h"): 30,
-    ("m", "x", "n"): 50,
-    ("m", "z", "h"): 20,
-    ("m", "z", "n"): 60,
-    ("w", "x", "h"): 10,
-    ("w", "x", "n"): 40,
-    ("w", "z", "h"): 5,
-    ("w", "z", "n"): 45,
-}
 
 
 @pytest.fixture

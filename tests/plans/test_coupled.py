@@ -20,6 +20,7 @@ from equipoise.plans.request import PlanRequest
 from equipoise.plans.separable import solve_separable
 from equipoise.plans.solve import solve
 from equipoise.values import ANY
+from strategies import SEX_AND_RACE as CELLS
 from strategies import biases, label_rates, largest_bias, lattice_of, repairable, rows_of
 
 TOLERANCES = (0.1, 0.2, 0.25, 0.3, 0.5)
@@ -234,17 +235,6 @@ def test_the_search_and_highs_agree_where_both_apply(counts, tolerance, on, allo
 
 
 # --- each limit, in the table that comes out ------------------------------------------------------
-
-CELLS = {
-    ("m", "x", "h"): 30,
-    ("m", "x", "n"): 50,
-    ("m", "z", "h"): 20,
-    ("m", "z", "n"): 60,
-    ("w", "x", "h"): 10,
-    ("w", "x", "n"): 40,
-    ("w", "z", "h"): 5,
-    ("w", "z", "n"): 45,
-}
 
 
 @pytest.fixture

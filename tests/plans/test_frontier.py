@@ -13,19 +13,10 @@ from hypothesis import strategies as st
 
 import equipoise as eq
 from equipoise.errors import InputError
+from strategies import SEX_AND_RACE as CELLS
 from strategies import repairable
 
 TOLERANCES = (0.02, 0.05, 0.1, 0.2, 0.4)
-CELLS = {
-    ("m", "x", "h"): 30,
-    ("m", "x", "n"): 50,
-    ("m", "z", "h"): 20,
-    ("m", "z", "n"): 60,
-    ("w", "x", "h"): 10,
-    ("w", "x", "n"): 40,
-    ("w", "z", "h"): 5,
-    ("w", "z", "n"): 45,
-}
 
 
 @pytest.fixture

@@ -12,18 +12,9 @@ from equipoise.plans.planner import make_plan
 from equipoise.plans.problem import pose
 from equipoise.plans.request import PlanRequest
 from equipoise.plans.solve import solve
+from strategies import SEX_AND_RACE as CELLS
 from strategies import repairable
 
-CELLS = {
-    ("m", "x", "h"): 30,
-    ("m", "x", "n"): 50,
-    ("m", "z", "h"): 20,
-    ("m", "z", "n"): 60,
-    ("w", "x", "h"): 10,
-    ("w", "x", "n"): 40,
-    ("w", "z", "h"): 5,
-    ("w", "z", "n"): 45,
-}
 SCARCE = "sex=w, race=z, o=h"
 
 

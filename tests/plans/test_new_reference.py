@@ -13,6 +13,7 @@ import equipoise as eq
 from equipoise.plans.problem import pose
 from equipoise.plans.request import PlanRequest
 from equipoise.plans.separable import solve_separable
+from strategies import SEX_AND_RACE as CELLS
 from strategies import label_rates, largest_bias, repairable, rows_of
 
 TOLERANCES = (0.05, 0.1, 0.2, 0.3, 0.5)
@@ -132,18 +133,6 @@ def test_free_labels_cost_no_more_than_kept_ones_with_their_plan_at_hand(counts,
     kept_ = eq.plan(counts, **options)
     free = eq.plan(counts, labels="free", candidates=[kept_], **options)
     assert free.cost <= kept_.cost
-
-
-CELLS = {
-    ("m", "x", "h"): 30,
-    ("m", "x", "n"): 50,
-    ("m", "z", "h"): 20,
-    ("m", "z", "n"): 60,
-    ("w", "x", "h"): 10,
-    ("w", "x", "n"): 40,
-    ("w", "z", "h"): 5,
-    ("w", "z", "n"): 45,
-}
 
 
 @pytest.fixture

@@ -104,8 +104,10 @@ def explain_infeasible(
     hurried = min(problem.request.time_limit, EACH)
     problem = replace(problem, request=problem.request.but(time_limit=hurried))
     ways = list(_ways(problem))
+    untried = False
     for number, way in enumerate(ways):
         if time.monotonic() > end:
+            untried = True
             break
         relaxation = way()
         if relaxation is not None:
@@ -114,7 +116,9 @@ def explain_infeasible(
     sentence = f"No plan does all that was asked{_shortest(problem)}."
     if not proved:
         sentence = "No plan was found that does all that was asked, which proves nothing."
-    if not found:
+    if untried:
+        sentence += " Not every single change of it could be tried in the time."
+    elif not found:
         sentence += " No single limit is to blame: give way in more than one."
     return Infeasible(sentence, tuple(found), proved=proved)
 
