@@ -18,7 +18,7 @@ help: ## Print this list
 
 setup: $(VENV)/.installed ## Make the development environment in .venv, all packages checked by hash
 
-demo: $(VENV)/.installed ## Measure the bundled Adult census table, plan a repair and carry one out; writes to demo/
+demo: $(VENV)/.installed ## Repair a biased table with real rows of an embedded lake, end to end; writes to demo/
 	@$(BIN)/equipoise demo --output demo/ $(ARGS)
 
 test: $(VENV)/.installed ## Run every test and every example in the docs (ARGS="-k table" to choose)

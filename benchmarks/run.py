@@ -19,12 +19,16 @@ import sys
 from collections.abc import Callable, Sequence
 
 import contestants
+import lake_scale
 import lattice
 import machine
 import startup
+import tailoring
+import ugen
 from bars import Bar, Section
 from data import HERE
 
+import lake
 import plans
 
 RESULTS = HERE / "RESULTS.md"
@@ -47,6 +51,10 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Section]] = {
     "lattice": lambda asked: lattice.section(asked.rows, asked.repeats),
     "contestants": lambda asked: contestants.section(asked.repeats),
     "plans": lambda asked: plans.section(asked.repeats),
+    "ugen": lambda _: ugen.section(),
+    "lake": lambda _: lake.section(),
+    "lake_scale": lambda _: lake_scale.section(),
+    "tailoring": lambda _: tailoring.section(),
     "startup": lambda asked: startup.section(asked.repeats),
     "coverage": _coverage,
 }

@@ -69,8 +69,14 @@ def test_generated_pages_are_up_to_date():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+WALK = ROOT / "docs" / "lake.md"
+"""A page whose commands are steps of one way."""
+
+
 def _commands():
     for page in PAGES:
+        if page == WALK:
+            continue
         for block in re.findall(
             r"^```console\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE
         ):
@@ -98,3 +104,43 @@ def test_commands_in_the_documentation_run(line, shown, tmp_path, monkeypatch, c
     out = capsys.readouterr().out
     assert "UB" in out
     assert "\n".join(shown) in out  # what the page shows is what is printed
+
+
+def _steps(page):
+    """What a reader does on the way: programs to run, commands to type, lines to change."""
+    for kind, block in re.findall(r"^```(\w+)\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
+        if kind == "console":
+            for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+                line, *shown = part.rstrip().splitlines()
+                yield kind, line, shown
+        elif kind == "diff" or (kind == "python" and ">>>" not in block):
+            yield kind, block, []
+
+
+def _edit(file, changes):
+    lines = file.read_text(encoding="utf-8").splitlines()
+    for old, new in re.findall(r"^-(.*)\n\+(.*)$", changes, re.MULTILINE):
+        assert lines.count(old) == 1, f"{old!r} is not a line to change"
+        lines[lines.index(old)] = new
+    file.write_text("\n".join(lines), encoding="utf-8")
+
+
+def test_the_walk_through_a_lake_can_be_walked(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code, typed = 0, 0
+    for kind, step, shown in _steps(WALK.read_text(encoding="utf-8")):
+        if kind == "python":
+            exec(step, {})
+        elif kind == "diff":
+            _edit(tmp_path / "mapping.toml", step)
+        elif step == "echo $?":
+            assert shown == [str(code)]
+            code = 0
+        else:
+            assert code == 0, "the page does not say that the command before it fails"
+            code = run(shlex.split(step)[1:])
+            assert "\n".join(shown) in capsys.readouterr().out, step
+            typed += 1
+    assert code == 0
+    assert typed >= 9
+    assert "<svg" in (tmp_path / "repair.html").read_text(encoding="utf-8")

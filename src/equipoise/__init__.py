@@ -21,12 +21,22 @@ if TYPE_CHECKING:
         measure,
         plan,
         policy_map,
+        repair,
         report,
         sample_weight,
+        verify,
     )
     from equipoise.counts import CountRequest, Counts
     from equipoise.errors import EquipoiseError
-    from equipoise.lake.acquire import Acquired
+    from equipoise.lake.acquiring.acquired import Acquired
+    from equipoise.lake.acquiring.apply import Applied
+    from equipoise.lake.checking.verify import Verification
+    from equipoise.lake.choosing.find import Found
+    from equipoise.lake.lake import Lake
+    from equipoise.lake.repair import Repaired
+    from equipoise.lake.sampling import bounds
+    from equipoise.lake.sampling.tailor import tailor
+    from equipoise.lake.sampling.tailored import Tailored
     from equipoise.lattice import Group
     from equipoise.measures.change import BiasChange
     from equipoise.measures.policy import Check, Policy, Rule
@@ -40,7 +50,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ANY": "values",
-    "Acquired": "lake.acquire",
+    "Acquired": "lake.acquiring.acquired",
+    "Applied": "lake.acquiring.apply",
     "BiasChange": "measures.change",
     "BiasTable": "measures.table",
     "Certificate": "plans.certificate",
@@ -48,15 +59,21 @@ _HOMES = {
     "CountRequest": "counts",
     "Counts": "counts",
     "EquipoiseError": "errors",
+    "Found": "lake.choosing.find",
     "Frontier": "plans.frontier",
     "Group": "lattice",
     "Infeasible": "plans.infeasible",
+    "Lake": "lake.lake",
     "MISSING": "values",
     "Plan": "plans.plan",
     "Policy": "measures.policy",
     "PolicyMap": "plans.maps.policy_map",
+    "Repaired": "lake.repair",
     "Rule": "measures.policy",
+    "Tailored": "lake.sampling.tailored",
+    "Verification": "lake.checking.verify",
     "apply": "api",
+    "bounds": "lake.sampling",
     "check": "api",
     "count": "api",
     "diff": "api",
@@ -64,14 +81,18 @@ _HOMES = {
     "measure": "api",
     "plan": "api",
     "policy_map": "api",
+    "repair": "api",
     "report": "api",
     "sample_weight": "api",
+    "tailor": "lake.sampling.tailor",
+    "verify": "api",
 }
 
 __all__ = [
     "ANY",
     "MISSING",
     "Acquired",
+    "Applied",
     "BiasChange",
     "BiasTable",
     "Certificate",
@@ -79,14 +100,20 @@ __all__ = [
     "CountRequest",
     "Counts",
     "EquipoiseError",
+    "Found",
     "Frontier",
     "Group",
     "Infeasible",
+    "Lake",
     "Plan",
     "Policy",
     "PolicyMap",
+    "Repaired",
     "Rule",
+    "Tailored",
+    "Verification",
     "apply",
+    "bounds",
     "check",
     "count",
     "diff",
@@ -94,8 +121,11 @@ __all__ = [
     "measure",
     "plan",
     "policy_map",
+    "repair",
     "report",
     "sample_weight",
+    "tailor",
+    "verify",
 ]
 
 
@@ -107,7 +137,12 @@ def __getattr__(name: str) -> Any:
         return __version__
     if name not in _HOMES:
         raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"equipoise.{_HOMES[name]}"), name)
+    home = importlib.import_module(f"equipoise.{_HOMES[name]}")
+    value = (
+        getattr(home, name)
+        if hasattr(home, name)
+        else importlib.import_module(f".{name}", home.__name__)
+    )
     globals()[name] = value
     return value
 

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
     from equipoise.engines.base import Engine
     from equipoise.engines.sources import Source
-    from equipoise.lake.acquire import Acquired, MissingColumns
+    from equipoise.lake.acquiring.apply import Applied, MissingColumns
+    from equipoise.lake.checking.verify import Verification
+    from equipoise.lake.choosing.survey import Looking
+    from equipoise.lake.lake import Lake
+    from equipoise.lake.repair import Repaired
     from equipoise.measures.uncertainty import Adjustment, Sampling
     from equipoise.plans.frontier import Frontier
     from equipoise.plans.maps.policy_map import PolicyMap
@@ -117,6 +121,8 @@ def count(
         missing_label=missing_label,
     )
     columns = [*request.columns, *filter(None, (count, weight))]
+    from equipoise.datasets.naming import locate
+
     source = locate(data, sql=sql, encoding=encoding, delimiter=delimiter, columns=columns)
     if engine is None:
         from equipoise.engines.duckdb import shared_engine
@@ -268,7 +274,7 @@ def apply(
     memory: str | None = None,
     engine: Engine | None = None,
     progress: Reporter = silent,
-) -> Acquired:
+) -> Applied:
     """Carry out a plan: write a table without the rows to delete, and with real rows added.
 
     The rows that stay keep their order and their values; the added ones stand behind them. The
@@ -311,7 +317,8 @@ def apply(
     >>> result.added, result.as_planned, round(result.max_abs_ub_after, 3)
     (3, True, 0.0)
     """
-    from equipoise.lake.acquire import acquire
+    from equipoise.datasets.naming import locate
+    from equipoise.lake.acquiring.apply import apply_plan
 
     stages = _Stages(progress)
     written = Path(plan).resolve() if isinstance(plan, (str, os.PathLike)) else None
@@ -322,7 +329,7 @@ def apply(
         from equipoise.engines.duckdb import shared_engine
 
         engine = shared_engine(threads, memory, stages.within)
-    return acquire(
+    return apply_plan(
         _read_plan(plan) if isinstance(plan, (str, os.PathLike)) else plan,
         locate(to, encoding=encoding, delimiter=delimiter),
         None if pool is None else locate(pool, encoding=encoding, delimiter=delimiter),
@@ -354,9 +361,152 @@ class _Stages:
         self.progress(title, share)
 
     def within(self, title: str, share: float) -> None:
-        from equipoise.lake.acquire import STEPS
+        from equipoise.lake.acquiring.apply import STEPS
 
         self.progress(title, self.begun + share / STEPS)
+
+
+def repair(
+    data: Any,
+    lake: Lake | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    sensitive_features: Any = None,
+    label: str | None = None,
+    tolerance: float = 0.0,
+    ledger: str | os.PathLike[str] | None = None,
+    plan_file: str | os.PathLike[str] | None = None,
+    hash_key: bytes | None = None,
+    costs: Mapping[str, float] | None = None,
+    progress: Reporter = silent,
+    **options: Any,
+) -> Repaired:
+    """Plan the repair of a table, find real rows for it in a lake, take them, and check it all.
+
+    If the lake lacks rows of the cheapest plan, the plan is made again with what it has; if no
+    plan reaches the tolerance then, the one that comes nearest is carried out.
+
+    Parameters
+    ----------
+    data, sensitive_features, label
+        The table and its columns, as in :func:`count`.
+    lake
+        A :class:`~equipoise.lake.lake.Lake`, or its folder, glob or list of these.
+    output
+        The repaired table; nothing is written without.
+    tolerance
+        The largest |UB| left to any group.
+    ledger, plan_file
+        The list of all changes and the plan; beside the output unless given.
+    hash_key
+        Makes the ledger's hashes such that rows cannot be guessed from them.
+    costs, progress
+        As in :func:`plan`.
+    **options
+        Everything :func:`count` and :func:`plan` take; how to look for rows
+        (:class:`~equipoise.lake.choosing.survey.Looking`), and within what to take them
+        (:class:`~equipoise.lake.choosing.taking.Limits`).
+
+    Examples
+    --------
+    >>> import csv, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> def write(path, rows):
+    ...     path.parent.mkdir(exist_ok=True)
+    ...     with path.open("w", newline="") as file:
+    ...         csv.writer(file).writerows(rows)
+    >>> people = [(s, h, i) for i, (s, h) in enumerate(zip("wwwwwmmmm", "nnnnynnyy"))]
+    >>> more = [(i, h, s) for i, (s, h) in enumerate(zip(["Woman", "Man"] * 9, "yyn" * 6), 100)]
+    >>> names = {"w": "Female", "m": "Male"}
+    >>> write(
+    ...     folder / "people.csv",
+    ...     [("sex", "hired", "id"), *((names[s], h, i) for s, h, i in people)],
+    ... )
+    >>> write(folder / "lake" / "hr.csv", [("id", "hired", "gender"), *more])
+    >>> result = repair(
+    ...     folder / "people.csv",
+    ...     folder / "lake",
+    ...     folder / "repaired.csv",
+    ...     sensitive_features=["sex"],
+    ...     label="hired",
+    ... )
+    >>> result.acquired.added, result.reached, result.verification.ok
+    (3, True, True)
+    """
+    from equipoise.datasets.naming import locate
+    from equipoise.lake import repair as loop
+    from equipoise.lake.lake import as_lake, take_options
+
+    if options.get("count") is not None:
+        raise InputError(
+            f"a repair adds rows, and {options['count']!r} counts them; give the rows themselves, "
+            "without --count."
+        )
+    if options.pop("available_from", None) is not None:
+        raise InputError(
+            "a repair takes its rows from the lake; leave out --available-from, and name that "
+            "table as a part of the lake."
+        )
+    looking, limits = take_options(options)
+    planning = _planning(options, costs)
+    counts = count(
+        data, sensitive_features=sensitive_features, label=label, progress=progress, **options
+    )
+    reading = {k: options.get(k) for k in ("sql", "encoding", "delimiter")}
+    return loop.repair(
+        counts,
+        locate(data, **reading),
+        as_lake(lake, progress=progress),
+        PlanRequest(tolerance=tolerance, **planning),
+        output,
+        ledger=ledger,
+        plan_file=plan_file,
+        looking=looking,
+        limits=limits,
+        hash_key=hash_key,
+        progress=progress,
+    )
+
+
+def verify(
+    repaired: Any,
+    *,
+    base: Any,
+    plan: str | os.PathLike[str],
+    ledger: str | os.PathLike[str],
+    hash_key: bytes | None = None,
+    engine: Engine | None = None,
+    progress: Reporter = silent,
+) -> Verification:
+    """Check a repair by itself: count both tables again, and hold them against plan and ledger.
+
+    Parameters
+    ----------
+    repaired, base
+        The repaired table, and the one it was made from.
+    plan, ledger
+        The files of the plan and of the changes.
+    hash_key
+        The key, if the ledger's hashes are keyed.
+    engine, progress
+        As in :func:`count`.
+    """
+    from equipoise.datasets.naming import locate
+    from equipoise.lake.checking import verify as checker
+
+    if engine is None:
+        from equipoise.engines.duckdb import shared_engine
+
+        engine = shared_engine(None, None, progress)
+    return checker.verify(
+        locate(repaired),
+        locate(base),
+        plan,
+        ledger,
+        engine=engine,
+        hash_key=hash_key,
+        progress=progress,
+    )
 
 
 def sample_weight(
@@ -398,6 +548,8 @@ def sample_weight(
         data, sensitive_features, label = _beside(data, y, sensitive_features, label)
     names = _names(sensitive_features)
     reading = {k: counting.pop(k, None) for k in ("sql", "encoding", "delimiter")}
+    from equipoise.datasets.naming import locate
+
     source = locate(data, **reading, columns=[*names, *filter(None, [label])])
     counts = count(source, sensitive_features=names, label=label, **counting)
     return row_weights(_rows_of(source, counts, counting), counts)
@@ -514,6 +666,7 @@ def plan(
     costs: Mapping[str, float] | None = None,
     available: Mapping[str, int] | None = None,
     available_from: Any = None,
+    lake: Lake | str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     budget: float | None = None,
     candidates: Sequence[Plan] = (),
     progress: Reporter = silent,
@@ -536,6 +689,10 @@ def plan(
         At most how many rows of a pattern can be added.
     available_from
         A table of rows that can be added; it is counted as the data is.
+    lake
+        A lake whose rows can be added: those of its tables whose meaning is certain, and that
+        are not in the data already. How to look for them is said by further options, those of
+        :class:`~equipoise.lake.choosing.survey.Looking`.
     budget
         How much may be spent. If it does not suffice the plan is the one with the least
         largest |UB| it buys, or follows ``priority``.
@@ -565,11 +722,18 @@ def plan(
     """
     from equipoise.plans.planner import make_plan
 
+    if lake is not None and available_from is not None:
+        raise InputError(
+            "rows come from one place: name a table with --available-from, or a --lake of tables."
+        )
+    looking = _looking(options) if lake is not None else None
     planning = _planning(options, costs)
     counts = count(
         data, sensitive_features=sensitive_features, label=label, progress=progress, **options
     )
     pool = None if available_from is None else _counted_alike(available_from, counts, options)
+    if looking is not None:
+        pool = _offered_by(lake, data, counts, looking, options, progress)
     request = PlanRequest(
         tolerance=tolerance,
         allow=allow,
@@ -578,7 +742,8 @@ def plan(
         budget=budget,
         **planning,
     )
-    return make_plan(counts, request, candidates=candidates, progress=progress)
+    made = make_plan(counts, request, candidates=candidates, progress=progress)
+    return replace(made, source=os.fspath(data) if isinstance(data, (str, os.PathLike)) else None)
 
 
 def frontier(
@@ -658,6 +823,32 @@ def _planning(options: dict[str, Any], costs: Mapping[str, float] | None) -> dic
     return planning
 
 
+def _looking(options: dict[str, Any]) -> Looking:
+    """Take how to look for rows out of the options."""
+    from equipoise.lake.lake import take_options
+
+    return take_options(options)[0]
+
+
+def _offered_by(
+    lake: Any,
+    data: Any,
+    counts: Counts,
+    looking: Looking,
+    options: Mapping[str, Any],
+    progress: Reporter,
+) -> Counts:
+    """Count the rows of a lake that could be added to a table."""
+    from equipoise.datasets.naming import locate
+    from equipoise.lake.choosing.gather import gather
+    from equipoise.lake.lake import as_lake
+    from equipoise.lake.repair import all_available
+
+    base = locate(data, **{k: options.get(k) for k in ("sql", "encoding", "delimiter")})
+    found = gather(counts, base, as_lake(lake, progress=progress), looking, progress=progress)
+    return all_available(counts, found, progress)
+
+
 def _counted_alike(data: Any, counts: Counts, options: Mapping[str, Any]) -> Counts:
     """Count another table by the same columns and bins."""
     if isinstance(data, Counts):
@@ -670,16 +861,6 @@ def _counted_alike(data: Any, counts: Counts, options: Mapping[str, Any]) -> Cou
     )
 
 
-def locate(data: Any, **options: Any) -> Source:
-    """Find what a user names: a bundled data set, a path, a database table or a frame."""
-    from equipoise import datasets
-    from equipoise.engines import sources
-
-    if isinstance(data, str) and data in datasets.names() and not Path(data).exists():
-        return replace(sources.locate(datasets.path(data), **options), name=data)
-    return sources.locate(data, **options, known=datasets.names())
-
-
 def _count_column(name: str) -> str | None:
     """The column that holds counts, if that is the name of a data set of counts."""
     from equipoise import datasets
@@ -689,7 +870,7 @@ def _count_column(name: str) -> str | None:
 
 
 def report(
-    table: BiasTable | Plan | Frontier,
+    table: BiasTable | Plan | Frontier | Repaired,
     path: str | os.PathLike[str],
     *,
     source: str | None = None,
@@ -700,7 +881,7 @@ def report(
     Parameters
     ----------
     table
-        What :func:`measure`, :func:`plan` or :func:`frontier` gave.
+        What :func:`measure`, :func:`plan`, :func:`frontier` or :func:`repair` gave.
     path
         The file to write; it is whole or not there.
     source
@@ -717,16 +898,21 @@ def report(
     >>> "Uniform Bias" in page.read_text(encoding="utf-8")
     True
     """
+    from equipoise.lake.repair import Repaired
     from equipoise.plans.frontier import Frontier
     from equipoise.plans.plan import Plan
     from equipoise.reports.html import write_report
     from equipoise.reports.plan import write_frontier, write_plan
+    from equipoise.reports.repair import write_repair
 
     if isinstance(table, Plan):
         write_plan(table, path, source=source or "", top=top)
         return
     if isinstance(table, Frontier):
         write_frontier(table, path, source=source or "")
+        return
+    if isinstance(table, Repaired):
+        write_repair(table, path, source=source, top=top)
         return
     write_report(table.worst() if table.view is None else table, path, source=source, top=top)
 

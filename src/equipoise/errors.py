@@ -11,7 +11,8 @@
     │   └── LatticeTooLarge   (MemoryError)
     ├── UnknownName           (LookupError) a measure, data set or engine nobody registered
     ├── Unsupported           (NotImplementedError) an engine declares it cannot do this
-    ├── PoolTooSmall          a pool that lacks rows a plan needs
+    ├── PoolTooSmall          a pool or a lake that lacks rows a plan needs
+    ├── ShiftTooLarge         added rows that are another population than is allowed
     ├── plans.Infeasible      a request that no plan can meet
     └── MissingDependency     (ImportError) an extra that is not installed
 """
@@ -81,6 +82,12 @@ class Unsupported(EquipoiseError, NotImplementedError):
 
 class PoolTooSmall(EquipoiseError):
     """A pool that lacks rows a plan needs."""
+
+    exit_code = 1
+
+
+class ShiftTooLarge(EquipoiseError):
+    """Rows to add that differ from the base by more than a limit allows."""
 
     exit_code = 1
 

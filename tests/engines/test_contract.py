@@ -6,6 +6,7 @@ import collections
 import datetime
 import decimal
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines import engines
 from equipoise.engines.base import Engine
+from equipoise.engines.profiling import SAMPLE, value_hash
 from equipoise.engines.sources import locate
 from equipoise.errors import ColumnNotFound, CountsError, EquipoiseError, InputError, Unsupported
 from equipoise.lattice import Group
@@ -80,27 +82,37 @@ def test_schema_names_columns_in_order(engine):
 # --------------------------------------------------------------------------- profile
 
 
-def test_profile_tells_rows_nulls_distinct_values_and_extremes(engine):
+def test_profile_tells_rows_nulls_values_and_quantiles(engine):
     profile = engine.profile(locate(PEOPLE))
     assert profile.rows == 6
     sex, age, hired = profile.columns
-    assert (sex.nulls, sex.distinct, sex.least, sex.greatest) == (1, 2, "m", "w")
-    assert sex.quartiles is None
-    assert (age.nulls, age.distinct, age.least, age.greatest) == (0, 5, "18", "60")
-    assert age.quartiles is not None
-    low, middle, high = age.quartiles
-    assert 18 <= low <= middle <= high <= 60
+    assert (sex.nulls, sex.distinct, set(sex.values)) == (1, 2, {"m", "w"})
+    assert (sex.numeric, sex.quantiles) == (0, None)
+    assert (age.nulls, age.distinct, age.numeric) == (0, 5, 1)
+    assert (age.quantiles[0], age.quantiles[-1]) == (18, 60)
+    assert list(age.quantiles) == sorted(age.quantiles)
     assert (hired.nulls, hired.distinct) == (1, 2)
+
+
+def test_profile_samples_whole_rows(engine):
+    table = pa.table({"a": [str(i) for i in range(3000)], "b": [str(-i) for i in range(3000)]})
+    a, b = engine.profile(locate(table)).columns
+    assert len(a.sample) == SAMPLE
+    assert [str(-int(x)) for x in a.sample] == list(b.sample)
+    assert len({int(x) // 300 for x in a.sample}) > 5  # from all over the table
+    assert a.values is None
+    assert a.distinct == pytest.approx(3000, rel=0.25)
+    assert list(a.sketch) == sorted(value_hash(str(i)) for i in range(3000))[:256]
 
 
 def test_profile_takes_not_a_number_for_missing(engine):
     (column,) = engine.profile(locate({"x": pa.array([1.5, math.nan, None, -0.0])})).columns
-    assert (column.nulls, column.distinct, column.least, column.greatest) == (2, 2, "0.0", "1.5")
+    assert (column.nulls, column.values) == (2, {"0.0": 1, "1.5": 1})
 
 
 def test_profile_of_a_column_of_nothing(engine):
     (column,) = engine.profile(locate({"x": [None, None]})).columns
-    assert (column.nulls, column.distinct, column.least, column.quartiles) == (2, 0, None, None)
+    assert (column.nulls, column.distinct, column.values, column.quantiles) == (2, 0, {}, None)
 
 
 # -------------------------------------------------------------------------- distinct
@@ -334,9 +346,18 @@ def test_rows_of_every_type_are_found_by_their_counts(engine, kind):
 @pytest.mark.parametrize("kind", TYPED)
 def test_engines_agree_on_profiles_of_every_type(kind):
     (fast, _), (plain, _) = (e.profile(locate(typed_table(kind))).columns for e in ENGINES.values())
-    assert (fast.nulls, fast.least, fast.greatest) == (plain.nulls, plain.least, plain.greatest)
-    assert fast.distinct == pytest.approx(plain.distinct, rel=0.3, abs=1)  # an estimate
-    assert (fast.quartiles is None) == (plain.quartiles is None)
+    assert replace(fast, type=plain.type) == plain
+
+
+def test_rows_at_places_are_fetched_again(engine):
+    everything = engine.rows(
+        locate(PEOPLE), REQUEST, engine.counts(locate(PEOPLE), REQUEST), located=True
+    )
+    places = everything.column("place").to_pylist()
+    again = engine.fetch(locate(PEOPLE), [*places[:2], 99])
+    assert again.column_names == everything.column_names
+    by_place = {row["place"]: row for row in everything.to_pylist()}
+    assert again.to_pylist() == [by_place[place] for place in sorted(places[:2])]
 
 
 @pytest.mark.parametrize(

@@ -1,703 +1,496 @@
-"""Carrying out a plan: real rows, each once, in order, whole or not at all."""
+"""Rows taken from a lake: the base in order, real rows behind it, and a line for each."""
 
 from __future__ import annotations
 
-import collections
-import csv
-import datetime
-import hashlib
+import gzip
 import json
-import os
-import signal
-import subprocess
-import sys
-import textwrap
-import time
-from dataclasses import dataclass
+import random
+from collections import Counter
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-import equipoise as eq
-from equipoise.counts import CountRequest, Counts
-from equipoise.engines import engines
-from equipoise.engines.sources import locate
-from equipoise.errors import ColumnNotFound, CountsError, InputError, PoolTooSmall
-from equipoise.lake.acquire import acquire
-from equipoise.lattice import Group
-from equipoise.values import MISSING, as_value
-from strategies import NASTY
+from equipoise.counts import CountRequest
+from equipoise.errors import InputError, PoolTooSmall, ShiftTooLarge
+from equipoise.lake.lake import Lake
+from lakes import (
+    HEADER,
+    OTHERS,
+    PEOPLE,
+    acquired,
+    found,
+    ledger,
+    mapping_file,
+    more,
+    planned,
+    read,
+    share,
+    write,
+)
 
-ENGINES = {name: engine() for name, engine in engines().items()}
-DUCKDB = ENGINES["duckdb"]
-REQUEST = CountRequest(sensitive=("sex",), label="hired")
-
-
-@dataclass(frozen=True)
-class Plan:
-    counts: Counts
-    add: Counts
-    delete: Counts
-
-
-@pytest.fixture(params=list(ENGINES), scope="module")
-def engine(request):
-    return ENGINES[request.param]
+NEED = {("Female", "yes"): 3}
 
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    write("people.csv", HEADER, PEOPLE)
 
 
-def cells(request=REQUEST, **numbers):
-    """Counts from ``w_yes=3``; ``none_yes`` is a missing value."""
-    found = {tuple(None if v == "none" else v for v in k.split("_")): n for k, n in numbers.items()}
-    return Counts.from_mapping(found, sensitive=request.sensitive, label=request.label)
+def there():
+    return {str(p): p.read_bytes() for p in Path().rglob("*") if p.is_file()}
 
 
-def planned(base, add=None, delete=None, request=REQUEST):
-    counts = DUCKDB.counts(locate(base), request)
-    return Plan(counts, cells(request, **(add or {})), cells(request, **(delete or {})))
-
-
-PEOPLE = pa.table(
-    {
-        "id": list(range(8)),
-        "sex": ["m", "w", "w", "m", None, "w", "m", "m"],
-        "hired": ["yes", "no", "no", "yes", "no", "yes", None, "no"],
+def refused(*arguments, kind=InputError, **options):
+    """Nothing is written; give the sentence."""
+    Lake("lake").refresh()
+    before = there()
+    with pytest.raises(kind) as error:
+        acquired(*arguments, **options)
+    assert {k: v for k, v in there().items() if ".equipoise-index" not in k} == {
+        k: v for k, v in before.items() if ".equipoise-index" not in k
     }
-)
-MORE = pa.table(
-    {
-        "beside": ["x"] * 40,
-        "hired": ["yes", "no"] * 20,
-        "sex": ["w", "w", "m", "m"] * 10,
-        "id": list(range(100, 140)),
-    }
-)
+    assert str(error.value).endswith((".", "?"))
+    assert "\n" not in str(error.value)
+    return str(error.value)
 
 
-def written(table, name):
-    """Write a table by the engine that writes all."""
-    DUCKDB.write(table, name)
-    return name
+# -------------------------------------------------------------------------- what is written
 
 
-def rows_of(path):
-    """All rows of a file in their order."""
-    counts = cells(w_yes=0)
-    request = CountRequest(sensitive=("sex",), label="hired", missing_label="group")
-    return DUCKDB.rows(locate(path), request, counts, rest=True)
-
-
-def changes(path):
-    with Path(path).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def carried_out(plan, base="people.csv", pool="more.csv", output="out.csv", **options):
-    engine = options.pop("engine", DUCKDB)
-    pool = None if pool is None else locate(pool)
-    return acquire(plan, locate(base), pool, output, engine=engine, **options)
-
-
-@pytest.fixture
-def files():
-    return written(PEOPLE, "people.csv"), written(MORE, "more.csv")
-
-
-# ------------------------------------------------------------------------ what is written
-
-
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".parquet", ".jsonl", ".ndjson"])
-def test_base_rows_stay_in_order_and_added_ones_stand_behind(ending):
-    base, pool = written(PEOPLE, f"people{ending}"), written(MORE, f"more{ending}")
-    plan = planned(base, {"w_yes": 3}, {"m_yes": 1})
-    result = carried_out(plan, base, pool, f"out{ending}")
-    before, after = rows_of(base), rows_of(f"out{ending}")
-    assert after.schema == before.schema
-    ids = list(map(int, after["id"].to_pylist()))
-    assert ids[:7] in ([1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 4, 5, 6, 7])
-    assert after["sex"].to_pylist()[7:] == ["w", "w", "w"]
-    assert after["hired"].to_pylist()[7:] == ["yes", "yes", "yes"]
-    assert len(set(ids)) == 10
-    assert (result.added, result.removed, result.n_rows, result.as_planned) == (3, 1, 10, True)
-    assert result.after == DUCKDB.counts(locate(f"out{ending}"), REQUEST)
-    assert result.after == plan.counts + plan.add - plan.delete
-    assert result.exit_code == 0
-
-
-def test_both_engines_write_the_same(files):
-    plan = planned("people.csv", {"w_yes": 3, "m_no": 2}, {"m_yes": 1, "w_no": 1})
-    for name, engine in ENGINES.items():
-        carried_out(plan, output=f"{name}.csv", engine=engine, seed=3)
-    assert Path("duckdb.csv").read_bytes() == Path("memory.csv").read_bytes()
-    texts = {Path(f"{name}.csv.changes.csv").read_text("utf-8") for name in ENGINES}
-    assert len(texts) == 1
-
-
-def test_rows_without_a_label_stay(files, engine):
-    everything = {"m_yes": 2, "w_no": 2, "w_yes": 1, "m_no": 1, "none_no": 1}
-    del everything["m_no"]
-    result = carried_out(planned("people.csv", {}, everything), pool=None, engine=engine)
-    assert rows_of("out.csv")["id"].to_pylist() == ["6", "7"]
-    assert (result.after.dropped, result.n_rows) == (1, 2)
-
-
-def test_nothing_to_do_copies_the_table(files, engine):
-    result = carried_out(planned("people.csv"), pool=None, engine=engine)
-    assert Path("out.csv").read_bytes() == Path("people.csv").read_bytes()
-    assert changes("out.csv.changes.csv") == []
-    assert result.max_abs_ub_after == result.max_abs_ub_before
-
-
-def test_values_of_csv_stay_as_they_are_written():
-    Path("people.csv").write_text(
-        'id,sex,hired,pay\n007,w,yes,1.50\n1e3,m,no," 2,5 "\n,w,no,NULL\n+4,m,yes,"say ""hi"""\n',
-        "utf-8",
-    )
-    Path("more.csv").write_text("pay;hired;sex;id\n0.10;yes;w;00\n", "utf-8")
-    carried_out(planned("people.csv", {"w_yes": 1}))
-    assert Path("out.csv").read_text("utf-8") == (
-        Path("people.csv").read_text("utf-8") + "00,w,yes,0.10\n"
-    )
-
-
-def test_a_typed_pool_becomes_text_in_a_table_of_text():
-    Path("people.csv").write_text("sex,hired,age,pay,day\nw,no,30,1.5,\nm,yes,4,2.0,x\n", "utf-8")
-    more = {
-        "sex": ["w", "w"],
-        "hired": ["yes", "yes"],
-        "age": pa.array([31, None]),
-        "pay": [1e20, float("nan")],
-        "day": [datetime.date(2020, 1, 2)] * 2,
-    }
-    pq.write_table(pa.table(more), "more.parquet")
-    carried_out(planned("people.csv", {"w_yes": 2}), pool="more.parquet")
-    assert sorted(Path("out.csv").read_text("utf-8").splitlines()[3:]) == [
-        "w,yes,,,2020-01-02",
-        "w,yes,31,1e+20,2020-01-02",
+def test_base_rows_stay_in_order_and_real_rows_stand_behind():
+    share("lake/a.csv", more(100, 9))
+    plan = planned("people.csv", NEED, {("Male", "yes"): 1})
+    done = acquired(plan)
+    lines = read("out.csv")
+    base = [
+        dict(zip(HEADER, ("" if v is None else str(v) for v in r), strict=True)) for r in PEOPLE
     ]
+    stay = lines[: len(base) - 1]
+    assert [r for r in base if r in stay] == stay
+    (gone,) = [r for r in base if r not in stay]
+    assert (gone["sex"], gone["hired"]) == ("Male", "yes")
+    source = read("lake/a.csv")
+    assert [r["sex"] + r["hired"] for r in lines[len(base) - 1 :]] == ["Femaleyes"] * 3
+    assert all(r in source for r in lines[len(base) - 1 :])
+    assert (done.added, done.removed, done.as_planned, done.exit_code) == (3, 1, True, 0)
+
+    told = ledger()
+    assert [line["action"] for line in told] == ["remove", "add", "add", "add"]
+    assert told[0]["source"] == "people.csv"
+    assert base[told[0]["place"]] == gone
+    for line in told[1:]:
+        assert lines[line["row"]] == source[line["place"]]
+        assert json.loads(line["cell"]) == {"sex": "Female", "hired": "yes"}
+        assert line["source"] == "a.csv"
+        assert len(line["snapshot"]) == 64
+        assert line["cost"] == pytest.approx(1 / 3)
+    about = json.loads(pq.read_schema("out.csv.ledger.parquet").metadata[b"equipoise"])
+    assert (about["base"], about["output"], about["seed"]) == ("people.csv", "out.csv", 0)
 
 
-def test_text_becomes_what_the_base_holds():
-    base = {
-        "sex": pa.array(["w", "m"]).dictionary_encode(),
-        "hired": ["yes", "no"],
-        "age": pa.array([1, 2], pa.int16()),
-        "paid": pa.array([True, None]),
-        "day": pa.array([datetime.date(2020, 1, 2), None]),
-        "pay": [0.5, None],
-    }
-    pq.write_table(pa.table(base), "people.parquet")
-    Path("more.csv").write_text("sex,hired,age,paid,day,pay\nw,no,007,false,2021-03-04,1e3\n")
-    carried_out(planned("people.parquet", {"w_no": 1}), "people.parquet", output="out.parquet")
-    found = pq.read_table("out.parquet")
-    types = [str(t) for t in found.schema.types]
-    assert types == ["string", "string", "int16", "bool", "date32[day]", "double"]
-    day = datetime.date(2021, 3, 4)
-    assert found.to_pylist()[-1] == dict(
-        zip(found.column_names, ["w", "no", 7, False, day, 1000.0], strict=True)
+def test_the_choice_depends_on_the_seed_alone():
+    rows = more(100, 30)
+    share("lake/a.csv", rows[:20])
+    share("lake/b.csv", rows[10:])
+    plan = planned("people.csv", {("Female", "yes"): 25})
+    acquired(plan)
+    first = Path("out.csv").read_bytes()
+    acquired(plan)
+    assert Path("out.csv").read_bytes() == first
+    random.Random(1).shuffle(rows)
+    write("lake/a.csv", HEADER, [*OTHERS, *(r for r in rows if r[0] < 120)])
+    write("lake/b.csv", HEADER, [*OTHERS, *(r for r in rows if r[0] >= 110)])
+    acquired(plan, ["lake/b.csv", "lake/a.csv"])
+    assert Path("out.csv").read_bytes() == first
+    acquired(plan, seed=1)
+    assert Path("out.csv").read_bytes() != first
+
+
+def test_many_tables_that_share_most_rows_give_all_they_have():
+    shared = more(100, 30)
+    for i in range(12):
+        share(f"lake/t{i:02}.csv", [*shared, *more(1000 + i, 1)])
+    done = acquired(planned("people.csv", {("Female", "yes"): 42}))
+    assert done.added == 42
+    assert done.as_planned
+    assert len({r["id"] for r in read("out.csv")}) == len(PEOPLE) + 42
+
+
+def test_text_becomes_the_types_of_the_base():
+    base = pa.table(
+        {
+            "id": pa.array([1, 2, 3, 4], pa.int64()),
+            "sex": ["Female", "Female", "Male", "Male"],
+            "hired": pa.array([True, False, True, False]),
+            "when": pa.array([0, 0, 0, 0], pa.date32()),
+            "pay": pa.array([1.5, None, 2.0, 3.25]),
+        }
     )
+    pq.write_table(base, "people.parquet")
+    lines = [
+        ("9007199254740993", "Female", "true", "2024-02-29", "10"),
+        ("12.0", "Female", "true", "2024-01-01", "1e3"),
+        ("13", "Female", "true", "", ""),
+        ("1e3", "Female", "true", "2024-01-01", "7"),
+        ("14.5", "Female", "true", "2024-01-01", "1"),  # no whole number
+        ("15", "Female", "true", "2024-13-01", "1"),  # no date
+        ("16", "Female", "true", "2024-01-01", "much"),  # no number
+        ("17", "Male", "false", "2024-01-01", "1"),
+    ]
+    write("lake/a.csv", ("id", "sex", "hired", "when", "pay"), lines)
+    plan = planned("people.parquet", {("Female", "true"): 4})
+    done = acquired(plan, base="people.parquet", output="out.parquet")
+    assert done.failed == 3
+    out = pq.read_table("out.parquet")
+    assert out.schema.types == base.schema.types
+    assert sorted(out["id"].to_pylist()[4:]) == [12, 13, 1000, 9007199254740993]
+    told = acquired(
+        planned("people.parquet", {("Female", "true"): 5}),
+        base="people.parquet",
+        output=None,
+        partial=True,
+    )
+    assert "3 rows have values that cannot become the base's types." in told.sentences
+    lake = Lake("lake")
+    assert lake.replay("out.parquet.ledger.parquet", repaired="out.parquet").ok
+
+
+def test_codes_keep_the_zeros_in_front():
+    write(
+        "people.csv", ("zip", "sex", "hired"), [("01234", "Female", "no"), ("00501", "Male", "yes")]
+    )
+    rows = [("07030", "Female", "yes"), ("10001.0", "Female", "yes"), ("2", "Male", "no")]
+    write("lake/a.csv", ("zip", "sex", "hired"), rows)
+    acquired(planned("people.csv", {("Female", "yes"): 2}))
+    assert {r["zip"] for r in read("out.csv")} == {"01234", "00501", "07030", "10001"}
+
+
+def test_columns_that_lack_are_empty_or_bar_the_table():
+    write("lake/a.csv", HEADER[:3], [r[:3] for r in [*more(100, 5), *OTHERS]])
+    plan = planned("people.csv", NEED)
+    done = acquired(plan)
+    assert [r["age"] for r in read("out.csv")[-3:]] == ["", "", ""]
+    assert done.shares[0].lacking == ("age",)
+    assert "Some sources lack 'age', which stay empty in their rows." in done.sentences
+    said = refused(plan, require_columns=True, kind=PoolTooSmall)
+    assert "3: tables that may not be used" in said
+
+
+def test_a_row_that_lacks_a_required_value_is_never_taken():
+    rows = [(100, None, "yes", 1), (101, "Female", None, 1), (102, "Female", "yes", 1)]
+    share("lake/a.csv", rows)
+    done = acquired(planned("people.csv", NEED), partial=True)
+    assert [r["id"] for r in read("out.csv")[len(PEOPLE) :]] == ["102"]
+    assert (done.as_planned, done.exit_code) == (False, 1)
+    assert any(s.startswith("This is not as planned") for s in done.sentences)
+
+
+# ------------------------------------------------------------------------------ what may be
+
+
+def test_limits_are_kept():
+    for name, start in (("a", 100), ("b", 200), ("c", 300)):
+        share(f"lake/{name}.csv", more(start, 6))
+    write("lake/sources.toml", ["[default]"], [["row_cost = 0.5"]])
+    plan = planned("people.csv", {("Female", "yes"): 6})
+    done = acquired(plan, output=None)
+    assert (len(done.shares), done.cost) == (1, 4.0)
+    shared = acquired(plan, output=None, max_share_per_source=0.5)
+    assert max(s.rows for s in shared.shares) == 3
+    assert "3 of 6" in refused(plan, budget=2.5, kind=PoolTooSmall)
+    assert "over the budget" in refused(plan, budget=2.5, kind=PoolTooSmall)
+    less = acquired(plan, output=None, budget=2.5, partial=True)
+    assert (less.added, less.cost) == (3, 2.5)
+    many = planned("people.csv", {("Female", "yes"): 13})
+    assert acquired(many, output=None).added == 13
+    assert acquired(many, output=None, max_tables=2, partial=True).added == 12
 
 
 @pytest.mark.parametrize(
-    ("kind", "bad", "shown"),
+    ("how", "why"),
     [
-        (pa.int64(), "many", "'many', which cannot become int64"),
-        (pa.int8(), 300, "'300', which cannot become int8"),
-        (pa.int64(), 2.5, "'2.5', which cannot become int64"),
-        (pa.bool_(), 2, "'2', which cannot become bool"),
-        (pa.date32(), "soon", "'soon', which cannot become date32"),
+        ({"deny": ["a.*"]}, "it is denied by 'a.*'"),
+        ({"deny": ["a.csv"]}, "it is denied by 'a.csv'"),
+        ({"sources": "no.toml"}, "the people in it gave no consent"),
+        ({"min_confidence": 0.99}, "its columns are matched with a confidence of"),
     ],
 )
-def test_a_value_that_cannot_be_cast_is_named_and_nothing_written(kind, bad, shown):
-    base = pa.table({"sex": ["w", "m"], "hired": ["yes", "no"], "x": pa.nulls(2, kind)})
-    pq.write_table(base, "people.parquet")
-    good = "1" if isinstance(bad, str) and kind == pa.int64() else None
-    more = pa.table({"sex": ["w"] * 9, "hired": ["no"] * 9, "x": [good] * 6 + [bad] + [good] * 2})
-    pq.write_table(more, "more.parquet")
-    plan = planned("people.parquet", {"w_no": 9})
-    with pytest.raises(InputError, match=r"column 'x' of more\.parquet holds") as caught:
-        carried_out(plan, "people.parquet", "more.parquet", "out.parquet")
-    assert shown in str(caught.value)
-    assert sorted(p.name for p in Path().iterdir()) == ["more.parquet", "people.parquet"]
-
-
-def test_a_frame_can_be_repaired_from_a_frame(engine):
-    result = acquire(
-        planned(PEOPLE, {"w_yes": 2}), locate(PEOPLE), locate(MORE), "out.csv", engine=engine
-    )
-    assert result.as_planned
-    assert {line["source"] for line in changes("out.csv.changes.csv")} == {"the frame"}
-
-
-def test_the_table_itself_may_be_replaced(files, engine):
-    plan = planned("people.csv", {"w_yes": 2}, {"m_yes": 1})
-    carried_out(plan, output="people.csv", engine=engine)
-    assert DUCKDB.counts(locate("people.csv"), REQUEST) == plan.counts + plan.add - plan.delete
-    with pytest.raises(InputError, match="other counts than the plan was made for"):
-        carried_out(plan, output="people.csv", engine=engine)
-
-
-def test_rows_of_bins():
-    ages = pa.table({"age": list(range(20)), "hired": ["yes", "no"] * 10})
-    pq.write_table(ages, "people.parquet")
-    pq.write_table(pa.table({"age": [3, 9, 15, 16, 99], "hired": ["yes"] * 5}), "more.parquet")
-    request = CountRequest(sensitive=("age",), label="hired", bins={"age": 2})
-    counts = DUCKDB.counts(locate("people.parquet"), request)
-    top = counts.axis("age").values[-1]
-    add = Counts.from_mapping({(top, "yes"): 4}, sensitive=["age"], label="hired")
-    plan = Plan(counts, add, counts - counts)
-    result = carried_out(plan, "people.parquet", "more.parquet", "out.parquet")
-    assert result.as_planned
-    added = pq.read_table("out.parquet")["age"].to_pylist()[20:]
-    assert sorted(added) == [9, 15, 16, 99]
-    assert {line["age"] for line in changes("out.parquet.changes.csv")} == {top}
-
-
-def test_missing_values_are_cells_like_others(engine):
-    Path("people.csv").write_text("sex,hired\n,yes\nw,no\n?,no\nm,yes\n", "utf-8")
-    Path("more.csv").write_text("sex,hired\n?,yes\n,yes\nw,yes\n", "utf-8")
-    request = CountRequest(sensitive=("sex",), label="hired", na=("?",))
-    plan = planned("people.csv", {"none_yes": 2}, {"none_no": 1}, request)
-    carried_out(plan, engine=engine)
-    lines = Path("out.csv").read_text("utf-8").splitlines()
-    assert lines[:4] == ["sex,hired", ",yes", "w,no", "m,yes"]
-    assert sorted(lines[4:]) == [",yes", "?,yes"]
-    assert [c["sex"] for c in changes("out.csv.changes.csv")] == ["", "", ""]
-
-
-def test_a_pool_may_lack_labels_where_the_base_may_not():
-    written(PEOPLE.slice(0, 4), "people.csv")
-    written(PEOPLE.slice(4), "more.csv")
-    request = CountRequest(
-        sensitive=("sex",), label="hired", missing="raise", missing_label="raise"
-    )
-    assert carried_out(planned("people.csv", {"w_yes": 1}, request=request)).as_planned
-
-
-# -------------------------------------------------------------------- which rows, how often
-
-
-def test_the_same_seed_gives_the_same_rows_and_another_gives_others(files):
-    plan = planned("people.csv", {"w_yes": 4})
-    texts = []
-    for i, seed in enumerate((0, 0, 1, 2)):
-        carried_out(plan, output=f"out{i}.csv", seed=seed)
-        texts.append(Path(f"out{i}.csv").read_text("utf-8"))
-    assert texts[0] == texts[1]
-    assert len(set(texts)) == 3
-
-
-def test_equal_rows_are_added_as_often_as_they_are_there(engine):
-    Path("people.csv").write_text("sex,hired\nw,no\nw,no\nw,no\nm,yes\n", "utf-8")
-    Path("more.csv").write_text("sex,hired\n" + "w,yes\n" * 3, "utf-8")
-    plan = planned("people.csv", {"w_yes": 3}, {"w_no": 2})
-    result = carried_out(plan, engine=engine)
-    lines = Path("out.csv").read_text("utf-8").splitlines()
-    assert lines == ["sex,hired", "w,no", "m,yes", "w,yes", "w,yes", "w,yes"]
-    assert result.as_planned
-    places = collections.Counter(
-        (c["action"], c["source"], c["row"]) for c in changes("out.csv.changes.csv")
-    )
-    assert set(places.values()) == {1}  # no row twice
-    assert {p for a, _, p in places if a == "add"} == {"0", "1", "2"}
-    with pytest.raises(PoolTooSmall):
-        carried_out(planned("people.csv", {"w_yes": 4}), engine=engine)
-
-
-def test_the_list_of_changes_names_every_row(files, engine):
-    plan = planned("people.csv", {"w_yes": 2, "m_no": 1}, {"w_no": 1, "m_yes": 2})
-    result = carried_out(plan, engine=engine, seed=5)
-    listed = changes(result.sidecar)
-    assert list(listed[0]) == ["action", "source", "row", "md5", "sex", "hired"]
-    actions = [(c["action"], c["source"], c["sex"], c["hired"]) for c in listed]
-    assert collections.Counter(actions) == {
-        ("remove", "people.csv", "w", "no"): 1,
-        ("remove", "people.csv", "m", "yes"): 2,
-        ("add", "more.csv", "w", "yes"): 2,
-        ("add", "more.csv", "m", "no"): 1,
-    }
-    places = {"people.csv": rows_of("people.csv"), "more.csv": rows_of("more.csv")}
-    for line in listed:
-        row = places[line["source"]].slice(int(line["row"]), 1).to_pylist()[0]
-        assert (row["sex"], row["hired"]) == (line["sex"], line["hired"])
-        text = ",".join(f"{len(v)}:{v}" for v in row.values())
-        assert line["md5"] == hashlib.md5(text.encode()).hexdigest()
-    gone = {int(c["row"]) for c in listed if c["action"] == "remove"}
-    stays = [i for i in range(8) if i not in gone]
-    out = rows_of("out.csv")["id"].to_pylist()
-    assert out[: len(stays)] == list(map(str, stays))
-    added = [
-        places["more.csv"]["id"][int(c["row"])].as_py() for c in listed if c["action"] == "add"
-    ]
-    assert out[len(stays) :] == added
-
-
-def test_the_list_names_no_folder_of_the_machine(files, tmp_path):
-    plan = planned("people.csv", {"w_yes": 1}, {"w_no": 1})
-    carried_out(plan, tmp_path / "people.csv", tmp_path / "more.csv", sidecar="list.csv")
-    assert {c["source"] for c in changes("list.csv")} == {"people.csv", "more.csv"}
-    assert str(tmp_path) not in Path("list.csv").read_text("utf-8")
-    assert not Path("out.csv.changes.csv").exists()
-
-
-def test_attributes_may_be_called_like_columns_of_the_list():
-    Path("people.csv").write_text("row,md5\na,1\nb,2\n", "utf-8")
-    Path("more.csv").write_text("row,md5\na,2\n", "utf-8")
-    request = CountRequest(sensitive=("row",), label="md5")
-    carried_out(planned("people.csv", {"a_2": 1}, request=request))
-    header = Path("out.csv.changes.csv").read_text("utf-8").splitlines()[0]
-    assert header == "action,source,row_,md5_,row,md5"
-
-
-# ----------------------------------------------------------------------------- refusals
-
-
-def refused(kind, match, plan, *args, **options):
-    there = {p: p.read_bytes() for p in Path().iterdir()}
-    with pytest.raises(kind, match=match) as caught:
-        carried_out(plan, *args, **options)
-    assert {p: p.read_bytes() for p in Path().iterdir()} == there
-    assert str(caught.value)[-1] in ".?"
-
-
-def test_other_counts_are_refused_and_forced(files, engine):
-    plan = planned("people.csv", {"w_yes": 2})
-    written(PEOPLE.slice(1), "people.csv")
-    refused(
-        InputError,
-        r"6 rows against 7, and sex=m, hired=yes has 1 against 2; .* --force",
-        plan,
-        engine=engine,
-    )
-    result = carried_out(plan, engine=engine, force=True)
-    assert result.as_planned
-    assert result.n_rows == 9
-
-
-def test_a_cell_cannot_lose_more_rows_than_it_has(files):
-    plan = planned("people.csv", {}, {"m_yes": 2})
-    written(PEOPLE.slice(1), "people.csv")
-    match = "deletes 2 rows of sex=m, hired=yes, of which people.csv has 1"
-    refused(CountsError, match, plan, pool=None, force=True)
-
-
-def test_a_pool_that_is_too_small(files, engine):
-    plan = planned("people.csv", {"w_yes": 12, "m_no": 30, "m_yes": 1})
-    match = (
-        "more.csv has too few rows for the plan: sex=m, hired=no needs 30 and has 10 and "
-        "sex=w, hired=yes needs 12 and has 10; plan again with --available-from more.csv, or take "
-        "what there is with --partial"
-    )
-    refused(PoolTooSmall, match, plan, engine=engine)
-    result = carried_out(plan, engine=engine, partial=True)
-    assert (result.added, result.as_planned, result.exit_code) == (21, False, 1)
-    assert result.shortfall == (
-        (Group({"sex": "m", "hired": "no"}), 30, 10),
-        (Group({"sex": "w", "hired": "yes"}), 12, 10),
-    )
-    assert result.after.of("sex=w, hired=yes") == 11
-    text = result.text()
-    assert "more.csv has too few rows: sex=m, hired=no needs 30 and has 10" in text
-    assert "out.csv is not as planned: 28 rows against 50" in text
-    assert len(changes("out.csv.changes.csv")) == 21
-
-
-def test_many_cells_that_lack_rows_are_not_all_named():
-    names = [f"g{i}" for i in range(9)]
-    table = pa.table({"sex": names, "hired": ["yes"] * 9})
-    written(table, "people.csv")
-    written(table.slice(0, 1), "more.csv")
-    plan = planned("people.csv", {f"g{i}_yes": i + 1 for i in range(9)})
-    refused(PoolTooSmall, "g8, hired=yes needs 9 and has 0, .* and so on for 3 more cells", plan)
-
-
-def test_a_pool_of_fewer_columns(files):
-    plan = planned("people.csv", {"w_yes": 2})
-    written(MORE.drop_columns(["id"]), "more.csv")
-    refused(InputError, "more.csv lacks 'id' of people.csv; it has: beside, hired, sex", plan)
-    carried_out(plan, missing_columns="null")
-    assert rows_of("out.csv")["id"].to_pylist()[8:] == [None, None]
-    written(MORE.drop_columns(["sex"]), "more.csv")
-    for policy in ("refuse", "null"):
-        refused(ColumnNotFound, "'sex' not found in more.csv", plan, missing_columns=policy)
-    refused(InputError, "missing_columns must be one of", plan, missing_columns="nul")
-
-
-def test_no_pool_but_rows_to_add(files):
-    plan = planned("people.csv", {"w_yes": 2})
-    refused(InputError, "the plan adds 2 rows; name the table that has them", plan, pool=None)
-
-
-def test_a_pool_that_is_not_needed_is_not_read(files):
-    Path("more.csv").write_text("not even a table", "utf-8")
-    assert carried_out(planned("people.csv", {}, {"m_yes": 1})).removed == 1
-
-
-@pytest.mark.parametrize("name", ["people.csv", "./people.csv", "link.csv", "hard.csv", "*.csv"])
-def test_a_table_is_not_its_own_pool(name):
-    written(PEOPLE, "people.csv")
-    if name == "link.csv":
-        Path(name).symlink_to("people.csv")
-    if name == "hard.csv":
-        os.link("people.csv", name)
-    refused(InputError, "its rows would be there twice", planned("people.csv"), pool=name)
-
-
-def test_a_frame_is_not_its_own_pool():
-    with pytest.raises(InputError, match="its rows would be there twice"):
-        acquire(planned(PEOPLE), locate(PEOPLE), locate(PEOPLE), "out.csv", engine=DUCKDB)
-
-
-def test_tables_of_one_database(engine):
-    import duckdb
-
-    with duckdb.connect("data.duckdb") as connection:
-        for name, table in (("people", PEOPLE), ("more", MORE)):
-            connection.register("rows", table)
-            connection.execute(f"CREATE TABLE {name} AS FROM rows")
-    plan = planned("data.duckdb::people", {"w_yes": 2})
-    for pool in ("data.duckdb::people", "data.duckdb::main.people"):
-        refused(InputError, "would be there twice", plan, "data.duckdb::people", pool)
-    assert carried_out(plan, "data.duckdb::people", "data.duckdb::more").as_planned
-    assert {c["source"] for c in changes("out.csv.changes.csv")} == {"data.duckdb::more"}
-
-
-def test_what_may_not_be_written_over(files):
-    plan = planned("people.csv", {"w_yes": 1})
-    refused(InputError, "more.csv is the pool", plan, output="more.csv")
-    for sidecar in ("out.csv", "people.csv", "more.csv"):
-        refused(InputError, "list of changes cannot go to", plan, sidecar=sidecar)
-    refused(InputError, "ending that cannot be written", plan, output="out.xlsx")
-    refused(InputError, "does not exist; make it first", plan, output="no/out.csv")
-    refused(InputError, "does not exist; make it first", plan, sidecar="no/list.csv")
-
-
-def test_a_part_of_the_base_is_not_written_over(files):
-    plan = planned("p*.csv", {"w_yes": 1})
-    written(PEOPLE, "p2.csv")
-    refused(InputError, "p2.csv is but a part", plan, "p*.csv", output="p2.csv", force=True)
-
-
-def test_an_attribute_that_is_named_like_nothing_in_the_base(files):
-    plan = planned("people.csv", {"w_yes": 1})
-    written(PEOPLE.rename_columns(["id", "gender", "hired"]), "people.csv")
-    refused(ColumnNotFound, "'sex' not found in people.csv", plan)
-
-
-# -------------------------------------------------------------------- whole or not at all
-
-
-@pytest.mark.parametrize("failing", ["engine.write", "engine.counts", "replace", "listing"])
-@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-def test_what_fails_on_the_way_leaves_nothing(files, monkeypatch, failing, error):
-    plan = planned("people.csv", {"w_yes": 2}, {"m_yes": 1})
-    Path("out.csv").write_text("old", "utf-8")
-    there = {p: p.read_bytes() for p in Path().iterdir()}
-    engine = engines()["duckdb"]()
-
-    def fail(*_, **__):
-        raise error("no room")
-
-    count = engine.counts
-
-    def last(source, request):
-        return fail() if source.name == "out.csv" else count(source, request)
-
-    what = {
-        "engine.write": (engine, "write", fail),
-        "engine.counts": (engine, "counts", last),
-        "replace": (Path, "replace", fail),
-        "listing": (Path, "write_text", fail),
-    }
-    with monkeypatch.context() as patch:
-        patch.setattr(*what[failing])
-        with pytest.raises(error):
-            carried_out(plan, engine=engine)
-    assert {p: p.read_bytes() for p in Path().iterdir()} == there
-
-
-PROGRAM = """
-    import sys, time
-    sys.path.insert(0, {tests!r})
-    from test_acquire import DUCKDB, cells, locate, planned, acquire
-
-    write = DUCKDB.write
-    def slow(rows, path):
-        write(rows, path)
-        print("writing", flush=True)
-        time.sleep(30)
-    DUCKDB.write = slow
-    plan = planned("people.csv", {{"w_yes": 2}}, {{"m_yes": 1}})
-    acquire(plan, locate("people.csv"), locate("more.csv"), "people.csv", engine=DUCKDB)
-"""
-
-
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_stopped_while_writing_the_table_is_as_it_was(files, how):
-    before = Path("people.csv").read_bytes()
-    here = str(Path(__file__).parent)
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(PROGRAM).format(tests=here)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": str(Path(here).parent)},
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"writing\n"
-    time.sleep(0.1)
-    process.send_signal(how)
-    process.communicate(timeout=20)
-    assert Path("people.csv").read_bytes() == before
-    # Only who is killed outright leaves temporary files, and these are hidden.
-    left = [p.name for p in Path().iterdir() if how == signal.SIGINT or p.name[0] != "."]
-    assert sorted(left) == ["more.csv", "people.csv"]
-
-
-def test_a_file_that_reads_otherwise_is_not_as_planned():
-    base = pa.table({"sex": ["", "w", "m"], "hired": ["yes", "no", "yes"]})
-    pq.write_table(base, "people.parquet")
-    plan = planned("people.parquet", {}, {"w_no": 1})
-    result = carried_out(plan, "people.parquet", None, "out.csv")  # CSV has no empty text
-    assert not result.as_planned
-    assert "out.csv is not as planned: 2 rows against 2, and sex='', hired=yes has 0 against 1" in (
-        result.text()
+def test_tables_that_may_not_be_used_are_not(how, why):
+    share("lake/a.csv", more(100, 5))
+    Path("no.toml").write_text('[tables."a.csv"]\nconsent = false\n', "utf-8")
+    plan = planned("people.csv", NEED)
+    assert "3: tables that may not be used" in refused(plan, kind=PoolTooSmall, **how)
+    ((barred),) = found(plan, **how).survey.barred
+    assert barred.barred.startswith(why)
+
+
+def test_a_denied_table_that_is_not_there_is_a_mistake():
+    share("lake/staff.csv", more(100, 5))
+    said = refused(planned("people.csv", NEED), deny=["staf.csv"])
+    assert said == "the lake has no table 'staf.csv' to deny. Did you mean 'staff.csv'?"
+
+
+def test_the_base_is_no_source_of_itself():
+    share("lake/a.csv", more(100, 2))
+    write("lake/people.csv", HEADER, PEOPLE)
+    plan = planned("lake/people.csv", {("Female", "yes"): 2})
+    for policy in ("strict", "multiset"):
+        done = acquired(plan, base="lake/people.csv", output=None, dedupe=policy)
+        assert [s.name for s in done.shares] == ["a.csv"]
+    result = found(plan, base="lake/people.csv")
+    assert [c.barred for c in result.survey.barred] == ["it is the base itself"]
+
+
+def test_a_shift_beyond_the_limit_stops_it():
+    base = [(i, "Female", "yes" if i % 2 else "no", 30 + i % 3) for i in range(40)]
+    write("people.csv", HEADER, [*base, (50, "Male", "yes", 31), (51, "Male", "no", 31)])
+    share("lake/a.csv", [(i, "Female", "yes", 80 + i % 3) for i in range(100, 140)])
+    plan = planned("people.csv", {("Female", "yes"): 20})
+    assert acquired(plan, output=None).shift is not None
+    assert "'age'" in refused(plan, max_shift=0.1, kind=ShiftTooLarge) or "age" in refused(
+        plan, max_shift=0.1, kind=ShiftTooLarge
     )
 
 
-# ------------------------------------------------------------------------------ results
+def test_another_base_is_refused_unless_forced():
+    share("lake/a.csv", more(100, 5))
+    plan = planned("people.csv", NEED)
+    write("people.csv", HEADER, PEOPLE[:-2])
+    assert "has other counts than the plan was made for" in refused(plan)
+    assert acquired(plan, force=True).added == 3
 
 
-def test_what_is_reported(files):
-    plan = planned("people.csv", {"w_yes": 2}, {"w_no": 1})
-    steps = []
-    result = carried_out(plan, seed=4, progress=lambda *step: steps.append(step))
-    assert [title.split()[0] for title, _ in steps] == (
-        ["counting", "counting", "choosing", "reading", "writing", "counting"]
-    )
-    assert [share for _, share in steps] == sorted(share for _, share in steps)
-    assert result.text() == str(result) == "\n".join(result.sentences)
-    first, second, last = result.sentences
-    assert first == (
-        "Wrote out.csv: people.csv with 2 rows added from more.csv and 1 row removed, 9 rows in all."
-    )
-    assert second == (
-        "The largest |UB| was 0.333 in people.csv and is 0.167 in out.csv, as counted there."
-    )
-    assert last == "Every row added or removed is listed in out.csv.changes.csv."
-    data = json.loads(result.to_json())
-    assert data == result.to_dict()
-    assert data["schema"] == "equipoise.apply/1"
-    wanted = {"output": "out.csv", "added": 2, "removed": 1, "seed": 4, "as_planned": True}
-    assert wanted.items() <= data.items()
-    assert (data["n_before"], data["n_after"], data["shortfall"]) == (7, 8, [])
+# ----------------------------------------------------------------------------------- places
 
 
-def test_the_function_people_call(files):
-    plan = planned("people.csv", {"w_yes": 2}, {"w_no": 1})
-    shares = []
-    result = eq.apply(
-        plan,
-        to="people.csv",
-        pool=MORE,
-        output="out.parquet",
-        progress=lambda _, share: shares.append(share),
-    )
-    assert isinstance(result, eq.Acquired)
-    assert (result.pool, result.as_planned) == ("the frame", True)
-    assert shares == sorted(shares)
-    assert 0 <= shares[0] <= shares[-1] <= 1
-    with pytest.raises(InputError, match="does not exist"):
-        eq.apply(plan, to="people.csv", pool="no.csv", output="out.parquet")
-
-
-def test_other_encodings_are_read_and_utf8_is_written():
-    for name, text in (
-        ("people.csv", "sex;hired\nfrü;ja\nm;nein\n"),
-        ("more.csv", "sex;hired\nm;ja"),
-    ):
-        Path(name).write_text(text, "latin-1")
-    counts = eq.count("people.csv", sensitive_features="sex", label="hired", encoding="latin-1")
-    plan = Plan(counts, cells(m_ja=1), counts - counts)
-    eq.apply(plan, to="people.csv", pool="more.csv", output="out.csv", encoding="latin-1")
-    assert Path("out.csv").read_text("utf-8") == "sex,hired\nfrü,ja\nm,nein\nm,ja\n"
-
-
-def test_a_base_of_several_files(files):
-    Path("parts").mkdir()
-    for i in range(3):
-        written(PEOPLE, f"parts/{i}.csv")
-    plan = planned("parts", {"w_yes": 2}, {"m_no": 2})
-    result = carried_out(plan, "parts")
-    assert result.n_rows == 24
-    stays = [i for i in range(24) if i not in {int(c["row"]) for c in changes(result.sidecar)[:2]}]
-    assert rows_of("out.csv")["id"].to_pylist()[:22] == [str(i % 8) for i in stays]
-
-
-# --------------------------------------------------------------------------- properties
-
-VALUES = [t for t in NASTY if t and "\x00" not in t][:12]
-BITS = st.tuples(
-    st.sampled_from([*VALUES[:3], None]), st.sampled_from(["yes", "no"]), st.sampled_from(VALUES)
+@pytest.mark.parametrize(
+    "places",
+    [
+        {"output": "people.csv"},
+        {"output": "lake/a.csv"},
+        {"ledger": "people.csv"},
+        {"ledger": "lake/a.csv"},
+        {"output": "same.csv", "ledger": "./same.csv"},
+        {"output": "linked.csv"},
+        {"output": "out.xlsx"},
+        {"ledger": "ledger.txt"},
+        {"output": "nowhere/out.csv"},
+    ],
 )
+def test_what_is_read_is_never_written_to(places):
+    share("lake/a.csv", more(100, 5))
+    Path("linked.csv").symlink_to("people.csv")
+    refused(planned("people.csv", NEED), **places)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-@pytest.mark.parametrize("name", list(ENGINES))
-def test_after_is_before_and_what_was_added_less_what_was_deleted(tmp_path_factory, name, data):
-    engine = ENGINES[name]
-    base, pool = (
-        table_of(data.draw(st.lists(BITS, min_size=1, max_size=10)), ["sex", "hired", "x"]),
-        table_of(data.draw(st.lists(BITS, min_size=1, max_size=10)), ["sex", "hired", "x"]),
+def test_a_dry_run_writes_nothing_and_tells_the_same():
+    share("lake/a.csv", more(100, 5))
+    plan = planned("people.csv", NEED)
+    Lake("lake").refresh()
+    before = there()
+    dry = acquired(plan, output=None)
+    assert there() == before
+    wet = acquired(plan)
+    assert dry.after == wet.after
+    assert dry.max_abs_ub_after == wet.max_abs_ub_after
+    assert (dry.output, dry.ledger) == (None, None)
+    assert dry.sentences[0].startswith("Would write")
+
+
+def test_too_few_rows_write_nothing_unless_some_are_enough():
+    share("lake/a.csv", more(100, 2))
+    plan = planned("people.csv", NEED)
+    said = refused(plan, kind=PoolTooSmall)
+    assert "sex=Female, hired=yes: 2 of 3 rows found; 1 missing" in said
+    assert acquired(plan, partial=True).added == 2
+
+
+# ---------------------------------------------------------------------------- changed files
+
+
+def stale_lake():
+    """A lake that was looked at, and keeps what it saw."""
+    lake = Lake("lake")
+    assert lake.tables
+    return lake
+
+
+@pytest.mark.parametrize("secretly", [False, True])
+def test_a_table_that_changes_meanwhile_is_refused(secretly):
+    import os
+
+    file = share("lake/a.csv", more(100, 5))
+    lake = stale_lake()
+    status = file.stat()
+    share("lake/a.csv", more(105, 5))  # of the same length
+    if secretly:
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    for output in ("out.csv", None):
+        with pytest.raises(
+            InputError, match=r"a\.csv has changed since the lake was indexed; index"
+        ):
+            acquired(planned("people.csv", NEED), lake, output=output)
+    assert not list(Path().glob("out*"))
+
+
+def test_a_table_that_vanishes_meanwhile_is_refused():
+    file = share("lake/a.csv", more(100, 5))
+    lake = stale_lake()
+    file.unlink()
+    with pytest.raises(InputError, match=r"a\.csv cannot be read any more"):
+        acquired(planned("people.csv", NEED), lake)
+
+
+def test_a_table_that_was_only_touched_is_taken():
+    file = share("lake/a.csv", more(100, 5))
+    lake = stale_lake()
+    file.touch()
+    assert acquired(planned("people.csv", NEED), lake).added == 3
+
+
+# ---------------------------------------------------------------------------- kinds of files
+
+
+@pytest.mark.parametrize("delimiter", [";", "|", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1", "utf-16"])
+def test_text_of_any_dialect_is_taken(delimiter, encoding):
+    rows = [
+        (f"Zoë, „{i}“" if encoding != "latin-1" else f"Zoë, {i}", *r[1:])
+        for i, r in enumerate(more(100, 4))
+    ]
+    share("lake/a.csv", rows, delimiter=delimiter, encoding=encoding)
+    acquired(planned("people.csv", NEED))
+    added = [r["id"] for r in read("out.csv")[len(PEOPLE) :]]
+    assert set(added) <= {r[0] for r in rows}
+    assert len(added) == 3
+    assert Lake("lake").replay("out.csv.ledger.parquet", repaired="out.csv").ok
+
+
+def test_every_kind_of_file_is_a_source():
+    rows = [dict(zip(HEADER, r, strict=True)) for r in [*more(100, 2), *OTHERS]]
+    Path("lake").mkdir()
+    Path("lake/a.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n", "utf-8")
+    text = share("b.csv", more(200, 2)).read_bytes()
+    Path("lake/b.csv.gz").write_bytes(gzip.compress(text, mtime=0))
+    pq.write_table(
+        pa.Table.from_pylist([dict(zip(HEADER, r, strict=True)) for r in [*more(300, 2), *OTHERS]]),
+        "lake/c.parquet",
     )
-    base = pa.concat_tables([base, table_of([("w", "yes", "end")], base.column_names)])
-    before, there = (engine.counts(locate(t), REQUEST) for t in (base, pool))
-    plan = Plan(before, drawn_part(data, there), drawn_part(data, before))
-    folder = tmp_path_factory.mktemp("applied")
-    files = []
-    for stem, table in (("base", base), ("pool", pool)):
-        files.append(folder / f"{stem}.csv")
-        engine.write(table, files[-1])
-    if not (before - plan.delete + plan.add).n:
-        return
-    result = acquire(plan, *map(locate, files), folder / "out.csv", engine=engine, seed=3)
-    assert result.as_planned
-    assert result.after == before + plan.add - plan.delete
-    assert engine.counts(locate(folder / "out.csv", delimiter=","), REQUEST) == result.after
-    out = lines_of(engine, folder / "out.csv")
-    stay, added = out[: len(out) - plan.add.n], out[len(out) - plan.add.n :]
-    assert collections.Counter(stay) <= collections.Counter(lines_of(engine, files[0]))
-    assert collections.Counter(added) <= collections.Counter(lines_of(engine, files[1]))
-    rest = iter(lines_of(engine, files[0]))
-    assert all(line in rest for line in stay)  # in the order of the base
-    listed = changes(folder / "out.csv.changes.csv")
-    assert len(listed) == plan.add.n + plan.delete.n
-    assert len({(c["source"], c["row"]) for c in listed}) == len(listed)
+    with duckdb.connect("lake/d.duckdb") as database:
+        database.execute("CREATE TABLE staff (id INT, sex VARCHAR, hired VARCHAR, age SMALLINT)")
+        database.executemany("INSERT INTO staff VALUES (?, ?, ?, ?)", [*more(400, 2), *OTHERS])
+    done = acquired(planned("people.csv", {("Female", "yes"): 8}))
+    shares = {"a.jsonl": 2, "b.csv.gz": 2, "c.parquet": 2, "d.duckdb::staff": 2}
+    assert {s.name: s.rows for s in done.shares} == shares
+    assert Counter(line["source"] for line in ledger()) == shares
+    assert Lake("lake").replay("out.csv.ledger.parquet", repaired="out.csv").ok
 
 
-def table_of(rows, names):
-    return pa.table([pa.array(c, pa.string()) for c in zip(*rows, strict=True)], names=names)
+def test_other_tables_of_the_database_of_the_base_are_sources():
+    Path("lake").mkdir()
+    with duckdb.connect("lake/d.duckdb") as database:
+        for table, rows in (("people", PEOPLE), ("staff", [*more(400, 3), *OTHERS])):
+            database.execute(f"CREATE TABLE {table} (id INT, sex VARCHAR, hired VARCHAR, age INT)")
+            database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?)", rows)
+    base = "lake/d.duckdb::people"
+    done = acquired(planned(base, NEED), base=base)
+    assert [s.name for s in done.shares] == ["d.duckdb::staff"]
 
 
-def drawn_part(data, counts):
-    """Some of the rows of counts."""
-    found = {c: data.draw(st.integers(0, n)) for c, (n,) in counts._cells().items()}
-    return Counts.from_mapping(found, sensitive=["sex"], label="hired")
+# ------------------------------------------------------------------------------- odd names
+
+ODD = ['a "b" c', "place", "md5", "input", "equipoise_failed", "größe 'x'", "want", "cell", "line_"]
 
 
-def lines_of(engine, path):
-    nothing = cells(w_yes=0)
-    found = engine.rows(locate(path, delimiter=","), REQUEST, nothing, rest=True)
-    return list(zip(*(map(as_value, c.to_pylist()) for c in found.columns), strict=True))
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_columns_may_be_called_anything(kind):
+    names = (*ODD[1:], ODD[0], "sex", "hired")
+    fill = lambda i: tuple(f"{n}{i}" for n in range(len(ODD)))  # noqa: E731
+    rows = [
+        (*fill(i), s, h) for i, (s, h) in enumerate([("f'", 'y"'), ("m;--", "no"), ("f'", "no")])
+    ]
+    more_rows = [(*fill(100 + i), "f'", 'y"') for i in range(4)] + [(*fill(200), "m;--", "no")]
+    if kind == "csv":
+        write("people.csv", names, rows)
+        write("lake/a.csv", names, more_rows)
+    else:
+        Path("lake").mkdir()
+        for path, lines in (("people.parquet", rows), ("lake/a.parquet", more_rows)):
+            columns = zip(*lines, strict=True)
+            pq.write_table(pa.table(dict(zip(names, map(list, columns), strict=True))), path)
+    base, out = f"people.{kind}", f"out.{kind}"
+    said = {
+        "name": f"a.{kind}",
+        "columns": {n: n for n in names},
+        "values": {"sex": {"f'": "f'", "m;--": "m;--"}, "hired": {'y"': 'y"', "no": "no"}},
+    }
+    how = mapping_file("mapping.toml", [said])
+    done = acquired(planned(base, {("f'", 'y"'): 4}), base=base, output=out, mapping=how)
+    assert (done.added, done.as_planned, done.failed) == (4, True, 0)
+    assert Lake("lake").replay(f"{out}.ledger.parquet", repaired=out).ok
 
 
-def test_missing_is_an_object_here_too():
-    assert cells(none_yes=1).axis("sex").values == (MISSING,)
+def test_required_columns_may_be_called_anything():
+    for name in ODD:
+        write(
+            "people.csv",
+            ("id", name, "hired"),
+            [(1, "north", "yes"), (2, "south", "no"), (3, "north", "no")],
+        )
+        write(
+            "lake/a.csv",
+            ("id", name, "hired"),
+            [*((i, "north", "yes") for i in (7, 8)), (9, "south", "no")],
+        )
+        plan = planned(
+            "people.csv",
+            {("north", "yes"): 2},
+            request=CountRequest(sensitive=(name,), label="hired"),
+        )
+        done = acquired(plan)
+        assert (done.added, done.as_planned) == (2, True), name
+
+
+@pytest.mark.parametrize(
+    "value", ["*", "<missing>", "nan", "O'Brien", '"', "é # =", "NULL", "a\nb"]
+)
+def test_values_may_be_anything(value):
+    write("people.csv", HEADER, [(1, value, "yes", 3), (2, "other", "no", 4), (3, value, "no", 5)])
+    write("lake/a.csv", HEADER, [*((i, value, "yes", 1) for i in (7, 8)), (9, "other", "no", 1)])
+    how = mapping_file(
+        "mapping.toml",
+        [
+            {
+                "name": "a.csv",
+                "columns": {n: n for n in HEADER},
+                "values": {
+                    "sex": {value: value, "other": "other"},
+                    "hired": {"yes": "yes", "no": "no"},
+                },
+            }
+        ],
+    )
+    done = acquired(planned("people.csv", {(value, "yes"): 2}), mapping=how)
+    assert (done.added, done.as_planned) == (2, True)
+    assert Counter(r["sex"] for r in read("out.csv"))[value] == 4
+
+
+def test_cells_that_lack_a_value_get_no_rows_and_keep_their_own():
+    share("lake/a.csv", [*more(100, 3), (200, None, "no", 5)])
+    done = acquired(planned("people.csv", NEED))
+    assert done.as_planned
+    assert [r["sex"] for r in read("out.csv")].count("") == 1
+
+
+def test_columns_may_change_places():
+    write("people.csv", ("a", "b", "sex", "hired"), [(1, 2, "f", "yes"), (3, 4, "m", "no")])
+    write("lake/a.csv", ("a", "b", "hired", "sex"), [(5, 6, "f", "yes"), (7, 8, "m", "no")])
+    values = {"sex": {"f": "f", "m": "m"}, "hired": {"yes": "yes", "no": "no"}}
+    columns = {"a": "b", "b": "a", "sex": "hired", "hired": "sex"}
+    how = mapping_file("m.toml", [{"name": "a.csv", "columns": columns, "values": values}])
+    acquired(planned("people.csv", {("f", "yes"): 1}), mapping=how)
+    assert read("out.csv")[-1] == {"a": "6", "b": "5", "sex": "f", "hired": "yes"}

@@ -28,6 +28,11 @@ COMMANDS: Mapping[str, str] = {
     "frontier": "Show the least cost of every tolerance.",
     "map": "Map a bias over two ways to add or delete rows.",
     "apply": "Carry out a plan with real rows of a pool.",
+    "lake": "Index and search a lake of tables; map what they mean; replay a ledger.",
+    "find": "Rank the tables of a lake by the needed rows they offer.",
+    "acquire": "Carry out a plan with real rows of a lake.",
+    "repair": "Plan, find, acquire and verify in one go.",
+    "verify": "Check a repair against its base, plan and ledger.",
     "data": "List, show and fetch data sets.",
     "engines": "Show what can be read and written.",
     "demo": "Run the main job end to end on embedded data.",
@@ -84,6 +89,7 @@ Examples:
   equipoise measure people.csv --sensitive sex,race --label income
   equipoise check people.csv --sensitive sex,race --label income --max-abs-ub 0.1
   equipoise measure adult --sensitive sex --label income -o adult.html
+  equipoise repair people.csv ./lake --sensitive sex,race --label income -o repaired.parquet
 
 Exit codes: 0 fine, 1 a check failed or a plan falls short, 2 bad usage or input, 3 not enough evidence.""",
 )
@@ -104,7 +110,7 @@ Exit codes: 0 fine, 1 a check failed or a plan falls short, 2 bad usage or input
 )
 @click.pass_context
 def cli(ctx: click.Context, config_file: str | None) -> None:
-    """Measure bias in tabular data: how many rows of which kind each group lacks."""
+    """Measure bias in tabular data, plan its repair, and find the real rows that make it."""
     ctx.obj = config.load(config_file, COMMANDS)
     name = ctx.invoked_subcommand
     command = cli.get_command(ctx, name) if name is not None and name in ctx.obj else None

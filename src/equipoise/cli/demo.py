@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
+import io
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.cli import terminal
+from equipoise.errors import InputError
 
-ATTRIBUTES = ["sex", "race"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 SEED = 2024
+ASKED = "--sensitive sex,race --label income"
+HOW = "--tolerance 0.1"
+BASE_ROWS = 3000
+KEPT = 0.4
+"""The share of women above 50K that stay in the base: more bias than Adult has."""
+USED = 0.4
+"""The share of the other rows that are somewhere in the lake; a smaller lake is quicker."""
 
 
 @click.command("demo", epilog="Example: equipoise demo --output demo")
@@ -22,101 +39,247 @@ SEED = 2024
     help="The folder to write to.",
 )
 def command(output: Path) -> None:
-    """Run the main job end to end on embedded data: measure Adult, plan a repair, carry one out."""
+    """Run the main job end to end on embedded data: measure, plan, find the rows, take them, prove it.
+
+    A biased part of the Adult table is repaired with rows of a small lake, made of other parts
+    of it: under other headers, with other spellings, in other formats.
+    """
     output.mkdir(parents=True, exist_ok=True)
-    _measure(output)
-    _plan(output)
-    _apply(output)
+    people, lake = output / "people.parquet", output / "lake"
+    tables = _build(people, lake)
+    click.echo(
+        f"{people}: rows of the census table Adult, without most of its women above 50K.\n"
+        f"{lake}: {tables} tables, many of them other rows of Adult under other headers, with other\n"
+        "spellings and in other formats; and what else lies in a lake. Nobody has described them.\n"
+    )
+    _measure_and_plan(output, people)
+    _find(output, people, lake)
+    _repair(output, people, lake)
+    _say(f"The pages: {output / 'people.html'}, {output / 'plan.html'}, {output / 'repair.html'}")
 
 
-def _measure(output: Path) -> None:
-    from equipoise.api import measure, report
-    from equipoise.reports.summarize import summarize
-    from equipoise.reports.text import render_text
-
-    _type("measure adult --sensitive sex,race --label income --favourable '>50K'")
-    table = measure("adult", sensitive_features=ATTRIBUTES, label="income", favourable=">50K")
-    summary = summarize(table.worst(), source="adult", top=12)
-    click.echo(render_text(summary, colour=terminal.use_colour(), width=terminal.width()))
-    page = output / "adult.html"
-    report(table, page, source="adult")
-    click.echo(f"\nThe page with the picture: {page}\n")
+def _measure_and_plan(output: Path, people: Path) -> None:
+    plan = output / "plan.json"
+    _say("1. What is there: how many rows of which kind does each group lack?")
+    _run(f"measure {_q(people)} {ASKED} --label-value '>50K' --top 6", lines=13)
+    _run(f"measure {_q(people)} {ASKED} -o {_q(output / 'people.html')}")
+    _say("2. What would mend it: the fewest rows to add, whether or not there are such.")
+    _run(f"plan {_q(people)} {ASKED} {HOW} -o {_q(plan)}")
+    _show_plan(plan, output / "plan.html", str(people))
 
 
-def _plan(output: Path) -> None:
-    """Plan the repair of the whole table, whether or not such rows are to be had."""
-    from equipoise import atomic
-    from equipoise.api import plan
+def _show_plan(file: Path, page: Path, source: str) -> None:
+    """Show a plan, and write its page, without finding it once more."""
+    from equipoise.plans.plan import Plan
     from equipoise.reports.plan import write_plan
 
-    file, page = output / "plan.json", output / "plan.html"
-    _type(
-        "plan adult --sensitive sex,race --label income --tolerance 0.05 --allow both "
-        f"--min-group 100 -o {file}"
-    )
-    made = plan(
-        "adult",
-        sensitive_features=ATTRIBUTES,
-        label="income",
-        tolerance=0.05,
-        allow="both",
-        min_group=100,
-    )
-    click.echo(made.text(top=8))
-    atomic.write_text(file, made.to_json(indent=2) + "\n")
-    write_plan(made, page, source="adult")
-    click.echo(f"\nThe plan: {file}, and as a page: {page}\n")
-
-
-def _apply(output: Path) -> None:
-    """Carry out a plan with real rows: one half of the table is repaired from the other."""
-    from equipoise import atomic
-    from equipoise.api import apply, measure, plan
-
-    people, pool = _halves(output)
-    file, repaired = output / "people-plan.json", output / "repaired.parquet"
+    plan = Plan.read(file)
+    left = len(plan.moves) - 6
     click.echo(
-        "With real rows: Adult is cut at random into a table and a pool of rows to take from. The\n"
-        "pool has the bias of the table, so it has few of the rows that are needed.\n"
+        "\n".join([*plan.explanation[:2], "", plan.grid(6).text(), f"… and {left} more", ""])
     )
-    _type(
-        f"plan {people} --sensitive sex,race --label income --tolerance 0.05 --allow both "
-        f"--available-from {pool} -o {file}"
-    )
-    made = plan(
-        str(people),
-        sensitive_features=ATTRIBUTES,
-        label="income",
-        tolerance=0.05,
-        allow="both",
-        available_from=str(pool),
-    )
-    click.echo("\n".join(made.explanation[:2]))
-    atomic.write_text(file, made.to_json(indent=2) + "\n")
-    click.echo()
-    _type(f"apply {file} --to {people} --pool {pool} -o {repaired}")
-    click.echo(apply(made, to=str(people), pool=str(pool), output=repaired).text())
-    click.echo()
-    _type(f"measure {repaired} --sensitive sex,race --label income")
-    table = measure(repaired, sensitive_features=ATTRIBUTES, label="income")
-    click.echo(f"{table.worst(4)}\n… the other {len(table) - 4} have a smaller |UB|")
+    write_plan(plan, page, source=source)
 
 
-def _halves(output: Path) -> tuple[Path, Path]:
-    """Cut Adult into two tables by chance, the same on every machine."""
+def _find(output: Path, people: Path, lake: Path) -> None:
+    plan, mapping = output / "plan.json", output / "mapping.toml"
+    where = f"{_q(plan)} {_q(lake)} --base {_q(people)}"
+    _say("3. Where such rows are: the tables of the lake, by how many needed rows they offer.")
+    _run(f"lake index {_q(lake)}")
+    _run(f"find {where}", code=1)
+    _say("4. What only a person knows: a table has the sexes 1 and 2, which are never guessed.")
+    _run(f"lake mapping {where} -o {_q(mapping)}")
+    _confirm(mapping)
+
+
+def _repair(output: Path, people: Path, lake: Path) -> None:
+    repaired, mapping = output / "repaired.parquet", output / "mapping.toml"
+    ledger, plan = (output / f"repaired.parquet.{n}" for n in ("ledger.parquet", "plan.json"))
+    files = f"-o {_q(repaired)} --report {_q(output / 'repair.html')}"
+    _say("5. Plan, take the rows, count the written table again, check it all: one command.")
+    _run(f"repair {_q(people)} {_q(lake)} {ASKED} {HOW} --mapping {_q(mapping)} {files}")
+    _say("6. The proof: from the files alone, then each added row once more from its source.")
+    _run(f"verify {_q(repaired)} --base {_q(people)} --plan {_q(plan)} --ledger {_q(ledger)}")
+    _run(f"lake replay {_q(ledger)} {_q(lake)} --repaired {_q(repaired)}")
+    _run(f"measure {_q(repaired)} {ASKED} --label-value '>50K' --top 3", lines=10)
+
+
+def _q(path: Path) -> str:
+    return shlex.quote(str(path))
+
+
+def _say(sentence: str) -> None:
+    click.secho(f"{sentence}\n", bold=True)
+
+
+def _run(line: str, *, lines: int | None = None, code: int = 0) -> None:
+    """Type a command, run it as the program would, and show the first lines it prints."""
+    from equipoise.cli.app import cli
+
+    click.echo(f"$ equipoise {line}")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        got: Any = cli.main([*shlex.split(line), "--quiet"], "equipoise", standalone_mode=False)
+    shown = printed.getvalue().rstrip().splitlines()
+    more = [f"… and {len(shown) - lines} more lines"] if lines and len(shown) > lines else []
+    click.echo("".join(f"{text}\n" for text in [*shown[:lines], *more]))
+    if (got or 0) != code:
+        raise InputError(f"the demo expects the exit code {code} of the command above, not {got}.")
+
+
+# ---------------------------------------------------------------------------- the lake
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table of the demo's lake: its share of the rows, and what was done to them.
+
+    ``women`` is its share of women above 50K, ``headers`` and ``values`` say what is written
+    for a column and its values, ``without`` what is left out.
+    """
+
+    path: str
+    share: float
+    women: float
+    headers: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    without: Sequence[str] = ()
+    copies: int = 0
+
+
+_LETTERS = {"sex": {"Female": "F", "Male": "M"}}
+_WORDS = {"sex": {"Female": "woman", "Male": "man"}}
+_CODES = {"sex": {"Female": "2", "Male": "1"}}
+_LOWER = {"income": {"<=50K": "<=50k", ">50K": ">50k"}, "sex": {"Female": "female", "Male": "male"}}
+_WORK = ("capital-gain", "capital-loss", "fnlwgt")
+
+TABLES = (
+    _Table("census/sample_a.parquet", 0.12, 0.05),
+    _Table("census/sample_b.jsonl.gz", 0.12, 0.06, {"sex": "Gender", "race": "Ethnicity"}),
+    _Table("hr/payroll_2019.csv", 0.14, 0.1, {"sex": "gender", "income": "salary_class"}, _LETTERS),
+    _Table("hr/payroll_2020.tsv", 0.14, 0.08, {"sex": "SEX", "race": "RACE"}, _LOWER),
+    _Table("hr/contractors.csv", 0.08, 0.05, {"income": "annual income"}, _LETTERS, _WORK),
+    _Table("partners/agency.csv", 0.1, 0.08, {"sex": "Gender", "race": "ethnicity"}, _WORDS),
+    _Table("partners/registry.csv", 0.06, 0.5, {"sex": "gender", "income": "earnings"}, _CODES),
+    _Table("partners/panel.csv", 0.08, 0.05, {"sex": "gender"}, _LETTERS),
+    _Table("archive/backup.csv", 0.02, 0.02, {}, {}, (), 800),
+    _Table("archive/without_income.csv", 0.14, 0.04, {"sex": "gender"}, _LETTERS, ("income",)),
+)
+"""Where the rows of Adult go that are not in the base."""
+
+_WEATHER = "day,town,rain_mm\n" + "".join(
+    f"2024-05-{d:02},Ulm,{d * 7 % 11}\n" for d in range(1, 31)
+)
+_ORDERS = "order;item;price\n" + "".join(f"{n};bolt M{n % 9};{n % 17}.50\n" for n in range(400))
+_SOURCES = """\
+# What it costs to open a table and to take a row of it, and on what terms.
+[default]
+licence = "CC-BY-4.0"
+
+[tables."hr/*"]
+table_cost = 5
+licence = "internal"
+
+[tables."partners/*"]
+table_cost = 2
+row_cost = 0.05
+licence = "by contract"
+
+[tables."partners/panel.csv"]
+consent = false
+"""
+
+
+def _build(people: Path, lake: Path) -> int:
+    """Cut Adult into a base and a lake, the same on every machine; tell how many files it has."""
     import numpy as np
     import pyarrow.parquet as pq
 
     from equipoise import atomic, datasets
 
-    rows = pq.read_table(datasets.path("adult"))
-    first = np.random.default_rng(SEED).random(rows.num_rows) < 0.5
-    paths = output / "people.parquet", output / "pool.parquet"
-    for path, chosen in zip(paths, (first, ~first), strict=True):
-        with atomic.atomic_path(path) as place:
-            pq.write_table(rows.filter(chosen), place)
-    return paths
+    chance = np.random.default_rng(SEED)
+    adult = pq.read_table(datasets.path("adult"))
+    adult = adult.take(chance.permutation(len(adult)))
+    women = np.logical_and(
+        adult["sex"].to_numpy() == "Female", adult["income"].to_numpy() == ">50K"
+    )
+    there = np.arange(len(adult)) < BASE_ROWS
+    kept = ~women | (chance.random(len(adult)) < KEPT)
+    base = adult.filter(there & kept)
+    with atomic.atomic_path(people) as place:
+        pq.write_table(base, place)
+    where = [
+        chance.choice(len(TABLES), len(adult), p=_shares([t.share for t in TABLES])),
+        chance.choice(len(TABLES), len(adult), p=_shares([t.women for t in TABLES])),
+    ]
+    left_out = there | (~women & (chance.random(len(adult)) > USED))
+    owner = np.where(left_out, -1, np.where(women, where[1], where[0]))
+    for i, table in enumerate(TABLES):
+        _write(table, adult.filter(owner == i), base, lake / table.path)
+    others = {"weather.csv": _WEATHER, "shop/orders.csv": _ORDERS, "sources.toml": _SOURCES}
+    for name, text in {**others, "archive/broken.parquet": "this is no Parquet"}.items():
+        (lake / name).parent.mkdir(parents=True, exist_ok=True)
+        atomic.write_text(lake / name, text)
+    return len(TABLES) + 3
 
 
-def _type(line: str) -> None:
-    click.echo(f"$ equipoise {line}\n")
+def _shares(weights: Sequence[float]) -> list[float]:
+    return [weight / sum(weights) for weight in weights]
+
+
+def _write(table: _Table, rows: pa.Table, base: pa.Table, path: Path) -> None:
+    """Write a table as someone else would have."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = pa.concat_tables([rows, base.slice(0, table.copies)]).drop_columns(table.without)
+    if not table.path.endswith((".parquet", ".jsonl.gz")):
+        rows = _respelled(rows, table.values)
+    rows = rows.rename_columns([table.headers.get(n, n) for n in rows.column_names])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".parquet":
+        pq.write_table(rows, path)
+    elif path.suffix == ".gz":
+        lines = (json.dumps(row) for row in rows.to_pylist())
+        path.write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))
+    else:
+        _write_text(rows, path, {".tsv": "\t"}.get(path.suffix, ";" if "hr" in table.path else ","))
+
+
+def _respelled(rows: pa.Table, values: Mapping[str, Mapping[str, str]]) -> pa.Table:
+    import pyarrow as pa
+
+    for name, words in values.items():
+        column = (
+            [words.get(v, v) for v in rows[name].to_pylist()] if name in rows.column_names else []
+        )
+        if column:
+            rows = rows.set_column(rows.column_names.index(name), name, pa.array(column))
+    return rows
+
+
+def _write_text(rows: pa.Table, path: Path, delimiter: str) -> None:
+    from pyarrow import csv
+
+    csv.write_csv(rows, path, csv.WriteOptions(delimiter=delimiter, quoting_style="needed"))
+
+
+_KNOWN = (
+    ("use = false\n", "use = true\n"),
+    ('"1" = ""  # open: no value is known for it', '"1" = "Male"'),
+    ('"2" = ""  # open: no value is known for it', '"2" = "Female"'),
+)
+"""What the people who keep the registry would say of it."""
+
+
+def _confirm(mapping: Path) -> None:
+    """Do what a person does with an editor who knows what the codes mean."""
+    from equipoise import atomic
+
+    before, name, after = mapping.read_text(encoding="utf-8").partition('"partners/registry.csv"')
+    click.echo(f"# {mapping}, edited by the demo in the place of a person who knows the registry:")
+    for old, new in _KNOWN:
+        click.echo(f"-  {old.strip()}\n+  {new.strip()}")
+        after = after.replace(old, new, 1)
+    atomic.write_text(mapping, before + name + after)
+    click.echo()

@@ -291,6 +291,142 @@ _PLANNING = (
 )
 
 
+_LAKE = (
+    click.option(
+        "--index",
+        type=click.Path(),
+        metavar="FILE",
+        help="The index; else in the lake's folder, or in the user's cache.",
+    ),
+    click.option("--no-refresh", is_flag=True, help="Take the index as it is, without looking."),
+    click.option("--threads", type=click.IntRange(1, 1024), help="How many cores to use."),
+    click.option("--memory", metavar="SIZE", help="How much memory to use, as in 2GB."),
+    click.option("--quiet", "-q", is_flag=True, help="No progress and no hints on stderr."),
+)
+
+_LOOKING = (
+    click.option(
+        "--mapping",
+        type=click.Path(),
+        metavar="FILE",
+        help="What columns and values mean, as equipoise lake mapping proposes and you confirm.",
+    ),
+    click.option(
+        "--codebook",
+        type=click.Path(),
+        metavar="FILE",
+        help="A TOML file: by attribute, which value of a source means which of the table's.",
+    ),
+    click.option(
+        "--same-codes",
+        is_flag=True,
+        help="Codes such as 1 and 2 mean the same in all tables: you vouch for it.",
+    ),
+    click.option(
+        "--second-opinion",
+        is_flag=True,
+        help="Ask Valentine too, and leave a table open where it prefers another column. Needs "
+        "the extra valentine.",
+    ),
+    click.option(
+        "--sources",
+        type=click.Path(),
+        metavar="FILE",
+        help="Costs, licences and consent of sources; else sources.toml in the lake's folder.",
+    ),
+    click.option(
+        "--deny",
+        multiple=True,
+        cls=Repeatable,
+        metavar="NAME|GLOB",
+        help="Take no rows from these tables. Repeatable.",
+    ),
+    click.option(
+        "--min-confidence",
+        type=click.FloatRange(0, 1),
+        default=0.6,
+        show_default=True,
+        help="Take no rows from tables whose columns are matched less surely.",
+    ),
+    click.option(
+        "--dedupe",
+        type=click.Choice(["strict", "multiset", "key"]),
+        default="strict",
+        show_default=True,
+        help="What is a duplicate: a row that says what another says; one more of such rows than "
+        "any other table has; or one with the key of another.",
+    ),
+    names_option("--key", help="The columns of the key, for --dedupe key."),
+    click.option(
+        "--seed",
+        type=int,
+        default=0,
+        show_default=True,
+        help="Which rows of a cell are taken: for the same seed the same, on any machine.",
+    ),
+)
+
+_LIMITS = (
+    click.option("--budget", type=click.FloatRange(min=0), help="What all rows may cost."),
+    click.option(
+        "--max-share-per-source",
+        type=click.FloatRange(0, 1, min_open=True),
+        metavar="SHARE",
+        help="At most this share of the added rows comes from one table.",
+    ),
+    click.option(
+        "--max-tables", type=click.IntRange(min=1), help="Take rows from at most so many tables."
+    ),
+    click.option(
+        "--max-shift",
+        type=click.FloatRange(0, 1),
+        metavar="DISTANCE",
+        help="Refuse added rows that differ by more from the table's rows of the same cells.",
+    ),
+    click.option(
+        "--require-columns",
+        is_flag=True,
+        help="Leave out tables that lack a column; else it stays empty in their rows.",
+    ),
+)
+
+hash_key_option = click.option(
+    "--hash-key-file",
+    type=click.Path(),
+    metavar="FILE",
+    help="Key the ledger's hashes with what the file holds, so that rows cannot be guessed.",
+)
+"""A key for the hashes of a ledger."""
+
+
+def lake_options(function: F) -> F:
+    """Where the index is, and what it may use."""
+    return _stacked(_LAKE)(function)
+
+
+def looking_options(function: F) -> F:
+    """How rows are looked for in a lake."""
+    return _stacked(_LOOKING)(function)
+
+
+def limit_options(function: F) -> F:
+    """Within what rows are taken from a lake."""
+    return _stacked(_LIMITS)(function)
+
+
+def hash_key(path: str | None) -> bytes | None:
+    """Read the key for the hashes of a ledger."""
+    if path is None:
+        return None
+    try:
+        key = Path(path).read_bytes().strip()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+    if not key:
+        raise InputError(f"{path} is empty; a key is any secret text.")
+    return key
+
+
 def planning_options(function: F) -> F:
     """What a plan may and must do."""
     return _stacked(_PLANNING)(function)

@@ -16,6 +16,7 @@ from equipoise.cli.options import (
     output_options,
     planning_options,
 )
+from equipoise.errors import InputError
 
 if TYPE_CHECKING:
     from equipoise.plans.plan import Plan
@@ -69,6 +70,19 @@ Exit codes: 0 the tolerance is reached, 1 it is not, or no plan can do it, 2 bad
     help="At zero tolerance, additions only: rows of its free label a group gets beyond the "
     "least. Repeatable.",
 )
+@click.option(
+    "--lake",
+    multiple=True,
+    cls=Repeatable,
+    metavar="LAKE",
+    help="Only rows that tables of this lake have can be added. Repeatable.",
+)
+@click.option(
+    "--mapping",
+    type=click.Path(),
+    metavar="FILE",
+    help="With --lake: what columns and values of its tables mean; see equipoise lake mapping.",
+)
 @click.option("--budget", type=float, help="How much may be spent.")
 @click.option(
     "--priority",
@@ -93,6 +107,7 @@ def command(
     from equipoise.plans.infeasible import Infeasible
 
     try:
+        _take_lake(options, output)
         with counting.keywords(data, options) as keywords:
             from equipoise.api import plan
 
@@ -104,6 +119,19 @@ def command(
     counting.hint(made.counts, quiet=quiet)
     _show(made, kind, output, top, quiet=quiet, source=data)
     return made.exit_code
+
+
+def _take_lake(options: dict[str, Any], output: str | None) -> None:
+    """Leave in the options what is about a lake only if there is one."""
+    lake, mapping = options.pop("lake"), options.pop("mapping")
+    if lake:
+        from equipoise.cli import lakes
+        from equipoise.lake.lake import Lake
+
+        lakes.refuse_overwriting(Lake(lake), output)
+        options |= {"lake": lake, "mapping": mapping}
+    elif mapping is not None:
+        raise InputError("--mapping says what tables of a lake mean; name it with --lake.")
 
 
 def _show(

@@ -1,9 +1,9 @@
-"""What an engine is: seven verbs over tables, and what it declares it cannot do."""
+"""What an engine is: eight verbs over tables, and what it declares it cannot do."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from equipoise.counts import CountRequest
+    from equipoise.engines.profiling import Profile
     from equipoise.engines.sources import Source
     from equipoise.values import Value
 
@@ -27,27 +28,6 @@ class Column:
 
     name: str
     type: str
-
-
-@dataclass(frozen=True)
-class ColumnProfile:
-    """What one pass over a table tells of a column."""
-
-    name: str
-    type: str
-    nulls: int
-    distinct: int
-    least: Value | None
-    greatest: Value | None
-    quartiles: tuple[float, float, float] | None
-
-
-@dataclass(frozen=True)
-class Profile:
-    """What one pass tells of a table. Distinct counts and quartiles are estimates."""
-
-    rows: int
-    columns: tuple[ColumnProfile, ...]
 
 
 class Engine(Protocol):
@@ -96,6 +76,13 @@ class Engine(Protocol):
         counted, in the table's own order. With ``located`` two columns stand behind the
         table's own, named by :func:`location_names`: the place of each row in the table,
         the first being 0, and the md5 of the row as one text.
+        """
+
+    def fetch(self, source: Source, places: Sequence[int]) -> pa.Table:
+        """Fetch the rows at some places of a table again, in the table's own order.
+
+        They come as :meth:`rows` gives them with ``located``: the place of each, and its md5,
+        stand behind the table's own columns. A place the table does not have gives no row.
         """
 
     def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:

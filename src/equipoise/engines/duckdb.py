@@ -12,7 +12,7 @@ import tempfile
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -30,14 +30,13 @@ from equipoise.counts.columns import (
 from equipoise.engines import sql
 from equipoise.engines.base import (
     Column,
-    ColumnProfile,
-    Profile,
     count_frame,
     require_choice,
     require_columns,
     require_rows,
     require_writable,
 )
+from equipoise.engines.profiling import Profile, Profiler
 from equipoise.engines.sources import (
     Dialect,
     Source,
@@ -153,11 +152,14 @@ class DuckDBEngine:
     # -------------------------------------------------------------------- verbs
 
     def tables(self, source: Source) -> tuple[str, ...]:
-        """Names of the tables at a source: of a database its tables, else its files."""
+        """Names of the tables at a source: of a database its tables, else its files.
+
+        Views are left out: they hold no rows of their own.
+        """
         if source.kind != "duckdb":
             return tuple(str(p) for p in source.paths) or (source.name,)
         with self._lock, self._attached(source) as alias:
-            return tuple(self._tables_in(alias))
+            return tuple(self._tables_in(alias, views=False))
 
     def schema(self, source: Source) -> tuple[Column, ...]:
         """The columns of a table."""
@@ -166,23 +168,19 @@ class DuckDBEngine:
 
     def profile(self, source: Source) -> Profile:
         """What one pass over the table tells."""
-        with self._opened(source) as (table, columns):
-            parts = ["count(*)"]
-            for c in columns:
-                text, value = sql.value_text(c.name, c.type), sql.number(c.name, c.type)
-                parts += [f"count({text})", f"approx_count_distinct({text})"]
-                parts += [sql.extreme(f, c.name, c.type) for f in ("min", "max")]
-                parts += [f"approx_quantile({value}, {q})" for q in (0.25, 0.5, 0.75)]
-            found = self._one(source, f"SELECT {', '.join(parts)} FROM {table}", "profiling")
-        rows = found[0]
-        profiles = []
-        for i, c in enumerate(columns):
-            present, distinct, least, greatest, *quartiles = found[1 + 7 * i : 8 + 7 * i]
-            known = None if None in quartiles else tuple(float(q) for q in quartiles)
-            profiles.append(
-                ColumnProfile(c.name, c.type, rows - present, distinct, least, greatest, known)  # type: ignore[arg-type]
-            )
-        return Profile(rows, tuple(profiles))
+        import pyarrow as pa
+
+        with self._opened(source) as (table, columns), self._in_order():
+            texts = [f"{sql.value_text(c.name, c.type)} AS c{i}" for i, c in enumerate(columns)]
+            query = f"SELECT {', '.join(texts)} FROM {table}"
+
+            def work() -> Profile:
+                profiler = Profiler([c.name for c in columns], [c.type for c in columns])
+                for batch in pa.RecordBatchReader.from_stream(self._relation(source, query)):
+                    profiler.add(batch.columns)
+                return profiler.profile()
+
+            return self._watched(source, work, f"profiling {source.name}")
 
     def counts(self, source: Source, request: CountRequest) -> Counts:
         """How many rows each cell has: one scan, whatever the size."""
@@ -243,6 +241,15 @@ class DuckDBEngine:
                 chosen = self._brought(here, again, query, "choosing rows", in_order=True)
                 places = chosen.column(len(columns))
                 return self._remaining(here, again, columns, places, located)
+
+    def fetch(self, source: Source, places: Sequence[int]) -> pa.Table:
+        """Fetch the rows at some places; see :class:`~equipoise.engines.base.Engine`."""
+        import pyarrow as pa
+
+        wanted = pa.table({"place": pa.array(places, pa.int64())})
+        with self._opened(source) as (table, columns), self._registered(wanted) as chosen:
+            query = functools.partial(sql.rows_at, columns=columns, chosen=chosen)
+            return self._brought(source, table, query, "fetching rows", in_order=True)
 
     def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
         """Write rows, in their order, to a file that is whole or not there."""
@@ -328,13 +335,13 @@ class DuckDBEngine:
         finally:
             self._connection.execute("DETACH attached")
 
-    def _tables_in(self, alias: str) -> dict[str, str]:
+    def _tables_in(self, alias: str, *, views: bool = True) -> dict[str, str]:
         """The tables and views of a database: what a user calls each, and its SQL text."""
         found = self._connection.execute(
             "SELECT schema_name, name FROM (SELECT database_name, schema_name, table_name AS name "
             "FROM duckdb_tables() UNION ALL SELECT database_name, schema_name, view_name FROM "
-            "duckdb_views() WHERE NOT internal) WHERE database_name = ? ORDER BY ALL",
-            [alias],
+            "duckdb_views() WHERE NOT internal AND ?) WHERE database_name = ? ORDER BY ALL",
+            [views, alias],
         ).fetchall()
         return {
             name if schema == "main" else f"{schema}.{name}": ".".join(

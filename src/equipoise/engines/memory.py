@@ -11,7 +11,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.atomic import atomic_path
@@ -19,14 +19,13 @@ from equipoise.counts import CountRequest, Counts, bin_names
 from equipoise.counts.columns import as_number
 from equipoise.engines.base import (
     Column,
-    ColumnProfile,
-    Profile,
     count_frame,
     location_names,
     require_choice,
     require_columns,
     require_writable,
 )
+from equipoise.engines.profiling import Profile, Profiler
 from equipoise.engines.sources import Dialect, Source, csv_dialect, not_encoded, opened
 from equipoise.errors import ColumnNotFound, InputError, Unsupported
 from equipoise.values import MISSING, Value, as_value
@@ -64,10 +63,14 @@ class MemoryEngine:
         return tuple(Column(field.name, str(field.type)) for field in _table(source).schema)
 
     def profile(self, source: Source) -> Profile:
-        """What one pass over the table tells; here nothing is an estimate."""
+        """What one pass over the table tells."""
+        import pyarrow as pa
+
         table = _table(source)
-        columns = (_profile(f.name, table[f.name]) for f in table.schema)
-        return Profile(len(table), tuple(columns))
+        profiler = Profiler(table.column_names, [str(kind) for kind in table.schema.types])
+        texts = ([None if v is MISSING else v for v in _values(c)] for c in table.columns)
+        profiler.add([pa.array(column, pa.string()) for column in texts])
+        return profiler.profile()
 
     def counts(self, source: Source, request: CountRequest) -> Counts:
         """How many rows each cell has."""
@@ -104,12 +107,15 @@ class MemoryEngine:
         if rest:
             places = sorted(set(range(len(table))) - set(places))
         found = table.take(pa.array(places, pa.int64()))
-        if located:
-            place, md5 = location_names(table.column_names)
-            digests = [_md5(row) for row in _canonical_rows(found)]
-            found = found.append_column(place, pa.array(places, pa.int64()))
-            found = found.append_column(md5, pa.array(digests, pa.string()))
-        return found
+        return _located(found, places) if located else found
+
+    def fetch(self, source: Source, places: Sequence[int]) -> pa.Table:
+        """Fetch the rows at some places; see :class:`~equipoise.engines.base.Engine`."""
+        import pyarrow as pa
+
+        table = _table(source)
+        there = sorted({place for place in places if 0 <= place < len(table)})
+        return _located(table.take(pa.array(there, pa.int64())), there)
 
     def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
         """Write rows to a file that is whole or not there."""
@@ -224,6 +230,16 @@ def _chosen(table: pa.Table, request: CountRequest, take: Counts, seed: int) -> 
     ]
 
 
+def _located(rows: pa.Table, places: Sequence[int]) -> pa.Table:
+    """Put the place and the md5 of each row behind its columns."""
+    import pyarrow as pa
+
+    place, md5 = location_names(rows.column_names)
+    digests = [_md5(row) for row in _canonical_rows(rows)]
+    rows = rows.append_column(place, pa.array(places, pa.int64()))
+    return rows.append_column(md5, pa.array(digests, pa.string()))
+
+
 def _md5(text: str) -> str:
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
@@ -250,24 +266,6 @@ def _canonical_rows(table: pa.Table) -> Iterator[str]:
 def _wanted(take: Counts) -> Iterator[tuple[tuple[Value, ...], int]]:
     for codes, want in zip(take.codes.tolist(), take.rows.tolist(), strict=True):
         yield tuple(axis.values[code] for axis, code in zip(take.axes, codes, strict=True)), want
-
-
-# -------------------------------------------------------------------------- profiling
-
-
-def _profile(name: str, column: pa.ChunkedArray) -> ColumnProfile:
-    raws = [raw for raw in _raw_values(column) if as_value(raw) is not MISSING]
-    numbers = sorted(n for n in map(as_number, raws) if n is not None and not math.isnan(n))
-    quartiles = [numbers[math.ceil(len(numbers) * q / 4) - 1] for q in (1, 2, 3) if numbers]
-    return ColumnProfile(
-        name=name,
-        type=str(column.type),
-        nulls=len(column) - len(raws),
-        distinct=len({as_value(raw) for raw in raws}),
-        least=as_value(min(raws)) if raws else None,
-        greatest=as_value(max(raws)) if raws else None,
-        quartiles=(quartiles[0], quartiles[1], quartiles[2]) if quartiles else None,
-    )
 
 
 # ---------------------------------------------------------------------------- writing

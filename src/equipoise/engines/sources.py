@@ -8,6 +8,7 @@ import csv
 import glob
 import gzip
 import io
+import itertools
 import os
 import re
 import tempfile
@@ -39,6 +40,12 @@ ENDINGS: Mapping[str, Kind] = {
     ".db": "duckdb",
 }
 DELIMITERS = (",", ";", "|", "\t")
+
+_LONGEST_LINE = 1 << 24
+_LONGEST_RECORD = 1 << 21
+_FIRST_RECORDS = 20
+_NOT_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,8 +277,12 @@ class Dialect:
     empty_lines: int
 
 
-def csv_dialect(path: Path, *, encoding: str, delimiter: str | None) -> Dialect:
+def csv_dialect(
+    path: Path, *, encoding: str, delimiter: str | None, lenient: bool = False
+) -> Dialect:
     """Read the header of a CSV file, and find the delimiter if it is not given.
+
+    Columns of one name are refused, or numbered if it shall be lenient.
 
     The delimiter is the one that splits the first lines into the same, largest number
     of fields. Guessing from all lines, as databases do, reads a table with one broken
@@ -285,17 +296,74 @@ def csv_dialect(path: Path, *, encoding: str, delimiter: str | None) -> Dialect:
     header = [name.strip() for name in _records(head, delimiter)[0]]
     # Many tools write row numbers in a first column without a name.
     names = tuple(name or f"unnamed_{i}" for i, name in enumerate(header, start=1))
+    if lenient:
+        names = _numbered(names)
     refuse_duplicates(names, str(path))
     above = head[: len(head) - len(head.lstrip("\r\n"))]
     line_end = re.search(r"\r\n|\r|\n", re.sub(r'"[^"]*"', "", head))
     return Dialect(delimiter, names, line_end[0] if line_end else "", len(above.splitlines()))
 
 
+def _numbered(names: Sequence[str]) -> tuple[str, ...]:
+    """Tell columns of one name apart: the second x is x_2."""
+    taken: set[str] = set()
+    told = []
+    for name in names:
+        apart = (name, *(f"{name}_{i}" for i in range(2, len(names) + 2)))
+        told.append(next(n for n in apart if n.casefold() not in taken))
+        taken.add(told[-1].casefold())
+    return tuple(told)
+
+
+def lenient_records(path: Path, encoding: str) -> tuple[tuple[str, ...], Iterator[list[str]]]:
+    """Read a CSV file whose lines have too many or too few fields: filled up, or cut.
+
+    Enough to know what a table is about; no rows are taken from it.
+    """
+    dialect = csv_dialect(path, encoding=encoding, delimiter=None, lenient=True)
+    width = len(dialect.columns)
+
+    def records() -> Iterator[list[str]]:
+        with (
+            opened(path) as file,
+            io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="") as text,
+        ):
+            reader = csv.reader(_lines(text, path), delimiter=dialect.delimiter)
+            next(record for record in reader if record)
+            for record in reader:
+                if record:
+                    yield (record + [""] * width)[:width]
+
+    return dialect.columns, records()
+
+
+def _lines(text: io.TextIOWrapper, path: Path) -> Iterator[str]:
+    """Give the lines of a text; one without end would fill the memory."""
+    while line := text.readline(_LONGEST_RECORD):
+        if len(line) == _LONGEST_RECORD and not line.endswith(("\n", "\r")):
+            raise InputError(f"{path} has a line that is too long for a table.")
+        yield line
+
+
+def refuse_long_end(path: Path) -> None:
+    """Refuse a file whose last line is too long; beyond 32 MB DuckDB leaves it out and says nothing."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - 2 * _LONGEST_RECORD, 0))
+        end = file.read().rstrip(b"\r\n")
+    if len(end) > _LONGEST_RECORD and b"\n" not in end and b"\r" not in end:
+        raise InputError(f"{path} has a line that is too long for a table.")
+
+
 def _head(path: Path, encoding: str) -> str:
     with opened(path) as file:
         raw = file.read(1 << 16)
         if b"\n" not in raw and b"\r" not in raw:  # a header of very many columns
-            raw += file.read(1 << 24)
+            raw += file.read(_LONGEST_LINE)
+            if len(raw) > _LONGEST_LINE and b"\n" not in raw and b"\r" not in raw:
+                raise InputError(
+                    f"{path} has no line break in its first {len(raw):,} bytes; it is no table."
+                )
     if b"\0" in raw and not encoding.startswith(("utf-16", "utf-32")):
         raise InputError(f"{path} is not text; it has an ending of a CSV file but binary content.")
     # A character cut in two at the end of the block is not a fault of the file.
@@ -316,7 +384,39 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         ) as file:
             yield file
     except (OSError, EOFError, zlib.error) as error:
-        raise SourceNotFound(f"{path} cannot be read: {error}.") from None
+        reason = getattr(error, "strerror", None) or error
+        raise SourceNotFound(f"{path} cannot be read: {reason}.") from None
+
+
+def guess_encoding(path: Path, *, whole: bool = False) -> str:
+    r"""Tell in which encoding a text is written, by its first megabyte or by all of it.
+
+    A byte-order mark decides; else text that is not UTF-8 is taken for the Windows code page,
+    in which nearly every byte is a character, or for UTF-16 if every other byte is zero.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_bytes("nom\nRené\n".encode("latin-1"))
+    >>> guess_encoding(path)
+    'cp1252'
+    """
+    with opened(path) as file:
+        raw = file.read(_BLOCK)
+        if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return "utf-16"
+        if b"\0" in raw:
+            zeros = [raw[i::2].count(0) * 2 / len(raw) for i in (0, 1)]
+            return "utf-16-be" if zeros[0] > 0.4 else "utf-16-le" if zeros[1] > 0.4 else "utf-8"
+        decoder, is_utf8, strange = codecs.getincrementaldecoder("utf-8")(), True, False
+        while raw:
+            try:
+                decoder.decode(raw)
+            except UnicodeError:
+                is_utf8 = False
+                decoder.reset()
+            strange = strange or bool(_NOT_CP1252.search(raw))
+            raw = file.read(_BLOCK) if whole else b""
+    return "utf-8" if is_utf8 else "latin-1" if strange else "cp1252"
 
 
 def as_utf8(path: Path, encoding: str, folder: str) -> Path:
@@ -324,7 +424,7 @@ def as_utf8(path: Path, encoding: str, folder: str) -> Path:
     decoder = codecs.getincrementaldecoder(encoding)()
     with opened(path) as file, tempfile.NamedTemporaryFile(dir=folder, delete=False) as copy:
         try:
-            while block := file.read(1 << 20):
+            while block := file.read(_BLOCK):
                 copy.write(decoder.decode(block).encode())
             copy.write(decoder.decode(b"", final=True).encode())
         except UnicodeError:
@@ -342,8 +442,8 @@ def not_encoded(path: object, encoding: str) -> InputError:
 
 def _best_delimiter(head: str) -> str:
     def score(delimiter: str) -> tuple[int, int]:
-        widths = [len(r) for r in _records(head, delimiter)[:20] if r]
-        width = widths[0] if widths else 0
+        widths = [len(r) for r in _records(head, delimiter)]
+        width = widths[0]
         # A long block may end inside a record, so the last line proves nothing.
         same = sum(w == width for w in widths[1:-1])
         return (width if width > 1 else 0, same)
@@ -354,7 +454,8 @@ def _best_delimiter(head: str) -> str:
 def _records(head: str, delimiter: str) -> list[list[str]]:
     try:
         lines = io.StringIO(head, newline="")
-        return [r for r in csv.reader(lines, delimiter=delimiter) if r] or [[]]
+        records = (r for r in csv.reader(lines, delimiter=delimiter) if r)
+        return list(itertools.islice(records, _FIRST_RECORDS)) or [[]]
     except csv.Error as error:
         raise InputError(f"the header cannot be read as CSV: {error}.") from None
 

@@ -173,13 +173,6 @@ def _text(value: str, column_type: str) -> str:
     return text
 
 
-def extreme(function: str, name: str, column_type: str) -> str:
-    """Give the least or greatest value of a column as text; not-a-number is none."""
-    value = identifier(name)
-    present = f" FILTER (WHERE NOT isnan({value}))" if is_float(column_type) else ""
-    return _text(f"{function}({value}){present}", column_type)
-
-
 def canonical_row(columns: Sequence[Column]) -> str:
     """Give a whole row as one text, unambiguously: each value behind its length."""
     texts = [value_text(c.name, c.type) for c in columns]
@@ -231,12 +224,23 @@ def remaining_rows(table: str, columns: Sequence[Column], chosen: str, *, locate
 
     ``chosen`` is a table with the places of rows as ``place``.
     """
+    return _by_place(table, columns, chosen, "NOT EXISTS", located=located)
+
+
+def rows_at(table: str, columns: Sequence[Column], chosen: str) -> str:
+    """Give the rows at the places that ``chosen`` has, in the table's own order, located."""
+    return _by_place(table, columns, chosen, "EXISTS", located=True)
+
+
+def _by_place(
+    table: str, columns: Sequence[Column], chosen: str, which: str, *, located: bool
+) -> str:
     line = f"line{_mark(columns)}"
     names = ", ".join(identifier(c.name) for c in columns)
     if located:
         names += f", {_location(columns, canonical_row(columns))}"
     return (
-        f"SELECT {names} FROM {numbered(table, columns)} AS t WHERE NOT EXISTS "
+        f"SELECT {names} FROM {numbered(table, columns)} AS t WHERE {which} "
         f"(SELECT 1 FROM {chosen} AS c WHERE c.place = t.{line}) ORDER BY t.{line}"
     )
 

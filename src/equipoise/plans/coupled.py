@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.plans.cells import UNLIMITED, Band, Cells
+from equipoise.plans.highs import solve_milp
 from equipoise.plans.problem import Judged, Problem
 
 if TYPE_CHECKING:
@@ -300,7 +301,7 @@ class _Model:
 
     def _run(self, options: dict[str, Any], *, whole: bool) -> Any:
         from scipy import sparse
-        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.optimize import Bounds, LinearConstraint
 
         low = np.concatenate([self.add_low, np.zeros(self.n), *self.extra_low])
         high = np.concatenate([self.add_high, self.drop_high, *self.extra_high])
@@ -325,12 +326,12 @@ class _Model:
             constraints = [
                 LinearConstraint(matrix, np.concatenate(row_low), np.concatenate(row_high))
             ]
-        return milp(
+        return solve_milp(
             costs,
             integrality=integrality,
             bounds=Bounds(low, high),
             constraints=constraints,
-            options=options,  # type: ignore[arg-type]
+            options=options,
         )
 
     def _read(self, result: Any) -> Coupled:

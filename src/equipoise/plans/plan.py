@@ -100,6 +100,8 @@ class Plan:
         How far a budget served each priority.
     price
         What keeping the label frequencies costs: the cost with them kept and free.
+    source
+        What the table it was made for was called, if it has a name.
     """
 
     counts: Counts
@@ -114,6 +116,7 @@ class Plan:
     explanation: tuple[str, ...]
     steps: tuple[Step, ...] = ()
     price: Mapping[str, float] | None = None
+    source: str | None = None
     created: str = field(default_factory=_now)
     version: str = __version__
 
@@ -264,6 +267,7 @@ class Plan:
             "schema": SCHEMA,
             "version": self.version,
             "created": self.created,
+            "source": self.source,
             "additions": self.additions,
             "deletions": self.deletions,
             "cost": self.cost,
@@ -323,6 +327,7 @@ class Plan:
             explanation=tuple(data["explanation"]),
             steps=steps,
             price=data["price_of_labels"],
+            source=data.get("source"),
             created=data["created"],
             version=data["version"],
         )

@@ -29,6 +29,7 @@ def make_plan(
     request: PlanRequest,
     *,
     candidates: Iterable[Plan] = (),
+    explain: bool = True,
     progress: Reporter = silent,
 ) -> Plan:
     """Plan the smallest repair of a table.
@@ -39,6 +40,8 @@ def make_plan(
         The table, and what is asked for.
     candidates
         Plans for the same table that may do, as those of a tighter request.
+    explain
+        Whether to look for what would help, if no plan can do it; that takes a while.
     progress
         Is told how far long work is.
 
@@ -58,6 +61,8 @@ def make_plan(
             "time with --time-limit.",
             proved=False,
         )
+    if solution.rows is None and not explain:
+        raise Infeasible("No plan does all that was asked.", proved=solution.bound == math.inf)
     if solution.rows is None:
         raise explain_infeasible(
             problem,
@@ -70,6 +75,27 @@ def make_plan(
     if budget is not None and needed > budget * (1 + 1e-12) + 1e-9:
         rows, steps, solution = _within_budget(problem, solution, rows, budget, progress)
     return _finished(problem, solution, rows, steps, kept, needed)
+
+
+def best_within(counts: Counts, request: PlanRequest, *, progress: Reporter = silent) -> Plan:
+    """Plan what comes nearest to a tolerance that cannot be reached: the least largest |UB|.
+
+    Its certificate says that it does not reach what was asked for.
+
+    Raises
+    ------
+    Infeasible
+        If no plan keeps to the other limits either.
+    """
+    problem = pose(counts, request)
+    found = least_tolerance(
+        problem, progress=lambda share: progress("coming as near as can be", share)
+    )
+    if found is None or found[1].rows is None:
+        raise explain_infeasible(problem, proved=False)
+    rows = found[1].rows
+    solution = replace(found[1], sizes=None)
+    return _finished(problem, solution, rows, (), None, float(problem.cells.cost(rows).sum()))
 
 
 def _within_budget(

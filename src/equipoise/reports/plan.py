@@ -83,10 +83,15 @@ def _drawn(chart: Callable[[Mapping[str, Any]], dict[str, Any]], data: Mapping[s
         picture = to_html_fragment(chart(data))
     except MissingDependency as absent:
         picture = f"<p>{escape(str(absent))}</p>"
-    return _figure(_CAPTIONS[data["kind"]](data), picture)
+    return figure(_CAPTIONS[data["kind"]](data), picture)
 
 
-def _figure(caption: str, picture: str) -> str:
+def figure(caption: str, picture: str) -> str:
+    """A picture under its caption.
+
+    >>> figure("a < b", "<svg></svg>")
+    '<figure><figcaption>a &lt; b</figcaption><svg></svg></figure>'
+    """
     return f"<figure><figcaption>{escape(caption)}</figcaption>{picture}</figure>"
 
 
@@ -357,7 +362,8 @@ def _now() -> str:
 # ---------------------------------------------------------------------------- captions
 
 
-def _changes_caption(data: Mapping[str, Any]) -> str:
+def changes_caption(data: Mapping[str, Any]) -> str:
+    """Say what the chart of the cells that change shows."""
     said = (
         "The cells that change, those with the most changes first: rows that stay are grey, rows "
         "to delete red, rows to add blue."
@@ -373,9 +379,12 @@ def _so_many(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
-def _biases_caption(data: Mapping[str, Any]) -> str:
+def biases_caption(
+    data: Mapping[str, Any], when: str = "now (ring) and after the plan (dot)"
+) -> str:
+    """Say what the chart of biases before and after shows."""
     kind = data["title"].split(" for ")[0]
-    what = f"{kind[0].upper()}{kind[1:]} of groups now (ring) and after the plan (dot)"
+    what = f"{kind[0].upper()}{kind[1:]} of groups {when}"
     held = " against the original label frequencies" if data["reference"] == "original" else ""
     parts = [f"{what}{held}, the largest first."]
     if data["limit"] is not None:
@@ -405,7 +414,7 @@ def _steps_caption(data: Mapping[str, Any]) -> str:
 
 
 _CAPTIONS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "changes": _changes_caption,
-    "biases": _biases_caption,
+    "changes": changes_caption,
+    "biases": biases_caption,
     "steps": _steps_caption,
 }

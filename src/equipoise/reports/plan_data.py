@@ -10,11 +10,13 @@ import numpy as np
 
 from equipoise.errors import LatticeTooLarge
 from equipoise.lattice import Group, format_value, roll_up
+from equipoise.plans.problem import known_rows
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from equipoise.counts import Counts
     from equipoise.plans.frontier import Bought, Frontier, Point
     from equipoise.plans.plan import Plan, PlanCell
 
@@ -75,10 +77,12 @@ def _bar(move: PlanCell) -> dict[str, Any]:
 # ------------------------------------------------------------------------------ biases
 
 
-def biases(plan: Plan) -> dict[str, Any]:
+def biases(plan: Plan, measured: tuple[Counts, Counts] | None = None) -> dict[str, Any]:
     """The groups and labels farthest from their share, before and after, worst first.
 
-    Of two labels, which mirror each other, only the rarer is shown.
+    Of two labels, which mirror each other, only the rarer is shown. With ``measured``, the
+    counts of two tables, these are compared and not what the plan makes of its own; groups are
+    then held to the frequencies of the table they are in.
 
     >>> import equipoise as eq
     >>> counts = eq.Counts.from_mapping(
@@ -92,9 +96,11 @@ def biases(plan: Plan) -> dict[str, Any]:
     >>> [(pair["name"], round(pair["before"], 3)) for pair in data["pairs"]]
     [('sex=w', 0.2), ('sex=m', 0.067)]
     """
-    lines, sizes, before, after = _distances(plan)
-    label = plan.counts.label
-    totals = np.bincount(plan.counts.codes[:, -1], plan.counts.rows, len(label))
+    counts, there = (plan.counts, _tables(plan)) if measured is None else _counted(plan, *measured)
+    reference = plan.certificate.reference if measured is None else "new"
+    lines, sizes, before, after = _distances(plan, counts, there, reference)
+    label = counts.label
+    totals = np.bincount(counts.codes[:, -1], counts.rows, len(label))
     one = len(label) == 2
     chosen = np.array([int(totals.argmin())]) if one else np.arange(len(label))
     worse = np.fmax(before, after)[:, chosen]
@@ -107,7 +113,7 @@ def biases(plan: Plan) -> dict[str, Any]:
     for place in order[:BARS].tolist():
         line, y = divmod(place, len(chosen))
         code = int(chosen[y])
-        name = str(_group(plan, lines[line]))
+        name = str(_group(counts, lines[line]))
         if not one:
             name += f" → {format_value(label.values[code])}"
         pairs.append(_pair(name, before[line, code], after[line, code], _limit(plan)))
@@ -117,7 +123,7 @@ def biases(plan: Plan) -> dict[str, Any]:
         "title": f"{_kind(plan)} for {what}",
         "limit": _limit(plan),
         "targets": plan.request.target is not None,
-        "reference": plan.certificate.reference,
+        "reference": reference,
         "pairs": pairs,
         "least": least,
         "left_out": total - len(pairs),
@@ -125,11 +131,11 @@ def biases(plan: Plan) -> dict[str, Any]:
 
 
 def _distances(
-    plan: Plan,
+    plan: Plan, counts: Counts, there: tuple[NDArray[Any], ...], reference: str
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Every group of the lattice, its rows, and how far it is from the table's rates, twice."""
-    codes, have, rows = _tables(plan)
-    sizes = [len(a) for a in plan.counts.sensitive]
+    codes, have, rows = there
+    sizes = [len(a) for a in counts.sensitive]
     try:
         lattice = roll_up(
             codes, sizes, [have, rows], min_count=plan.request.min_group, memory=MEMORY
@@ -139,7 +145,7 @@ def _distances(
         lines, first, last = codes, have, rows
     present = have.sum(axis=0) / max(have.sum(), 1)
     own = rows.sum(axis=0) / max(rows.sum(), 1)
-    held = present if plan.certificate.reference == "original" else own
+    held = present if reference == "original" else own
     on = plan.request.tolerance_on
     return lines, first.sum(axis=1), _off(first, present, on), _off(last, held, on)
 
@@ -163,15 +169,30 @@ def _tables(plan: Plan) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     return codes, rows - moved, rows
 
 
+def _counted(
+    plan: Plan, before: Counts, after: Counts
+) -> tuple[Counts, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    """The same of two tables that were counted, on common axes."""
+    both = [known_rows(c, plan_missing=plan.request.plan_missing)[0] for c in (before, after)]
+    both = [both[0] + (both[1] - both[1]), both[1] + (both[0] - both[0])]
+    both[1] = both[1].with_axes(both[0])
+    codes = np.unique(np.concatenate([c.codes[:, :-1] for c in both]), axis=0)
+    place = {tuple(c): i for i, c in enumerate(codes.tolist())}
+    tables = [np.zeros((len(codes), len(both[0].label)), np.int64) for _ in both]
+    for counts, table in zip(both, tables, strict=True):
+        for (*group, y), n in zip(counts.codes.tolist(), counts.rows.tolist(), strict=True):
+            table[place[tuple(group)], y] += n
+    return both[0], (codes, tables[0], tables[1])
+
+
 def _off(rows: NDArray[Any], rates: NDArray[Any], on: str) -> NDArray[Any]:
     with np.errstate(divide="ignore", invalid="ignore"):
         got = rows / rows.sum(axis=1, keepdims=True)
         return np.asarray(np.abs(1 - got / rates) if on == "ub" else np.abs(got - rates))
 
 
-def _group(plan: Plan, line: NDArray[Any]) -> Group:
-    axes = plan.counts.sensitive
-    pairs = zip(axes, line.tolist(), strict=True)
+def _group(counts: Counts, line: NDArray[Any]) -> Group:
+    pairs = zip(counts.sensitive, line.tolist(), strict=True)
     return Group({a.name: a.values[c] for a, c in pairs if c < len(a)})
 
 

@@ -5,28 +5,35 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-
-from equipoise.atomic import atomic_path
 from equipoise.counts import CountRequest, Counts
-from equipoise.counts.columns import encode_arrow
 from equipoise.engines.base import Engine, require_writable
-from equipoise.engines.sources import Source, locate
-from equipoise.errors import ColumnNotFound, CountsError, InputError, PoolTooSmall
+from equipoise.engines.sources import Source
+from equipoise.errors import ColumnNotFound, InputError, PoolTooSmall
+from equipoise.lake.acquiring.planned import (
+    Planned,
+    bare,
+    cells_of,
+    difference,
+    largest_ub,
+    named,
+    public_name,
+    request_of,
+    require_counts,
+    require_deletable,
+    rows_text,
+    ub_text,
+)
+from equipoise.lake.acquiring.writing import Part, published, put_together, without_categories
 from equipoise.lattice import Group
-from equipoise.measures.measured import Options
-from equipoise.measures.table import bias_table
 from equipoise.plain import csv_text, sentences
-from equipoise.plans.problem import known_rows
 from equipoise.progress import Reporter, silent
 from equipoise.validate import one_of
-from equipoise.values import MISSING, Value, as_value, plain
+from equipoise.values import MISSING, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,22 +50,6 @@ STEPS = 6
 _SHOWN = 5
 
 
-class Planned(Protocol):
-    """What is needed of a plan: the counts it was made for, and the rows to add and delete."""
-
-    @property
-    def counts(self) -> Counts:
-        """The counts of the table it was made for."""
-
-    @property
-    def add(self) -> Counts:
-        """How many rows of each cell to add."""
-
-    @property
-    def delete(self) -> Counts:
-        """How many rows of each cell to delete."""
-
-
 class Shortfall(NamedTuple):
     """A cell of which a pool has fewer rows than are needed."""
 
@@ -68,7 +59,7 @@ class Shortfall(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Acquired:
+class Applied:
     """What became of a plan: the files written, and the written table counted again.
 
     Attributes
@@ -127,20 +118,18 @@ class Acquired:
     def sentences(self) -> tuple[str, ...]:
         """What was done, in sentences."""
         came = f" from {self.pool}" if self.added else ""
-        change = f"{_rows(self.added)} added{came} and {_rows(self.removed)} removed"
+        change = f"{rows_text(self.added)} added{came} and {rows_text(self.removed)} removed"
         said = [
-            f"Wrote {self.output}: {self.base} with {change}, {_rows(self.n_rows)} in all.",
+            f"Wrote {self.output}: {self.base} with {change}, {rows_text(self.n_rows)} in all.",
             (
-                f"The largest |UB| was {_ub(self.max_abs_ub_before)} in {self.base} and is "
-                f"{_ub(self.max_abs_ub_after)} in {self.output}, as counted there."
+                f"The largest |UB| was {ub_text(self.max_abs_ub_before)} in {self.base} and is "
+                f"{ub_text(self.max_abs_ub_after)} in {self.output}, as counted there."
             ),
         ]
         if self.shortfall:
             said.append(f"{self.pool} has too few rows: {_listed(self.shortfall)}.")
         if not self.as_planned:
-            said.append(
-                f"{self.output} is not as planned: {_difference(self.after, self.planned)}."
-            )
+            said.append(f"{self.output} is not as planned: {difference(self.after, self.planned)}.")
         said.append(f"Every row added or removed is listed in {self.sidecar}.")
         return tuple(said)
 
@@ -183,7 +172,7 @@ class Acquired:
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
 
 
-def acquire(
+def apply_plan(
     plan: Planned,
     base: Source,
     pool: Source | None,
@@ -196,7 +185,7 @@ def acquire(
     missing_columns: MissingColumns = "refuse",
     sidecar: str | os.PathLike[str] | None = None,
     progress: Reporter = silent,
-) -> Acquired:
+) -> Applied:
     """Write a base table with the rows of a plan removed, and such rows of a pool added.
 
     The rows that stay keep their order and their values; the added ones stand behind them,
@@ -229,8 +218,10 @@ def acquire(
 
     Examples
     --------
+    >>> import tempfile
     >>> from types import SimpleNamespace
     >>> from equipoise.engines.duckdb import DuckDBEngine
+    >>> from equipoise.engines.sources import locate
     >>> engine = DuckDBEngine()
     >>> people = locate({"sex": ["w", "w", "m"], "hired": ["no", "no", "yes"]})
     >>> more = locate({"sex": ["w", "m"], "hired": ["yes", "no"]})
@@ -238,8 +229,8 @@ def acquire(
     >>> add = Counts.from_mapping({("w", "yes"): 1}, sensitive=["sex"], label="hired")
     >>> plan = SimpleNamespace(counts=counts, add=add, delete=counts - counts)
     >>> output = Path(tempfile.mkdtemp()) / "repaired.csv"
-    >>> acquired = acquire(plan, people, more, output, engine=engine)
-    >>> acquired.added, acquired.as_planned
+    >>> applied = apply_plan(plan, people, more, output, engine=engine)
+    >>> applied.added, applied.as_planned
     (1, True)
     >>> output.read_text().split()
     ['sex,hired', 'w,no', 'w,no', 'm,yes', 'w,yes']
@@ -248,13 +239,13 @@ def acquire(
     listing = Path(f"{os.fspath(output)}.changes.csv" if sidecar is None else sidecar)
     require_writable(output, engine.writes)
     _require_apart(base, pool, Path(output), listing)
-    request = _request(plan.counts)
-    add, delete = _bare(plan.add, request), _bare(plan.delete, request)
+    request = request_of(plan.counts)
+    add, delete = bare(plan.add, request), bare(plan.delete, request)
     progress(f"counting {base.name}", 0)
     before = engine.counts(base, request)
-    _require_counts(base, before, plan.counts, force=force)
-    _require_deletable(base, before, delete)
-    bias_before = _max_abs_ub(before, plan)
+    require_counts(base, before, plan.counts, force=force)
+    require_deletable(base, before, delete)
+    bias_before = largest_ub(before, plan)
     added, shortfall = _Chosen(), tuple[Shortfall]()
     if add.n:
         offer = _required(pool, add)
@@ -267,17 +258,15 @@ def acquire(
         added = _choose(engine, offer, request, add, there, seed)
     progress(f"reading {base.name}", 3 / STEPS)
     removed = _choose(engine, base, request, delete, before, seed)
-    stay = _without_categories(engine.rows(base, request, delete, seed, rest=True))
-    rows = _joined(stay, added, base.name)
-    after = _published(
-        rows,
-        _changes(request, removed, added),
-        (Path(output), listing),
-        request,
-        engine=engine,
-        progress=progress,
-    )
-    return Acquired(
+    stay = without_categories(engine.rows(base, request, delete, seed, rest=True))
+    parts = [] if added.rows is None else [Part(added.source, added.rows)]
+    rows = put_together(stay, parts, base.name)
+    progress(f"writing {output}", 4 / STEPS)
+    with published(rows, Path(output), listing, engine) as (written, listed):
+        progress(f"counting {output}", 5 / STEPS)
+        after = engine.counts(written, request)
+        listed.write_text(_changes(request, removed, added), encoding="utf-8")
+    return Applied(
         output=os.fspath(output),
         sidecar=str(listing),
         base=base.name,
@@ -289,20 +278,12 @@ def acquire(
         after=after,
         planned=before + add - delete,
         max_abs_ub_before=bias_before,
-        max_abs_ub_after=_max_abs_ub(after, plan),
+        max_abs_ub_after=largest_ub(after, plan),
         seed=seed,
     )
 
 
 # ---------------------------------------------------------------------------- counting
-
-
-def _request(counts: Counts) -> CountRequest:
-    """Ask for the rows of the cells a plan was made for, by the same bins."""
-    made_by = counts.request or CountRequest(
-        sensitive=tuple(a.name for a in counts.sensitive), label=counts.label.name
-    )
-    return replace(made_by, count=None, weight=None).with_edges(counts.bins)
 
 
 def _lenient(request: CountRequest) -> CountRequest:
@@ -314,38 +295,12 @@ def _lenient(request: CountRequest) -> CountRequest:
     )
 
 
-def _bare(change: Counts, request: CountRequest) -> Counts:
-    """Give the cells of a change alone, so that they combine with counts of the base."""
-    edges = {n: b for n, b in request.bins.items() if isinstance(b, tuple)}
-    return replace(change, bins=edges, weights=None, missing_values={}, dropped=0, request=request)
-
-
-def _cells(counts: Counts) -> dict[tuple[Value, ...], int]:
-    values = [a.values for a in counts.axes]
-    lines = zip(counts.codes.tolist(), counts.rows.tolist(), strict=True)
-    return {tuple(v[c] for v, c in zip(values, codes, strict=True)): n for codes, n in lines}
-
-
-def _named(counts: Counts, cell: Sequence[Value]) -> Group:
-    return Group(dict(zip((a.name for a in counts.axes), cell, strict=True)))
-
-
-def _max_abs_ub(counts: Counts, plan: Planned) -> float:
-    """The largest |UB|, of the rows the plan was about: those that lack a value stay aside."""
-    asked = getattr(plan, "request", None)
-    known, _ = known_rows(counts, plan_missing=asked is not None and asked.plan_missing)
-    if not known.n:
-        return float("nan")
-    ub = np.abs(bias_table(known, Options(uncertainty=False)).measured.ub)
-    return float(np.nanmax(ub)) if not np.isnan(ub).all() else float("nan")
-
-
 def _shortfall(add: Counts, there: Counts) -> tuple[Shortfall, ...]:
     """Tell of which cells there are too few rows, the largest lack first."""
-    found = _cells(there)
+    found = cells_of(there)
     lacks = [
-        Shortfall(_named(add, cell), need, found.get(cell, 0))
-        for cell, need in _cells(add).items()
+        Shortfall(named(add, cell), need, found.get(cell, 0))
+        for cell, need in cells_of(add).items()
         if need > found.get(cell, 0)
     ]
     return tuple(sorted(lacks, key=lambda lack: lack.found - lack.need))
@@ -388,40 +343,11 @@ def _files(paths: Iterable[Path]) -> set[tuple[int, int]]:
     return {(stat.st_dev, stat.st_ino) for stat in stats}
 
 
-def _require_counts(base: Source, found: Counts, planned: Counts, *, force: bool) -> None:
-    expected = replace(planned, weights=None)
-    if not force and found.fingerprint != expected.fingerprint:
-        raise InputError(
-            f"{base.name} has other counts than the plan was made for: "
-            f"{_difference(found, expected)}; plan again for this table, or apply the plan as far "
-            "as the cells allow with --force."
-        )
-
-
-def _difference(found: Counts, expected: Counts) -> str:
-    """Say how counts differ: in rows, and in the first cell that does."""
-    rows = f"{found.n:,} rows against {expected.n:,}"
-    here, there = _cells(found), _cells(expected)
-    for cell in {**there, **here}:
-        a, b = here.get(cell, 0), there.get(cell, 0)
-        if a != b:
-            return f"{rows}, and {_named(expected, cell)} has {a:,} against {b:,}"
-    return rows
-
-
-def _require_deletable(base: Source, before: Counts, delete: Counts) -> None:
-    there = _cells(before)
-    for cell, n in _cells(delete).items():
-        if n > there.get(cell, 0):
-            raise CountsError(
-                f"the plan deletes {_rows(n)} of {_named(delete, cell)}, of which {base.name} has "
-                f"{there.get(cell, 0):,}; plan again for this table."
-            )
-
-
 def _required(pool: Source | None, add: Counts) -> Source:
     if pool is None:
-        raise InputError(f"the plan adds {_rows(add.n)}; name the table that has them with --pool.")
+        raise InputError(
+            f"the plan adds {rows_text(add.n)}; name the table that has them with --pool."
+        )
     return pool
 
 
@@ -473,21 +399,15 @@ def _choose(
     found = engine.rows(source, request, take, seed, located=True)
     place, md5 = (column.to_pylist() for column in found.columns[-2:])
     # Rows come cell by cell as they are asked for, from each as many as there are.
-    has = _cells(there)
+    has = cells_of(there)
     cells = [
         [None if v is MISSING else v for v in cell]
-        for cell, want in _cells(take).items()
+        for cell, want in cells_of(take).items()
         for _ in range(min(want, has.get(cell, 0)))
     ]
-    shown = _public_name(source)
+    shown = public_name(source)
     lines = ((shown, p, m, *cell) for p, m, cell in zip(place, md5, cells, strict=True))
     return _Chosen(source.name, found.select(found.column_names[:-2]), tuple(lines))
-
-
-def _public_name(source: Source) -> str:
-    """Name a source as it was given, but without the folders of this machine."""
-    path = Path(source.name)
-    return path.name if path.is_absolute() else source.name
 
 
 def _changes(request: CountRequest, removed: _Chosen, added: _Chosen) -> str:
@@ -504,131 +424,7 @@ def _unused(name: str, taken: Sequence[str]) -> str:
     return name
 
 
-# ----------------------------------------------------------------------------- joining
-
-
-def _without_categories(table: pa.Table) -> pa.Table:
-    """Give categories as the values they stand for, since a pool may have others."""
-    import pyarrow as pa
-
-    for i, column in enumerate(table.columns):
-        if pa.types.is_dictionary(column.type):
-            plain_column = column.cast(column.type.value_type)
-            table = table.set_column(i, table.column_names[i], plain_column)
-    return table
-
-
-def _joined(stay: pa.Table, added: _Chosen, base: str) -> pa.Table:
-    """Put rows of a pool below those of the base, in its columns and types."""
-    import pyarrow as pa
-
-    if added.rows is None:
-        return stay
-    columns = []
-    for column in stay.schema:
-        if column.name not in added.rows.column_names:
-            columns.append(pa.nulls(len(added.rows), column.type))
-            continue
-        try:
-            columns.append(_cast(added.rows[column.name], column.type))
-        except pa.ArrowException:
-            strange = _strange(added.rows[column.name], column.type)
-            raise InputError(
-                f"column {column.name!r} of {added.source} holds {strange!r}, which cannot become "
-                f"{column.type} as in {base}; mend the pool, or leave such rows out of it."
-            ) from None
-    below = pa.table(columns, names=stay.column_names)
-    return pa.concat_tables([stay, below], promote_options="default")
-
-
-def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    """Turn values into another type, text by the text that counts know them by."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if column.type == kind or pa.types.is_null(kind):
-        return column
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_floating(column.type) and not pa.types.is_floating(kind):
-        column = pc.if_else(pc.is_nan(column), None, column)  # not-a-number is a missing value
-    if _is_text(kind):
-        return _texts(column).cast(kind)
-    if pa.types.is_boolean(kind) and not _is_text(column.type):
-        column = _texts(column)  # or every number but 0 would be true
-    return column.cast(kind)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
-
-
-def _texts(column: pa.ChunkedArray) -> pa.Array:
-    import pyarrow as pa
-
-    values, codes = encode_arrow(column, None)
-    texts = pa.array([None if v is MISSING else v for v in values], pa.string())
-    return texts.take(pa.array(codes))
-
-
-def _strange(column: pa.ChunkedArray, kind: pa.DataType) -> Value:
-    """Find the first value that cannot be cast, by halving."""
-    import pyarrow as pa
-
-    while len(column) > 1:
-        half = len(column) // 2
-        try:
-            _cast(column.slice(0, half), kind)
-            column = column.slice(half)
-        except pa.ArrowException:
-            column = column.slice(0, half)
-    return as_value(column[0].as_py())
-
-
-# ----------------------------------------------------------------------------- writing
-
-
-def _published(
-    rows: pa.Table,
-    changes: str,
-    places: tuple[Path, Path],
-    request: CountRequest,
-    *,
-    engine: Engine,
-    progress: Reporter,
-) -> Counts:
-    """Write the table and the list aside, count the table there, then move both."""
-    output, listing = places
-    with (
-        atomic_path(listing) as listed,
-        atomic_path(output) as whole,
-        tempfile.TemporaryDirectory(dir=whole.parent, prefix=f".{output.name}.") as folder,
-    ):
-        written = Path(folder) / output.name
-        progress(f"writing {output}", 4 / STEPS)
-        engine.write(rows, written)
-        progress(f"counting {output}", 5 / STEPS)
-        delimiter = "\t" if output.name.endswith(".tsv") else ","
-        source = replace(locate(written, delimiter=delimiter), name=str(output))
-        after = engine.counts(source, request)
-        listed.write_text(changes, encoding="utf-8")
-        written.replace(whole)
-    return after
-
-
 # ------------------------------------------------------------------------------- words
-
-
-def _rows(n: int) -> str:
-    return f"{n:,} row{'' if n == 1 else 's'}"
-
-
-def _ub(value: float) -> str:
-    return "undefined" if value != value else f"{value:.3f}"
 
 
 def _listed(shortfall: Sequence[Shortfall]) -> str:

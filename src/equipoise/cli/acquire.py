@@ -1,0 +1,69 @@
+"""``equipoise acquire``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from equipoise.cli import lakes, terminal
+from equipoise.cli.options import (
+    hash_key,
+    hash_key_option,
+    lake_options,
+    limit_options,
+    looking_options,
+)
+from equipoise.errors import InputError
+
+
+@click.command(
+    "acquire",
+    epilog="""\b
+Examples:
+  equipoise acquire plan.json ./lake -o repaired.parquet --ledger ledger.parquet
+  equipoise acquire plan.json ./lake --mapping mapping.toml --deny 'drafts/*' -o repaired.csv
+  equipoise acquire plan.json ./lake --dry-run
+
+The base itself is never touched. The output is counted again before it is moved into place,
+and the ledger says for each added row from where it came.
+
+Exit codes: 0 fine, 1 the lake has too few rows or too different ones, 2 bad input.""",
+)
+@click.argument("plan")
+@click.argument("lake", nargs=-1, required=True)
+@click.option("--base", metavar="DATA", help="The table of the plan; else the one it names.")
+@click.option(
+    "--output", "-o", type=click.Path(), metavar="FILE", help="The repaired table, by its ending."
+)
+@click.option(
+    "--ledger",
+    type=click.Path(),
+    metavar="FILE",
+    help="The list of changes; else OUTPUT.ledger.parquet.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be taken, and write nothing.")
+@looking_options
+@limit_options
+@click.option("--partial", is_flag=True, help="Take what there is, if the lake has too few rows.")
+@click.option("--force", is_flag=True, help="Also if the base has other counts than the plan's.")
+@hash_key_option
+@lake_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    plan: str,
+    lake: tuple[str, ...],
+    output: str | None,
+    dry_run: bool,
+    hash_key_file: str | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Carry out PLAN with real rows of LAKE: write the repaired table, and a ledger."""
+    if (output is None) != dry_run:
+        raise InputError("name the file to write with --output, or ask for a --dry-run.")
+    key = hash_key(hash_key_file)
+    with lakes.opened(lake, options) as opened:
+        done = opened.acquire(plan, output, hash_key=key, **options)
+    terminal.emit(done.to_json(indent=2) if as_json else done.text(), None)
+    return done.exit_code

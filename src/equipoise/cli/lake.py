@@ -1,0 +1,149 @@
+"""``equipoise lake``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from equipoise.cli import lakes, terminal
+from equipoise.cli.options import hash_key, hash_key_option, lake_options, looking_options
+from equipoise.plain import Grid
+
+if TYPE_CHECKING:
+    from equipoise.lake.lake import Lake
+    from equipoise.lake.tables.index import Refreshed
+
+_SHOWN = 10
+
+
+@click.group("lake")
+def command() -> None:
+    """Index and search a lake of tables; map what they mean; replay a ledger.
+
+    A lake is folders, globs and files of CSV (any dialect, gzipped or not), Parquet and JSON
+    lines, and DuckDB databases. Nobody needs to have described the tables.
+    """
+
+
+@command.command(
+    epilog="""\b
+Examples:
+  equipoise lake index ./lake
+  equipoise lake index ./lake 'archive/*.parquet' warehouse.duckdb --index lake.duckdb
+
+Only tables that are new or have changed are looked at. A run may be interrupted, and the next
+goes on where it stopped; two at once wait for each other.""",
+)
+@click.argument("lake", nargs=-1, required=True)
+@lake_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def index(lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Look at the tables of LAKE, and keep what they hold in one index file."""
+    options["no_refresh"] = False
+    with lakes.opened(lake, options) as opened:
+        done = opened.refresh()
+    broken = [(t.name, t.problem) for t in opened.tables if t.problem]
+    if as_json:
+        click.echo(json.dumps(_index_dict(opened, done, broken), ensure_ascii=False, indent=2))
+        return
+    rows = sum(table.rows for table in opened.tables)
+    tables = "table" if len(opened.tables) == 1 else "tables"
+    click.echo(
+        f"{len(opened.tables):,} {tables} with {rows:,} rows in {opened.index_path}; files: {done.new:,} "
+        f"new, {done.changed:,} changed, {done.gone:,} gone, {done.same:,} as before."
+    )
+    if broken:
+        click.echo(f"\nNo rows can be taken from {len(broken):,} of them:\n")
+        click.echo(Grid(("table", "why"), tuple(broken[:_SHOWN])).text())
+    if len(broken) > _SHOWN:
+        click.echo(f"… and {len(broken) - _SHOWN:,} more; --json lists all")
+
+
+def _index_dict(lake: Lake, done: Refreshed, broken: list[tuple[str, str]]) -> Any:
+    return {
+        "schema": "equipoise.index/1",
+        "index": str(lake.index_path),
+        "tables": len(lake.tables),
+        "rows": sum(table.rows for table in lake.tables),
+        "new": done.new,
+        "changed": done.changed,
+        "gone": done.gone,
+        "same": done.same,
+        "problems": [{"table": name, "why": why} for name, why in broken],
+    }
+
+
+@command.command(
+    epilog="""\b
+Examples:
+  equipoise lake search people.csv ./lake
+  equipoise lake search people.csv ./lake --top 10 --json""",
+)
+@click.argument("data")
+@click.argument("lake", nargs=-1, required=True)
+@click.option(
+    "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Show so many tables."
+)
+@lake_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def search(data: str, lake: tuple[str, ...], top: int, as_json: bool, **options: Any) -> None:
+    """Find the tables of LAKE whose rows could be put below those of DATA."""
+    with lakes.opened(lake, options) as opened:
+        found = opened.search(data, top=top)
+    click.echo(found.to_json(indent=2) if as_json else found.text())
+
+
+@command.command(
+    epilog="""\b
+Examples:
+  equipoise lake mapping plan.json ./lake -o mapping.toml
+
+Read the file, fill in what is open, and give it to equipoise acquire with --mapping.""",
+)
+@click.argument("plan")
+@click.argument("lake", nargs=-1, required=True)
+@click.option("--base", metavar="DATA", help="The table of the plan; else the one it names.")
+@click.option("--output", "-o", type=click.Path(), metavar="FILE", help="Write to a file.")
+@looking_options
+@lake_options
+def mapping(plan: str, lake: tuple[str, ...], output: str | None, **options: Any) -> None:
+    """Propose what the columns and values of tables mean for PLAN, to read, edit and confirm."""
+    quiet = options["quiet"]
+    with lakes.opened(lake, options) as opened:
+        lakes.refuse_overwriting(opened, output)
+        text = opened.mapping(plan, file=output or "mapping.toml", **options)
+    terminal.emit(text.rstrip("\n"), output, quiet=quiet)
+
+
+@command.command(
+    epilog="""\b
+Examples:
+  equipoise lake replay ledger.parquet ./lake
+  equipoise lake replay ledger.parquet ./lake --repaired repaired.parquet
+
+Exit codes: 0 all rows are as the ledger says, 1 some are not, 2 bad input.""",
+)
+@click.argument("ledger")
+@click.argument("lake", nargs=-1, required=True)
+@click.option(
+    "--repaired", metavar="DATA", help="Compare the rows of the repaired table with the sources."
+)
+@hash_key_option
+@lake_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def replay(
+    ledger: str,
+    lake: tuple[str, ...],
+    repaired: str | None,
+    hash_key_file: str | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Fetch every row that LEDGER lists again from LAKE, and compare."""
+    key = hash_key(hash_key_file)
+    with lakes.opened(lake, options) as opened:
+        done = opened.replay(ledger, repaired=repaired, hash_key=key)
+    click.echo(done.to_json(indent=2) if as_json else done.text())
+    return done.exit_code

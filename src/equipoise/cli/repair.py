@@ -1,0 +1,104 @@
+"""``equipoise repair``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import Any
+
+import click
+
+from equipoise.cli import counting, lakes, terminal
+from equipoise.cli.options import (
+    counting_options,
+    hash_key,
+    hash_key_option,
+    limit_options,
+    looking_options,
+    planning_options,
+)
+from equipoise.errors import InputError
+
+
+@click.command(
+    "repair",
+    epilog="""\b
+Examples:
+  equipoise repair people.csv ./lake --sensitive sex,race --label income --tolerance 0.05 \\
+      -o repaired.parquet --report repair.html
+  equipoise repair people.csv ./lake -s sex -l hired --allow both --dry-run
+
+If the lake lacks rows of the cheapest plan, the plan is made again with what it has; if no
+plan reaches the tolerance then, the one that comes nearest is carried out.
+
+Exit codes: 0 fine, 1 the tolerance was not reached or a check failed, 2 bad input.""",
+)
+@click.argument("data")
+@click.argument("lake", nargs=-1, required=True)
+@counting_options
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="The largest |UB| left to any group.",
+)
+@planning_options
+@click.option(
+    "--output", "-o", type=click.Path(), metavar="FILE", help="The repaired table, by its ending."
+)
+@click.option(
+    "--ledger",
+    type=click.Path(),
+    metavar="FILE",
+    help="The list of changes; else OUTPUT.ledger.parquet.",
+)
+@click.option(
+    "--plan-file", type=click.Path(), metavar="FILE", help="The plan; else OUTPUT.plan.json."
+)
+@click.option(
+    "--report", type=click.Path(), metavar="FILE", help="A page: before, plan, sources, after."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be taken, and write nothing.")
+@looking_options
+@limit_options
+@hash_key_option
+@click.option("--index", type=click.Path(), metavar="FILE", help="The index of the lake.")
+@click.option("--no-refresh", is_flag=True, help="Take the index as it is, without looking.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    data: str,
+    lake: tuple[str, ...],
+    output: str | None,
+    report: str | None,
+    dry_run: bool,
+    hash_key_file: str | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Plan the repair of DATA, find real rows for it in LAKE, take them, and check it all."""
+    if (output is None) != dry_run:
+        raise InputError("name the file to write with --output, or ask for a --dry-run.")
+    if report is not None and os.path.realpath(report) in map(
+        os.path.realpath, (data, output or data)
+    ):
+        raise InputError(f"{report} is a table; write the report to another file.")
+    key = hash_key(hash_key_file)
+    opening = {name: options.pop(name) for name in ("index", "no_refresh")}
+    opening |= {name: options[name] for name in ("threads", "memory", "quiet")}
+    quiet = options["quiet"]
+    with counting.keywords(data, options) as keywords, lakes.opened(lake, opening) as opened:
+        from equipoise.api import repair
+
+        written = (output, report, keywords["ledger"], keywords["plan_file"])
+        lakes.refuse_overwriting(opened, *written, base=data)
+        done = repair(data, opened, output, hash_key=key, **keywords)
+    if report is not None:
+        from equipoise.reports.repair import write_repair
+
+        write_repair(
+            done, report, source=data, lake=shlex.join(lake), plan_file=keywords["plan_file"]
+        )
+        terminal.wrote(report, quiet=quiet)
+    terminal.emit(done.to_json(indent=2) if as_json else done.text(), None)
+    return done.exit_code

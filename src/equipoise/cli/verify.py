@@ -1,0 +1,46 @@
+"""``equipoise verify``."""
+
+from __future__ import annotations
+
+import click
+
+from equipoise.cli import terminal
+from equipoise.cli.options import hash_key, hash_key_option
+
+
+@click.command(
+    "verify",
+    epilog="""\b
+Examples:
+  equipoise verify repaired.parquet --base people.csv --plan plan.json --ledger ledger.parquet
+
+Both tables are counted again. Nothing of the planner or of the acquirer is used.
+
+Exit codes: 0 all checks hold, 1 some do not, 2 bad input.""",
+)
+@click.argument("repaired")
+@click.option("--base", required=True, metavar="DATA", help="The table it was made from.")
+@click.option("--plan", required=True, type=click.Path(), metavar="FILE", help="The plan.")
+@click.option(
+    "--ledger", required=True, type=click.Path(), metavar="FILE", help="The list of changes."
+)
+@hash_key_option
+@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    repaired: str,
+    base: str,
+    plan: str,
+    ledger: str,
+    hash_key_file: str | None,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Check that REPAIRED is its base with just the rows removed and added that were planned."""
+    from equipoise.api import verify
+
+    key = hash_key(hash_key_file)
+    with terminal.progress(quiet=quiet) as report:
+        found = verify(repaired, base=base, plan=plan, ledger=ledger, hash_key=key, progress=report)
+    terminal.emit(found.to_json(indent=2) if as_json else found.text(), None)
+    return found.exit_code

@@ -1,0 +1,234 @@
+"""What one pass over a table tells: gathered batch by batch, the same on every engine."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.counts.columns import as_number
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+FEW_VALUES = 500
+"""Columns of at most so many different values are counted value by value."""
+
+SKETCH = 256
+"""How many hashes stand for the values of a column that has more."""
+
+SAMPLE = 256
+"""How many rows are kept as they are."""
+
+_QUANTILES = 21
+_SAMPLED_FOR_QUANTILES = 1024
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """What one pass over a table tells of a column.
+
+    Attributes
+    ----------
+    name, type
+        As the engine calls them.
+    nulls
+        In how many rows it lacks a value.
+    distinct
+        How many different values it has; an estimate if ``values`` is not given.
+    values
+        How many rows each value has, if there are at most :data:`FEW_VALUES`.
+    sketch
+        Else the smallest hashes of its values, see :func:`value_hash`, rising.
+    numeric
+        Which share of its values are numbers.
+    quantiles
+        Of these: the least, every twentieth part, the greatest. Estimates from a sample of
+        rows if ``values`` is not given.
+    sample
+        Its values in some rows, the same rows for every column.
+    """
+
+    name: str
+    type: str
+    nulls: int
+    distinct: int
+    values: Mapping[str, int] | None
+    sketch: tuple[int, ...]
+    numeric: float
+    quantiles: tuple[float, ...] | None
+    sample: tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What one pass tells of a table."""
+
+    rows: int
+    columns: tuple[ColumnProfile, ...]
+
+
+def value_hash(text: str) -> int:
+    """Hash a value, the same on every machine, whatever its case and the blanks around it.
+
+    >>> value_hash(" Female") == value_hash("female")
+    True
+    """
+    plain = text.strip().casefold().encode()
+    return int.from_bytes(hashlib.md5(plain, usedforsecurity=False).digest()[:8], "big")
+
+
+@dataclass
+class Profiler:
+    """Gathers a profile from batches of rows, whose values are text or null.
+
+    >>> import pyarrow as pa
+    >>> profiler = Profiler(["sex", "age"], ["VARCHAR", "VARCHAR"])
+    >>> profiler.add([pa.array(["w", "m", None]), pa.array(["31", "52", "31"])])
+    >>> profile = profiler.profile()
+    >>> profile.rows, profile.columns[0].values, profile.columns[1].numeric
+    (3, {'w': 1, 'm': 1}, 1.0)
+    """
+
+    names: Sequence[str]
+    types: Sequence[str]
+    rows: int = 0
+    _columns: list[_Gathered] = field(init=False)
+    _keys: NDArray[np.float64] = field(init=False)
+    _sample: list[list[str | None]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._columns = [_Gathered() for _ in self.names]
+        self._random = np.random.default_rng(0)
+        self._keys = np.empty(0)
+        self._sample = [[] for _ in self.names]
+
+    def add(self, columns: Sequence[pa.Array]) -> None:
+        """Take in a batch of rows."""
+        if not columns or not len(columns[0]):
+            return
+        for gathered, column in zip(self._columns, columns, strict=True):
+            found = column.value_counts()
+            gathered.add(found.field(0).to_pylist(), found.field(1).to_pylist())
+        self._add_to_sample(len(columns[0]), lambda i, rows: columns[i].take(rows).to_pylist())
+
+    def add_texts(self, columns: Sequence[Sequence[str | None]]) -> None:
+        """Take in a few rows, without the time it takes to make arrays of them.
+
+        >>> profiler = Profiler(["sex"], ["VARCHAR"])
+        >>> profiler.add_texts([["w", "m", None, "w"]])
+        >>> profiler.profile().columns[0].values
+        {'w': 2, 'm': 1}
+        """
+        if not columns or not len(columns[0]):
+            return
+        for gathered, column in zip(self._columns, columns, strict=True):
+            found = Counter(column)
+            gathered.add(list(found), list(found.values()))
+        self._add_to_sample(len(columns[0]), lambda i, rows: [columns[i][j] for j in rows])
+
+    def _add_to_sample(
+        self, rows: int, taken: Callable[[int, NDArray[np.int64]], list[str | None]]
+    ) -> None:
+        """Keep the rows with the smallest of random keys: each row is as likely as any other."""
+        self.rows += rows
+        kept = len(self._keys)
+        keys = np.concatenate([self._keys, self._random.random(rows)])
+        best = np.sort(np.argsort(keys, kind="stable")[:_SAMPLED_FOR_QUANTILES])
+        fresh = best[best >= kept] - kept
+        if len(fresh):
+            stay = best[best < kept].tolist()
+            for i, old in enumerate(self._sample):
+                self._sample[i] = [*(old[j] for j in stay), *taken(i, fresh)]
+            self._keys = keys[best]
+
+    def profile(self) -> Profile:
+        """Tell what was gathered."""
+        kept = np.sort(np.argsort(self._keys, kind="stable")[:SAMPLE]).tolist()
+        columns = (
+            gathered.profile(name, kind, sample, [sample[j] for j in kept])
+            for name, kind, gathered, sample in zip(
+                self.names, self.types, self._columns, self._sample, strict=True
+            )
+        )
+        return Profile(self.rows, tuple(columns))
+
+
+@dataclass
+class _Gathered:
+    """What is known of one column so far."""
+
+    nulls: int = 0
+    values: dict[str, int] | None = field(default_factory=dict)
+    hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+
+    def add(self, texts: Sequence[str | None], counts: Sequence[int]) -> None:
+        known: dict[str, int] = {} if self.values is None else self.values
+        for text, n in zip(texts, counts, strict=True):
+            if text is None:
+                self.nulls += n
+            else:
+                known[text] = known.get(text, 0) + n
+        if self.values is None:
+            self._add_hashes(known)
+        elif len(self.values) > FEW_VALUES:
+            self._add_hashes(self.values)
+            self.values = None
+
+    def _add_hashes(self, texts: Iterable[str]) -> None:
+        fresh = np.fromiter(map(value_hash, texts), np.uint64)
+        self.hashes = np.unique(np.concatenate([self.hashes, fresh]))[:SKETCH]
+
+    def profile(
+        self,
+        name: str,
+        kind: str,
+        rows: Sequence[str | None],
+        sample: Sequence[str | None],
+    ) -> ColumnProfile:
+        numeric, quantiles = self._numbers(rows)
+        return ColumnProfile(
+            name=name,
+            type=kind,
+            nulls=self.nulls,
+            distinct=len(self.values) if self.values is not None else self._estimate(),
+            values=self.values,
+            sketch=tuple(self.hashes.tolist()),
+            numeric=numeric,
+            quantiles=quantiles,
+            sample=tuple(sample),
+        )
+
+    def _estimate(self) -> int:
+        """How many values there are: the more, the closer together are the smallest hashes."""
+        if len(self.hashes) < SKETCH:
+            return len(self.hashes)
+        return round((SKETCH - 1) / (float(self.hashes[-1]) / 2**64))
+
+    def _numbers(self, rows: Sequence[str | None]) -> tuple[float, tuple[float, ...] | None]:
+        if self.values is not None:
+            texts, counts = list(self.values), list(self.values.values())
+        else:
+            texts = [text for text in rows if text is not None]
+            counts = [1] * len(texts)
+        if not texts:
+            return 0.0, None
+        numbers = np.array([as_number(text) for text in texts], float)  # what is none is nan
+        weights = np.array(counts)
+        are = ~np.isnan(numbers)
+        share = float(weights[are].sum() / weights.sum())
+        return share, _quantiles(numbers[are], weights[are])
+
+
+def _quantiles(numbers: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[float, ...] | None:
+    if not len(numbers):
+        return None
+    order = np.argsort(numbers)
+    up_to = np.cumsum(rows[order])
+    places = np.maximum(np.ceil(np.linspace(0, 1, _QUANTILES) * up_to[-1]), 1)
+    return tuple(numbers[order][np.searchsorted(up_to, places)].tolist())

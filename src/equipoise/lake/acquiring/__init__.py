@@ -1,0 +1,1 @@
+"""Take rows, write the repaired table, and keep a ledger."""

@@ -1,0 +1,383 @@
+"""Take the rows a plan needs from the tables of a lake, and be able to prove it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.counts import CountRequest, Counts
+from equipoise.counts.columns import Coded, bin_codes, encode_arrow, numbers_in
+from equipoise.engines.base import Engine, require_writable
+from equipoise.engines.sources import Source
+from equipoise.errors import PoolTooSmall, ShiftTooLarge
+from equipoise.lake.acquiring.acquired import Acquired, Share
+from equipoise.lake.acquiring.ledger import keyed, ledger_table, write_ledger
+from equipoise.lake.acquiring.planned import (
+    Planned,
+    bare,
+    largest_ub,
+    public_name,
+    request_of,
+    require_counts,
+    require_deletable,
+)
+from equipoise.lake.acquiring.shift import Shift, measure_shift
+from equipoise.lake.acquiring.writing import (
+    Part,
+    published,
+    put_together,
+    require_apart,
+    without_categories,
+)
+from equipoise.lake.choosing.gather import Gathered, gather
+from equipoise.lake.choosing.offers import Need, need_of
+from equipoise.lake.choosing.shortfall import Lack
+from equipoise.lake.choosing.survey import Candidate, Looking, say_alignment
+from equipoise.lake.choosing.taking import (
+    Chosen,
+    Limits,
+    Taken,
+    find_lacks,
+    found_counts,
+    say_too_few,
+    take_rows,
+)
+from equipoise.lake.lake import Lake
+from equipoise.progress import Reporter, silent
+from equipoise.values import MISSING, plain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+
+def acquire(
+    plan: Planned,
+    base: Source,
+    lake: Lake,
+    output: str | os.PathLike[str] | None,
+    *,
+    ledger: str | os.PathLike[str] | None = None,
+    looking: Looking | None = None,
+    limits: Limits | None = None,
+    hash_key: bytes | None = None,
+    gathered: Gathered | None = None,
+    beside: Mapping[Path, str] | None = None,
+    progress: Reporter = silent,
+) -> Acquired:
+    """Write a base table with the rows of a plan removed, and such rows of a lake added.
+
+    The rows that stay keep their order and their values; the added ones stand behind them,
+    with the base's columns and types. The file is written aside and counted there; only then
+    it and the ledger are moved into place. The base itself is never touched.
+
+    Parameters
+    ----------
+    plan
+        What to add and delete, with the counts it was made for.
+    base, lake
+        The table to repair, and the tables that may have rows to add.
+    output, ledger
+        The file to write, and the list of changes, ``OUTPUT.ledger.parquet`` unless given.
+        Without an output nothing is written: a dry run.
+    looking, limits
+        How to look for rows, and within what to take them.
+    hash_key
+        Makes the ledger's hashes such that rows cannot be guessed from them.
+    gathered
+        What :func:`gather` found before, for the same base and lake.
+    beside
+        Texts that are written together with the table, by their files.
+    progress
+        Is told what is being done.
+
+    Raises
+    ------
+    PoolTooSmall
+        If the lake has too few rows, and not all need be had.
+    ShiftTooLarge
+        If the added rows are another population than the limit allows.
+    """
+    looking, limits = looking or Looking(), limits or Limits()
+    engine = lake.engine
+    places = _places(base, lake, output, ledger, looking, beside or {})
+    request = request_of(plan.counts)
+    add, delete = bare(plan.add, request), bare(plan.delete, request)
+    progress(f"counting {base.name}", 0)
+    before = engine.counts(base, request)
+    require_counts(base, before, plan.counts, force=limits.force)
+    require_deletable(base, before, delete)
+    if gathered is None:
+        gathered = gather(
+            plan.counts,
+            base,
+            lake,
+            looking,
+            require_columns=limits.require_columns,
+            progress=progress,
+        )
+    need = need_of(add, request)
+    taken = take_rows(gathered, need, limits, progress)
+    for part in taken.chosen:
+        part.candidate.require_unchanged(surely=True)
+    lacks = find_lacks(gathered, need, taken, limits, progress)
+    if lacks and not limits.partial:
+        raise PoolTooSmall(say_too_few(gathered, taken, lacks))
+    stay = without_categories(engine.rows(base, request, delete, looking.seed, rest=True))
+    parts = [Part(c.candidate.name, c.drawn.rows) for c in taken.chosen]
+    rows = put_together(stay, parts, base.name)
+    shift = _shift(rows, len(stay), need, limits.max_shift)
+    if shift is not None and shift.exceeded:
+        raise ShiftTooLarge(
+            f"the added rows differ from {base.name} by more than {limits.max_shift:g}: "
+            f"{' '.join(shift.sentences)}"
+        )
+    if places is None:
+        after = before + found_counts(add, need, taken) - delete
+    else:
+        progress(f"writing {places[0]}", 0.8)
+        removed = _removed(engine, base, request, delete, looking.seed, hash_key)
+        with published(rows, *places, engine, beside) as (written, listed):
+            progress(f"counting {places[0]}", 0.9)
+            after = engine.counts(written, request)
+            lines = _lines(taken, need, len(stay), engine, written, hash_key)
+            about = _about(plan, gathered, places[0], keyed_=hash_key is not None)
+            ledger_rows = ledger_table([*removed, *lines], about)
+            write_ledger(ledger_rows, listed, engine, require_writable(places[1], engine.writes))
+    return _acquired(plan, gathered, taken, before, after, add, delete, lacks, shift, places)
+
+
+def _places(
+    base: Source,
+    lake: Lake,
+    output: str | os.PathLike[str] | None,
+    ledger: str | os.PathLike[str] | None,
+    looking: Looking,
+    beside: Mapping[Path, str],
+) -> tuple[Path, Path] | None:
+    """Tell where to write; never over a file that is read, nor among the lake's tables."""
+    if output is None:
+        return None
+    listing = Path(f"{os.fspath(output)}.ledger.parquet" if ledger is None else ledger)
+    for place in (output, listing):
+        require_writable(place, lake.engine.writes)
+    require_apart([Path(output), listing, *beside], files_read(base, lake, looking))
+    lake.require_outside([Path(output), listing])
+    return Path(output), listing
+
+
+def files_read(base: Source, lake: Lake, looking: Looking) -> list[tuple[str, Path]]:
+    """List the files that are read, and so never written to, with what messages call them."""
+    named = [("the mapping file", looking.mapping), ("the file of conditions", looking.sources)]
+    read = [("the base", path) for path in base.paths]
+    read += [(name, Path(path)) for name, path in named if path is not None]
+    return read + lake.files()
+
+
+# ------------------------------------------------------------------------------- shift
+
+
+def _shift(rows: pa.Table, stay: int, need: Need, limit: float | None) -> Shift | None:
+    """Compare the added rows with those of the base in the same cells."""
+    if len(rows) == stay:
+        return None
+    cells = cell_numbers(rows, need)
+    base, added = rows.slice(0, stay), rows.slice(stay)
+    others = [n for n in rows.column_names if n not in need.request.columns]
+    return measure_shift(base, added, (cells[:stay], cells[stay:]), columns=others, limit=limit)
+
+
+def cell_numbers(rows: pa.Table, need: Need) -> NDArray[np.int64]:
+    """Tell in which of the needed cells each row is; −1 if in none."""
+    numbers = np.zeros(len(rows), np.int64)
+    keys = np.zeros(len(need.rows), np.int64)
+    for i, axis in enumerate(need.cells.axes):
+        values, codes = _coded(rows, axis.name, need.request)
+        place = {value: j for j, value in enumerate(axis.values)}
+        known = [-1 if v is MISSING or v in need.request.na else place.get(v, -1) for v in values]
+        own = np.array(known, np.int64)[codes]
+        width = len(axis.values) + 1
+        numbers = np.where((numbers < 0) | (own < 0), -1, numbers * width + own)
+        keys = keys * width + need.cells.codes[:, i]
+    order = np.argsort(keys)
+    at = np.minimum(np.searchsorted(keys[order], numbers), len(keys) - 1)
+    return np.where(keys[order][at] == numbers, order[at], -1)
+
+
+def _coded(rows: pa.Table, name: str, request: CountRequest) -> Coded:
+    """Number the values of a column as counts know them, which is in bins if they are binned."""
+    edges = request.bins.get(name)
+    if isinstance(edges, tuple):
+        return bin_codes(numbers_in(name, rows[name], request.na), edges)
+    return encode_arrow(rows[name], None)
+
+
+# ------------------------------------------------------------------------------ ledger
+
+
+def _removed(
+    engine: Engine,
+    base: Source,
+    request: CountRequest,
+    delete: Counts,
+    seed: int,
+    key: bytes | None,
+) -> list[dict[str, Any]]:
+    if not delete.n:
+        return []
+    found = engine.rows(base, request, delete, seed, located=True)
+    cells = _cells_text(found, request)
+    place, md5 = (column.to_pylist() for column in found.columns[-2:])
+    lines = [
+        {
+            "action": "remove",
+            "source": public_name(base),
+            "place": p,
+            "source_hash": keyed(m, key),
+            "hash": keyed(m, key),
+            "cell": cell,
+        }
+        for p, m, cell in zip(place, md5, cells, strict=True)
+    ]
+    return sorted(lines, key=lambda line: line["place"])
+
+
+def _cells_text(rows: pa.Table, request: CountRequest) -> list[str]:
+    """Give the cell of each row as JSON."""
+    columns = []
+    for name in request.columns:
+        values, codes = _coded(rows, name, request)
+        known = [None if v is MISSING or v in request.na else v for v in values]
+        columns.append([known[c] for c in codes.tolist()])
+    return [
+        json.dumps(dict(zip(request.columns, cell, strict=True)), ensure_ascii=False)
+        for cell in zip(*columns, strict=True)
+    ]
+
+
+def _lines(
+    taken: Taken,
+    need: Need,
+    stay: int,
+    engine: Engine,
+    written: Source,
+    key: bytes | None,
+) -> list[dict[str, Any]]:
+    """List the rows that were added, each with its hash as it was written."""
+    if not taken.rows:
+        return []
+    rows = engine.fetch(written, range(stay, stay + taken.rows))
+    hashes = rows.column(rows.num_columns - 1).to_pylist()
+    lines: list[dict[str, Any]] = []
+    for part in taken.chosen:
+        candidate = part.candidate
+        sent = engine.fetch(candidate.table.source, part.drawn.places.tolist())
+        candidate.require_unchanged(surely=True)  # now that both were read: rows and their hashes
+        place, md5 = (column.to_pylist() for column in sent.columns[-2:])
+        original = dict(zip(place, md5, strict=True))
+        mapping = json.dumps(_mapping(candidate), ensure_ascii=False, sort_keys=True)
+        opening = candidate.conditions.table_cost / len(part.drawn.places)
+        for cell, at in zip(part.drawn.cells.tolist(), part.drawn.places.tolist(), strict=True):
+            group = {name: plain(value) for name, value in need.named(cell).items()}
+            lines.append(
+                {
+                    "action": "add",
+                    "row": stay + len(lines),
+                    "source": candidate.name,
+                    "snapshot": candidate.table.snapshot,
+                    "place": at,
+                    "source_hash": keyed(original[at], key),
+                    "hash": keyed(hashes[len(lines)], key),
+                    "cell": json.dumps(group, ensure_ascii=False),
+                    "mapping": mapping,
+                    "cost": opening + candidate.conditions.row_cost,
+                    "licence": candidate.conditions.licence,
+                    "consent": candidate.conditions.consent,
+                }
+            )
+    return lines
+
+
+def _mapping(candidate: Candidate) -> dict[str, Any]:
+    alignment = candidate.alignment
+    return {
+        "columns": {name: match.source for name, match in alignment.columns.items()},
+        "values": {name: dict(values.values) for name, values in alignment.values.items()},
+    }
+
+
+def _about(plan: Planned, gathered: Gathered, output: Path, *, keyed_: bool) -> dict[str, Any]:
+    from equipoise.version import __version__
+
+    return {
+        "base": public_name(gathered.base),
+        "output": output.name,
+        "counts": plan.counts.fingerprint,
+        "seed": gathered.looking.seed,
+        "duplicates": gathered.looking.dedupe,
+        "key": list(gathered.looking.key),
+        "keyed": keyed_,
+        "version": __version__,
+    }
+
+
+# ------------------------------------------------------------------------------ result
+
+
+def _acquired(
+    plan: Planned,
+    gathered: Gathered,
+    taken: Taken,
+    before: Counts,
+    after: Counts,
+    add: Counts,
+    delete: Counts,
+    lacks: tuple[tuple[str, Lack], ...],
+    shift: Shift | None,
+    places: tuple[Path, Path] | None,
+) -> Acquired:
+    chance = sum(o.by_chance for o in taken.offers)
+    return Acquired(
+        output=None if places is None else str(places[0]),
+        ledger=None if places is None else str(places[1]),
+        base=gathered.base.name,
+        shares=tuple(_share(part, gathered) for part in taken.chosen),
+        removed=delete.n,
+        lacks=lacks,
+        cost=taken.selection.cost,
+        bound=taken.selection.bound,
+        before=before,
+        after=after,
+        planned=before + add - delete,
+        max_abs_ub_before=largest_ub(before, plan),
+        max_abs_ub_after=largest_ub(after, plan),
+        shift=shift,
+        duplicates=int(taken.across.sum() + sum(o.duplicates.sum() for o in taken.offers)),
+        by_chance=float(chance),
+        failed=sum(o.failed for o in taken.offers),
+        unmapped=sum(o.unmapped for o in taken.offers),
+        open_tables=len(gathered.survey.open),
+        seed=gathered.looking.seed,
+    )
+
+
+def _share(part: Chosen, gathered: Gathered) -> Share:
+    candidate = part.candidate
+    conditions, rows = candidate.conditions, len(part.drawn.places)
+    columns = {name: match.source for name, match in candidate.alignment.columns.items()}
+    return Share(
+        name=candidate.name,
+        snapshot=candidate.table.snapshot,
+        rows=rows,
+        cost=conditions.table_cost + conditions.row_cost * rows,
+        confidence=candidate.confidence,
+        licence=conditions.licence,
+        columns=columns,
+        lacking=tuple(c.name for c in gathered.survey.want.columns if c.name not in columns),
+        why=say_alignment(candidate, gathered.survey.want.required),
+    )

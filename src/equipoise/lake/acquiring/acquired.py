@@ -1,0 +1,266 @@
+"""What became of a plan that was carried out with rows of a lake."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from equipoise.counts import Counts
+from equipoise.lake.acquiring.planned import difference, rows_text, ub_text
+from equipoise.lake.acquiring.shift import Shift
+from equipoise.lake.choosing.shortfall import Lack
+from equipoise.plain import Grid, sentences
+from equipoise.values import plain
+
+SCHEMA = "equipoise.acquire/1"
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Share:
+    """What came from one table."""
+
+    name: str
+    snapshot: str
+    rows: int
+    cost: float
+    confidence: float
+    licence: str | None
+    columns: Mapping[str, str]
+    lacking: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Acquired:
+    """What became of a plan: the files written, and the written table counted again.
+
+    Attributes
+    ----------
+    output, ledger
+        The repaired table, and the list of every row added or removed; none after a dry run.
+    base
+        What messages call the base.
+    shares
+        What came from which table.
+    removed
+        How many rows were removed from the base.
+    lacks
+        The cells of which too few rows were found, and why.
+    cost, bound
+        What the rows cost; no choice that gives as many costs less than the bound.
+    before, after, planned
+        The counts of the base, of the file that was written, and those it should have.
+    max_abs_ub_before, max_abs_ub_after
+        The largest |UB| over the whole lattice.
+    shift
+        How the added rows differ from the base's rows of the same cells.
+    duplicates, by_chance
+        How many rows were left out because they are there already, and how many of as many
+        new ones would have been by chance.
+    failed, unmapped
+        How many rows could not be used since a value cannot become the base's type, or means
+        nothing in the base.
+    open_tables
+        How many tables could be used if someone confirmed what they mean.
+    seed
+        By which rows were chosen.
+    """
+
+    output: str | None
+    ledger: str | None
+    base: str
+    shares: tuple[Share, ...]
+    removed: int
+    lacks: tuple[tuple[str, Lack], ...]
+    cost: float
+    bound: float
+    before: Counts
+    after: Counts
+    planned: Counts
+    max_abs_ub_before: float
+    max_abs_ub_after: float
+    shift: Shift | None
+    duplicates: int
+    by_chance: float
+    failed: int
+    unmapped: int
+    open_tables: int
+    seed: int
+    time: str = field(
+        default_factory=lambda: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    )
+
+    @property
+    def added(self) -> int:
+        """How many rows were added."""
+        return sum(share.rows for share in self.shares)
+
+    @property
+    def as_planned(self) -> bool:
+        """Whether the written file has exactly the counts that were planned."""
+        return self.after == self.planned
+
+    @property
+    def gap(self) -> float:
+        """By what share of the cost a cheaper choice is not excluded."""
+        return max(self.cost - self.bound, 0.0) / self.cost if self.cost > 0 else 0.0
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command: 0, or 1 if the file is not as planned."""
+        return 0 if self.as_planned else 1
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was done, in sentences."""
+        return tuple(_said(self))
+
+    def grid(self) -> Grid:
+        """What came from which table."""
+        rows = tuple(
+            (
+                share.name,
+                f"{share.rows:,}",
+                f"{share.cost:,.6g}",
+                f"{share.confidence:.2f}",
+                share.licence or "",
+                share.why,
+            )
+            for share in self.shares
+        )
+        headers = ("table", "rows", "cost", "confidence", "licence", "columns and values")
+        return Grid(headers, rows, frozenset({1, 2, 3}))
+
+    def text(self) -> str:
+        """The sentences, and what came from which table."""
+        said = "\n".join(self.sentences)
+        return f"{said}\n\n{self.grid().text()}" if self.shares else said
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: what ``--json`` prints."""
+        from equipoise.version import __version__
+
+        own = [
+            "output",
+            "ledger",
+            "base",
+            "added",
+            "removed",
+            "cost",
+            "bound",
+            "gap",
+            "as_planned",
+            "seed",
+            "duplicates",
+            "by_chance",
+            "failed",
+            "unmapped",
+            "open_tables",
+        ]
+        return {
+            "schema": SCHEMA,
+            **{name: getattr(self, name) for name in own},
+            "sources": [
+                {
+                    "table": s.name,
+                    "snapshot": s.snapshot,
+                    "rows": s.rows,
+                    "cost": s.cost,
+                    "confidence": s.confidence,
+                    "licence": s.licence,
+                    "columns": dict(s.columns),
+                    "lacking": list(s.lacking),
+                    "why": s.why,
+                }
+                for s in self.shares
+            ],
+            "shortfall": [
+                {"cell": c, "need": k.need, "found": k.found, "missing": k.missing}
+                | {"reasons": k.reasons}
+                for c, k in self.lacks
+            ],
+            "n_before": self.before.n,
+            "n_after": self.after.n,
+            "max_abs_ub_before": plain(self.max_abs_ub_before),
+            "max_abs_ub_after": plain(self.max_abs_ub_after),
+            "fingerprint_before": self.before.fingerprint,
+            "fingerprint_after": self.after.fingerprint,
+            "shift": None if self.shift is None else self.shift.to_dict(),
+            "sentences": list(self.sentences),
+            "version": __version__,
+            "time": self.time,
+        }
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """One JSON document."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
+
+
+def _said(result: Acquired) -> list[str]:
+    done = f"Wrote {result.output}" if result.output else "Would write"
+    tables = f"{len(result.shares):,} table{'' if len(result.shares) == 1 else 's'}"
+    came = f" from {tables} at a cost of {result.cost:,.6g}" if result.added else ""
+    gap = (
+        f" (no choice costs less than {result.bound:,.6g}, a gap of {100 * result.gap:.2g} %)"
+        if result.added
+        else ""
+    )
+    said = [
+        (
+            f"{done}: {result.base} with {rows_text(result.added)} added{came}{gap} and "
+            f"{rows_text(result.removed)} removed, {rows_text(result.after.n + result.after.dropped)} "
+            "in all."
+        ),
+        (
+            f"The largest |UB| was {ub_text(result.max_abs_ub_before)} in {result.base} and is "
+            f"{ub_text(result.max_abs_ub_after)}"
+            + (f" in {result.output}, as counted there." if result.output else " after it.")
+        ),
+    ]
+    said += [lack.sentence(name) for name, lack in result.lacks[:_SHOWN]]
+    if not result.as_planned:
+        said.append(f"This is not as planned: {difference(result.after, result.planned)}.")
+    said += _left_out(result)
+    lacking = sorted({name for share in result.shares for name in share.lacking})
+    if lacking:
+        names = sentences([repr(n) for n in lacking[:_SHOWN]])
+        said.append(f"Some sources lack {names}, which stay empty in their rows.")
+    if result.shift is not None:
+        said += result.shift.sentences
+    if result.ledger:
+        said.append(f"Every row added or removed is listed in {result.ledger}.")
+    return said
+
+
+def _with_values(rows: int) -> str:
+    return f"{rows_text(rows)} {'has' if rows == 1 else 'have'} values"
+
+
+def _left_out(result: Acquired) -> list[str]:
+    said = []
+    if result.duplicates:
+        chance = (
+            f"; about {result.by_chance:,.0f} new ones would be taken for such by chance"
+            if result.by_chance >= 1
+            else ""
+        )
+        were = "row was" if result.duplicates == 1 else "rows were"
+        said.append(f"{result.duplicates:,} {were} left out as duplicates{chance}.")
+    if result.failed:
+        said.append(f"{_with_values(result.failed)} that cannot become the base's types.")
+    if result.unmapped:
+        said.append(f"{_with_values(result.unmapped)} that mean nothing in the base.")
+    if result.open_tables:
+        tables = "table" if result.open_tables == 1 else "tables"
+        said.append(
+            f"{result.open_tables:,} more {tables} could be of use if you confirm what they mean: "
+            "equipoise lake mapping."
+        )
+    return said

@@ -1,0 +1,330 @@
+"""The ledger: where every added row came from, and every removed one stood; and its replay."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from equipoise.engines.base import Engine
+from equipoise.engines.sources import Source, locate
+from equipoise.errors import EquipoiseError, InputError
+from equipoise.lake.choosing.fingerprints import RowHashes
+from equipoise.lake.lake import Lake
+from equipoise.lake.tables.profiles import file_hash
+from equipoise.plain import sentences
+from equipoise.progress import Reporter, silent
+
+if TYPE_CHECKING:
+    import os
+
+    import pyarrow as pa
+
+SCHEMA = "equipoise.ledger/1"
+
+_KEYED = 64  # digits of a hash made with a key; one without has 32
+
+COLUMNS = {
+    "action": "string",
+    "row": "int64",
+    "source": "string",
+    "snapshot": "string",
+    "place": "int64",
+    "source_hash": "string",
+    "hash": "string",
+    "cell": "string",
+    "mapping": "string",
+    "cost": "float64",
+    "licence": "string",
+    "consent": "bool_",
+}
+"""A line for each row added or removed.
+
+``row`` is its place in the repaired table, ``place`` that in its source, both from 0; ``hash``
+is the md5 of the row as it stands in the repaired table (of a removed one: in the base), and
+``source_hash`` that of the row as its source has it. With a key both are HMACs.
+"""
+
+
+def keyed(md5: str, key: bytes | None) -> str:
+    """Give the hash of a row as ledgers hold it: the md5, or with a key an HMAC of it.
+
+    Rows of few columns can be guessed from their md5; without the key an HMAC cannot.
+
+    >>> keyed("d41d8cd98f00b204e9800998ecf8427e", b"secret")[:8]
+    '4a75b667'
+    """
+    return md5 if key is None else hmac.new(key, md5.encode(), hashlib.sha256).hexdigest()
+
+
+def ledger_table(lines: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> pa.Table:
+    """Give a ledger as a table; what it is about stands in its metadata."""
+    import pyarrow as pa
+
+    columns = {
+        name: pa.array([line.get(name) for line in lines], getattr(pa, kind)())
+        for name, kind in COLUMNS.items()
+    }
+    note = json.dumps({"schema": SCHEMA, **about}, ensure_ascii=False)
+    return pa.table(columns).replace_schema_metadata({"equipoise": note})
+
+
+def write_ledger(ledger: pa.Table, path: Path, engine: Engine, ending: str) -> None:
+    """Write a ledger; Parquet keeps what it is about, other kinds the lines alone."""
+    if ending == ".parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(ledger, path, compression="zstd")
+        return
+    aside = path.with_name(f"{path.name}{ending}")
+    engine.write(ledger, aside)
+    aside.replace(path)
+
+
+def read_ledger(path: str | os.PathLike[str], engine: Engine) -> pa.Table:
+    """Read a ledger, of whatever kind, with its own column types."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    source = locate(path)
+    if source.kind == "json" and not any(p.stat().st_size for p in source.paths):
+        return ledger_table([], {})  # a file without lines names no columns
+    names = [column.name for column in engine.schema(source)]
+    lacking = [name for name in COLUMNS if name not in names]
+    if lacking:
+        raise InputError(
+            f"{path} is not a ledger: it lacks {sentences([repr(n) for n in lacking[:3]])}; give "
+            "the file that equipoise acquire wrote with --ledger."
+        )
+    rows = _everything(source, engine)
+    try:
+        return pa.table({n: pc.cast(rows[n], getattr(pa, k)()) for n, k in COLUMNS.items()})
+    except pa.ArrowException as error:
+        raise InputError(f"{path} is damaged: {str(error).splitlines()[0]}.") from None
+
+
+def _everything(source: Source, engine: Engine) -> pa.Table:
+    """Read a whole table: fetch it from all places."""
+    rows = engine.profile(source).rows
+    return engine.fetch(source, range(rows))
+
+
+# ------------------------------------------------------------------------------ replay
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What became of fetching every added row again.
+
+    Attributes
+    ----------
+    rows, sources
+        How many rows were fetched again, from how many tables.
+    problems
+        What was not as the ledger says, in sentences.
+    """
+
+    rows: int
+    sources: int
+    problems: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every row is where the ledger says, and as it says."""
+        return not self.problems
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command."""
+        return 0 if self.ok else 1
+
+    def text(self) -> str:
+        """What was found, a line each."""
+        if self.ok:
+            return (
+                f"All {self.rows:,} added rows were fetched again from {self.sources:,} "
+                f"table{'' if self.sources == 1 else 's'}, and are as the ledger says."
+            )
+        return "\n".join(self.problems)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: what ``--json`` prints."""
+        return {
+            "schema": "equipoise.replay/1",
+            "ok": self.ok,
+            "rows": self.rows,
+            "sources": self.sources,
+            "problems": list(self.problems),
+        }
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """One JSON document."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
+
+
+def replay(
+    ledger: str | os.PathLike[str],
+    lake: Lake,
+    *,
+    repaired: Source | None = None,
+    hash_key: bytes | None = None,
+    progress: Reporter = silent,
+) -> Replayed:
+    """Fetch every added row again from its source, and compare it with the ledger.
+
+    Parameters
+    ----------
+    ledger
+        The file.
+    lake
+        Where the sources are.
+    repaired
+        The repaired table: then its added rows are compared with the sources' rows, value by
+        value, by the maps the ledger tells.
+    hash_key
+        The key, if the ledger's hashes are keyed.
+    progress
+        Is told which source is read.
+    """
+    lines = [
+        line for line in read_ledger(ledger, lake.engine).to_pylist() if line["action"] == "add"
+    ]
+    _require_key(ledger, lines, hash_key)
+    by_source = defaultdict(list)
+    for line in lines:
+        by_source[str(line["source"])].append(line)
+    problems: list[str] = []
+    for i, (name, own) in enumerate(by_source.items()):
+        progress(f"fetching rows of {name}", i / len(by_source))
+        problems += _replay_source(name, own, lake, repaired, hash_key)
+    return Replayed(len(lines), len(by_source), tuple(problems))
+
+
+def _require_key(
+    ledger: str | os.PathLike[str], lines: Sequence[Mapping[str, Any]], key: bytes | None
+) -> None:
+    """Say that a key lacks, which would else look like rows that have changed."""
+    lengths = {len(line["source_hash"] or "") for line in lines}
+    if key is None and lengths == {_KEYED}:
+        raise InputError(
+            f"the hashes in {ledger} were made with a key; give it with --hash-key-file."
+        )
+    if key is not None and lengths and _KEYED not in lengths:
+        raise InputError(
+            f"the hashes in {ledger} were made without a key; leave out --hash-key-file."
+        )
+
+
+def _replay_source(
+    name: str,
+    lines: Sequence[Mapping[str, Any]],
+    lake: Lake,
+    repaired: Source | None,
+    key: bytes | None,
+) -> list[str]:
+    table = next((t for t in lake.tables if t.name == name), None)
+    if table is None:
+        return [f"{name} is not in the lake any more; {len(lines):,} rows came from it."]
+    try:
+        problems = _listed_twice(name, lines)
+        snapshots = {line["snapshot"] for line in lines}
+        if snapshots != {file_hash(table.source.paths[0])}:
+            problems.append(f"{name} has changed since the rows were taken.")
+        places = sorted({line["place"] for line in lines if line["place"] is not None})
+        fetched = lake.engine.fetch(table.source, places)
+    except (EquipoiseError, OSError) as error:
+        return [f"{name} cannot be read: {error}"]
+    place, md5 = (column.to_pylist() for column in fetched.columns[-2:])
+    now = {p: keyed(m, key) for p, m in zip(place, md5, strict=True)}
+    wrong = [line for line in lines if now.get(line["place"]) != line["source_hash"]]
+    if wrong:
+        first = wrong[0]
+        what = "is not there" if first["place"] not in now else "is another row"
+        problems.append(
+            f"{len(wrong):,} of {len(lines):,} rows of {name} are not as the ledger says; the "
+            f"first is row {_number(first['place'])}, which {what}."
+        )
+    elif repaired is not None and not problems:
+        problems += _unlike(name, lines, fetched, lake.engine, repaired, key)
+    return problems
+
+
+def _listed_twice(name: str, lines: Sequence[Mapping[str, Any]]) -> list[str]:
+    times = Counter(line["place"] for line in lines)
+    twice = [place for place, n in times.items() if n > 1]
+    if not twice:
+        return []
+    return [
+        f"row {_number(twice[0])} of {name} is listed {times[twice[0]]} times, but was taken once."
+    ]
+
+
+def _number(place: int | None) -> str:
+    return "without a number" if place is None else f"{place:,}"
+
+
+def _unlike(
+    name: str,
+    lines: Sequence[Mapping[str, Any]],
+    fetched: pa.Table,
+    engine: Engine,
+    repaired: Source,
+    key: bytes | None,
+) -> list[str]:
+    """Compare rows of the repaired table with those of their source, value by value."""
+    import numpy as np
+
+    ordered = sorted(lines, key=lambda line: line["place"])
+    written = engine.fetch(repaired, [-1 if n["row"] is None else n["row"] for n in ordered])
+    row, md5 = (column.to_pylist() for column in written.columns[-2:])
+    by_row = {row: i for i, row in enumerate(row)}
+    if any(line["row"] not in by_row for line in ordered):
+        return [f"{repaired.name} lacks rows that the ledger says came from {name}."]
+    places = np.array([by_row[line["row"]] for line in ordered])
+    try:
+        (told,) = {line["mapping"] for line in ordered}
+        mapping = json.loads(told)
+        columns = list(mapping["columns"])
+        theirs = RowHashes.of(_as_mapped(fetched, mapping, written.schema))
+        ours = RowHashes.of(written, columns).take(places)
+    except (TypeError, ValueError, LookupError, AttributeError):
+        return [f"the ledger does not say truly what columns and values of {name} became."]
+    hashes = [line["hash"] != keyed(md5[at], key) for line, at in zip(ordered, places, strict=True)]
+    wrong = np.flatnonzero((ours.over(columns) != theirs.over(columns)) | np.array(hashes))
+    if not len(wrong):
+        return []
+    line = ordered[int(wrong[0])]
+    said = (
+        f"{len(wrong):,} of {len(ordered):,} rows of {repaired.name} that came from {name} are not "
+        f"as there; the first is row {line['row']:,}, from row {line['place']:,} there."
+    )
+    return [said]
+
+
+def _as_mapped(rows: pa.Table, mapping: Mapping[str, Any], written: pa.Schema) -> pa.Table:
+    """Give rows of a source with the base's columns and values, and if they can be its types."""
+    import pyarrow as pa
+
+    from equipoise.lake.acquiring.writing import cast
+    from equipoise.values import MISSING, as_value
+
+    columns = {}
+    for base, source in mapping["columns"].items():
+        column = rows[source]
+        if base in mapping["values"]:
+            known = mapping["values"][base]
+            texts = (as_value(value) for value in column.to_pylist())
+            column = pa.array([None if t is MISSING else known.get(t) for t in texts], pa.string())
+        with contextlib.suppress(pa.ArrowException):
+            column = cast(pa.chunked_array(column), written.field(base).type)
+        columns[base] = column
+    return pa.table(columns)

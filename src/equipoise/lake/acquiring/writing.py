@@ -1,0 +1,171 @@
+"""Write a repaired table: rows put together in the base's columns and types, whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from equipoise.atomic import atomic_path
+from equipoise.counts.columns import encode_arrow
+from equipoise.engines.base import Engine
+from equipoise.engines.sources import Source, locate
+from equipoise.errors import InputError
+from equipoise.values import MISSING, Value, as_value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of one source, in columns of the base."""
+
+    source: str
+    rows: pa.Table
+
+
+def without_categories(table: pa.Table) -> pa.Table:
+    """Give categories as the values they stand for, since a pool may have others."""
+    import pyarrow as pa
+
+    for i, column in enumerate(table.columns):
+        if pa.types.is_dictionary(column.type):
+            plain_column = column.cast(column.type.value_type)
+            table = table.set_column(i, table.column_names[i], plain_column)
+    return table
+
+
+def put_together(stay: pa.Table, parts: Sequence[Part], base: str) -> pa.Table:
+    """Put rows of sources below those of the base, in its columns and types."""
+    import pyarrow as pa
+
+    below = [_in_types_of(stay, part, base) for part in parts]
+    return pa.concat_tables([stay, *below], promote_options="default") if below else stay
+
+
+def _in_types_of(stay: pa.Table, part: Part, base: str) -> pa.Table:
+    import pyarrow as pa
+
+    columns = []
+    for column in stay.schema:
+        if column.name not in part.rows.column_names:
+            columns.append(pa.nulls(len(part.rows), column.type))
+            continue
+        try:
+            columns.append(cast(part.rows[column.name], column.type))
+        except pa.ArrowException:
+            strange = _strange(part.rows[column.name], column.type)
+            raise InputError(
+                f"column {column.name!r} of {part.source} holds {strange!r}, which cannot become "
+                f"{column.type} as in {base}; mend the source, or leave such rows out of it."
+            ) from None
+    return pa.table(columns, names=stay.column_names)
+
+
+def cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    """Turn values into another type, text by the text that counts know them by.
+
+    >>> import pyarrow as pa
+    >>> cast(pa.chunked_array([["39", None]]), pa.int64()).to_pylist()
+    [39, None]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.type == kind or pa.types.is_null(kind):
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type) and not pa.types.is_floating(kind):
+        column = pc.if_else(pc.is_nan(column), None, column)  # not-a-number is a missing value
+    if _is_text(kind):
+        return _texts(column).cast(kind)
+    if pa.types.is_boolean(kind) and not _is_text(column.type):
+        column = _texts(column)  # or every number but 0 would be true
+    return column.cast(kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def _texts(column: pa.ChunkedArray) -> pa.Array:
+    import pyarrow as pa
+
+    values, codes = encode_arrow(column, None)
+    texts = pa.array([None if v is MISSING else v for v in values], pa.string())
+    return texts.take(pa.array(codes))
+
+
+def _strange(column: pa.ChunkedArray, kind: pa.DataType) -> Value:
+    """Find the first value that cannot be cast, by halving."""
+    import pyarrow as pa
+
+    while len(column) > 1:
+        half = len(column) // 2
+        try:
+            cast(column.slice(0, half), kind)
+            column = column.slice(half)
+        except pa.ArrowException:
+            column = column.slice(0, half)
+    return as_value(column[0].as_py())
+
+
+# ----------------------------------------------------------------------------- writing
+
+
+def require_apart(places: Sequence[Path], read: Sequence[tuple[str, Path]]) -> None:
+    """Refuse to write two things to one file, over a file that is read, or into no folder.
+
+    >>> require_apart([Path("out.csv"), Path("./out.csv")], [])
+    Traceback (most recent call last):
+    equipoise.errors.InputError: out.csv cannot be two files at once; name another for one of them.
+    """
+    known: dict[str, Path] = {}
+    for place in places:
+        if known.setdefault(os.path.realpath(place), place) is not place:
+            raise InputError(f"{place} cannot be two files at once; name another for one of them.")
+        if not place.absolute().parent.is_dir():
+            raise InputError(f"the folder {place.parent} does not exist; make it first.")
+        for name, path in read:
+            if place.exists() and path.exists() and place.samefile(path):
+                raise InputError(f"{place} is {name}, which stays as it is; write to another file.")
+
+
+@contextlib.contextmanager
+def published(
+    rows: pa.Table,
+    output: Path,
+    listing: Path,
+    engine: Engine,
+    beside: Mapping[Path, str] | None = None,
+) -> Iterator[tuple[Source, Path]]:
+    """Write a table aside; give it, and a place for the list of its changes; then move both.
+
+    Texts that belong to it are moved beside it. After any failure before the end, nothing is
+    there that was not there before.
+    """
+    with contextlib.ExitStack() as stack:
+        for path, text in (beside or {}).items():
+            stack.enter_context(atomic_path(path)).write_text(text, encoding="utf-8")
+        listed = stack.enter_context(atomic_path(listing))
+        whole = stack.enter_context(atomic_path(output))
+        folder = tempfile.TemporaryDirectory(dir=whole.parent, prefix=f".{output.name}.")
+        written = Path(stack.enter_context(folder)) / output.name
+        engine.write(rows, written)
+        yield replace(as_written(written), name=str(output)), listed
+        written.replace(whole)
+
+
+def as_written(path: Path) -> Source:
+    """Give a file that an engine wrote, with the delimiter it wrote, which need not be guessed."""
+    return locate(path, delimiter="\t" if path.name.endswith(".tsv") else ",")

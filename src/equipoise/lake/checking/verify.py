@@ -1,0 +1,380 @@
+"""Check a finished repair from its files alone: the base, the plan, the ledger and the result.
+
+Nothing here plans or acquires, and nothing of what does is used: a repair is believed because
+its files agree, not because of who wrote them. Only counting, and hashing of rows, is shared.
+"""
+
+from __future__ import annotations
+
+import decimal
+import itertools
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from equipoise.counts.columns import bin_codes, encode_arrow, numbers_in
+from equipoise.engines.base import Engine
+from equipoise.engines.sources import Source
+from equipoise.lake.checking import verification as files
+from equipoise.lake.checking.verification import (
+    Cell,
+    Entry,
+    Finding,
+    PlanFile,
+    Table,
+    Verification,
+    finding,
+)
+from equipoise.progress import Reporter, silent
+from equipoise.values import MISSING, Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    Numbers: TypeAlias = NDArray[np.int64]
+
+__all__ = ["Finding", "Verification", "verify"]
+
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
+
+
+def verify(
+    repaired: Source,
+    base: Source,
+    plan: str | os.PathLike[str],
+    ledger: str | os.PathLike[str],
+    *,
+    engine: Engine,
+    hash_key: bytes | None = None,
+    progress: Reporter = silent,
+) -> Verification:
+    """Check a repaired table against its base, its plan and its ledger.
+
+    Parameters
+    ----------
+    repaired, base
+        The two tables.
+    plan, ledger
+        The plan as JSON, and the file with an entry for each row added or removed.
+    engine
+        Reads and counts.
+    hash_key
+        The key of the hashes in the ledger, if they have one.
+    progress
+        Is told what is being done, and the share of all that is done.
+
+    Examples
+    --------
+    >>> import equipoise as eq, tempfile
+    >>> from equipoise.engines.duckdb import DuckDBEngine
+    >>> from equipoise.engines.sources import locate
+    >>> folder, engine = Path(tempfile.mkdtemp()), DuckDBEngine()
+    >>> people = {"sex": ["w", "w", "m", "m"], "hired": ["no", "yes", "no", "yes"]}
+    >>> eq.plan(people, sensitive_features=["sex"], label="hired").write(folder / "plan.json")
+    >>> _ = (folder / "ledger.jsonl").write_text("")
+    >>> written = (folder / "plan.json", folder / "ledger.jsonl")
+    >>> verify(locate(people), locate(people), *written, engine=engine).ok
+    True
+    >>> changed = locate({**people, "hired": ["no", "yes", "no", "no"]})
+    >>> print(verify(changed, locate(people), *written, engine=engine).findings[2].sentence)
+    Row 3 of the frame is neither in the frame nor listed as removed.
+    """
+    progress(f"reading {plan}", 0.0)
+    asked = files.read_plan(Path(plan))
+    progress(f"reading {ledger}", 0.1)
+    entries = files.read_ledger(ledger, asked.request.columns, engine, keyed=hash_key is not None)
+    progress(f"reading {base.name}", 0.2)
+    old = files.read_table(base, asked, engine, hash_key)
+    progress(f"reading {repaired.name}", 0.5)
+    new = files.read_table(repaired, asked, engine, hash_key)
+    progress("comparing rows", 0.8)
+    gone = _claims(old, [entry for entry in entries if entry.action == "remove"])
+    came = _claims(new, [entry for entry in entries if entry.action == "add"])
+    lost, strange = _unmatched(old, new, list(gone.true), list(came.true))
+    return Verification(
+        (
+            finding("plan", _contradictions(asked), f"{asked.name} agrees with itself."),
+            finding(
+                "base",
+                _differences(old, asked.counted, asked),
+                f"{old.name} has the {asked.counts.n:,} rows of {asked.name}, cell by cell.",
+            ),
+            _nothing_is_lost(old, new, asked, gone, lost),
+            _nothing_is_foreign(old, new, came, strange),
+            _cells_are_as_planned(old, new, asked, gone, came),
+            _certificate_is_true(new, asked),
+            _rows_have_sources(came),
+        )
+    )
+
+
+# ---------------------------------------------------------------------- what the ledger says
+
+
+class _Claims(NamedTuple):
+    """Entries that are true, by the place of their row, and the others, with what is not true."""
+
+    true: dict[int, Entry]
+    untrue: list[tuple[Entry, str]]
+
+
+def _claims(table: Table, entries: Sequence[Entry]) -> _Claims:
+    claims = _Claims({}, [])
+    for entry in entries:
+        if not 0 <= entry.at < len(table.rows):
+            claims.untrue.append((entry, "which is not there"))
+        elif entry.at in claims.true:
+            claims.untrue.append((entry, f"as does entry {claims.true[entry.at].number:,}"))
+        elif entry.hash != table.hash_at(entry.at):
+            claims.untrue.append((entry, "which has another hash"))
+        else:
+            claims.true[entry.at] = entry
+    return claims
+
+
+def _cells_at(table: Table, places: Sequence[int], plan: PlanFile) -> list[Cell]:
+    """Give the cell of each of some rows; none if the table cannot be counted."""
+    import pyarrow as pa
+
+    rows, columns = table.rows.take(pa.array(places, pa.int64())), []
+    for name in plan.request.columns if table.cells is not None else ():
+        edges, na = plan.request.bins.get(name), plan.request.na
+        if isinstance(edges, tuple):
+            values, codes = bin_codes(numbers_in(name, rows[name], na), edges)
+        else:
+            values, codes = encode_arrow(rows[name], None)
+            values = tuple(MISSING if value in na else value for value in values)
+        columns.append([values[code] for code in codes.tolist()])
+    return list(zip(*columns, strict=True))
+
+
+# ------------------------------------------------------------------------------ equal rows
+
+
+def _unmatched(
+    old: Table, new: Table, gone: Sequence[int], came: Sequence[int]
+) -> tuple[Numbers, Numbers]:
+    """Hold the rows not removed against those not added: the rows only one of the tables has."""
+    import pyarrow as pa
+
+    stay, rest = (
+        np.delete(np.arange(len(table.rows)), np.array(places, np.int64))
+        for table, places in ((old, gone), (new, came))
+    )
+    ours, theirs = old.rows.schema, new.rows.schema
+    if ours.names == theirs.names:
+        md5s = pa.chunked_array([old.md5s.take(stay), new.md5s.take(rest)]).combine_chunks()
+        a, b = np.split(md5s.dictionary_encode().indices.to_numpy(), [len(stay)])
+        stay, rest = stay[_surplus(a, b)], rest[_surplus(b, a)]
+    told_apart = old.kind == new.kind and ours == theirs  # so that the md5s have the last word
+    if not told_apart and set(ours.names) == set(theirs.names):
+        a, b = _numbered(old.rows.take(stay), new.rows.take(rest))
+        stay, rest = stay[_surplus(a, b)], rest[_surplus(b, a)]
+    return stay, rest
+
+
+def _surplus(mine: Numbers, theirs: Numbers) -> NDArray[np.bool_]:
+    """Mark my numbers that the others do not have, or not so often."""
+    order = np.argsort(mine, kind="stable")
+    nth = np.empty(len(mine), np.int64)
+    nth[order] = np.arange(len(mine)) - np.searchsorted(mine[order], mine[order])
+    return np.asarray(nth >= np.bincount(theirs, minlength=int(mine.max(initial=0)) + 1)[mine])
+
+
+def _numbered(a: pa.Table, b: pa.Table) -> tuple[Numbers, ...]:
+    """Number rows, those alike that say the same, whatever kind of file they are in."""
+    numbers = np.zeros(len(a) + len(b), np.int64)
+    for name in a.column_names:
+        kinds, known = (a[name].type, b[name].type), dict[Any, int]()
+        codes = []
+        for column in (a[name], b[name]):
+            values, places = encode_arrow(_flat(column), None)
+            table = [known.setdefault(_meaning(v, kinds), len(known)) for v in values]
+            codes.append(np.array(table, np.int64)[places])
+        joint = numbers * (len(known) + 1) + np.concatenate(codes)
+        numbers = np.unique(joint, return_inverse=True)[1].reshape(-1)
+    return tuple(np.split(numbers, [len(a)]))
+
+
+def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Give lists and structures as text."""
+    import pyarrow as pa
+
+    nested = column.to_pylist() if pa.types.is_nested(column.type) else None
+    return column if nested is None else pa.chunked_array([[str(value) for value in nested]])
+
+
+def _meaning(text: Value, kinds: Sequence[pa.DataType]) -> Value | float | decimal.Decimal:
+    """Give a value apart from its writing: in CSV nothing is empty, and 39 may be 39.0.
+
+    Text is read as a number only against a column of numbers, as precisely as that has it.
+    """
+    from pyarrow import types
+
+    is_float = any(types.is_floating(kind) for kind in kinds)
+    is_exact = any(types.is_integer(kind) or types.is_decimal(kind) for kind in kinds)
+    if text is MISSING or not text or (is_float and text == "nan"):
+        return MISSING
+    if not (is_float or is_exact) or not _NUMBER.fullmatch(text):
+        return text
+    if any(types.is_float32(kind) for kind in kinds):
+        with np.errstate(over="ignore"):
+            return float(np.float32(text))
+    return float(text) if is_float else decimal.Decimal(text)
+
+
+# --------------------------------------------------------------------------- the seven checks
+
+
+def _contradictions(plan: PlanFile) -> Iterator[str]:
+    but = f"{plan.name} contradicts itself:"
+    for cell in plan.repeated:
+        yield f"{but} the cell {plan.named(cell)} is listed twice"
+    for cell in plan.counted.keys() - plan.moves.keys():
+        yield f"{but} {plan.named(cell)} is in its counts, but not among its cells"
+    for cell, (before, add, delete, after) in plan.moves.items():
+        counted = plan.counted.get(cell, 0)
+        if before != counted or after != before + add - delete:
+            sum_ = f"{before:,} + {add:,} − {delete:,} = {after:,} rows, counted {counted:,}"
+            yield f"{but} {plan.named(cell)} has {sum_}"
+        if add < 0 or not 0 <= delete <= before:
+            yield f"{but} {plan.named(cell)} adds {add:,} and deletes {delete:,} of {before:,} rows"
+    add, delete = (sum(getattr(m, n) for m in plan.moves.values()) for n in ("add", "delete"))
+    n, stated = plan.counts.n, plan.data["certificate"]
+    true = {"additions": add, "deletions": delete, "n_before": n, "n_after": n + add - delete}
+    for name, rows in true.items():
+        for said in (plan.data[name], stated.get(name, rows)):
+            if said != rows:
+                yield f"{but} {name} is {said!r}, its cells lead to {rows}"
+    asked = plan.data["request"].get("tolerance", 0.0)
+    if stated["tolerance"] != asked:
+        yield f"{but} its certificate's tolerance is {stated['tolerance']!r}, its request's {asked!r}"
+    if plan.data.get("fingerprint") != plan.counts.fingerprint:
+        yield f"{but} its counts have another fingerprint than it states"
+
+
+def _differences(table: Table, wanted: Mapping[Cell, int], plan: PlanFile) -> Iterator[str]:
+    """Name the cells that have other rows than wanted, those that lack most first."""
+    if table.cells is None:
+        yield table.why_not
+        return
+    off = Counter(table.cells)
+    off.subtract(wanted)
+    for cell in sorted((c for c in off if off[c]), key=off.__getitem__):
+        much = f"short by {-off[cell]:,}" if off[cell] < 0 else f"{off[cell]:,} too many"
+        rows = f"{table.cells.get(cell, 0):,} rows of {wanted.get(cell, 0):,}"
+        yield f"{plan.named(cell)} has {rows} in {table.name} ({much})"
+
+
+def _nothing_is_lost(
+    old: Table, new: Table, plan: PlanFile, gone: _Claims, lost: Numbers
+) -> Finding:
+    wrong, apart = [], set(old.rows.column_names) ^ set(new.rows.column_names)
+    if apart:
+        names = ", ".join(map(repr, sorted(apart)))
+        wrong.append(f"{new.name} has other columns than {old.name}: only one of them has {names}")
+    tail = f"of {old.name} is neither in {new.name} nor listed as removed"
+    wrong += [f"row {i:,} {tail}" for i in lost.tolist()]
+    wrong += [f"{e} removes row {e.at:,} of {old.name}, {why}" for e, why in gone.untrue]
+    for cell, n in Counter(_cells_at(old, list(gone.true), plan)).items():
+        planned = plan.moves[cell].delete if cell in plan.moves else 0
+        if n > planned:
+            wrong.append(f"{plan.named(cell)} has {n:,} rows removed, {planned:,} planned")
+    but = f" but the {len(gone.true):,} listed as removed" if gone.true else ""
+    return finding("kept", wrong, f"Every row of {old.name} is in {new.name}{but}.")
+
+
+def _nothing_is_foreign(old: Table, new: Table, came: _Claims, strange: Numbers) -> Finding:
+    said = [f"{e} states row {e.at:,} of {new.name}, {why}" for e, why in came.untrue]
+    if said and not came.true:
+        said[0] += "; as no hash fits, the ledger may be of another table or key"
+    left = set(strange.tolist()) - {entry.at for entry, _ in came.untrue}
+    rows = [f"row {i:,} of {new.name} is neither in {old.name} nor listed" for i in sorted(left)]
+    right = f"Every other row of {new.name} is one of the {len(came.true):,} listed as added."
+    return finding("added", [*rows, *said], right)
+
+
+def _cells_are_as_planned(
+    old: Table, new: Table, plan: PlanFile, gone: _Claims, came: _Claims
+) -> Finding:
+    wrong = list(_differences(new, plan.planned, plan))
+    for table, entries in ((old, gone.true), (new, came.true)):
+        cells = _cells_at(table, list(entries), plan)
+        for entry, cell in zip(entries.values(), cells, strict=False):
+            if entry.cell != cell:
+                told = f"the cell {plan.named(entry.cell)}" if entry.cell else "no cell"
+                true = f"row {entry.at:,} of {table.name} is of {plan.named(cell)}"
+                wrong.append(f"{entry} states {told}, but {true}")
+    return finding("cells", wrong, f"Every cell of {new.name} has the rows planned.")
+
+
+def _certificate_is_true(new: Table, plan: PlanFile) -> Finding:
+    if new.cells is None:
+        return finding("certificate", [new.why_not], "")
+    stated, asked = plan.data["certificate"], plan.data["request"]
+    with_missing = bool(asked.get("plan_missing", False))
+    promised, _ = _largest_ub(plan.planned, with_missing=with_missing)
+    found, where = _largest_ub(new.cells, with_missing=with_missing)
+    told, tolerance = float(stated["max_abs_ub_after"]), float(stated["tolerance"])
+    at = f" ({plan.named(where)})" if where else ""
+    measured = f"the largest |UB| of {new.name} is {found:.4g}{at}"
+    wrong = []
+    for name, true in (
+        ("before", _largest_ub(plan.counted, with_missing=with_missing)[0]),
+        ("after", promised),
+    ):
+        said = float(stated[f"max_abs_ub_{name}"])
+        if not abs(true - said) <= 1e-9:  # which not-a-number is not, either
+            leads = f"its cells lead to {true:.6g}"
+            wrong.append(f"{plan.name} states a largest |UB| of {said:.6g} {name} it, but {leads}")
+    if _limits_ub(stated, asked) and found > tolerance + 1e-9:
+        wrong.append(f"{measured}, beyond the tolerance of {tolerance:g}")
+    elif found > promised + 1e-9:
+        wrong.append(f"{measured}, where the plan leads to {promised:.4g}")
+    right = f"{measured}; the plan states {told:.4g}, its tolerance is {tolerance:g}."
+    return finding("certificate", wrong, right[0].upper() + right[1:])
+
+
+def _limits_ub(stated: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+    """Whether the tolerance is one on the |UB| of all groups, by the frequencies there are."""
+    plain = {"reached": True, "tolerance_on": "ub", "reference": "new", "targets": False}
+    of_all = asked.get("constrain", "all") == "all" and asked.get("min_group", 1) == 1
+    return of_all and stated["tolerance"] > 0 and plain.items() <= {**plain, **stated}.items()
+
+
+def _largest_ub(cells: Mapping[Cell, int], *, with_missing: bool) -> tuple[float, Cell | None]:
+    """Measure UB(g, y) = 1 − (n_gy/n_g)/(n_y/n); give the largest and where it is.
+
+    The finest groups are enough: any other is a mixture of them, and so no further off.
+    """
+    known = {c: n for c, n in cells.items() if n > 0 and (with_missing or MISSING not in c)}
+    labels, groups = Counter[Value](), defaultdict[Cell, Counter[Value]](Counter)
+    for cell, rows in known.items():
+        labels[cell[-1]] += rows
+        groups[cell[:-1]][cell[-1]] += rows
+    largest, where = 0.0, None
+    for (group, n_gy), (y, n_y) in itertools.product(groups.items(), labels.items()):
+        ub = abs(1 - (n_gy[y] / n_gy.total()) / (n_y / labels.total()))
+        if ub > largest:
+            largest, where = ub, (*group, y)
+    return largest, where
+
+
+def _rows_have_sources(came: _Claims) -> Finding:
+    wrong, taken = [], dict[tuple[str | None, int], Entry]()
+    entries = [*came.true.values(), *(entry for entry, _ in came.untrue)]
+    for entry in sorted(entries, key=lambda entry: entry.number):
+        first = taken.setdefault((entry.source, entry.place), entry)
+        if not (entry.source and entry.snapshot and entry.source_hash and entry.place >= 0):
+            wrong.append(f"{entry} does not say which row of which source it is")
+        elif first is not entry:
+            row = f"row {entry.place:,} of {entry.source}"
+            wrong.append(f"{entry} takes {row}, which entry {first.number:,} takes, too")
+    right = f"No row of a source is taken twice among the {len(entries):,} added."
+    return finding("sources", wrong, right)

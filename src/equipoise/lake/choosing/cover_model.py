@@ -1,0 +1,332 @@
+"""The choice of tables and rows as a model for HiGHS, and bounds from its relaxation."""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.lake.choosing.supply import CLOSE, Limits, Supply
+from equipoise.plans.highs import solve_milp
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from equipoise.lake.choosing.rank import Real, Whole
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How long HiGHS may take, and how close it must come."""
+
+    seconds: float
+    gap: float
+    start: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> float:
+        """How many seconds are left."""
+        return max(0.0, self.seconds - (time.monotonic() - self.start))
+
+    def part(self, share: float) -> Clock:
+        """A part of the time that is left."""
+        return Clock(self.left * share, self.gap)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What HiGHS found: rows, if any, and what cannot be surpassed."""
+
+    bound: float
+    take: Whole | None = None
+    timed_out: bool = False
+
+
+# --- all that is needed, in real numbers ----------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """What a row of each cell costs where parts of tables could be opened.
+
+    Any such costs give a bound, so it owes nothing to the solver's tolerances.
+
+    >>> relaxation = Relaxation(
+    ...     Supply(
+    ...         rows=np.array([[2, 2], [4, 0]]),
+    ...         need=np.array([4, 2]),
+    ...         fixed=np.ones(2),
+    ...         per_row=np.zeros(2),
+    ...         price=np.ones(2),
+    ...     ),
+    ...     row_costs=np.array([0.25, 0.25]),
+    ... )
+    >>> relaxation.bound
+    2.0
+    """
+
+    supply: Supply
+    row_costs: Real
+
+    @classmethod
+    def of(cls, supply: Supply) -> Relaxation:
+        """Solve the model without whole numbers."""
+        model = build(supply, Limits(), cover=True)
+        answer = model.in_reals(model.cost)
+        if answer.x is None:
+            return cls(supply, np.zeros(len(supply.need)))
+        dual = -answer.ineqlin.marginals[: len(supply.need)] / supply.need
+        every = supply.per_row[0] if supply.same_row_cost else 0.0
+        return cls(supply, np.maximum(dual + every, 0.0))
+
+    @functools.cached_property
+    def bound(self) -> float:
+        """No selection of all that is needed costs less; where tables count, in whole tables."""
+        supply, fixed = self.supply, self.supply.fixed
+        if not supply.same_row_cost or (fixed != fixed[0]).any() or not fixed[0]:
+            return self._sum
+        of_rows = supply.per_row[0] * supply.need.sum()
+        return float(of_rows + math.ceil((self._sum - of_rows) / fixed[0] - 1e-6) * fixed[0])
+
+    @functools.cached_property
+    def _sum(self) -> float:
+        return float(self.supply.need @ self.row_costs + np.minimum(0.0, self._reduced).sum())
+
+    @functools.cached_property
+    def _reduced(self) -> Real:
+        """What a table costs beyond what its rows would cost at the prices of the cells."""
+        saved = np.minimum(0.0, self.supply.per_row[:, None] - self.row_costs)
+        reduced: Real = self.supply.fixed + (self.supply.rows * saved).sum(axis=1)
+        return reduced
+
+    def prices(self) -> list[Real]:
+        """Prices to be greedy by, none of them zero: that would leave a cell out."""
+        dual = self.row_costs
+        first = np.maximum(dual, dual.max() * 1e-6) if dual.any() else self.supply.price
+        return [first, 1.0 / self.supply.need]
+
+    def cheaper(self, cost: float, clock: Clock, limits: Limits) -> Answer:
+        """Look with HiGHS for all that is needed, within limits, for less than a known cost."""
+        slack = cost * (1 + CLOSE) - self._sum
+        kept = np.flatnonzero(self._reduced <= slack)
+        forced = np.flatnonzero(-self._reduced[kept] > slack)
+        model = build(self.supply.of(kept), limits, cover=True)
+        model.low[model.first_table + forced] = 1.0
+        answer = model.cheapest(cost, clock)
+        # A table that was left out is only in selections that are no cheaper than the known one.
+        answer = replace(answer, bound=min(answer.bound, cost))
+        if answer.take is None:
+            return answer
+        take = np.zeros_like(self.supply.rows)
+        take[kept] = answer.take
+        return replace(answer, take=take)
+
+
+# --- the models ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Model:
+    """``matrix @ columns <= right`` between low and high, some of them whole.
+
+    The first columns are rows of a cell, in units; then come the tables, 1 where open; and, if
+    no table may give more than a share, the most rows of a table.
+    """
+
+    supply: Supply
+    cell: Whole
+    unit: Real
+    cost: Real
+    worth: Real
+    matrix: Any
+    right: Real
+    low: Real
+    high: Real
+    whole: NDArray[np.bool_]
+    shared: bool = False
+
+    @property
+    def first_table(self) -> int:
+        """The number of the first column that is a table."""
+        return len(self.cell)
+
+    def worthiest(self, clock: Clock) -> Answer:
+        """Look for the rows that are worth most."""
+        answer = self._solve(-self.worth, clock)
+        return replace(answer, bound=-answer.bound)
+
+    def cheapest(self, known: float, clock: Clock) -> Answer:
+        """Look for the least cost, near a known one."""
+        # HiGHS ends at an absolute distance, which must be small beside the cost.
+        scale = 1e3 / known if known > 0 else 1.0
+        answer = self._solve(self.cost * scale, clock)
+        return replace(answer, bound=answer.bound / scale)
+
+    def worth_at_least(self, worth: float) -> Model:
+        """Only rows that are worth enough."""
+        top = self.worth.max()
+        return self.held(-self.worth[None] / top, -worth / top * (1 - CLOSE))
+
+    def held(self, lines: Any, right: ArrayLike) -> Model:
+        """The same with more lines."""
+        from scipy import sparse
+
+        matrix = sparse.vstack([self.matrix, sparse.csr_array(lines)], format="csr")
+        return replace(self, matrix=matrix, right=np.append(self.right, right))
+
+    def _solve(self, objective: Real, clock: Clock) -> Answer:
+        from scipy.optimize import Bounds, LinearConstraint
+
+        seconds = clock.left
+        if seconds <= 0:
+            return Answer(bound=self._relaxed(objective), timed_out=True)
+        found = solve_milp(
+            objective,
+            integrality=self.whole.astype(np.int64),
+            bounds=Bounds(self.low, self.high),
+            constraints=LinearConstraint(self.matrix, -np.inf, self.right),
+            options={"time_limit": seconds, "mip_rel_gap": clock.gap},
+        )
+        bound, timed_out = found.mip_dual_bound, int(found.status) == 1
+        if bound is None or not math.isfinite(bound):
+            bound = self._relaxed(objective)
+        take = None if found.x is None else self._read(self._whole_rows(found.x))
+        return Answer(bound, take, timed_out=timed_out)
+
+    def _relaxed(self, objective: Real) -> float:
+        """A bound in real numbers, where HiGHS had no time for whole ones."""
+        found = self.in_reals(objective)
+        return -math.inf if found.x is None else float(found.fun)
+
+    def in_reals(self, objective: Real) -> Any:
+        """The least objective in real numbers, at a vertex."""
+        from scipy.optimize import linprog
+
+        solve: Any = linprog  # its stubs do not know sparse matrices
+        bounds = np.column_stack([self.low, self.high])
+        return solve(objective, self.matrix, self.right, bounds=bounds, method="highs-ds")
+
+    def _whole_rows(self, columns: Real) -> Real:
+        """The same tables, with rows at a vertex: whole, as in any model of goods on their way."""
+        if not self.shared or self.whole.all():
+            return columns
+        tables, low, high = slice(self.first_table, -1), self.low.copy(), self.high.copy()
+        low[tables] = high[tables] = np.rint(columns[tables])
+        found = replace(self, low=low, high=high).in_reals(self.cost)
+        return columns if found.x is None else np.asarray(found.x)
+
+    def _read(self, columns: Real) -> Whole:
+        supply, first = self.supply, self.first_table
+        rows = columns[:first] * self.unit
+        if self.shared:
+            take = np.zeros_like(supply.rows)
+            take[np.nonzero(supply.rows)] = np.rint(rows)
+            return take
+        tables = np.flatnonzero(columns[first:] > 0.5)
+        found = np.rint(np.bincount(self.cell, rows, len(supply.need))).astype(np.int64)
+        return supply.fill(tables, np.minimum(found, supply.need))
+
+
+def build(supply: Supply, limits: Limits, *, cover: bool = False) -> Model:
+    """The model of a choice within limits; with ``cover`` all that is needed must be taken."""
+    shared = limits.share < math.inf
+    if supply.same_row_cost and not shared:
+        model = _by_cell(supply, cover=cover)
+    else:
+        model = _by_pair(supply, cover=cover and not shared)
+    if limits.tables < math.inf:
+        is_table = np.arange(len(model.cost)) >= model.first_table
+        model = model.held(is_table[None].astype(np.float64), limits.tables)
+    if limits.budget < math.inf:
+        scale = limits.budget or 1.0
+        model = model.held(model.cost[None] / scale, limits.budget / scale)
+    if not shared:
+        return model
+    model = _shared(model, limits)
+    if cover:
+        # With all rows taken the share is a number of rows, and whole ones follow from the tables.
+        model.low[-1], model.whole[: model.first_table] = model.high[-1], False
+        g = len(supply.need)
+        model = model.held(-model.matrix[:g], -np.ones(g))
+    return model
+
+
+def _by_cell(supply: Supply, *, cover: bool) -> Model:
+    """The rows of a cell are one column, from whichever table."""
+    from scipy import sparse
+
+    (n, g), need = supply.rows.shape, supply.need.astype(np.float64)
+    offered = sparse.csr_array(-(supply.rows / need).T)
+    return Model(
+        supply=supply,
+        cell=np.arange(g),
+        unit=np.ones(g),
+        cost=np.concatenate([np.full(g, supply.per_row[0]), supply.fixed]),
+        worth=np.concatenate([supply.price, np.zeros(n)]),
+        matrix=sparse.hstack([sparse.diags_array(1 / need), offered], format="csr"),
+        right=np.zeros(g),
+        low=np.concatenate([need if cover else np.zeros(g), np.zeros(n)]),
+        high=np.concatenate([need, np.ones(n)]),
+        whole=np.ones(g + n, dtype=bool),
+    )
+
+
+def _by_pair(supply: Supply, *, cover: bool) -> Model:
+    """The rows of a cell from a table are a column.
+
+    In a cover its unit is all that the table has: whole numbers follow from the tables.
+    """
+    from scipy import sparse
+
+    n, g = supply.rows.shape
+    table, cell = np.nonzero(supply.rows)
+    p, each = len(table), np.arange(len(table))
+    has = supply.rows[table, cell].astype(np.float64)
+    unit, sign = (has, -1.0) if cover else (np.ones(p), 1.0)
+    of_cell = sparse.csr_array((sign * unit / supply.need[cell], (cell, each)), shape=(g, p + n))
+    entries = np.concatenate([unit / has, -np.ones(p)])
+    places = np.concatenate([each, each]), np.concatenate([each, p + table])
+    if_open = sparse.csr_array((entries, places), shape=(p, p + n))
+    return Model(
+        supply=supply,
+        cell=cell,
+        unit=unit,
+        cost=np.concatenate([supply.per_row[table] * unit, supply.fixed]),
+        worth=np.concatenate([supply.price[cell] * unit, np.zeros(n)]),
+        matrix=sparse.vstack([of_cell, if_open], format="csr"),
+        right=np.concatenate([np.full(g, sign), np.zeros(p)]),
+        low=np.zeros(p + n),
+        high=np.concatenate([has / unit, np.ones(n)]),
+        whole=np.concatenate([np.full(p, not cover), np.ones(n, dtype=bool)]),
+    )
+
+
+def _shared(model: Model, limits: Limits) -> Model:
+    """With the most rows of a table as a column, no more than the share of all."""
+    from scipy import sparse
+
+    (table, _), n, p = np.nonzero(model.supply.rows), len(model.supply.rows), model.first_table
+    most = float(limits.most(int(model.supply.need.sum())))
+    of_table = sparse.csr_array((np.ones(p), (table, np.arange(p))), shape=(n, p))
+    of_all = np.full((1, p), -limits.share * (1 + CLOSE))
+    wider = replace(
+        model,
+        cost=np.append(model.cost, 0.0),
+        worth=np.append(model.worth, 0.0),
+        matrix=sparse.hstack([model.matrix, sparse.csr_array((len(model.right), 1))]),
+        low=np.append(model.low, 0.0),
+        high=np.append(model.high, most),
+        whole=np.append(model.whole, True),
+        shared=True,
+    )
+    # The second line follows from the first where tables are open or not, and binds parts of one.
+    lines: Any = [
+        [of_table, sparse.csr_array((n, n)), -np.ones((n, 1))],
+        [of_table, -most * sparse.eye_array(n), None],
+        [of_all, None, np.ones((1, 1))],
+    ]
+    return wider.held(sparse.block_array(lines), np.zeros(2 * n + 1))

@@ -1,0 +1,348 @@
+"""Rank the tables of a lake by how many of the needed rows they offer per cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from equipoise.engines.sources import Source
+from equipoise.lake.acquiring.planned import Planned, bare, request_of, rows_text
+from equipoise.lake.choosing import rank
+from equipoise.lake.choosing.gather import comparable, gather
+from equipoise.lake.choosing.offers import (
+    Need,
+    Offer,
+    Scanner,
+    Union,
+    left_out,
+    need_of,
+    warn_of_chance,
+)
+from equipoise.lake.choosing.shortfall import Lack, explain_shortfall
+from equipoise.lake.choosing.survey import (
+    Candidate,
+    Looking,
+    Survey,
+    say_alignment,
+    say_nearest,
+    survey,
+)
+from equipoise.lake.choosing.taking import possible_rows
+from equipoise.lake.lake import Lake
+from equipoise.lake.matching.align import wanted
+from equipoise.plain import Grid
+from equipoise.progress import Reporter, silent
+from equipoise.values import plain
+
+SCHEMA = "equipoise.find/1"
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A table, what it offers, and its score: needed rows per cost, times confidence."""
+
+    offer: Offer
+    score: float
+
+    @property
+    def cost(self) -> str:
+        """What the table costs, and each row of it."""
+        conditions = self.offer.candidate.conditions
+        per_row = f" + {conditions.row_cost:,.6g}/row" if conditions.row_cost else ""
+        return f"{conditions.table_cost:,.6g}{per_row}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Found:
+    """What a lake offers for a plan.
+
+    Attributes
+    ----------
+    need
+        The cells that get rows, and how many.
+    offers
+        The best tables, first the one that offers the most needed rows per cost.
+    lacks
+        The cells of which all tables together have too few rows, and why.
+    scanned
+        How many tables were looked into; the others cannot be among the best.
+    survey
+        All tables, as far as they are of use.
+    nearest
+        Which columns come nearest, if no table can be used.
+    compared
+        Whether rows that the base has already were left out.
+    duplicates, by_chance
+        How many rows of the tables looked into were left out for that, and how many of as many
+        new ones would be by chance.
+    """
+
+    need: Need
+    offers: tuple[Ranked, ...]
+    lacks: tuple[tuple[str, Lack], ...]
+    scanned: int
+    survey: Survey
+    nearest: str | None
+    compared: bool
+    duplicates: int = 0
+    by_chance: float = 0.0
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command: 0, or 1 if the lake has too few rows."""
+        return 1 if self.lacks else 0
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was found, in sentences."""
+        total, cells = int(self.need.rows.sum()), len(self.need.rows)
+        usable = len(self.survey.usable)
+        needed = f"{rows_text(total)} of {cells:,} cell{'' if cells == 1 else 's'} {'is' if total == 1 else 'are'} needed"
+        can = f"{usable:,} of {self.survey.looked_at:,} tables can be used"
+        said = [f"{needed}; {can}, and {self.scanned:,} were looked into."]
+        if self.nearest:
+            said.append(f"No table has all columns that are needed: {self.nearest}.")
+        said += [lack.sentence(name) for name, lack in self.lacks[:_SHOWN]]
+        if len(self.lacks) > _SHOWN:
+            said.append(f"Rows of {len(self.lacks) - _SHOWN:,} more cells are missing.")
+        if not self.lacks and total:
+            said.append("Together they have all rows that are needed.")
+        said += self._chance()
+        if self.survey.open:
+            said.append(
+                f"{len(self.survey.open):,} more could be used if you confirm what they mean: "
+                "equipoise lake mapping."
+            )
+        if self.survey.unreadable:
+            said.append(
+                f"{self.survey.unreadable:,} cannot be used as they are written: equipoise lake "
+                "index names them."
+            )
+        if not self.compared:
+            said.append("The base was not at hand, so duplicates of its rows are counted too.")
+        return tuple(said)
+
+    def _chance(self) -> list[str]:
+        """Warn where most rows that are left out may be other people who look alike."""
+        warning = warn_of_chance(self.duplicates, self.by_chance)
+        return [] if warning is None else [warning]
+
+    def grid(self) -> Grid:
+        """The tables, best first."""
+        rows = tuple(
+            (
+                ranked.offer.name,
+                f"{int(np.minimum(ranked.offer.rows, self.need.rows).sum()):,}",
+                f"{int(ranked.offer.duplicates.sum()):,}",
+                ranked.cost,
+                f"{ranked.offer.candidate.confidence:.2f}",
+                f"{ranked.score:,.4g}",
+                say_alignment(ranked.offer.candidate, self.survey.want.required),
+            )
+            for ranked in self.offers
+        )
+        headers = (
+            "table",
+            "needed rows",
+            "duplicates",
+            "cost",
+            "confidence",
+            "score",
+            "matched by",
+        )
+        return Grid(headers, rows, frozenset({1, 2, 3, 4, 5}))
+
+    def text(self) -> str:
+        """The sentences, and the tables."""
+        said = "\n".join(self.sentences)
+        return f"{said}\n\n{self.grid().text()}" if self.offers else said
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: what ``--json`` prints."""
+        cells = [str(self.need.named(i)) for i in range(len(self.need.rows))]
+        return {
+            "schema": SCHEMA,
+            "need": [
+                {
+                    "cell": {k: plain(v) for k, v in self.need.named(i).items()},
+                    "rows": int(n),
+                }
+                for i, n in enumerate(self.need.rows)
+            ],
+            "offers": [_offer_dict(ranked, cells) for ranked in self.offers],
+            "shortfall": [
+                {
+                    "cell": cell,
+                    "need": lack.need,
+                    "found": lack.found,
+                    "missing": lack.missing,
+                    "reasons": lack.reasons,
+                }
+                for cell, lack in self.lacks
+            ],
+            "open": [
+                {"table": c.name, "doubts": dict(c.alignment.doubts)} for c in self.survey.open
+            ],
+            "not_used": [{"table": c.name, "why": c.barred} for c in self.survey.barred],
+            "tables": self.survey.looked_at,
+            "usable": len(self.survey.usable),
+            "scanned": self.scanned,
+            "unreadable": self.survey.unreadable,
+            "compared_with_base": self.compared,
+            "duplicates": self.duplicates,
+            "by_chance": self.by_chance,
+            "sentences": list(self.sentences),
+        }
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """One JSON document."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
+
+
+def _offer_dict(ranked: Ranked, cells: Sequence[str]) -> dict[str, Any]:
+    offer = ranked.offer
+    candidate, conditions = offer.candidate, offer.candidate.conditions
+    rows = zip(cells, offer.rows.tolist(), strict=True)
+    return {
+        "table": offer.name,
+        "score": ranked.score,
+        "confidence": candidate.confidence,
+        "table_cost": conditions.table_cost,
+        "row_cost": conditions.row_cost,
+        "licence": conditions.licence,
+        "rows": {cell: n for cell, n in rows if n},
+        "duplicates": int(offer.duplicates.sum()),
+        "failed": offer.failed,
+        "unmapped": offer.unmapped,
+        "columns": {
+            name: {"column": match.source, "score": match.score, "why": match.why}
+            for name, match in candidate.alignment.columns.items()
+        },
+        "values": {
+            name: {"step": v.step, "why": v.why, "map": dict(v.values)}
+            for name, v in candidate.alignment.values.items()
+        },
+    }
+
+
+def find(
+    plan: Planned,
+    lake: Lake,
+    *,
+    base: Source | None = None,
+    looking: Looking | None = None,
+    top: int = 10,
+    progress: Reporter = silent,
+) -> Found:
+    """Rank the tables of a lake by how many of the rows a plan needs they offer per cost.
+
+    Tables are looked into in the order of what they can offer at most, by their profiles;
+    those that cannot be among the best are not opened, unless rows are still lacking.
+
+    Parameters
+    ----------
+    plan
+        What is needed.
+    lake
+        The tables.
+    base
+        The table the plan was made for; without it only the columns that are needed are
+        matched, and duplicates of its rows are not left out.
+    looking
+        How to look.
+    top
+        How many tables to give.
+    progress
+        Is told what is being done.
+    """
+    looking = looking or Looking()
+    request = request_of(plan.counts)
+    need = need_of(bare(plan.add, request), request)
+    if base is None:
+        over = survey(lake, wanted(plan.counts), looking, progress)
+        scanner = Scanner(lake.engine, over.want, need, None, looking.seed)
+    else:
+        gathered = gather(plan.counts, base, lake, looking, progress=progress)
+        over, scanner = gathered.survey, gathered.scanner(need)
+    best, scanned = _ranked(over.usable, scanner, top, progress)
+    lacks, scanned = _lacks(over, scanner, scanned, progress)
+    of_use = over.usable or over.barred or over.open
+    nearest = None if of_use else say_nearest(lake, over.want)
+    return Found(
+        need=need,
+        offers=best,
+        lacks=lacks,
+        scanned=len(scanned),
+        survey=over,
+        nearest=nearest,
+        compared=base is not None,
+        duplicates=sum(int(o.duplicates.sum()) for o in scanned.values()),
+        by_chance=sum(o.by_chance for o in scanned.values()),
+    )
+
+
+def _score(candidate: Candidate, rows: Any, need: Need) -> float:
+    return rank.score(
+        rows,
+        need.rows,
+        confidence=candidate.confidence,
+        table_cost=candidate.conditions.table_cost,
+        row_cost=candidate.conditions.row_cost,
+    )
+
+
+def _ranked(
+    candidates: Sequence[Candidate], scanner: Scanner, top: int, progress: Reporter
+) -> tuple[tuple[Ranked, ...], dict[str, Offer]]:
+    need = scanner.need
+    bounds = [_score(c, scanner.bound(c), need) for c in candidates]
+    scanned: dict[str, Offer] = {}
+
+    def exact(i: int) -> float:
+        candidate = candidates[i]
+        progress(f"looking into {candidate.name}", len(scanned) / len(candidates))
+        offer = scanner.scan(candidate)
+        scanned[candidate.name] = offer
+        return _score(candidate, offer.rows, need)
+
+    ranking = rank.top(bounds, exact, top)
+    pairs = zip(ranking.order.tolist(), ranking.scores.tolist(), strict=True)
+    best = (Ranked(scanned[candidates[i].name], score) for i, score in pairs if score > 0)
+    return tuple(best), scanned
+
+
+def _lacks(
+    over: Survey, scanner: Scanner, scanned: dict[str, Offer], progress: Reporter
+) -> tuple[tuple[tuple[str, Lack], ...], dict[str, Offer]]:
+    """Look into more tables until all is found, or all are looked into; then say what lacks."""
+    need = scanner.need.rows
+    if len(scanned) and (np.max([o.rows for o in scanned.values()], axis=0) >= need).all():
+        return (), scanned  # in every cell one table is enough
+    found, union = 0 * need, Union(scanner)
+    for candidate in sorted(over.usable, key=lambda c: c.name not in scanned):
+        if (found >= need).all():
+            break
+        if not (scanner.bound(candidate) * (found < need)).any():
+            continue
+        progress(f"looking into {candidate.name}", len(scanned) / len(over.usable))
+        offer = scanned.get(candidate.name) or scanner.scan(candidate)
+        scanned[candidate.name] = offer
+        found = found + union.add(candidate, offer.rows + offer.duplicates)
+    offered = sum((o.rows + o.duplicates for o in scanned.values()), 0 * need)
+    lost = {"duplicates": offered - found}
+    if (found < need).any():
+        lost |= {name: rows + 0 * need for name, rows in left_out(list(scanned.values())).items()}
+        barred = [scanner.scan(c).rows for c in over.barred if comparable(scanner, c)]
+        lost["tables that may not be used"] = sum(barred, 0 * need)
+        open_ = [possible_rows(scanner, c) for c in over.open]
+        lost["at most in tables whose meaning is open"] = sum(open_, 0 * need)
+    lacks = explain_shortfall(need, np.minimum(found, need), lost)
+    return tuple((str(scanner.need.named(k.cell)), k) for k in lacks), scanned

@@ -1,0 +1,125 @@
+"""Rows as numbers: equal for rows that say the same, whatever table they are in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.counts.columns import encode_arrow
+from equipoise.values import MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+Hashes = NDArray[np.uint64]
+
+_NUMBER = r"^[+-]?((0|[1-9]\d{0,14})(\.\d*)?|\.\d+)(e[+-]?\d{1,2})?$"
+"""A zero in front of other digits may be part of a code."""
+_LARGE = 1e15
+"""Whole numbers from here on are told apart by their digits, which a double has not all."""
+
+
+@dataclass(frozen=True)
+class RowHashes:
+    """For every column of some rows, a hash of each value.
+
+    Values are compared by what they say: case, blanks around, and the way a number is written
+    do not count. Texts are hashed by md5, and the hashes are the same on any machine.
+
+    >>> import pyarrow as pa
+    >>> ours = RowHashes.of(pa.table({"sex": ["Female"], "age": [39]}))
+    >>> theirs = RowHashes.of(pa.table({"age": ["39.0"], "sex": [" female"]}))
+    >>> bool(ours.over(["sex", "age"])[0] == theirs.over(["sex", "age"])[0])
+    True
+    """
+
+    columns: Mapping[str, Hashes]
+    length: int
+
+    @classmethod
+    def of(cls, rows: pa.Table, names: Iterable[str] | None = None) -> RowHashes:
+        """Hash the values of some columns, or of all."""
+        chosen = rows.column_names if names is None else list(names)
+        return cls({name: _hashed(rows[name]) for name in chosen}, len(rows))
+
+    def over(self, names: Sequence[str]) -> Hashes:
+        """Hash whole rows, as far as they are in some columns; the order of these is no matter."""
+        total = np.zeros(self.length, np.uint64)
+        for name in names:
+            total += _mixed(self.columns[name] ^ np.uint64(_md5(name)))
+        return _mixed(total)
+
+    def take(self, places: NDArray[np.int64] | NDArray[np.bool_]) -> RowHashes:
+        """Give some of the rows."""
+        taken = {name: hashes[places] for name, hashes in self.columns.items()}
+        length = int(places.sum()) if places.dtype == bool else len(places)
+        return RowHashes(taken, length)
+
+
+def _hashed(column: pa.ChunkedArray) -> Hashes:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not len(column) or pa.types.is_null(column.type):
+        return np.full(len(column), _MISSING)
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        doubles = pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        hashes = _of_numbers(doubles)
+        large = np.abs(doubles) >= _LARGE
+        if pa.types.is_integer(column.type) and large.any():
+            hashes[large] = _of_texts(pc.cast(column, pa.string()).filter(pa.array(large)))
+        return hashes
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        coded = pc.dictionary_encode(column).unify_dictionaries().combine_chunks()
+        texts, codes = coded.dictionary, coded.indices.fill_null(len(coded.dictionary))
+        numbers: NDArray[np.int32] = codes.to_numpy()
+        return np.append(_of_texts(texts), _MISSING)[numbers]
+    values, numbers = encode_arrow(column, None)
+    texts = pa.array(["" if value is MISSING else value for value in values], pa.string())
+    return _of_texts(texts)[numbers]
+
+
+def _of_texts(texts: pa.Array) -> Hashes:
+    """Hash texts; those that are numbers as these numbers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
+    is_number = pc.match_substring_regex(plain, _NUMBER).to_numpy(zero_copy_only=False)
+    is_number = is_number.astype(bool)
+    hashes = np.empty(len(plain), np.uint64)
+    numbers = plain.filter(pa.array(is_number))
+    hashes[is_number] = _of_numbers(
+        pc.cast(pc.utf8_ltrim(numbers, "+"), pa.float64()).to_numpy(zero_copy_only=False)
+    )
+    others = plain.filter(pa.array(~is_number)).to_pylist()
+    hashes[~is_number] = np.fromiter(map(_md5, others), np.uint64, len(others))
+    return hashes
+
+
+def _of_numbers(numbers: NDArray[np.float64]) -> Hashes:
+    exact = np.where(np.isnan(numbers), 0.0, numbers) + 0.0  # −0.0 is 0.0
+    return np.where(np.isnan(numbers), _MISSING, _mixed(exact.view(np.uint64)))
+
+
+def _md5(text: str) -> int:
+    digest = hashlib.md5(text.encode(), usedforsecurity=False).digest()
+    return int.from_bytes(digest[:8], "big")
+
+
+_MISSING = np.uint64(_md5(""))
+"""Of a missing value, and of an empty text: not every file can tell them apart."""
+
+
+def _mixed(numbers: Hashes) -> Hashes:
+    """Spread the bits, so that sums of hashes do not cancel."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))

@@ -1,0 +1,96 @@
+"""What a lake has for a base: its tables looked over, and the means to look into them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from equipoise.counts import Counts
+from equipoise.engines.base import Engine
+from equipoise.engines.sources import Source
+from equipoise.lake.acquiring.planned import request_of
+from equipoise.lake.choosing.duplicates import Known
+from equipoise.lake.choosing.fingerprints import RowHashes
+from equipoise.lake.choosing.offers import Need, Offer, Scanner
+from equipoise.lake.choosing.survey import Candidate, Looking, Survey, survey
+from equipoise.lake.lake import Lake
+from equipoise.lake.matching.align import wanted
+from equipoise.plain import sentences
+from equipoise.progress import Reporter, silent
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gathered:
+    """What a lake has for a base: its tables looked over, and the means to look into them."""
+
+    base: Source
+    engine: Engine
+    lake: Lake
+    looking: Looking
+    survey: Survey
+    known: Known
+
+    def scanner(self, need: Need) -> Scanner:
+        """Give what looks for rows of some cells."""
+        return Scanner(self.engine, self.survey.want, need, self.known, self.looking.seed)
+
+    def offers(
+        self, scanner: Scanner, progress: Reporter, *, among: Sequence[Candidate] | None = None
+    ) -> list[Offer]:
+        """Look into every table that may have rows of some cells."""
+        candidates = self.survey.usable if among is None else among
+        some = [c for c in candidates if comparable(scanner, c) and scanner.bound(c).any()]
+        found = []
+        for i, candidate in enumerate(some):
+            progress(f"looking into {candidate.name}", i / len(some))
+            offer = scanner.scan(candidate)
+            if offer.tells_anything:
+                found.append(offer)
+        return found
+
+
+def gather(
+    counts: Counts,
+    base: Source,
+    lake: Lake,
+    looking: Looking,
+    *,
+    require_columns: bool = False,
+    progress: Reporter = silent,
+) -> Gathered:
+    """Read a base, and look over a lake for tables that are like it."""
+    engine = lake.engine
+    progress(f"reading {base.name}", 0)
+    request = request_of(counts)
+    rows = engine.rows(base, request, counts - counts, rest=True)
+    known = Known(RowHashes.of(rows), looking.dedupe, tuple(looking.key))
+    want = wanted(counts, engine.profile(base))
+    found = survey(lake, want, looking, progress)
+    needed = [c.name for c in want.columns] if require_columns else list(looking.key)
+    barred = {c.name: _barred(c, base, needed) for c in found.usable}
+    usable = tuple(c for c in found.usable if barred[c.name] is None)
+    out = tuple(replace(c, barred=barred[c.name]) for c in found.usable if barred[c.name])
+    found = replace(found, usable=usable, barred=(*found.barred, *out))
+    return Gathered(base=base, engine=engine, lake=lake, looking=looking, survey=found, known=known)
+
+
+def comparable(scanner: Scanner, candidate: Candidate) -> bool:
+    """Tell whether a table has the key by which duplicates are known, if there is one."""
+    key = () if scanner.known is None else scanner.known.key
+    return all(name in candidate.alignment.columns for name in key)
+
+
+def _barred(candidate: Candidate, base: Source, needed: Sequence[str]) -> str | None:
+    if _is_base(candidate.table.source, base):
+        return "it is the base itself"
+    lacking = [name for name in needed if name not in candidate.alignment.columns]
+    return f"it lacks {sentences([repr(n) for n in lacking[:_SHOWN]])}" if lacking else None
+
+
+def _is_base(source: Source, base: Source) -> bool:
+    """Tell whether a table is the base: the same file, and if that is a database the same table."""
+    same_table = base.table in (None, source.table)
+    ours = [path for path in base.paths if path.exists()]
+    return same_table and any(a.samefile(b) for a in ours for b in source.paths if b.exists())

@@ -1,0 +1,303 @@
+"""What tables offer of the rows a plan needs: bounds from profiles, exact numbers by scanning."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.counts import CountRequest, Counts, bin_names
+from equipoise.counts.columns import as_number
+from equipoise.engines.base import Engine
+from equipoise.engines.profiling import ColumnProfile
+from equipoise.engines.sources import Source
+from equipoise.lake.acquiring.planned import cells_of, named, rows_text
+from equipoise.lake.choosing import rank
+from equipoise.lake.choosing.duplicates import Known
+from equipoise.lake.choosing.fingerprints import RowHashes
+from equipoise.lake.choosing.survey import Candidate
+from equipoise.lake.matching.align import Wanted
+from equipoise.lake.matching.mapped import failed_column, mapped_source
+from equipoise.lattice import Group
+from equipoise.values import MISSING, Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    Whole = NDArray[np.int64]
+
+
+_KEPT = 300_000
+"""How many rows are kept at hand, so that a table need not be read twice."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """The rows a plan adds: the cells, how many of each, and how they are counted."""
+
+    request: CountRequest
+    cells: Counts
+
+    @property
+    def rows(self) -> Whole:
+        """How many rows of each cell are needed."""
+        return self.cells.rows
+
+    def named(self, i: int) -> Group:
+        """A cell as a pattern."""
+        return named(self.cells, self._values(i))
+
+    def _values(self, i: int) -> list[Value]:
+        codes = self.cells.codes[i].tolist()
+        return [axis.values[c] for axis, c in zip(self.cells.axes, codes, strict=True)]
+
+    def found_in(self, there: Mapping[tuple[Value, ...], int]) -> Whole:
+        """How many rows of each needed cell there are; none of cells that lack a value."""
+        cells = [tuple(self._values(i)) for i in range(len(self.rows))]
+        return np.array([0 if MISSING in c else there.get(c, 0) for c in cells], np.int64)
+
+
+def need_of(add: Counts, request: CountRequest) -> Need:
+    """Give the cells that get rows."""
+    some = np.flatnonzero(add.rows > 0)
+    edges = {name: bins for name, bins in request.bins.items() if isinstance(bins, tuple)}
+    cells = replace(
+        add,
+        codes=add.codes[some],
+        rows=add.rows[some],
+        weights=None,
+        missing_values={},
+        dropped=0,
+        bins=edges,
+        request=request,
+    )
+    return Need(request, cells)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """What one table offers.
+
+    Attributes
+    ----------
+    rows
+        How many rows of each needed cell, those that are there already left out.
+    duplicates
+        How many rows of each needed cell were left out for that.
+    failed
+        How many rows have values that cannot become the base's types.
+    unmapped
+        How many rows have a value of a required column that is mapped to nothing.
+    chance
+        The share of new rows that equal one of the base by chance.
+    """
+
+    candidate: Candidate
+    rows: Whole
+    duplicates: Whole
+    failed: int
+    unmapped: int
+    chance: float
+
+    @property
+    def name(self) -> str:
+        """How the lake calls the table."""
+        return self.candidate.name
+
+    @property
+    def tells_anything(self) -> bool:
+        """Whether the table has rows of use, or rows that something keeps from being."""
+        some = self.rows.any() or self.duplicates.any()
+        return bool(some or self.failed or self.unmapped)
+
+    @property
+    def by_chance(self) -> float:
+        """How many rows would be taken for duplicates by chance, were all of them new."""
+        return self.chance * float((self.rows + self.duplicates).sum())
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Rows of a table in the needed cells, as the base has them, in the order of a seed."""
+
+    rows: pa.Table
+    places: Whole
+    cells: Whole
+    hashes: RowHashes
+
+    def take(self, chosen: NDArray[np.bool_] | Whole) -> Drawn:
+        """Give some of the rows."""
+        import pyarrow as pa
+
+        places = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        return Drawn(
+            self.rows.take(pa.array(places, pa.int64())),
+            self.places[places],
+            self.cells[places],
+            self.hashes.take(places.astype(np.int64)),
+        )
+
+
+@dataclass(frozen=True)
+class Scanner:
+    """Looks into tables for rows of the needed cells."""
+
+    engine: Engine
+    want: Wanted
+    need: Need
+    known: Known | None = None
+    seed: int = 0
+    kept: dict[str, Drawn] = field(default_factory=dict)
+
+    def bound(self, candidate: Candidate) -> Whole:
+        """At most how many rows of each needed cell a table has, by what its profile tells."""
+        margins = [self.margin(candidate, axis.name) for axis in self.need.cells.axes]
+        return rank.frechet(margins, self.need.cells.codes)
+
+    def margin(self, candidate: Candidate, name: str) -> Whole:
+        """At most how many rows have each value of an attribute."""
+        axis = next(a for a in self.need.cells.axes if a.name == name)
+        match = candidate.alignment.columns[name]
+        column = next(c for c in candidate.profile.columns if c.name == match.source)
+        if name in self.want.bins:
+            return _binned(column, self.want.bins[name], axis.values, candidate.profile.rows)
+        values = candidate.alignment.values[name].values
+        rows = dict.fromkeys(axis.values, 0)
+        if column.values is None:  # a user's map of a column of very many values
+            rows = dict.fromkeys(values.values(), candidate.profile.rows)
+        for source, base in values.items():
+            if column.values is not None:
+                rows[base] = rows.get(base, 0) + column.values.get(source, 0)
+        return np.array([0 if v is MISSING else rows.get(v, 0) for v in axis.values], np.int64)
+
+    def scan(self, candidate: Candidate) -> Offer:
+        """Count what a table offers."""
+        candidate.require_unchanged()
+        there, failed = self._count(candidate)
+        new, chance = there, 0.0
+        if self.known is not None and there.sum():
+            drawn = self.draw(candidate, there)
+            fresh = self.known.is_new(drawn.hashes)
+            new = np.bincount(drawn.cells[fresh], minlength=len(there)).astype(np.int64)
+            chance = self.known.chance(drawn.hashes)
+        return Offer(
+            candidate=candidate,
+            rows=new,
+            duplicates=there - new,
+            failed=failed,
+            unmapped=_unmapped(candidate),
+            chance=chance,
+        )
+
+    def draw(self, candidate: Candidate, there: Whole | None = None) -> Drawn:
+        """Fetch all rows of the needed cells, cell by cell, in the order of the seed."""
+        candidate.require_unchanged()
+        if candidate.name in self.kept:
+            return self.kept[candidate.name]
+        if there is None:
+            there, _ = self._count(candidate)
+        take = replace(self.need.cells, rows=there)
+        found = self.engine.rows(
+            self._mapped(candidate), self._request, take, self.seed, located=True
+        )
+        failed = failed_column(self.want)
+        rows = found.select([n for n in found.column_names[:-2] if n != failed])
+        cells = np.repeat(np.arange(len(there)), there)
+        places = found.column(found.num_columns - 2).to_numpy().astype(np.int64)
+        drawn = Drawn(rows, places, cells, RowHashes.of(rows))
+        if len(places) + sum(len(d.places) for d in self.kept.values()) <= _KEPT:
+            self.kept[candidate.name] = drawn
+        return drawn
+
+    @property
+    def _request(self) -> CountRequest:
+        return replace(self.need.request, missing="group", missing_label="group")
+
+    def _count(self, candidate: Candidate) -> tuple[Whole, int]:
+        """Count the rows of each needed cell, and those whose values cannot become the base's."""
+        asked = self._request
+        with_failed = replace(asked, sensitive=(failed_column(self.want), *asked.sensitive))
+        found = cells_of(self.engine.counts(self._mapped(candidate), with_failed))
+        failed = sum(n for (bad, *_), n in found.items() if bad == "true")
+        there = {
+            cell: n
+            for (bad, *cell_), n in found.items()
+            for cell in [tuple(cell_)]
+            if bad != "true"
+        }
+        return self.need.found_in(there), failed
+
+    def _mapped(self, candidate: Candidate) -> Source:
+        return mapped_source(
+            candidate.table.source, candidate.profile, candidate.alignment, self.want
+        )
+
+
+@dataclass
+class Union:
+    """Counts the rows of several tables together, each row once."""
+
+    scanner: Scanner
+    known: Known | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        known = self.scanner.known
+        self.known = None if known is None else replace(known, _taken=[])
+
+    def add(self, candidate: Candidate, there: Whole | None = None) -> Whole:
+        """How many rows of each needed cell a table has that no table before it had."""
+        drawn = self.scanner.draw(candidate, there)
+        if self.known is not None:
+            drawn = drawn.take(self.known.is_new(drawn.hashes))
+            self.known.add(drawn.hashes)
+        return np.bincount(drawn.cells, minlength=len(self.scanner.need.rows)).astype(np.int64)
+
+
+def _unmapped(candidate: Candidate) -> int:
+    """At most how many rows have a required value that means nothing in the base."""
+    columns = {c.name: c for c in candidate.profile.columns}
+    total = 0
+    for name, values in candidate.alignment.values.items():
+        known = columns[candidate.alignment.columns[name].source].values or {}
+        told = {*values.values, *values.missing}
+        total += sum(n for value, n in known.items() if value not in told)
+    return min(total, candidate.profile.rows)
+
+
+def _binned(
+    column: ColumnProfile, edges: tuple[float, ...], names: Sequence[Value], rows: int
+) -> Whole:
+    if column.values is None:
+        return np.full(len(names), rows - column.nulls, np.int64)
+    found = dict.fromkeys(names, 0)
+    called = bin_names(edges)
+    for text, n in column.values.items():
+        number = as_number(text)
+        if number is not None and number == number:
+            name = called[bisect.bisect_right(edges, number)]
+            found[name] = found.get(name, 0) + n
+    return np.array([found[name] for name in names], np.int64)
+
+
+def left_out(offers: Sequence[Offer]) -> dict[str, Whole | int]:
+    """Say why rows of tables cannot be used: how many, at most, whatever cell they are in."""
+    reasons = {
+        "at most with values that cannot become the base's types": sum(o.failed for o in offers),
+        "at most with values that mean nothing in the base": sum(o.unmapped for o in offers),
+    }
+    return {name: rows for name, rows in reasons.items() if rows}
+
+
+def warn_of_chance(duplicates: int, chance: float) -> str | None:
+    """Warn if many of the rows that are left out as duplicates may be others who look alike."""
+    if not duplicates or chance < max(1.0, 0.2 * duplicates):
+        return None
+    return (
+        f"Of the {rows_text(duplicates)} left out as duplicates many may be others who look alike, "
+        f"since few columns are compared: about {chance:,.0f} of as many new ones would be by "
+        "chance. Consider --dedupe multiset, or key."
+    )

@@ -1,0 +1,258 @@
+"""Which tables are worth most: needed rows for their cost, and the best without scanning all."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from equipoise.errors import InputError
+from equipoise.progress import Reporter, silent
+from equipoise.validate import at_least
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Real: TypeAlias = NDArray[np.float64]
+    Whole: TypeAlias = NDArray[np.int64]
+
+FREE = 1e-100
+"""The least a division counts as cost: what costs nothing is ahead of all else, by its worth."""
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The best tables, and what it took to find them.
+
+    Attributes
+    ----------
+    order
+        Their numbers, the best first, the lower number where two are as good.
+    scores
+        Their scores, in the same order.
+    scanned
+        How many tables were scanned.
+    """
+
+    order: Whole
+    scores: Real
+    scanned: int
+
+
+def score(
+    rows: ArrayLike,
+    need: ArrayLike,
+    *,
+    price: ArrayLike | None = None,
+    confidence: float = 1.0,
+    duplicates: float = 0.0,
+    table_cost: float = 1.0,
+    row_cost: float = 0.0,
+) -> float:
+    """The most worth for its cost that can be had from one table.
+
+    With t the rows of each cell that are needed and offered, it is the largest of
+    Σ price·x / (table_cost + row_cost·Σ x) over all choices 0 ≤ x ≤ t of rows to take, times the
+    confidence. A choice that takes a row takes all rows of a higher price, so the largest is
+    found among the prefixes of the cells by price. As more rows only widen the choice, the
+    score never falls when a table offers more, and counts that are too high bound it.
+
+    Parameters
+    ----------
+    rows
+        How many rows of each cell the table offers.
+    need
+        How many rows of each cell are needed.
+    price
+        What a row of each cell is worth, zero or more; 1 unless given.
+    confidence
+        How sure it is that the table was understood, above 0 and at most 1.
+    duplicates
+        The share of its rows that are there already, from 0 to 1.
+    table_cost, row_cost
+        What it costs to open the table, and to take a row from it. Where both are zero the
+        table is ahead of all that cost something, by the worth of its rows (see ``FREE``).
+
+    Returns
+    -------
+    float
+        The score; 0 if the table offers nothing that is needed.
+
+    Examples
+    --------
+    Ten rows at a cost of 5 + 10·1; the 90 rows that are worth little would lower the score:
+
+    >>> score([10, 90], [10, 100], price=[6, 0.1], table_cost=5, row_cost=1)
+    4.0
+    """
+    needed = vector("need", need)
+    offered = vector("rows", rows, len(needed))
+    worth = prices(price, len(needed))
+    if not 0 < confidence <= 1:
+        raise InputError(f"confidence must be above 0 and at most 1, not {confidence}.")
+    if not 0 <= duplicates <= 1:
+        raise InputError(f"duplicates must be a share from 0 to 1, not {duplicates}.")
+    at_least("table_cost", table_cost, 0)
+    at_least("row_cost", row_cost, 0)
+    useful = np.minimum(needed, (1 - duplicates) * offered)
+    best, _ = best_prefix(useful, worth, np.argsort(-worth, kind="stable"), table_cost, row_cost)
+    return confidence * best
+
+
+def best_prefix(
+    useful: Real, price: Real, order: Whole, table_cost: float, row_cost: float
+) -> tuple[float, Whole]:
+    """The best worth for its cost, and the cells to take for it.
+
+    >>> best_prefix(np.array([1.0, 9.0]), np.array([1.0, 2.0]), np.array([1, 0]), 1.0, 1.0)
+    (1.8, array([1]))
+    """
+    ratios = prefix_ratios(useful, price, order, table_cost, row_cost)
+    best = int(np.argmax(ratios)) if len(ratios) else 0
+    return (float(ratios[best]), order[: best + 1]) if len(ratios) else (0.0, order)
+
+
+def prefix_ratios(useful: Real, price: Real, order: Whole, table_cost: Any, row_cost: Any) -> Real:
+    """Worth for cost of every prefix of the cells in an order; tables may be stacked before them.
+
+    >>> prefix_ratios(np.array([[1.0, 9.0]]), np.array([1.0, 2.0]), np.array([1, 0]), 1.0, 1.0)
+    array([[1.8       , 1.72727273]])
+    """
+    taken = useful[..., order]
+    cost = table_cost + row_cost * np.cumsum(taken, axis=-1)
+    ratios: Real = np.cumsum(taken * price[order], axis=-1) / np.maximum(cost, FREE)
+    return ratios
+
+
+def frechet(marginals: Sequence[ArrayLike], cells: ArrayLike) -> Whole:
+    """The most rows each cell can have, from the counts of single columns.
+
+    A cell has no more rows than any of its values has.
+
+    Parameters
+    ----------
+    marginals
+        For each column how many rows have each of its values.
+    cells
+        A line for each cell with the number of its value in each column; -1 for a value that
+        the table does not have.
+
+    Returns
+    -------
+    ndarray
+        An upper bound for each cell.
+
+    Examples
+    --------
+    >>> frechet([[30, 70], [55, 45]], [[0, 0], [1, 1], [1, -1]])
+    array([30, 45,  0])
+    """
+    codes = np.asarray(cells, dtype=np.int64)
+    if not marginals or codes.ndim != 2 or codes.shape[1] != len(marginals):
+        raise InputError(
+            f"cells must have a value for each of the {len(marginals)} columns counted, at least "
+            f"one; they have the shape {codes.shape}."
+        )
+    bound = np.full(len(codes), np.iinfo(np.int64).max)
+    for i, marginal in enumerate(marginals):
+        counts = np.append(np.asarray(marginal, dtype=np.int64), 0)  # where -1 points
+        if ((codes[:, i] < -1) | (codes[:, i] >= len(counts) - 1)).any():
+            raise InputError(
+                f"cells name a value of column {i} that is not counted; it has the values 0 to "
+                f"{len(counts) - 2}, and -1 stands for one that is absent."
+            )
+        np.minimum(bound, counts[codes[:, i]], out=bound)
+    return bound
+
+
+def top(
+    bounds: ArrayLike, exact: Callable[[int], float], k: int, progress: Reporter = silent
+) -> Ranking:
+    """The best k of all tables, without scanning those that cannot be among them.
+
+    Tables are scanned in the order of their upper bounds, until no further one can come
+    before the k-th best. A table whose bound is zero scores zero, and is not scanned.
+
+    Parameters
+    ----------
+    bounds
+        For each table an upper bound of its score.
+    exact
+        Scans the table of a number and gives its score.
+    k
+        How many are wanted.
+    progress
+        Told how far it is.
+
+    Returns
+    -------
+    Ranking
+        The same as if all had been scanned.
+
+    Examples
+    --------
+    >>> top([9.0, 2.0, 7.0, 3.0], [5.0, 2.0, 6.0, 1.0].__getitem__, k=2)
+    Ranking(order=array([2, 0]), scores=array([6., 5.]), scanned=2)
+    """
+    limits = vector("bounds", bounds)
+    at_least("k", k, 1, whole=True)
+    best: list[tuple[float, int]] = []
+    scanned = 0
+    for i in map(int, np.argsort(-limits, kind="stable")):
+        if len(best) >= k and (-limits[i], i) > best[k - 1]:
+            break
+        if limits[i] > 0:
+            progress("scanning tables", scanned / len(limits))
+            scanned += 1
+        bisect.insort(best, (-_within(exact, i, float(limits[i])), i))
+    progress("scanning tables", 1.0)
+    best = best[:k]
+    return Ranking(
+        order=np.array([i for _, i in best], dtype=np.int64),
+        scores=np.array([0.0 - s for s, _ in best], dtype=np.float64),
+        scanned=scanned,
+    )
+
+
+def _within(exact: Callable[[int], float], i: int, bound: float) -> float:
+    found = exact(i) if bound > 0 else 0.0
+    if not 0 <= found <= bound * (1 + _ROUNDING):
+        raise InputError(
+            f"table {i} scores {found}, outside 0 to its bound {bound}; bounds must hold for the "
+            "best to be found without scanning all."
+        )
+    # Two divisions may round apart; a score above its bound would make the order depend on it.
+    return min(found, bound)
+
+
+def vector(name: str, values: ArrayLike, length: int | None = None) -> Real:
+    """Numbers of zero or more, one for each cell or table; one number stands for all.
+
+    >>> vector("price", 2, 3)
+    array([2., 2., 2.])
+    """
+    found = np.asarray(values, dtype=np.float64)
+    if length is not None and found.ndim == 0:
+        found = np.full(length, found)
+    if found.ndim != 1 or (length is not None and len(found) != length):
+        wanted = "a list of numbers" if length is None else f"{length} numbers"
+        raise InputError(f"{name} must be {wanted}; it has the shape {found.shape}.")
+    if not ((found >= 0) & (found < math.inf)).all():
+        wrong = found[~((found >= 0) & (found < math.inf))][0]
+        raise InputError(f"{name} must hold numbers of zero or more, not {wrong}.")
+    return found
+
+
+def prices(price: ArrayLike | None, length: int) -> Real:
+    """The price of each cell, 1 unless given.
+
+    >>> prices(None, 2)
+    array([1., 1.])
+    """
+    return vector("price", 1.0 if price is None else price, length)

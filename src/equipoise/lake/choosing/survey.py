@@ -1,0 +1,298 @@
+"""Look over a lake for a plan: which tables can be used, which need a word from the user."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from equipoise.engines.profiling import Profile
+from equipoise.errors import InputError, did_you_mean
+from equipoise.lake.choosing.conditions import Conditions, Sources, is_denied, read_sources
+from equipoise.lake.choosing.duplicates import Policy
+from equipoise.lake.lake import Lake
+from equipoise.lake.matching.align import Alignment, Wanted, align, nearest_columns
+from equipoise.lake.matching.mapping import Confirmed, confirmed_alignment, read_mapping
+from equipoise.lake.tables import catalog
+from equipoise.lake.tables.index import Table
+from equipoise.lake.tables.profiles import file_hash
+from equipoise.progress import Reporter, silent
+
+_AT_ONCE = 500
+_AGAIN = "index the lake again with equipoise lake index, and leave out --no-refresh."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looking:
+    """How to look for rows.
+
+    Attributes
+    ----------
+    mapping
+        A mapping file; tables it does not name are used if they are certain.
+    codebook
+        By attribute, which value of a source means which of the base.
+    same_codes
+        Whether codes such as 1 and 2 mean the same in every table.
+    sources
+        A file of conditions; else ``sources.toml`` in the lake's folder.
+    deny
+        Names and globs of tables from which no row is taken.
+    min_confidence
+        Tables whose alignment is less sure than this are not used.
+    dedupe, key
+        What a duplicate is; the columns of the key.
+    seed
+        By which rows are chosen.
+    second_opinion
+        Whether Valentine is asked too: a table is left open where it clearly prefers another
+        column. Needs the extra ``valentine``.
+    """
+
+    mapping: str | None = None
+    codebook: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    same_codes: bool = False
+    sources: str | None = None
+    deny: Sequence[str] = ()
+    min_confidence: float = 0.6
+    dedupe: Policy = "strict"
+    key: Sequence[str] = ()
+    seed: int = 0
+    second_opinion: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A table that may have rows of use.
+
+    Attributes
+    ----------
+    barred
+        Why no rows are taken from it though it is certain what they mean.
+    """
+
+    table: Table
+    profile: Profile
+    alignment: Alignment
+    conditions: Conditions
+    confidence: float
+    barred: str | None = None
+
+    @property
+    def name(self) -> str:
+        """How the lake calls it."""
+        return self.table.name
+
+    def require_unchanged(self, *, surely: bool = False) -> None:
+        """Refuse a table whose file is another than was indexed, by its date or surely by hash.
+
+        Raises
+        ------
+        InputError
+            If so: what is known of it, and the snapshot a ledger names, would not be true.
+        """
+        path = self.table.source.paths[0]
+        try:
+            status = path.stat()
+            same = (status.st_size, status.st_mtime_ns) == (self.table.size, self.table.changed)
+            if (same and not surely) or file_hash(path) == self.table.snapshot:
+                return
+        except OSError as error:
+            raise InputError(
+                f"{self.name} cannot be read any more ({error.strerror}); {_AGAIN}"
+            ) from None
+        raise InputError(f"{self.name} has changed since the lake was indexed; {_AGAIN}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survey:
+    """What a lake has for a plan.
+
+    Attributes
+    ----------
+    usable
+        Tables whose columns and values are certain, or confirmed.
+    barred
+        Such tables that are not used: denied, without consent, or of little confidence.
+    open
+        Tables that could be used if a user confirmed what they mean.
+    looked_at, unreadable
+        How many tables there are, and how many of them cannot be used as they are written.
+    """
+
+    want: Wanted
+    usable: tuple[Candidate, ...]
+    barred: tuple[Candidate, ...]
+    open: tuple[Candidate, ...]
+    looked_at: int
+    unreadable: int
+
+
+def survey(lake: Lake, want: Wanted, looking: Looking, progress: Reporter = silent) -> Survey:
+    """Align every table of a lake with what is wanted.
+
+    Raises
+    ------
+    InputError
+        If the mapping file names tables, columns or values that are not there.
+    """
+    confirmed = {} if looking.mapping is None else read_mapping(looking.mapping)
+    known = [table.name for table in lake.tables]
+    for name in confirmed:
+        if name not in known:
+            raise InputError(
+                f"{looking.mapping} names the table {name!r}, which the lake lacks."
+                f"{did_you_mean(name, known)}"
+            )
+    _require_denied(looking.deny, known)
+    sources = read_sources(looking.sources, catalog.root(lake.places))
+    _require_conditions(sources, known)
+    _require_codebook(looking.codebook, want)
+    closed = _closed(lake.tables, looking, sources)
+    readable = [t for t in lake.tables if t.profiled and t.problem is None]
+    found = [
+        candidate
+        for table, profile in _profiled(lake, readable, progress)
+        if (candidate := _candidate(table, profile, want, looking, confirmed, sources))
+    ]
+    found = [replace(c, barred=c.barred or closed.get(_content(c.table))) for c in found]
+    certain = [c for c in found if c.alignment.certain]
+    return Survey(
+        want=want,
+        usable=tuple(c for c in certain if c.barred is None),
+        barred=tuple(c for c in certain if c.barred is not None),
+        open=tuple(c for c in found if not c.alignment.certain),
+        looked_at=len(lake.tables),
+        unreadable=len(lake.tables) - len(readable),
+    )
+
+
+def _require_denied(deny: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse a name that denies nothing: it was meant to keep rows out, and would not."""
+    for name in deny:
+        if not any(sign in name for sign in "*?[") and name not in known:
+            raise InputError(f"the lake has no table {name!r} to deny.{did_you_mean(name, known)}")
+
+
+def _require_conditions(sources: Sources, known: Sequence[str]) -> None:
+    """Refuse conditions of tables that are not there: a slip would lift what they say."""
+    files = [name.partition("::")[0] for name in known]
+    for name in sources.tables:
+        if not any(fnmatch.fnmatchcase(table, name) or table == name for table in (*known, *files)):
+            raise InputError(
+                f"the conditions name {name!r}, which is no table of the lake; mend or remove "
+                f"them.{did_you_mean(name, known)}"
+            )
+
+
+def _require_codebook(codebook: Mapping[str, object], want: Wanted) -> None:
+    for name in codebook:
+        if name not in want.vocabularies:
+            known = list(want.vocabularies)
+            raise InputError(
+                f"the codebook is of {name!r}, which the plan does not count; it counts: "
+                f"{', '.join(known)}.{did_you_mean(name, known)}"
+            )
+
+
+def _content(table: Table) -> tuple[str, str | None]:
+    return table.snapshot, table.source.table
+
+
+def _closed(
+    tables: Sequence[Table], looking: Looking, sources: Sources
+) -> dict[tuple[str, str | None], str]:
+    """Say what may not be used by its content: a copy is closed as the table it copies is."""
+    closed = {}
+    for table in tables:
+        if table.snapshot and is_denied(table.name, sources.of(table.name), looking.deny):
+            closed[_content(table)] = f"it is the same as {table.name}, which may not be used"
+    return closed
+
+
+def _profiled(
+    lake: Lake, tables: Sequence[Table], progress: Reporter
+) -> Iterator[tuple[Table, Profile]]:
+    for start in range(0, len(tables), _AT_ONCE):
+        progress("matching columns and values", start / len(tables))
+        some = tables[start : start + _AT_ONCE]
+        profiles = lake.profiles(some)
+        for table in some:
+            yield table, profiles[table.id]
+
+
+def _candidate(
+    table: Table,
+    profile: Profile,
+    want: Wanted,
+    looking: Looking,
+    confirmed: Mapping[str, Confirmed],
+    sources: Sources,
+) -> Candidate | None:
+    said = confirmed.get(table.name)
+    conditions = sources.of(table.name)
+    barred = is_denied(table.name, conditions, looking.deny)
+    if said is not None and said.use:
+        alignment = confirmed_alignment(said, want, profile, Path(str(looking.mapping)).name)
+    else:
+        found = align(want, profile, same_codes=looking.same_codes, codebook=looking.codebook)
+        if found is None:
+            return None
+        alignment = _questioned(found, want, profile) if looking.second_opinion else found
+        if said is not None:
+            barred = barred or f"{looking.mapping} says not to use it"
+    confidence = alignment.confidence(want.required)
+    if barred is None and confidence < looking.min_confidence:
+        barred = f"its columns are matched with a confidence of {confidence:.2f} only"
+    return Candidate(
+        table=table,
+        profile=profile,
+        alignment=alignment,
+        conditions=conditions,
+        confidence=confidence,
+        barred=barred,
+    )
+
+
+def _questioned(alignment: Alignment, want: Wanted, profile: Profile) -> Alignment:
+    """Leave open what a second opinion sees otherwise."""
+    from equipoise.lake.matching.second_opinion import second_opinion
+
+    if not alignment.certain:
+        return alignment
+    required = [alignment.columns[name] for name in want.required]
+    doubts = {
+        name: f"Valentine takes {column} for {name} ({similarity:.2f})"
+        for name, (column, similarity) in second_opinion(want, profile, required).items()
+    }
+    return replace(alignment, doubts=doubts)
+
+
+def say_nearest(lake: Lake, want: Wanted) -> str:
+    """Say which columns of the lake come nearest to those that no table has."""
+    readable = [t for t in lake.tables if t.profiled]
+    best: dict[str, tuple[float, str]] = {}
+    for table, profile in _profiled(lake, readable, silent):
+        for name, (score, column) in nearest_columns(want, profile).items():
+            if score > best.get(name, (0.0, ""))[0]:
+                best[name] = (score, f"{column!r} of {table.name}")
+    parts = [
+        f"nearest to {name!r} comes {best[name][1]} ({best[name][0]:.2f})"
+        if name in best
+        else f"nothing is like {name!r}"
+        for name in want.required
+    ]
+    return "; ".join(parts)
+
+
+def say_alignment(candidate: Candidate, required: Sequence[str]) -> str:
+    """Say in a line how the required columns and values of a table were matched."""
+    parts = []
+    for name in required:
+        match = candidate.alignment.columns[name]
+        column = name if match.source == name else f"{name} ← {match.source}"
+        values = candidate.alignment.values.get(name)
+        step = f" ({values.step})" if values is not None and values.step else ""
+        parts.append(f"{column}{step}")
+    return ", ".join(parts)

@@ -1,0 +1,238 @@
+"""Choose tables of a lake and rows of them, and say what lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.counts import Counts
+from equipoise.lake.choosing import rank
+from equipoise.lake.choosing.gather import Gathered
+from equipoise.lake.choosing.offers import (
+    Drawn,
+    Need,
+    Offer,
+    Scanner,
+    Union,
+    left_out,
+    warn_of_chance,
+)
+from equipoise.lake.choosing.select import Selection, select
+from equipoise.lake.choosing.shortfall import Lack, explain_shortfall
+from equipoise.lake.choosing.survey import Candidate, say_nearest
+from equipoise.progress import Reporter
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_SHOWN = 5
+_ROUNDS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Within what rows are taken.
+
+    Attributes
+    ----------
+    budget
+        What all may cost.
+    max_share_per_source
+        At most which share of all added rows may come from one table.
+    max_tables
+        How many tables may be opened.
+    max_shift
+        At most how far the added rows may be from the base's rows of the same cells, in any
+        other column.
+    require_columns
+        Whether tables that lack a column of the base are left out; else it stays empty.
+    partial
+        Whether to take what there is, if that is less than needed.
+    force
+        Whether to go on if the base has other counts than the plan was made for.
+    time_limit
+        For how many seconds the least cost is looked for.
+    """
+
+    budget: float | None = None
+    max_share_per_source: float | None = None
+    max_tables: int | None = None
+    max_shift: float | None = None
+    require_columns: bool = False
+    partial: bool = False
+    force: bool = False
+    time_limit: float = 30.0
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The rows taken from one table."""
+
+    candidate: Candidate
+    drawn: Drawn
+
+
+@dataclass(frozen=True)
+class Taken:
+    """All rows taken, and what they were chosen from."""
+
+    chosen: list[Chosen]
+    selection: Selection
+    offers: list[Offer]
+    across: NDArray[np.int64]
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return sum(len(part.drawn.places) for part in self.chosen)
+
+
+def take_rows(gathered: Gathered, need: Need, limits: Limits, progress: Reporter) -> Taken:
+    """Choose tables and rows. Rows that two tables have are counted once, and chosen anew."""
+    scanner = gathered.scanner(need)
+    offers = gathered.offers(scanner, progress)
+    across = np.zeros(len(need.rows), np.int64)
+    rows = np.array([o.rows for o in offers], np.int64).reshape(len(offers), len(need.rows))
+    for left in range(_ROUNDS, 0, -1):
+        progress("choosing tables", 0.5)
+        selection = select(
+            rows,
+            need.rows,
+            table_cost=[o.candidate.conditions.table_cost for o in offers],
+            row_cost=[o.candidate.conditions.row_cost for o in offers],
+            max_share=limits.max_share_per_source,
+            max_tables=limits.max_tables,
+            budget=limits.budget,
+            time_limit=limits.time_limit,
+        )
+        chosen, there = _draw_all(gathered, scanner, offers, selection)
+        short = np.minimum(selection.take, there) < selection.take
+        if not short.any() or left == 1:
+            break
+        if left == 2:  # each row once, whatever is chosen: more than one may need, but surely there
+            union = Union(scanner)
+            there = np.array([union.add(o.candidate, o.rows + o.duplicates) for o in offers])
+            short = there < rows
+        across = across + np.where(short, rows - there, 0).sum(axis=0)
+        rows = np.where(short, there, rows)
+    return Taken(chosen, selection, offers, across)
+
+
+def _draw_all(
+    gathered: Gathered,
+    scanner: Scanner,
+    offers: Sequence[Offer],
+    selection: Selection,
+) -> tuple[list[Chosen], NDArray[np.int64]]:
+    """Fetch the rows of a selection; tell how many rows each table has that no other gave."""
+    known = replace(gathered.known, _taken=[])
+    there = np.array([o.rows for o in offers], np.int64).reshape(selection.take.shape)
+    chosen = []
+    for i in np.flatnonzero(selection.take.any(axis=1)).tolist():
+        candidate = offers[i].candidate
+        drawn = scanner.draw(candidate, offers[i].rows + offers[i].duplicates)
+        fresh = drawn.take(known.is_new(drawn.hashes))
+        there[i] = np.bincount(fresh.cells, minlength=len(scanner.need.rows))
+        first = _numbers_within(fresh.cells) < selection.take[i][fresh.cells]
+        taken = fresh.take(first)
+        known.add(taken.hashes)
+        if len(taken.places):
+            chosen.append(Chosen(candidate, taken))
+    return chosen, there
+
+
+def _numbers_within(cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number the rows of each cell, from 0; rows come cell by cell."""
+    starts = np.searchsorted(cells, cells, side="left")
+    return np.arange(len(cells)) - starts
+
+
+def found_counts(add: Counts, need: Need, taken: Taken) -> Counts:
+    """Give the rows taken as counts."""
+    found = found_rows(need, taken)
+    by_cell = {tuple(c): n for c, n in zip(need.cells.codes.tolist(), found.tolist(), strict=True)}
+    rows = [by_cell.get(tuple(c), 0) for c in add.codes.tolist()]
+    return replace(add, rows=np.array(rows, np.int64))
+
+
+def found_rows(need: Need, taken: Taken) -> NDArray[np.int64]:
+    """How many rows of each needed cell were taken."""
+    total = np.zeros(len(need.rows), np.int64)
+    for part in taken.chosen:
+        total += np.bincount(part.drawn.cells, minlength=len(total))
+    return total
+
+
+# --------------------------------------------------------------------------- shortfall
+
+
+def find_lacks(
+    gathered: Gathered, need: Need, taken: Taken, limits: Limits, progress: Reporter
+) -> tuple[tuple[str, Lack], ...]:
+    """Say of which cells too few rows were found, and why."""
+    found = found_rows(need, taken)
+    if (found >= need.rows).all():
+        return ()
+    offered = sum((o.rows for o in taken.offers), np.zeros(len(found), np.int64))
+    within = np.maximum(np.minimum(offered - taken.across, need.rows) - found, 0)
+    lost = {
+        _limit_name(limits): within,
+        "duplicates": taken.across + sum((o.duplicates for o in taken.offers), 0 * found),
+    }
+    lost |= {name: rows + 0 * found for name, rows in left_out(taken.offers).items()}
+    scanner = gathered.scanner(need)
+    barred = gathered.offers(scanner, progress, among=gathered.survey.barred)
+    if barred:
+        lost["tables that may not be used"] = sum((o.rows for o in barred), 0 * found)
+    if gathered.survey.open:
+        at_most = sum((possible_rows(scanner, c) for c in gathered.survey.open), 0 * found)
+        lost["at most in tables whose meaning is open"] = at_most
+    lacks = explain_shortfall(need.rows, found, lost)
+    return tuple((str(need.named(lack.cell)), lack) for lack in lacks)
+
+
+def _limit_name(limits: Limits) -> str:
+    names = {
+        "over the budget": limits.budget,
+        "beyond the share of one table": limits.max_share_per_source,
+        "beyond the number of tables": limits.max_tables,
+    }
+    given = [name for name, limit in names.items() if limit is not None]
+    return given[0] if len(given) == 1 else "beyond the limits"
+
+
+def possible_rows(scanner: Scanner, candidate: Candidate) -> NDArray[np.int64]:
+    """At most how many rows of each cell a table has that is not certain."""
+    certain = [n for n, v in candidate.alignment.values.items() if v.certain and v.values]
+    margins = [
+        scanner.margin(candidate, axis.name)
+        if axis.name in certain
+        else np.full(len(axis.values), candidate.profile.rows, np.int64)
+        for axis in scanner.need.cells.axes
+    ]
+    return rank.frechet(margins, scanner.need.cells.codes)
+
+
+def say_too_few(gathered: Gathered, taken: Taken, lacks: Sequence[tuple[str, Lack]]) -> str:
+    """Say in a sentence what lacks, and what may be done."""
+    duplicates = sum(int(o.duplicates.sum()) for o in taken.offers)
+    chance = warn_of_chance(duplicates, sum(o.by_chance for o in taken.offers))
+    shown = [lack.sentence(name).rstrip(".") for name, lack in lacks[:_SHOWN]]
+    more = [f"so on for {len(lacks) - _SHOWN:,} more cells"] if len(lacks) > _SHOWN else []
+    hints = ["take what there is with --partial", "plan again with equipoise repair"]
+    if gathered.survey.open:
+        hints.append(
+            f"confirm what {len(gathered.survey.open):,} more "
+            f"{'table means' if len(gathered.survey.open) == 1 else 'tables mean'} with equipoise "
+            "lake mapping"
+        )
+    nearest = ""
+    if not (gathered.survey.usable or gathered.survey.barred or gathered.survey.open):
+        nearest = f" ({say_nearest(gathered.lake, gathered.survey.want)})"
+    return (
+        f"the lake has too few rows for the plan{nearest}: {'; '.join([*shown, *more])}. "
+        f"{f'{chance} ' if chance else ''}You may {', or '.join(hints)}."
+    )

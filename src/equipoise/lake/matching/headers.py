@@ -1,0 +1,228 @@
+"""How alike the headers of two columns are."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import re
+import tomllib
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+_EXACT, _SAME_WORDS, _SAME_MEANING, _OTHER_THING = 1.0, 0.97, 0.93, 0.6
+"""One text; the same words in another spelling; words of the same meaning; of someone else."""
+
+_SHARED = 0.6
+
+
+@functools.lru_cache(maxsize=200_000)
+def header_similarity(a: str, b: str) -> float:
+    """Tell how alike two headers are, from 0 to 1.
+
+    >>> header_similarity("hours-per-week", "HoursPerWeek"), header_similarity("sex", "gender")
+    (0.97, 0.93)
+    >>> header_similarity("sex", "c7")
+    0.0
+    """
+    if a == b:
+        return _EXACT
+    ours, theirs = words(a), words(b)
+    if not ours or not theirs:
+        return 0.0
+    if "".join(ours) == "".join(theirs):
+        return _SAME_WORDS
+    alike = _alike(_core(ours), _core(theirs))
+    if _numbers(ours) != _numbers(theirs):  # bill_1 is not bill_2
+        return 0.3 * alike
+    if other_referent(a, b) is not None:
+        return min(alike, _OTHER_THING)
+    return min(alike, _SAME_MEANING)
+
+
+@functools.lru_cache(maxsize=200_000)
+def other_referent(a: str, b: str) -> str | None:
+    """Give the word by which one of two headers speaks of someone or some time else, if any.
+
+    >>> other_referent("sex", "spouse_gender"), other_referent("previous income", "income")
+    ('spouse', 'previous')
+    >>> other_referent("sex", "customer_sex") is other_referent("parent_age", "ParentAge") is None
+    True
+    """
+    ours, theirs = words(a), words(b)
+    listed = _listed()
+    others = (set(ours) ^ set(theirs)) & listed["others"]
+    if others:
+        return min(others)
+    added = (set(ours) ^ set(theirs)) & listed["wider"]
+    if added and _alike(_core(ours), _core(theirs)) >= _SHARED:
+        return min(added)
+    subjects = [set(side) & listed["subjects"] for side in (ours, theirs)]
+    if all(subjects) and subjects[0].isdisjoint(subjects[1]) and _differ(*subjects):
+        return min(subjects[1])
+    return None
+
+
+def strange_word(name: str, header: str) -> str | None:
+    """Give a word of a header that a name does not have, and that may change what is meant.
+
+    >>> strange_word("sex", "interested_in_sex"), strange_word("sex", "not_sex")
+    ('interested', 'not')
+    >>> strange_word("income", "Person_Income-Bracket"), strange_word("sex", "gender")
+    (None, None)
+    """
+    ours = words(name)
+    for word in _core(words(header)):
+        partner = max((_word_similarity(word, other) for other in ours), default=0.0)
+        if partner < _SHARED:
+            return word
+    return None
+
+
+def _differ(ours: set[str], theirs: set[str]) -> bool:
+    """Whether no two words have one meaning, as customer and client."""
+    return all(_word_similarity(a, b) < 0.95 for a in ours for b in theirs)
+
+
+def is_opaque(header: str) -> bool:
+    """Tell whether a header says nothing: a letter or short code, with or without a number.
+
+    >>> [is_opaque(h) for h in ("c7", "col_07", "X", "V1", "sex", "column3")]
+    [True, True, True, True, False, True]
+    """
+    bare = re.sub(r"[\W\d_]+", "", header).casefold()
+    return len(bare) <= 1 or bare in {"col", "column", "var", "field", "attr", "feature", "unnamed"}
+
+
+def ordinal(header: str) -> tuple[str, int] | None:
+    """Give what is counted or dated by a header, and its number or month; none if nothing is.
+
+    >>> ordinal("bill_amt3"), ordinal("Statement August"), ordinal("age"), ordinal("c7")
+    (('bill amt', 3), ('statement', 8), None, None)
+    """
+    if is_opaque(header):
+        return None
+    tokens = words(header)
+    numbers = [int(t) if t.isdigit() else _MONTHS[t] for t in tokens if t.isdigit() or t in _MONTHS]
+    if len(numbers) != 1 or len(tokens) == 1:
+        return None
+    return " ".join(t for t in tokens if not t.isdigit() and t not in _MONTHS), numbers[0]
+
+
+_MONTHS = {
+    name: 1 + place // 2
+    for place, name in enumerate(
+        [
+            "january",
+            "jan",
+            "february",
+            "feb",
+            "march",
+            "mar",
+            "april",
+            "apr",
+            "may",
+            "may",
+            "june",
+            "jun",
+            "july",
+            "jul",
+            "august",
+            "aug",
+            "september",
+            "sep",
+            "october",
+            "oct",
+            "november",
+            "nov",
+            "december",
+            "dec",
+        ]
+    )
+} | {"sept": 9}
+
+
+@functools.lru_cache(maxsize=100_000)
+def words(header: str) -> tuple[str, ...]:
+    """Split a header into its words and numbers, in lower case and without accents.
+
+    >>> words("HoursPerWeek"), words("pay_amt1")
+    (('hours', 'per', 'week'), ('pay', 'amt', '1'))
+    """
+    plain = unicodedata.normalize("NFKD", header)
+    plain = "".join(c for c in plain if not unicodedata.combining(c))
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", plain)
+    return tuple(re.findall(r"[^\W\d_]+|\d+", apart.casefold()))
+
+
+def _numbers(tokens: Sequence[str]) -> list[int]:
+    return [int(t) for t in tokens if t.isdigit()]
+
+
+def _core(tokens: Sequence[str]) -> list[str]:
+    """The words that tell what a column is: all but those that any header may have."""
+    letters = [t for t in tokens if not t.isdigit()]
+    listed = _listed()
+    bare = [t for t in letters if t not in listed["fillers"] and len(t) > 1]
+    core = [t for t in bare if t not in listed["neutral"] and t not in listed["subjects"]]
+    return core or bare or letters
+
+
+def _alike(ours: Sequence[str], theirs: Sequence[str]) -> float:
+    """The share of words that have a partner, the longer side counting more."""
+    if not ours or not theirs:
+        return 0.0
+    partners = [[_word_similarity(a, b) for b in theirs] for a in ours]
+    forth: float = sum(max(row) for row in partners) / len(ours)
+    back: float = sum(max(column) for column in zip(*partners, strict=True)) / len(theirs)
+    return max(0.35 * max(forth, back) + 0.65 * min(forth, back), _run_together(ours, theirs))
+
+
+def _run_together(ours: Sequence[str], theirs: Sequence[str]) -> float:
+    """Compare words that were written as one by their runs of three letters."""
+    a, b = _trigrams("".join(ours)), _trigrams("".join(theirs))
+    return 2 * len(a & b) / (len(a) + len(b)) if a and b else 0.0
+
+
+def _trigrams(text: str) -> set[str]:
+    padded = f" {text} "
+    return {padded[i : i + 3] for i in range(len(padded) - 2)}
+
+
+@functools.lru_cache(maxsize=100_000)
+def _word_similarity(a: str, b: str) -> float:
+    if a == b:
+        return 1.0
+    meanings = _meanings()
+    if a in meanings and meanings[a] == meanings.get(b):
+        return 0.95
+    short, long = sorted((a, b), key=len)
+    if len(short) >= 3 and long.startswith(short):
+        return 0.9
+    if len(short) >= 3 and short[0] == long[0] and _is_abbreviation(short, long):
+        return 0.8
+    alike = _run_together([a], [b])
+    return alike if alike >= 0.6 else 0.0
+
+
+def _is_abbreviation(short: str, long: str) -> bool:
+    """Tell whether a word is another with vowels left out."""
+    rest = iter(long)
+    return all(letter in rest for letter in short) and not set(short[1:]) & set("aeiou")
+
+
+@functools.cache
+def _stored() -> dict[str, Any]:
+    file = importlib.resources.files("equipoise.lake.matching") / "headers.toml"
+    return tomllib.loads(file.read_text("utf-8"))
+
+
+@functools.cache
+def _meanings() -> dict[str, int]:
+    return {word: i for i, line in enumerate(_stored()["meanings"]) for word in line}
+
+
+@functools.cache
+def _listed() -> dict[str, frozenset[str]]:
+    kinds = ("fillers", "neutral", "subjects", "others", "wider")
+    return {kind: frozenset(_stored()[kind]) for kind in kinds}

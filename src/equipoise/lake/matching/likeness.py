@@ -1,0 +1,352 @@
+"""How alike the values of two columns are, for all columns of two tables at once.
+
+Everything is said in one unit, the logarithm of how much likelier it is that two columns are
+one than that they are not: so values, headers and relations can be added up.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.counts.columns import as_number
+from equipoise.engines.profiling import ColumnProfile, value_hash
+
+_Matrix = NDArray[np.float64]
+_Which = NDArray[np.bool_]
+
+NUMERIC = 0.9
+"""Columns with a smaller share of numbers are compared as texts."""
+
+FEW = 50
+"""A column of at most so many values may be written in codes."""
+
+SAMPLED = 1024
+"""Rows that stand for a column whose values were not counted."""
+
+UNLIKE = -6.0
+"""For columns that cannot be one: numbers and texts, or numbers that never meet."""
+
+_DRIFT = 0.05  # how far the distributions of one column in two tables are apart
+_TAIL = 3.0
+_MISSED = -1.6  # for a value that the other column, all of whose values are known, lacks
+_WEIGHED_VALUES = 8
+_OVERLAP = 12.0
+_SHORT = 3  # letters of a code
+_OTHER_WORDS = (1.5, 5.0)  # against words the other column lacks, if that is likely and if not
+_NOTHING = frozenset({"", "?", "-", ".", "na", "n/a", "nan", "null", "none", "unknown", "missing"})
+_SOME = FEW + len(_NOTHING)
+
+
+def content_similarity(a: ColumnProfile, b: ColumnProfile) -> float:
+    """Tell how alike the values of two columns are, from 0 to 1.
+
+    Numbers are compared by their distribution, texts by the rows whose value the other has.
+    Two columns of few values that share none may be one in other words: how evenly their rows
+    are spread then says a little.
+    """
+    return float(Likeness(Contents.of([a]), Contents.of([b])).similarity[0, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """The values of the columns of a table, made ready to be compared."""
+
+    columns: tuple[ColumnProfile, ...]
+    recoded: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, columns: Sequence[ColumnProfile], recoded: Iterable[str] = ()) -> Contents:
+        """Make columns ready, of which some are likely to be written in other words elsewhere."""
+        return cls(tuple(columns), frozenset(recoded))
+
+    @functools.cached_property
+    def numeric(self) -> _Which:
+        """Which columns hold numbers."""
+        return np.array([c.numeric >= NUMERIC for c in self.columns], bool)
+
+    @functools.cached_property
+    def empty(self) -> _Which:
+        """Of which columns no value is known."""
+        return np.array([c.distinct == 0 for c in self.columns], bool)
+
+    @functools.cached_property
+    def rows(self) -> _Matrix:
+        """In how many rows the values of each are known."""
+        known = (SAMPLED if c.values is None else sum(c.values.values()) for c in self.columns)
+        return np.asarray(np.maximum(np.fromiter(known, float, len(self.columns)), 1.0))
+
+    @functools.cached_property
+    def shares(self) -> list[dict[str, float]]:
+        """The share of rows of each value, of columns of texts and those of very few values."""
+        return [
+            _shares(c.values) if not numeric or len(c.values or ()) <= _SOME else {}
+            for c, numeric in zip(self.columns, self.numeric, strict=True)
+        ]
+
+    @functools.cached_property
+    def few(self) -> NDArray[np.int64]:
+        """How many values each column of very few has; 0 of the others."""
+        numbers = [len(shares) for shares in self._said]
+        return np.array([n if n <= FEW else 0 for n in numbers], int)
+
+    @functools.cached_property
+    def _said(self) -> list[dict[str, float]]:
+        """The shares of very few values, without texts that stand for no value."""
+        return [
+            {value: n for value, n in shares.items() if value not in _NOTHING}
+            if len(shares) <= _SOME
+            else {}
+            for shares in self.shares
+        ]
+
+    @functools.cached_property
+    def spread(self) -> _Matrix:
+        """Of each column of very few values their shares, rising to the last."""
+        found = np.zeros((len(self.columns), FEW))
+        for i in np.flatnonzero(self.few).tolist():
+            found[i, FEW - self.few[i] :] = np.sort(list(self._said[i].values()))
+        return found
+
+    @functools.cached_property
+    def complete(self) -> _Matrix:
+        """How surely all values of each are known: the fewer came once only, the surer."""
+        single = [sum(n == 1 for n in (c.values or {}).values()) for c in self.columns]
+        return np.asarray(np.maximum(1 - 2 * np.array(single, float) / self.rows, 0.0))
+
+    @functools.cached_property
+    def coded(self) -> _Which:
+        """Which columns hold numbers or letters, that may stand for anything."""
+        short = [all(len(v) <= _SHORT for v in shares) for shares in self._said]
+        return np.array(short, bool) | self.numeric
+
+    @functools.cached_property
+    def distributions(self) -> dict[int, _Distribution]:
+        """Of columns of numbers, by their places."""
+        found = {i: _distribution(self.columns[i]) for i in np.flatnonzero(self.numeric).tolist()}
+        return {i: known for i, known in found.items() if known is not None}
+
+    @functools.cached_property
+    def grid(self) -> tuple[_Matrix, NDArray[np.int64], _Matrix]:
+        """Points to compare distributions of numbers at, whose they are, and the own ones there."""
+        points = {i: np.unique(d.points()) for i, d in self.distributions.items()}
+        if not points:
+            return np.empty(0), np.empty(0, int), np.empty((2, 0))
+        owners = np.concatenate([np.full(len(p), i) for i, p in points.items()])
+        own = np.concatenate([self.distributions[i].at(p) for i, p in points.items()], axis=1)
+        return np.concatenate(list(points.values())), owners, own
+
+    @functools.cached_property
+    def _hashed(self) -> dict[int, frozenset[int]]:
+        return {}
+
+    def hashes(self, i: int) -> frozenset[int]:
+        """The hashes of a column's values: all, or the smallest."""
+        kept = self._hashed
+        if i not in kept:
+            column = self.columns[i]
+            known = column.sketch if column.values is None else map(value_hash, column.values)
+            kept[i] = frozenset(known)
+        return kept[i]
+
+    def orders(self) -> tuple[NDArray[np.int64], _Matrix]:
+        """The columns of numbers, and how often one's are above another's in unlike rows."""
+        known = list(self.distributions.values())
+        places = np.array(list(self.distributions), int)
+        if not known:
+            return places, np.zeros((0, 0))
+        at = np.concatenate([d.levels() for d in known])
+        shares = [d.at(at).mean(axis=0).reshape(len(known), -1).mean(axis=1) for d in known]
+        return places, np.array(shares)
+
+
+@dataclass(frozen=True, eq=False)
+class Likeness:
+    """How alike the columns of two tables are: a row for each of the first table's."""
+
+    ours: Contents
+    theirs: Contents
+
+    @functools.cached_property
+    def gaps(self) -> _Matrix:
+        """The largest difference of the distributions of every two columns; nan of no numbers."""
+        points, owners, own = self.ours.grid
+        found = np.full((len(self.ours.columns), len(self.theirs.columns)), np.nan)
+        places, starts = np.unique(owners, return_index=True)
+        if len(places):
+            for j, distribution in self.theirs.distributions.items():
+                apart = np.abs(distribution.at(points) - own).max(axis=0)
+                found[places, j] = np.maximum.reduceat(apart, starts)
+        return found
+
+    @functools.cached_property
+    def overlaps(self) -> _Matrix:
+        """Of every two columns of texts the share of rows whose value the other has."""
+        found = np.zeros((len(self.ours.columns), len(self.theirs.columns)))
+        for i, j in np.argwhere(self._neither).tolist():
+            found[i, j] = self._overlap(i, j)
+        return found
+
+    @functools.cached_property
+    def similarity(self) -> _Matrix:
+        """How alike the values are, from 0 to 1."""
+        numbers = np.where(np.isnan(self.gaps), 0.3, 1 - self.gaps)
+        found = np.where(self._both, numbers, 0.5 * self._shape * self._same_number)
+        return np.where(self._neither, np.maximum(self.overlaps, found), found)
+
+    @functools.cached_property
+    def evidence(self) -> _Matrix:
+        """How much likelier the values make it that two columns are one, as a logarithm."""
+        texts = _OVERLAP * np.minimum(self.overlaps, 0.95) - 5
+        found = np.where(self._both, self._of_numbers, np.where(self._neither, texts, UNLIKE))
+        unknown = self.ours.empty[:, None] | self.theirs.empty[None, :]
+        found = np.where(unknown & ~self._both, 0.0, found)
+        found = np.where(self._same_number > 0, np.maximum(found, self._of_codes), found)
+        return np.maximum(found, UNLIKE)
+
+    @functools.cached_property
+    def _both(self) -> _Which:
+        return np.logical_and.outer(self.ours.numeric, self.theirs.numeric)
+
+    @functools.cached_property
+    def _neither(self) -> _Which:
+        return np.logical_and.outer(~self.ours.numeric, ~self.theirs.numeric)
+
+    @functools.cached_property
+    def _of_numbers(self) -> _Matrix:
+        noise = 0.5 * (1 / self.ours.rows[:, None] + 1 / self.theirs.rows[None, :])
+        deviation = np.sqrt(_DRIFT**2 + noise)
+        # Other mixes of people make some columns differ much, so the tail is a long one.
+        far = self.gaps**2 / (2 * _TAIL * deviation**2)
+        found = np.log(0.8 / deviation) - _TAIL * np.log1p(far)
+        found = np.where(np.isnan(found), 0.0, np.maximum(found, UNLIKE))
+        for i, j in np.argwhere(self._both & (found > UNLIKE)).tolist():
+            ours, others = self.ours.columns[i].values, self.theirs.columns[j].values
+            if ours and others:
+                missed = len(others.keys() - ours.keys() - _NOTHING) / len(others)
+                weight = self.ours.complete[i] * min(len(others), _WEIGHED_VALUES)
+                found[i, j] += _MISSED * missed * weight
+        return found
+
+    @functools.cached_property
+    def _of_codes(self) -> _Matrix:
+        """Few values in other words: their number and spread say a little."""
+        told = 0.5 - 3.0 * (1 / np.maximum(self._same_number, 0.01) - 1) - 3.0 * (1 - self._shape)
+        likely = np.array([c.name in self.ours.recoded for c in self.ours.columns], bool)
+        words = np.where(likely, *_OTHER_WORDS)[:, None]
+        return np.asarray(told - np.where(self.theirs.coded[None, :], 0.0, words))
+
+    @functools.cached_property
+    def _shape(self) -> _Matrix:
+        """How alike the rows of few values are spread, from 0 to 1; 0 where there are more."""
+        apart = np.abs(self.ours.spread[:, None, :] - self.theirs.spread[None, :, :]).sum(axis=2)
+        return np.asarray(np.maximum(1 - apart / 2, 0.0) * (self._same_number > 0))
+
+    @functools.cached_property
+    def _same_number(self) -> _Matrix:
+        """The smaller number of values over the larger."""
+        least = np.minimum.outer(self.ours.few, self.theirs.few)
+        return np.asarray(least / np.maximum(np.maximum.outer(self.ours.few, self.theirs.few), 1))
+
+    def _overlap(self, i: int, j: int) -> float:
+        """The share of rows whose value the other column has, both ways."""
+        if self.ours.columns[i].values is None or self.theirs.columns[j].values is None:
+            return _sketched_overlap(self.ours.hashes(i), self.theirs.hashes(j))
+        ours, others = self.ours.shares[i], self.theirs.shares[j]
+        common = ours.keys() & others.keys()
+        if not common:
+            return 0.0
+        return math.sqrt(sum(ours[v] for v in common) * sum(others[v] for v in common))
+
+
+def _shares(values: Mapping[str, int] | None) -> dict[str, float]:
+    if not values:
+        return {}
+    total = max(sum(values.values()), 1)
+    shares: dict[str, float] = {}
+    for value, n in values.items():
+        plain = value.strip().casefold()
+        shares[plain] = shares.get(plain, 0.0) + n / total
+    return shares
+
+
+def _sketched_overlap(ours: frozenset[int], theirs: frozenset[int]) -> float:
+    """The share of values in common, by their smallest hashes."""
+    if not ours or not theirs:
+        return 0.0
+    up_to = min(max(ours), max(theirs))
+    x, y = {h for h in ours if h <= up_to}, {h for h in theirs if h <= up_to}
+    return len(x & y) / min(len(x), len(y)) if x and y else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Distribution:
+    """Which share of numbers lies up to a point: exact, or by twentieths."""
+
+    numbers: _Matrix
+    up_to: _Matrix  # share of rows up to each number
+    exact: bool
+
+    def points(self) -> _Matrix:
+        if not self.exact or len(self.numbers) <= 21:
+            return self.numbers
+        levels = np.searchsorted(self.up_to, np.linspace(0.02, 1, 40), side="left")
+        return self.numbers[np.minimum(levels, len(self.numbers) - 1)]
+
+    def levels(self) -> _Matrix:
+        """Forty numbers that stand for all: the middle of every fortieth part of the rows."""
+        wanted = (np.arange(40) + 0.5) / 40
+        if self.exact:
+            places = np.searchsorted(self.up_to, wanted, side="left")
+            return self.numbers[np.minimum(places, len(self.numbers) - 1)]
+        return np.interp(wanted, self.up_to, self.numbers)
+
+    def at(self, points: _Matrix) -> _Matrix:
+        """The share up to each point, and that below it."""
+        if self.exact:
+            steps = np.concatenate([[0.0], self.up_to])
+            return np.stack(
+                [
+                    steps[np.searchsorted(self.numbers, points, side=side)]
+                    for side in ("right", "left")
+                ]
+            )
+        return np.stack([self._between(points, "right"), self._between(points, "left")])
+
+    def _between(self, points: _Matrix, side: str) -> _Matrix:
+        last = len(self.numbers) - 1
+        places = np.searchsorted(self.numbers, points, side=side)  # type: ignore[call-overload]
+        k = np.clip(places, 1, last)
+        low, high = self.numbers[k - 1], self.numbers[k]
+        width = np.where(high > low, high - low, 1.0)
+        part = np.clip((points - low) / width, 0.0, 1.0)
+        inside = (k - 1 + part) / last
+        return np.where(places == 0, 0.0, np.where(places > last, 1.0, inside))
+
+
+def _distribution(column: ColumnProfile) -> _Distribution | None:
+    if column.values is not None:
+        numbers = _numbers(list(column.values))
+        rows = np.array(list(column.values.values()), float)
+        there = np.isfinite(numbers)
+        if not there.any():
+            return None
+        order = np.argsort(numbers[there])
+        up_to = np.cumsum(rows[there][order])
+        return _Distribution(numbers[there][order], up_to / up_to[-1], exact=True)
+    if column.quantiles is None:
+        return None
+    levels = np.linspace(0, 1, len(column.quantiles))
+    return _Distribution(np.array(column.quantiles), levels, exact=False)
+
+
+def _numbers(texts: Sequence[str]) -> _Matrix:
+    try:
+        return np.array(texts, float)
+    except ValueError:
+        return np.array([as_number(text) for text in texts], float)

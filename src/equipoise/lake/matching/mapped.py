@@ -1,0 +1,119 @@
+"""A table of a lake as the base has its columns and values: a query over the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from equipoise.engines import sql
+from equipoise.engines.profiling import ColumnProfile, Profile
+from equipoise.engines.sources import Source
+from equipoise.lake.matching.align import Alignment, Wanted
+
+_NUMBERS = 0.99
+"""Where nearly all of the base's texts are numbers, one that is none cannot be added."""
+
+
+def failed_column(want: Wanted) -> str:
+    """Name the column that says whether a row's values cannot become the base's types.
+
+    >>> failed_column(Wanted((), {}))
+    'equipoise_failed'
+    """
+    taken = {name.casefold() for name in (*want.required, *(c.name for c in want.columns))}
+    name = "equipoise_failed"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wanted) -> Source:
+    """Give a table with the base's column names, values and types.
+
+    Rows keep their places. A value that is not mapped is missing; where some value of a row
+    cannot become the base's type, the row's required values are missing, so that it is in no
+    cell and is never taken.
+    """
+    columns = {column.name: column for column in table.columns}
+    texts, values, final, checked = [], [], [], []
+    for i, base in enumerate(c for c in want.columns if c.name in alignment.columns):
+        column = columns[alignment.columns[base.name].source]
+        text = sql.value_text(column.name, column.type)
+        name = sql.identifier(base.name)
+        if base.name in want.vocabularies:
+            texts.append(f"{text} AS t{i}")
+            values.append(f"{_renamed(f't{i}', alignment.values[base.name].values)} AS v{i}")
+            final.append(f"CASE WHEN NOT failed THEN v{i} END AS {name}")
+            continue
+        texts.append(f"{_plain(text, base)} AS t{i}")
+        is_number = base.name in want.bins or _holds_numbers(base)
+        values.append(f"{_converted(f't{i}', base, is_number=is_number)} AS v{i}")
+        final.append(f"v{i} AS {name}")
+        if is_number or not sql.is_text(base.type):
+            checked.append(f"t{i} IS NOT NULL AND v{i} IS NULL")
+    failed = " OR ".join(f"({check})" for check in checked) or "false"
+    # Step by step, so that no expression is written, parsed and bound more than once. On lines
+    # of their own: a value such as ";--" must not look like a comment that ends the query.
+    query = (
+        f"SELECT {', '.join(final)}, failed AS {sql.identifier(failed_column(want))}\nFROM ("
+        f"SELECT *, {failed} AS failed FROM (SELECT *, {', '.join(values)}\nFROM ("
+        f"SELECT {', '.join(texts)} FROM input)))"
+    )
+    return replace(source, sql=query)
+
+
+def _holds_numbers(base: ColumnProfile) -> bool:
+    """Tell whether a text that is no number does not belong in a column.
+
+    Where nearly every row has a value of its own they may be names, which need not be numbers.
+    """
+    known = base.values or {value: 1 for value in base.sample if value is not None}
+    repeated = sum(known.values()) if base.values else len(base.sample)
+    return base.numeric >= _NUMBERS and len(known) < 0.9 * repeated
+
+
+def _renamed(text: str, values: Mapping[str, str]) -> str:
+    if not values:
+        return "CAST(NULL AS VARCHAR)"
+    whens = " ".join(f"WHEN {sql.literal(s)} THEN {sql.literal(b)}" for s, b in values.items())
+    return f"CASE {text} {whens} END"
+
+
+def _plain(text: str, base: ColumnProfile) -> str:
+    """Give a text without blanks around, unless the base has such; an empty one is missing."""
+    known = base.values or {value: 1 for value in base.sample if value is not None}
+    keep = sql.is_text(base.type) and any(value != value.strip() for value in known)
+    return f"nullif({text if keep else f'trim({text})'}, '')"
+
+
+def _converted(text: str, base: ColumnProfile, *, is_number: bool) -> str:
+    """Give a text in the base's type; one that cannot be is missing."""
+    if not sql.is_text(base.type):
+        whole = sql.is_whole(base.type)
+        return _whole(text, base.type) if whole else f"TRY_CAST({text} AS {base.type})"
+    written = _as_written(text, base)
+    return (
+        f"CASE WHEN TRY_CAST({text} AS DOUBLE) IS NOT NULL THEN {written} END"
+        if is_number
+        else written
+    )
+
+
+def _whole(text: str, kind: str) -> str:
+    """Read a whole number digit by digit; only what is written otherwise, as 1e3, as a double."""
+    digits = f"regexp_extract({text}, '^([+-]?[0-9]+)([.]0*)?$', 1)"
+    number = f"TRY_CAST({text} AS DOUBLE)"
+    exact = f"{number} = floor({number}) AND abs({number}) < {2**53}"
+    return (
+        f"coalesce(TRY_CAST({digits} AS {kind}), "
+        f"CASE WHEN {exact} THEN TRY_CAST({number} AS {kind}) END)"
+    )
+
+
+def _as_written(text: str, base: ColumnProfile) -> str:
+    """Give a number as the base writes them, which is whole ones without a point."""
+    known = base.values or {value: 1 for value in base.sample if value is not None}
+    if base.numeric < 0.9 or any("." in value for value in known):
+        return text
+    # Digit by digit, since a zero in front may be part of a code.
+    return rf"regexp_replace({text}, '^([+-]?[0-9]+)[.]0*$', '\1')"

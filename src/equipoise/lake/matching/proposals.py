@@ -1,0 +1,35 @@
+"""Propose a mapping file for a plan: how columns and values of tables become the base's."""
+
+from __future__ import annotations
+
+from equipoise.counts import Counts
+from equipoise.engines.sources import Source
+from equipoise.errors import PoolTooSmall
+from equipoise.lake.acquiring.planned import public_name
+from equipoise.lake.choosing.survey import Looking, say_nearest, survey
+from equipoise.lake.lake import Lake
+from equipoise.lake.matching.align import wanted
+from equipoise.lake.matching.mapping import write_mapping
+from equipoise.progress import Reporter, silent
+
+
+def propose(
+    counts: Counts,
+    lake: Lake,
+    base: Source | None,
+    looking: Looking,
+    *,
+    file: str = "mapping.toml",
+    progress: Reporter = silent,
+) -> str:
+    """Give the text of a mapping file: tables that are certain first, then those that are open."""
+    profile = None if base is None else lake.engine.profile(base)
+    found = survey(lake, wanted(counts, profile), looking, progress)
+    listed = [*found.usable, *sorted(found.open, key=lambda c: -c.confidence)]
+    if not listed:
+        raise PoolTooSmall(
+            f"no table of the lake has all columns that are needed: {say_nearest(lake, found.want)}."
+        )
+    proposals = [(candidate.name, candidate.alignment) for candidate in listed]
+    called = "the base" if base is None else public_name(base)
+    return write_mapping(proposals, found.want, base=called, file=file)

@@ -1,0 +1,283 @@
+"""How the columns of a table relate to each other, and what that tells of two tables' columns.
+
+Of a dozen amounts that are spread alike, only their relations say which is which: the payment
+that so often equals last month's bill belongs to that bill. Relations are measured in the rows
+that profiles keep, and in ways that no renaming of values changes.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.counts.columns import as_number
+from equipoise.engines.profiling import ColumnProfile
+from equipoise.lake.matching.headers import ordinal
+from equipoise.lake.matching.likeness import NUMERIC, SAMPLED, Contents
+
+_Matrix = NDArray[np.float64]
+_Rows = NDArray[np.float64]
+_Whole = NDArray[np.int64]
+
+FEWEST_ROWS = 8
+"""In fewer rows relations are not measured."""
+
+_MOST_ROWS = 256
+_MOST_COMPARED = 96
+_LARGEST_Z = 2.5
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A way in which two columns can relate.
+
+    Attributes
+    ----------
+    noise
+        Its variance in n rows is this over n.
+    drift
+        Its standard deviation between two samples of tables that are about the same thing.
+    spread
+        Its standard deviation between two pairs of columns that have nothing in common.
+    weight
+        How much of its evidence counts, since that of several pairs is partly the same.
+    """
+
+    noise: float
+    drift: float
+    spread: float
+    weight: float
+
+
+_KINDS = (
+    _Kind(noise=1.0, drift=0.10, spread=0.60, weight=0.15),  # z of the rank correlation
+    _Kind(noise=0.25, drift=0.08, spread=0.50, weight=0.35),  # arc sine of how often x < y
+    _Kind(noise=0.25, drift=0.06, spread=0.25, weight=0.35),  # ... of how often x = y
+    _Kind(noise=0.25, drift=0.06, spread=0.20, weight=0.35),  # ... and not what x mostly is
+    _Kind(noise=0.50, drift=0.12, spread=0.15, weight=0.20),  # distance correlation, also of texts
+    _Kind(noise=0.15, drift=0.02, spread=0.25, weight=0.20),  # how often x < y in unlike rows
+    _Kind(noise=0.00, drift=0.70, spread=2.00, weight=0.15),  # steps between numbers in headers
+)
+_IN_ROWS, _DEPENDENCE, _ORDER, _STEPS = range(4), 4, 5, 6
+_DIRECTED = (1, 3, 5)
+
+
+@dataclass(frozen=True, eq=False)
+class Relations:
+    """How every two columns of a table relate, in some of its rows.
+
+    Attributes
+    ----------
+    measured
+        Kind of relation × column × column.
+    known
+        1.0 where the relation can be measured, else 0.0.
+    rows
+        In how many rows, by kind.
+    """
+
+    measured: NDArray[np.float64]
+    known: NDArray[np.float64]
+    rows: NDArray[np.float64]
+
+    def put(self, kinds: Sequence[int], places: NDArray[np.int64], measured: _Matrix) -> None:
+        """Fill in what was measured between some columns."""
+        at = np.ix_(np.array(kinds), places, places)
+        self.measured[at], self.known[at] = measured, 1.0
+
+
+def relations(contents: Contents, *, alike: bool = False) -> Relations:
+    """Measure how every two columns of a table relate.
+
+    Parameters
+    ----------
+    contents
+        Its columns.
+    alike
+        Whether headers are of one series only if they differ in nothing but their number.
+
+    >>> import pyarrow as pa
+    >>> from equipoise.engines.profiling import Profiler
+    >>> profiler = Profiler(["a", "b"], ["BIGINT", "BIGINT"])
+    >>> numbers = [str(n) for n in range(50)]
+    >>> profiler.add([pa.array(numbers), pa.array(numbers[::-1])])
+    >>> found = relations(Contents.of(profiler.profile().columns))
+    >>> int(found.rows[0]), bool(found.measured[0, 0, 1] < 0)
+    (50, True)
+    """
+    columns = contents.columns
+    n = len(columns)
+    rows = min(min((len(c.sample) for c in columns), default=0), _MOST_ROWS)
+    shape = (len(_KINDS), n, n)
+    found = Relations(np.zeros(shape), np.zeros(shape), np.full(len(_KINDS), float(rows)))
+    places, orders = contents.orders()
+    if len(places):
+        found.put([_ORDER], places, orders[None])
+        found.rows[_ORDER] = min(contents.rows[places].min(), SAMPLED)
+    found.measured[_STEPS], found.known[_STEPS] = _steps([c.name for c in columns], alike=alike)
+    if rows >= FEWEST_ROWS:
+        _measure_in_rows(found, columns, rows)
+    found.known[:, range(n), range(n)] = 0.0
+    return found
+
+
+def _measure_in_rows(found: Relations, columns: Sequence[ColumnProfile], rows: int) -> None:
+    places = np.array([i for i, c in enumerate(columns) if c.numeric >= NUMERIC], int)
+    numbers = np.array([_numbers(columns[i].sample[:rows]) for i in places]).reshape(-1, rows)
+    ranks = _ranks(numbers)
+    if len(places):
+        found.put(_IN_ROWS, places, _between_numbers(numbers, ranks))
+    dependence = _distance_correlations(columns, places, ranks, rows)
+    found.put([_DEPENDENCE], np.arange(len(columns)), dependence[None])
+
+
+def _steps(names: Sequence[str], *, alike: bool) -> tuple[_Matrix, _Matrix]:
+    """How many steps apart the headers of a series are, as bill_1 and bill_3."""
+    found = [ordinal(name) for name in names]
+    at = np.array([np.nan if o is None else o[1] for o in found])
+    steps = np.abs(at[:, None] - at[None, :])
+    known = np.isfinite(steps)
+    if alike:
+        stems = np.array(["" if o is None else o[0] for o in found])
+        known &= stems[:, None] == stems[None, :]
+    return np.where(known, steps, 0.0), known.astype(float)
+
+
+def _numbers(texts: Sequence[str | None]) -> _Rows:
+    try:
+        found = np.array(texts, float)
+    except (TypeError, ValueError):
+        found = np.array([np.nan if t is None else as_number(t) for t in texts], float)
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def _ranks(numbers: _Rows) -> _Rows:
+    """Ranks from -½ to ½, those of equals their mean, those of no number 0."""
+    found = np.zeros_like(numbers)
+    for line, ranks in zip(numbers, found, strict=True):
+        there = ~np.isnan(line)
+        rising = np.sort(line[there])
+        ends = [np.searchsorted(rising, line[there], side) for side in ("left", "right")]
+        ranks[there] = (ends[0] + ends[1] - len(rising)) / (2.0 * max(len(rising), 1))
+    return found
+
+
+def _between_numbers(numbers: _Rows, ranks: _Rows) -> NDArray[np.float64]:
+    centred = ranks - ranks.mean(axis=1, keepdims=True)
+    length = np.sqrt((centred**2).sum(axis=1))
+    length[length == 0] = np.inf
+    correlation = (centred @ centred.T) / np.outer(length, length)
+    first, second = numbers[:, None, :], numbers[None, :, :]
+    equal = first == second
+    rare = equal & (first != _modes(numbers)[:, None, None])
+    rates = np.stack([(first < second).mean(axis=2), equal.mean(axis=2), rare.mean(axis=2)])
+    top = np.tanh(_LARGEST_Z)
+    return np.concatenate(
+        [np.arctanh(np.clip(correlation, -top, top))[None], np.arcsin(np.sqrt(rates))]
+    )
+
+
+def _modes(numbers: _Rows) -> _Rows:
+    """The most frequent number of each column."""
+    counted = [np.unique(line, return_counts=True) for line in numbers]
+    return np.array([values[counts.argmax()] for values, counts in counted])
+
+
+def _distance_correlations(
+    columns: Sequence[ColumnProfile], places: NDArray[np.int64], ranks: _Rows, rows: int
+) -> _Matrix:
+    """Of every two columns, texts being at distance 1 unless equal: 0 if they are independent."""
+    rows = min(rows, _MOST_COMPARED)
+    apart = np.empty((len(columns), rows, rows))
+    of_number = {int(i): at for at, i in enumerate(places)}
+    for i, column in enumerate(columns):
+        if i in of_number:
+            line = ranks[of_number[i], :rows]
+            apart[i] = np.abs(line[:, None] - line[None, :])
+        else:
+            codes = _codes(column.sample[:rows])
+            apart[i] = codes[:, None] != codes[None, :]
+    flat = _centred(apart).reshape(len(columns), -1)
+    length = np.sqrt((flat**2).sum(axis=1))
+    length[length == 0] = np.inf
+    return np.sqrt(np.maximum((flat @ flat.T) / np.outer(length, length), 0.0))
+
+
+def _codes(texts: Sequence[str | None]) -> NDArray[np.int64]:
+    numbered: dict[str | None, int] = {}
+    plain = (t if t is None else t.strip().casefold() for t in texts)
+    return np.array([numbered.setdefault(t, len(numbered)) for t in plain])
+
+
+def _centred(apart: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Without the means of lines, such that chance alone gives 0 on average."""
+    rows = apart.shape[1]
+    lines = apart.sum(axis=2, keepdims=True) / (rows - 2)
+    total = apart.sum(axis=(1, 2), keepdims=True) / ((rows - 1) * (rows - 2))
+    centred = apart - lines - lines.transpose(0, 2, 1) + total
+    centred[:, range(rows), range(rows)] = 0.0
+    return np.asarray(centred)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The relations of two tables, held against each other.
+
+    A pair of columns is likelier if it relates to other pairs in one table as in the other.
+    """
+
+    ours: Relations
+    theirs: Relations
+
+    def support(self, pairs: _Matrix) -> _Matrix:
+        """For every pair of columns, how much likelier the others make it, as a logarithm.
+
+        Parameters
+        ----------
+        pairs
+            How likely each pair of columns is thought to be.
+        """
+        ours, theirs = self._products
+        return np.asarray((ours @ pairs @ theirs).sum(axis=0))
+
+    @functools.cached_property
+    def _products(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Agreement less penalty × (x - y)², multiplied out: matrices to put around the pairs."""
+        ours, theirs = [], []
+        for x, u, y, v, agreement, penalty in self._terms:
+            ours += [(agreement - penalty * x**2) * u, -penalty * u, 2 * penalty * x * u]
+            theirs += [v.T, (y**2 * v).T, (y * v).T]
+        return np.array(ours), np.array(theirs)
+
+    def between(self, rows: _Whole, columns: _Whole) -> tuple[_Matrix, _Matrix]:
+        """How much likelier every two of some pairs make each other; and if they were swapped."""
+        ours, theirs = np.ix_(rows, rows), np.ix_(columns, columns)
+        found = np.zeros((2, len(rows), len(rows)))
+        for x, u, y, v, agreement, penalty in self._terms:
+            for way, (z, w) in enumerate(((y[theirs], v[theirs]), (y[theirs].T, v[theirs].T))):
+                found[way] += u[ours] * w * (agreement - penalty * (x[ours] - z) ** 2)
+        return found[0], found[1]
+
+    @functools.cached_property
+    def _terms(self) -> list[tuple[_Matrix, _Matrix, _Matrix, _Matrix, float, float]]:
+        """What is compared, where it is known, what it adds, and takes off for a difference.
+
+        Relations that have a direction are taken both ways, so that two pairs say of each other
+        what they are told.
+        """
+        found = []
+        for k, kind in enumerate(_KINDS):
+            rows = 1 / max(self.ours.rows[k], 1) + 1 / max(self.theirs.rows[k], 1)
+            same = kind.noise * rows + kind.drift**2
+            other = same + kind.spread**2
+            agreement, penalty = np.log(other / same) / 2, (1 / same - 1 / other) / 2
+            parts = (self.ours.measured, self.ours.known, self.theirs.measured, self.theirs.known)
+            x, u, y, v = (part[k] for part in parts)
+            ways = [(x, u, y, v), (x.T, u.T, y.T, v.T)] if k in _DIRECTED else [(x, u, y, v)]
+            weight = kind.weight / len(ways)
+            found += [(*way, weight * float(agreement), weight * float(penalty)) for way in ways]
+        return found

@@ -1,0 +1,264 @@
+"""The whole loop: plan, look for the rows, plan again with what there is, take them, check."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.counts import Counts
+from equipoise.engines.sources import Source
+from equipoise.lake.acquiring.acquire import acquire, files_read
+from equipoise.lake.acquiring.acquired import Acquired
+from equipoise.lake.acquiring.planned import bare, request_of, rows_text
+from equipoise.lake.acquiring.writing import as_written, require_apart
+from equipoise.lake.checking.verify import Verification, verify
+from equipoise.lake.choosing.gather import Gathered, gather
+from equipoise.lake.choosing.offers import Need, Union, need_of
+from equipoise.lake.choosing.survey import Looking
+from equipoise.lake.choosing.taking import Limits
+from equipoise.lake.lake import Lake
+from equipoise.plans.infeasible import Infeasible
+from equipoise.plans.plan import Plan
+from equipoise.plans.planner import best_within, make_plan
+from equipoise.progress import Reporter, silent
+from equipoise.values import MISSING
+
+if TYPE_CHECKING:
+    from equipoise.plans.request import PlanRequest
+
+_MOST_CELLS = 50_000
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Repaired:
+    """What the whole loop did.
+
+    Attributes
+    ----------
+    ideal
+        The plan made before looking into the lake; none if there is none.
+    plan
+        The plan that was carried out.
+    acquired
+        What was taken, and the file counted again.
+    verification
+        What the independent check found; none after a dry run.
+    tolerance
+        What was asked for.
+    """
+
+    ideal: Plan | None
+    plan: Plan
+    acquired: Acquired
+    verification: Verification | None
+    tolerance: float
+
+    @property
+    def reached(self) -> bool:
+        """Whether the tolerance that was asked for is reached, by the rows that were taken."""
+        return self.plan.reached and self.acquired.as_planned
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 1 if the tolerance was not reached, or the check refutes something."""
+        verified = self.verification is None or self.verification.ok
+        return 0 if self.reached and verified else 1
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was done, in sentences."""
+        said = [self._planned()]
+        if not self.plan.reached:
+            reached = self.plan.certificate.off_after
+            said.append(
+                f"With the rows the lake has, a tolerance of {self.tolerance:g} cannot be reached; "
+                f"this is the least that was found: {reached:.3g}."
+            )
+        elif not self.acquired.as_planned:
+            said.append("The limits do not let all these rows be taken.")
+        said += self.acquired.sentences
+        if self.verification is not None:
+            said.append(self.verification.sentences[0])
+        return tuple(said)
+
+    def _planned(self) -> str:
+        if self.ideal is None:
+            return "Without the lake there is no plan."
+        if not self.plan.additions and self.ideal is self.plan:
+            return "The cheapest plan needs no rows of the lake."
+        if self.ideal is self.plan:
+            return f"The lake has what the cheapest plan adds: {rows_text(self.plan.additions)}."
+        return (
+            f"The cheapest plan needs {rows_text(self.ideal.additions)}, not all of which the lake "
+            f"has; the plan with what it has adds {rows_text(self.plan.additions)} and deletes "
+            f"{self.plan.deletions:,}."
+        )
+
+    def text(self) -> str:
+        """The sentences, and what came from which table."""
+        said = "\n".join(self.sentences)
+        shares = self.acquired.grid().text() if self.acquired.shares else ""
+        return f"{said}\n\n{shares}" if shares else said
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: what ``--json`` prints."""
+        return {
+            "schema": "equipoise.repair/1",
+            "reached": self.reached,
+            "tolerance": self.tolerance,
+            "ideal": None if self.ideal is None else self.ideal.to_dict(),
+            "plan": self.plan.to_dict(),
+            "acquired": self.acquired.to_dict(),
+            "verification": None if self.verification is None else self.verification.to_dict(),
+            "sentences": list(self.sentences),
+        }
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """One JSON document."""
+        import json
+
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
+
+
+def repair(
+    counts: Counts,
+    base: Source,
+    lake: Lake,
+    request: PlanRequest,
+    output: str | os.PathLike[str] | None,
+    *,
+    ledger: str | os.PathLike[str] | None = None,
+    plan_file: str | os.PathLike[str] | None = None,
+    looking: Looking | None = None,
+    limits: Limits | None = None,
+    hash_key: bytes | None = None,
+    progress: Reporter = silent,
+) -> Repaired:
+    """Plan the repair of a table, and carry it out with rows of a lake as far as it has them.
+
+    If the lake lacks rows of the cheapest plan, the plan is made again with what the lake has;
+    if no plan reaches the tolerance then, the one that comes nearest is carried out.
+
+    Parameters
+    ----------
+    counts, base
+        The counts of the table, and the table.
+    lake
+        Where the rows may come from.
+    request
+        What is asked for.
+    output, ledger, plan_file
+        The repaired table, the list of changes and the plan; the last two beside the first
+        unless given. Without an output nothing is written.
+    looking, limits, hash_key, progress
+        As :func:`~equipoise.lake.acquiring.acquire.acquire` takes them.
+    """
+    looking, limits = looking or Looking(), limits or Limits()
+    file = None if output is None else Path(plan_file or f"{os.fspath(output)}.plan.json")
+    if output is not None and file is not None:
+        listing = Path(ledger or f"{os.fspath(output)}.ledger.parquet")
+        require_apart([Path(output), listing, file], files_read(base, lake, looking))
+        lake.require_outside([Path(output), listing])
+    ideal = _ideal(counts, request, progress)
+    gathered = gather(
+        counts, base, lake, looking, require_columns=limits.require_columns, progress=progress
+    )
+    plan = _with_what_there_is(ideal, counts, request, gathered, progress)
+    plan = replace(plan, source=base.name)
+    acquired = acquire(
+        plan,
+        base,
+        lake,
+        output,
+        ledger=ledger,
+        looking=looking,
+        limits=replace(limits, partial=True),
+        hash_key=hash_key,
+        gathered=gathered,
+        beside=None if file is None else {file: plan.to_json(indent=2) + "\n"},
+        progress=progress,
+    )
+    verification = None
+    if output is not None and acquired.ledger is not None and file is not None:
+        progress("checking the result", 0.95)
+        verification = verify(
+            as_written(Path(output)),
+            base,
+            file,
+            acquired.ledger,
+            engine=lake.engine,
+            hash_key=hash_key,
+        )
+    return Repaired(
+        ideal=ideal if ideal is None or plan.add != ideal.add else plan,
+        plan=plan,
+        acquired=acquired,
+        verification=verification,
+        tolerance=request.tolerance,
+    )
+
+
+def _ideal(counts: Counts, request: PlanRequest, progress: Reporter) -> Plan | None:
+    try:
+        return make_plan(counts, request, explain=False, progress=progress)
+    except Infeasible:
+        return None
+
+
+def _with_what_there_is(
+    ideal: Plan | None,
+    counts: Counts,
+    request: PlanRequest,
+    gathered: Gathered,
+    progress: Reporter,
+) -> Plan:
+    """Give the cheapest plan if the lake has its rows, else the best with what it has."""
+    if ideal is not None:
+        how = request_of(counts)
+        need = need_of(bare(ideal.add, how), how)
+        if not len(need.rows) or (available(need, gathered, progress) >= need.rows).all():
+            return ideal
+    within = replace(request, pool=all_available(counts, gathered, progress))
+    try:
+        return make_plan(counts, within, explain=False, progress=progress)
+    except Infeasible:
+        return best_within(counts, within, progress=progress)
+
+
+def all_available(counts: Counts, gathered: Gathered, progress: Reporter = silent) -> Counts:
+    """Count the rows of every cell that all usable tables have together, each row once."""
+    everything = _every_cell(counts)
+    return replace(everything.cells, rows=available(everything, gathered, progress))
+
+
+def available(need: Need, gathered: Gathered, progress: Reporter) -> np.ndarray[Any, Any]:
+    """How many rows of some cells all usable tables have together, each row once."""
+    scanner = gathered.scanner(need)
+    total, union = np.zeros(len(need.rows), np.int64), Union(scanner)
+    usable = [c for c in gathered.survey.usable if scanner.bound(c).any()]
+    for i, candidate in enumerate(usable):
+        progress(f"looking into {candidate.name}", i / len(usable))
+        total += union.add(candidate)
+    return total
+
+
+def _every_cell(counts: Counts) -> Need:
+    """Ask for all cells: those the table has, and if they are not too many all there can be."""
+    request = request_of(counts)
+    known = [[i for i, v in enumerate(a.values) if v is not MISSING] for a in counts.axes]
+    if np.prod([float(len(k)) for k in known]) > _MOST_CELLS:
+        cells: Sequence[Sequence[int]] = counts.codes.tolist()
+    else:
+        cells = list(itertools.product(*known))
+    codes = np.array(cells, counts.codes.dtype).reshape(len(cells), len(counts.axes))
+    everything = replace(bare(counts, request), codes=codes, rows=np.ones(len(codes), np.int64))
+    return need_of(everything, request)

@@ -1,0 +1,1 @@
+"""Sources that can only be sampled, each draw at a price."""

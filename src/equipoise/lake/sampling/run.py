@@ -1,0 +1,207 @@
+"""A run of draws: what was drawn so far, what is left to be found, and where it may be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from equipoise.errors import InputError
+from equipoise.lake.sampling.sources import (
+    Cell,
+    Flags,
+    Floats,
+    Source,
+    Whole,
+    mix_of,
+    mixes_of,
+    sizes_of,
+)
+from equipoise.lake.sampling.tailored import WHY, Kept, Purchase, Standing, Stopped
+from equipoise.progress import Reporter
+
+FIRST = 8
+"""Draws to get to know a source, and the least it is given later."""
+
+_CONFIDENCE = 0.95
+
+
+class Limits(NamedTuple):
+    """Within what rows are bought."""
+
+    budget: float | None
+    max_draws: int | None
+    min_rate: float
+    batch: int | None
+    stop: Callable[[Standing], bool] | None
+
+
+class Run:
+    """What was drawn so far, what is left to be found, and where it may be."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        need: Mapping[Cell, int],
+        limits: Limits,
+        rng: np.random.Generator,
+        keep: Callable[[str, Cell, Any], None] | None,
+        progress: Reporter,
+    ) -> None:
+        self.sources, self.limits, self.rng = sources, limits, rng
+        self.cells = list(need)
+        self.asked = sum(need.values())
+        self.left = np.array(list(need.values()), np.int64)
+        self.costs = np.array([source.cost for source in sources], float)
+        self.sizes = sizes_of(sources)
+        self.mixes = mixes_of(sources, self.cells)
+        self.told: Flags = np.array([mix_of(source) is not None for source in sources])
+        self.drawn = np.zeros(len(sources), np.int64)
+        self.kept = np.zeros(len(sources), np.int64)
+        self.seen = np.zeros(self.mixes.shape, np.int64)
+        self.exhausted = np.array([size == 0 for size in self.sizes])
+        self.hopeless = np.array(self.mixes == 0)
+        self.strengths = np.full(len(self.cells), float(FIRST))
+        self.rows: dict[Cell, list[Kept]] = {cell: [] for cell in need}
+        self.stopped: Stopped = "interrupted"
+        self.error: Exception | None = None
+        self._keep, self._progress = keep, progress
+        self._places = {cell: g for g, cell in enumerate(self.cells)}
+
+    @property
+    def cost(self) -> float:
+        """What was paid so far."""
+        return math.fsum(self.drawn * self.costs)
+
+    def useful(self) -> Flags:
+        """Sources × cells: whether rows still needed may still be there."""
+        return np.asarray(~self.exhausted[:, None] & ~self.hopeless & (self.left > 0))
+
+    def most(self) -> Whole:
+        """How many draws each source that may help can be asked for next."""
+        most = np.minimum(self.sizes - self.drawn, float(self.limits.batch or 2**31))
+        if self.limits.max_draws is not None:
+            most = np.minimum(most, self.limits.max_draws - int(self.drawn.sum()))
+        if self.limits.budget is not None:
+            most = np.minimum(most, [self._affordable(s) for s in range(len(self.sources))])
+        return np.where(self.useful().any(axis=1), most, 0).astype(np.int64)
+
+    def _affordable(self, s: int) -> int:
+        budget = self.limits.budget or 0.0
+        n = int(min((budget - self.cost) / self.costs[s], 2**31)) + 1
+        spent = self.drawn * self.costs
+        # By the sum that is reported: a rounding error more would exceed the budget.
+        while n > 0:
+            spent[s] = (self.drawn[s] + n) * self.costs[s]
+            if math.fsum(spent) <= budget:
+                break
+            n -= 1
+        return max(n, 0)
+
+    def over(self) -> Stopped | None:
+        """Why to stop, if there is a reason."""
+        if not self.left.any():
+            return "met"
+        if not self.useful().any():
+            return "exhausted" if self.exhausted.all() else "no progress"
+        if self.limits.max_draws is not None and self.drawn.sum() >= self.limits.max_draws:
+            return "max_draws"
+        if not self.most().any():
+            return "budget"
+        return "asked" if self.limits.stop and self.limits.stop(self._standing()) else None
+
+    def _standing(self) -> Standing:
+        missing = {self.cells[g]: int(self.left[g]) for g in np.flatnonzero(self.left)}
+        return Standing(int(self.drawn.sum()), self.cost, missing)
+
+    def draw(self, s: int, n: int) -> None:
+        """Draw, and take in each row as it comes: it is paid for."""
+        source = self.sources[s]
+        self._progress(f"drawing from {source.name}", 1 - float(self.left.sum()) / self.asked)
+        given = 0
+        for cell, row in source.draw(n):
+            given += 1
+            if given > n:
+                raise InputError(f"{source.name} gave more than the {n:,} rows asked for.")
+            self.drawn[s] += 1
+            g = self._places.get(cell)
+            if g is not None:
+                self._take(s, g, row)
+        self.exhausted[s] = given < n or self.drawn[s] >= self.sizes[s]
+        self._give_up(s)
+
+    def _take(self, s: int, g: int, row: Any) -> None:
+        self.seen[s, g] += 1
+        if self.left[g]:
+            self.left[g] -= 1
+            self.kept[s] += 1
+            self.rows[self.cells[g]].append(Kept(self.sources[s].name, row))
+            if self._keep:
+                self._keep(self.sources[s].name, self.cells[g], row)
+
+    def _give_up(self, s: int) -> None:
+        if self.told[s] and math.isfinite(self.sizes[s]):
+            rows = np.round(self.mixes[s] * self.sizes[s])
+            self.hopeless[s] |= self.seen[s] >= rows
+        if self.drawn[s] * self.limits.min_rate > 1:  # fewer draws rule nothing out
+            least = np.full(len(self.cells), self.limits.min_rate)
+            if self.told[s]:  # rare as told is no reason, but what was told may be wrong
+                least = np.minimum(least, self.mixes[s] / 10)
+            self.hopeless[s] |= _highest_rate(self.drawn[s], self.seen[s], self.sizes[s]) < least
+
+    def purchases(self) -> tuple[Purchase, ...]:
+        """What was drawn from each source."""
+        return tuple(
+            Purchase(
+                source.name,
+                int(self.drawn[s]),
+                int(self.kept[s]),
+                float(self.drawn[s] * self.costs[s]),
+                bool(self.exhausted[s]),
+            )
+            for s, source in enumerate(self.sources)
+        )
+
+    def reasons(self) -> dict[Cell, str]:
+        """Say why what is missing was not found."""
+        anywhere = np.atleast_1d(self.useful().any(axis=0))
+        return {
+            self.cells[g]: WHY[self.stopped] if anywhere[g] else self._nowhere(g)
+            for g in np.flatnonzero(self.left).tolist()
+        }
+
+    def _nowhere(self, g: int) -> str:
+        given_up = self.hopeless[:, g] & ~self.told & ~self.exhausted
+        if given_up.any():
+            return f"no source is likely to have it at a rate of {self.limits.min_rate:g} or more"
+        return "no source has any more" if self.seen[:, g].any() else "no source has it"
+
+
+def buy(run: Run, choose: Callable[[Run], Iterator[tuple[int, int]]]) -> None:
+    """Draw until a rule says stop; what fails is told, and what was paid for is kept."""
+    try:
+        while (reason := run.over()) is None:
+            for s, n in choose(run):
+                most = int(run.most()[s])
+                if most:
+                    run.draw(s, min(n, most))
+                if not run.left.any():
+                    break
+        run.stopped = reason
+    except KeyboardInterrupt:
+        run.stopped = "interrupted"
+    except Exception as error:  # noqa: BLE001 what failed is told, and what was paid for is kept
+        run.stopped, run.error = "failed", error
+
+
+def _highest_rate(drawn: int, seen: Whole, size: float) -> Floats:
+    """Bound the share of a cell among the rows not drawn yet, by Clopper and Pearson."""
+    from scipy.special import betaincinv
+
+    rest = np.maximum(drawn - seen, 0)
+    rate = np.where(rest > 0, betaincinv(seen + 1, np.maximum(rest, 1), _CONFIDENCE), 1.0)
+    if math.isfinite(size):
+        return np.maximum(rate * size - seen, 0) / max(size - drawn, 1)
+    return rate

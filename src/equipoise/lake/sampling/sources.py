@@ -1,0 +1,132 @@
+"""What a source is that can only be sampled, and one made of rows at hand."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from equipoise.errors import InputError
+
+Cell: TypeAlias = Hashable
+"""What a row counts as; in Equipoise a tuple of values."""
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Whole: TypeAlias = npt.NDArray[np.int64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+
+class Source(Protocol):
+    """Something that gives random rows, each for the same price.
+
+    It may also have ``mix``, a mapping of cells to the shares of rows they have, and ``size``,
+    how many rows there are; without them, or if they are ``None``, they are not known.
+    """
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    @property
+    def cost(self) -> float:
+        """The price of a draw, whether the row is needed or not."""
+
+    def draw(self, n: int, /) -> Iterable[tuple[Cell, Any]]:
+        """Give up to ``n`` rows that were not drawn before, each with its cell.
+
+        Fewer than ``n`` mean that there are no more.
+        """
+
+
+class TableSource:
+    """Rows in memory as a source: a seed decides the order in which they are drawn.
+
+    Parameters
+    ----------
+    name
+        What messages call it.
+    rows
+        Cells and rows: pairs, of which the second may be anything.
+    cost
+        The price of a draw.
+    seed
+        Of the order.
+    tells
+        Whether its mix and size may be known.
+
+    Examples
+    --------
+    >>> source = TableSource("a", [(("w",), "Ann"), (("m",), "Bob"), (("w",), "Cid")], seed=1)
+    >>> source.size, round(source.mix[("w",)], 3)
+    (3, 0.667)
+    >>> sorted(row for _, row in source.draw(3)), source.draw(1)
+    (['Ann', 'Bob', 'Cid'], [])
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rows: Iterable[tuple[Cell, Any]],
+        *,
+        cost: float = 1.0,
+        seed: int = 0,
+        tells: bool = True,
+    ) -> None:
+        self.name, self.cost = name, cost
+        self._rows = list(rows)
+        self._next = 0
+        self.size = len(self._rows) if tells else None
+        self.mix = _shares(cell for cell, _ in self._rows) if tells else None
+        order = np.random.default_rng(seed).permutation(len(self._rows))
+        self._rows = [self._rows[i] for i in order.tolist()]
+
+    def draw(self, n: int, /) -> list[tuple[Cell, Any]]:
+        """Give up to ``n`` rows that were not drawn before."""
+        drawn = self._rows[self._next : self._next + n]
+        self._next += len(drawn)
+        return drawn
+
+
+def mix_of(source: Source) -> Mapping[Cell, float] | None:
+    """The mix a source tells, if it does."""
+    mix: Mapping[Cell, float] | None = getattr(source, "mix", None)
+    if mix is not None and not (min(mix.values(), default=0) >= 0 and sum(mix.values()) < 1 + 1e-6):
+        raise InputError(
+            f"the mix of {source.name} must be shares of at least 0 that add up to 1 or less."
+        )
+    return mix
+
+
+def mixes_of(sources: Sequence[Source], cells: Sequence[Cell]) -> Floats:
+    """The shares of some cells in each source; not a number where it does not tell."""
+    mixes = np.full((len(sources), len(cells)), np.nan)
+    for s, source in enumerate(sources):
+        mix = mix_of(source)
+        if mix is not None:
+            mixes[s] = [mix.get(cell, 0.0) for cell in cells]
+    return mixes
+
+
+def sizes_of(sources: Sequence[Source]) -> Floats:
+    """How many rows each source has; infinity where it does not tell."""
+    sizes = [getattr(source, "size", None) for source in sources]
+    return np.array([math.inf if size is None else float(size) for size in sizes])
+
+
+def name_untold(sources: Sequence[Source]) -> str:
+    """Name the first source that does not tell its mix."""
+    return next(source.name for source in sources if mix_of(source) is None)
+
+
+def cell_name(cell: Cell) -> str:
+    """Give a cell as text."""
+    return ", ".join(map(str, cell)) if isinstance(cell, tuple) else str(cell)
+
+
+def _shares(cells: Iterable[Cell]) -> dict[Cell, float]:
+    counts = Counter(cells)
+    return {cell: n / counts.total() for cell, n in counts.items()}

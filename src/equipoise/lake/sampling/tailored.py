@@ -1,0 +1,195 @@
+"""What became of buying rows draw by draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from equipoise.lake.sampling.sources import Cell, cell_name
+from equipoise.plain import Grid, sentences
+
+SCHEMA = "equipoise.tailor/1"
+
+Stopped: TypeAlias = Literal[
+    "met", "exhausted", "no progress", "budget", "max_draws", "asked", "failed", "interrupted"
+]
+"""Why no more was drawn."""
+
+Policy: TypeAlias = Literal["auto", "known", "unknown", "random"]
+"""How sources are chosen."""
+
+_SHOWN = 5
+
+WHY: dict[Stopped, str] = {
+    "met": "all needs are met",
+    "exhausted": "all sources are exhausted",
+    "no progress": "no source is likely to have what is missing",
+    "budget": "the budget does not pay for another draw",
+    "max_draws": "as many draws were made as were allowed",
+    "asked": "the rule given said so",
+    "failed": "something failed",
+    "interrupted": "it was interrupted",
+}
+
+
+class Kept(NamedTuple):
+    """A row that is needed, and where it is from."""
+
+    source: str
+    row: Any
+
+
+class Purchase(NamedTuple):
+    """What was drawn from one source."""
+
+    source: str
+    draws: int
+    kept: int
+    cost: float
+    exhausted: bool
+
+
+class Standing(NamedTuple):
+    """How far a run is: what a rule of one's own may judge by."""
+
+    draws: int
+    cost: float
+    missing: dict[Cell, int]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tailored:
+    """What was bought.
+
+    Attributes
+    ----------
+    need
+        How many rows of each cell were asked for.
+    rows
+        The rows kept of each cell, never more than needed, with the source each is from.
+    purchases
+        Draws, rows kept and cost of each source.
+    stopped
+        Why no more was drawn; ``"met"`` if nothing is missing.
+    reasons
+        Of each cell of which rows are missing: why.
+    bound
+        The :func:`lower_bound` of what was needed; ``None`` if a mix is not known or the sources
+        have too few rows.
+    policy, seed
+        How sources were chosen.
+    error
+        What failed, if something did.
+    """
+
+    need: dict[Cell, int]
+    rows: dict[Cell, tuple[Kept, ...]]
+    purchases: tuple[Purchase, ...]
+    stopped: Stopped
+    reasons: dict[Cell, str]
+    bound: float | None
+    policy: Policy
+    seed: int
+    error: Exception | None = None
+
+    @property
+    def missing(self) -> dict[Cell, int]:
+        """How many rows are missing, of the cells of which any are; may be tailored again."""
+        lacks = {cell: n - len(self.rows[cell]) for cell, n in self.need.items()}
+        return {cell: n for cell, n in lacks.items() if n}
+
+    @property
+    def draws(self) -> int:
+        """How many rows were drawn and paid for."""
+        return sum(p.draws for p in self.purchases)
+
+    @property
+    def cost(self) -> float:
+        """What they cost."""
+        return math.fsum(p.cost for p in self.purchases)
+
+    @property
+    def kept(self) -> int:
+        """How many of them were needed."""
+        return sum(map(len, self.rows.values()))
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command: 0, or 1 if rows are missing."""
+        return 1 if self.missing else 0
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was bought and what is missing, in sentences."""
+        asked = sum(self.need.values())
+        said = [
+            f"{self.kept:,} of {asked:,} needed rows kept; {self.draws:,} draws cost {self.cost:,.6g}."
+        ]
+        if self.bound is not None:
+            said.append(f"By the mixes, at best all cost {self.bound:,.6g} on average.")
+        if self.stopped != "met":
+            said.append(f"Stopped: {WHY[self.stopped]}{self._failure}.")
+        said += [f"Missing because {why}: {_listed(lacks)}." for why, lacks in self._lacks.items()]
+        return tuple(said)
+
+    @property
+    def _lacks(self) -> dict[str, list[str]]:
+        lacks: dict[str, list[str]] = {}
+        for cell, n in self.missing.items():
+            lacks.setdefault(self.reasons[cell], []).append(f"{n:,} of {cell_name(cell)}")
+        return lacks
+
+    @property
+    def _failure(self) -> str:
+        return "" if self.error is None else f" ({type(self.error).__name__}: {self.error})"
+
+    def text(self) -> str:
+        """The sentences, and a line for each source drawn from."""
+        lines = tuple(
+            (p.source, f"{p.draws:,}", f"{p.kept:,}", f"{p.cost:,.6g}")
+            for p in self.purchases
+            if p.draws
+        )
+        grid = Grid(("source", "draws", "kept", "cost"), lines, frozenset({1, 2, 3}))
+        return "\n".join([*self.sentences, *(["", grid.text()] if lines else [])])
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, without the rows themselves."""
+        from equipoise.version import __version__
+
+        return {
+            "schema": SCHEMA,
+            "draws": self.draws,
+            "cost": self.cost,
+            "bound": self.bound,
+            "stopped": self.stopped,
+            "error": None if self.error is None else str(self.error),
+            "policy": self.policy,
+            "seed": self.seed,
+            "cells": [
+                {
+                    "cell": _plain(cell),
+                    "need": n,
+                    "kept": len(self.rows[cell]),
+                    "why_missing": self.reasons.get(cell),
+                }
+                for cell, n in self.need.items()
+            ],
+            "sources": [p._asdict() for p in self.purchases],
+            "sentences": list(self.sentences),
+            "version": __version__,
+        }
+
+
+def _listed(lacks: Sequence[str]) -> str:
+    more = len(lacks) - _SHOWN
+    return sentences([*lacks[:_SHOWN], *([f"so on for {more:,} more"] if more > 0 else [])])
+
+
+def _plain(cell: Cell) -> Any:
+    return [str(value) for value in cell] if isinstance(cell, tuple) else str(cell)

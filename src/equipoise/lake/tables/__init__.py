@@ -1,0 +1,1 @@
+"""What tables a lake has, and what is known of them."""

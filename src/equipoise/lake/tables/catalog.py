@@ -1,0 +1,270 @@
+"""What tables a lake has: files in folders, by globs, and tables in database files."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import itertools
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from equipoise.engines.base import Engine
+from equipoise.engines.sources import ENDINGS, Source, guess_encoding, kind_of
+from equipoise.errors import EquipoiseError, InputError, SourceNotFound
+
+_KIND_OF_ERROR = re.compile(r": (?:[A-Z]\w+ )+Error: ")
+_SQLITE = b"SQLite format 3\0"
+_IN_USE = -1
+"""Stands for the date of a database that could not be opened for now; no file has it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A file or a table in a database, as it was found.
+
+    Attributes
+    ----------
+    name
+        How the lake calls it: its path below the lake's folder, and ``::table`` in a database.
+    source
+        What an engine opens.
+    size, changed
+        Of the file: its bytes, and when it was last written, in nanoseconds.
+    problem
+        Why it cannot be read, if that is known already.
+    """
+
+    name: str
+    source: Source
+    size: int
+    changed: int
+    problem: str | None = None
+
+
+def as_places(places: object) -> tuple[str, ...]:
+    """Give what a user calls a lake as a list of folders, files and globs.
+
+    >>> as_places("lake")
+    ('lake',)
+    """
+    if isinstance(places, (str, os.PathLike)):
+        return (os.fspath(places),)
+    if isinstance(places, Iterable):
+        listed = tuple(os.fspath(place) for place in places)
+        if listed:
+            return listed
+    raise InputError("a lake is a folder, a file, a glob, or a list of these; none was given.")
+
+
+def files(places: Sequence[str]) -> dict[str, Entry]:
+    """Find the files of a lake by name; nothing is opened.
+
+    Names are relative to the lake's folder, see :func:`root`. Links are followed to files
+    inside the folder only, and never to other folders: whoever wants those names them.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "staff.csv").write_text("sex,hired")
+    >>> _ = (folder / "notes.md").write_text("of no table")
+    >>> [(entry.name, entry.size) for entry in files([str(folder)]).values()]
+    [('staff.csv', 9)]
+    """
+    found: dict[str, Entry] = {}
+    folder = root(places)
+    for place in places:
+        for path, problem in _paths(place):
+            entry = _entry(_name(path, folder), path, problem)
+            found.setdefault(entry.name, entry)
+    return dict(sorted(found.items()))
+
+
+def root(places: Sequence[str]) -> Path:
+    """The folder that names are relative to: the lake's, or that which all its places are in.
+
+    >>> root(["archive/2023/*.csv", "archive/2024/a.csv"])
+    PosixPath('archive')
+    """
+    folders = [_folder(place) for place in places]
+    try:
+        return Path(os.path.commonpath(folders)) if len(folders) > 1 else Path(folders[0])
+    except ValueError:  # some are absolute, some not
+        return Path(os.path.commonpath([os.path.abspath(folder) for folder in folders]))  # noqa: PTH100
+
+
+def _folder(place: str) -> str:
+    """The folder of a place: itself, that of a file, or that a glob begins with."""
+    # os.path.isdir says no where Path.is_dir fails: of names that are too long, say.
+    if os.path.isdir(place):  # noqa: PTH112
+        return os.path.normpath(place)
+    parts = Path(place).parent.parts
+    plain = itertools.takewhile(lambda part: not glob.has_magic(part), parts)
+    return str(Path(*plain))
+
+
+def tables(entry: Entry, engine: Engine) -> list[Entry]:
+    """Give the tables of a file: the file itself, or those of a database."""
+    if entry.source.kind != "duckdb":
+        return [entry]
+    try:
+        names = engine.tables(entry.source)
+    except EquipoiseError as error:
+        return [_unopened(entry, str(error))]
+    log = Path(f"{entry.source.paths[0]}.wal")
+    if log.exists() and log.stat().st_size:
+        sentence = f"{entry.name} has changes that are not written to it yet; close it first."
+        return [replace(entry, problem=sentence, changed=_IN_USE)]
+    if not names:
+        return [replace(entry, problem=f"{entry.name} has no tables.")]
+    return [
+        replace(entry, name=called, source=replace(entry.source, name=called, table=name))
+        for name in names
+        for called in [f"{entry.name}::{name}"]
+    ]
+
+
+def opened(entry: Entry) -> Source:
+    """Give the source with the encoding of its text, which is found by looking into it."""
+    if entry.source.kind != "csv":
+        return entry.source
+    return replace(entry.source, encoding=guess_encoding(entry.source.paths[0]))
+
+
+def public(problem: str, source: Source) -> str:
+    """Call a table by its name in the lake, not by its place on this machine.
+
+    >>> source = Source(name="a.db", kind="duckdb", paths=(Path("/data/a.db"),))
+    >>> public("/data/a.db cannot be read: IO Error: it is broken.", source)
+    'a.db cannot be read: it is broken.'
+    """
+    file = source.name.removesuffix(f"::{source.table}")
+    for path in source.paths:
+        for written in (path.resolve(), path.absolute(), path):  # the longest first
+            problem = problem.replace(str(written), file)
+    return _KIND_OF_ERROR.sub(": ", problem)
+
+
+def _unopened(entry: Entry, problem: str) -> Entry:
+    """Say why a database cannot be opened; one in use may be free the next time."""
+    with contextlib.suppress(OSError), entry.source.paths[0].open("rb") as file:
+        if file.read(len(_SQLITE)) == _SQLITE:
+            sentence = (
+                f"{entry.name} is a database of SQLite, which is not read; export its tables."
+            )
+            return replace(entry, problem=sentence)
+    if "Could not set lock" in problem:
+        sentence = f"{entry.name} is being written to by another program; try again later."
+        return replace(entry, problem=sentence, changed=_IN_USE)
+    return replace(entry, problem=public(problem, entry.source))
+
+
+def _name(path: Path, folder: Path) -> str:
+    """Name a file so that the name can be written everywhere, whatever bytes it has on disk."""
+    below = folder if path.is_absolute() == folder.is_absolute() else folder.absolute()
+    own = path if path.is_absolute() == below.is_absolute() else path.absolute()
+    name = Path(os.path.normpath(own)).relative_to(below).as_posix()
+    return name if name.isascii() else os.fsencode(name).decode(errors="backslashreplace")
+
+
+def _entry(name: str, path: Path, problem: str | None) -> Entry:
+    """Look at a file from outside.
+
+    What cannot be read has no size and no date, so that it is looked at once it can be. The
+    date is that of the content or of the file's entry, whichever is later: a date of the
+    content can be set back.
+    """
+    size = changed = 0
+    if problem is None:
+        try:
+            status = path.stat()
+        except OSError as error:
+            problem = f"{name} cannot be read: {error.strerror}."
+        else:
+            problem = _refused(name, path, status)
+            if problem is None:
+                size, changed = status.st_size, max(status.st_mtime_ns, status.st_ctime_ns)
+    kind = kind_of(path) if problem is None else "csv"  # a linked folder is of no kind
+    source = Source(name=name, kind=kind, paths=(path,))
+    return Entry(name=name, source=source, size=size, changed=changed, problem=problem)
+
+
+def _refused(name: str, path: Path, status: os.stat_result) -> str | None:
+    if not stat.S_ISREG(status.st_mode):
+        return f"{name} is no ordinary file; a pipe or a device is not read."
+    if not _is_utf8(path):
+        return f"{name} has a name that is not UTF-8; rename it."
+    if not os.access(path, os.R_OK):
+        return f"{name} cannot be read; check its permissions."
+    return None
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _paths(place: str) -> Iterator[tuple[Path, str | None]]:
+    path = Path(place)
+    try:
+        is_folder, is_there = path.is_dir(), path.exists()
+    except (OSError, ValueError) as error:  # such as a name that is too long
+        raise SourceNotFound(f"{place} cannot be read: {_strerror(error)}.") from None
+    if is_folder:
+        yield from _below(path)
+    elif is_there:
+        kind_of(path)
+        yield path, None
+    elif glob.has_magic(place):
+        matches = sorted(map(Path, glob.glob(place, recursive=True)))  # noqa: PTH207 (which takes no absolute ones)
+        if not matches:
+            raise SourceNotFound(f"no file matches {place}; a lake is a folder, a file or a glob.")
+        for match in matches:
+            if match.is_dir():
+                yield from _below(match)
+            elif _is_table(match.name):
+                yield match, None
+    else:
+        raise SourceNotFound(f"{place} does not exist; a lake is a folder, a file or a glob.")
+
+
+def _strerror(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _below(folder: Path) -> Iterator[tuple[Path, str | None]]:
+    top = os.path.realpath(folder)
+    closed: list[OSError] = []
+    for directory, folders, names in os.walk(folder, onerror=closed.append):
+        here = Path(directory)
+        links = [f for f in folders if (here / f).is_symlink()]
+        yield from _leading_out([here / name for name in links], top)
+        folders[:] = sorted(f for f in folders if f not in links and not f.startswith((".", "_")))
+        for path in (here / name for name in sorted(names) if _is_table(name)):
+            outside = path.is_symlink() and not _is_inside(os.path.realpath(path), top)
+            yield path, f"{path.name} is a link that leads out of the lake." if outside else None
+    for error in closed:
+        if Path(error.filename) == folder:
+            raise SourceNotFound(f"{folder} cannot be read: {error.strerror}.")
+        yield Path(error.filename), f"{Path(error.filename).name} cannot be read: {error.strerror}."
+
+
+def _leading_out(links: Iterable[Path], top: str) -> Iterator[tuple[Path, str]]:
+    for link in links:
+        if not link.name.startswith((".", "_")) and not _is_inside(os.path.realpath(link), top):
+            problem = f"{link.name} is a link to a folder outside the lake; name that folder."
+            yield link, problem
+
+
+def _is_inside(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def _is_table(name: str) -> bool:
+    ending = os.path.splitext(name.lower().removesuffix(".gz"))[1]  # noqa: PTH122 (of many names)
+    return ending in ENDINGS and not name.startswith((".", "_"))

@@ -1,0 +1,89 @@
+"""The result of a plain union search."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from equipoise.engines.sources import Source
+from equipoise.lake.lake import Lake
+from equipoise.lake.tables.profiles import file_hash
+from equipoise.lake.tables.search import Hit, search
+from equipoise.plain import Grid
+
+SCHEMA = "equipoise.search/1"
+_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Hits:
+    """Tables whose rows could be put below those of a table, the best first."""
+
+    query: str
+    hits: tuple[Hit, ...]
+    tables: int
+
+    def grid(self) -> Grid:
+        """The tables, and the columns that speak for them."""
+        rows = tuple(
+            (hit.table.name, f"{hit.table.rows:,}", f"{hit.score:.3f}", _columns(hit))
+            for hit in self.hits
+        )
+        return Grid(("table", "rows", "score", "columns in common"), rows, frozenset({1, 2}))
+
+    def text(self) -> str:
+        """A table to read."""
+        if not self.hits:
+            return f"None of {self.tables:,} tables is like {self.query}."
+        return self.grid().text()
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: what ``--json`` prints."""
+        return {
+            "schema": SCHEMA,
+            "query": self.query,
+            "tables": self.tables,
+            "hits": [
+                {
+                    "table": hit.table.name,
+                    "rows": hit.table.rows,
+                    "score": hit.score,
+                    "problem": hit.table.problem,
+                    "columns": [
+                        {
+                            "query": match.query,
+                            "table": match.table,
+                            "similarity": match.similarity,
+                            "why": match.why,
+                        }
+                        for match in hit.columns
+                    ],
+                }
+                for hit in self.hits
+            ],
+        }
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """One JSON document."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
+
+
+def _columns(hit: Hit) -> str:
+    best = sorted(hit.columns, key=lambda match: -match.similarity)
+    names = [
+        match.query if match.query == match.table else f"{match.query} ← {match.table}"
+        for match in best[:_SHOWN]
+    ]
+    more = [f"{len(best) - _SHOWN} more"] if len(best) > _SHOWN else []
+    return ", ".join([*names, *more])
+
+
+def search_lake(lake: Lake, source: Source, *, top: int = 10) -> Hits:
+    """Search a lake for tables like one; the file itself is no answer."""
+    own = [file_hash(path) for path in source.paths]
+    found = search(lake.index, lake.engine.profile(source), top=top, exclude=own)
+    return Hits(source.name, tuple(found), len(lake.tables))

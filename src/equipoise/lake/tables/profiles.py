@@ -1,0 +1,156 @@
+"""Profile one table of a lake, however badly it is written, and know it again by its hash."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from equipoise.engines.base import Engine
+from equipoise.engines.profiling import Profile, Profiler
+from equipoise.engines.sources import (
+    Source,
+    csv_dialect,
+    guess_encoding,
+    lenient_records,
+    refuse_long_end,
+)
+from equipoise.errors import EquipoiseError
+from equipoise.lake.tables.catalog import Entry, opened, public
+
+_BATCH = 10_000
+_SMALL = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profiled:
+    """A table of a lake, looked at.
+
+    Attributes
+    ----------
+    entry
+        What was looked at.
+    source
+        How to open it: with the encoding that was found.
+    snapshot
+        The SHA-256 of its file.
+    profile
+        What one pass told; none if it cannot be read.
+    problem
+        Why it cannot be read, or why no rows can be taken from it.
+    """
+
+    entry: Entry
+    source: Source
+    snapshot: str = ""
+    profile: Profile | None = None
+    problem: str | None = None
+
+
+def profile_table(entry: Entry, engine: Engine, snapshot: str | None = None) -> Profiled:
+    """Look at one table. What cannot be read is told, never raised.
+
+    A CSV file with uneven lines or with two columns of one name is read leniently: its
+    profile says what it is about, so that a search can find it, and ``problem`` says why no
+    rows can be taken from it.
+    """
+    import pyarrow as pa
+
+    source = entry.source
+    if entry.problem is not None:
+        return Profiled(entry=entry, source=source, problem=entry.problem)
+    known = snapshot or ""
+    try:
+        known = known or file_hash(source.paths[0])
+        source = opened(entry)
+        source, profile = _profile(source, engine, is_small=entry.size <= _SMALL)
+    except (EquipoiseError, OSError, pa.ArrowException) as error:
+        problem = public(_sentence(error, source), source)
+        lenient = _lenient(source)
+        return Profiled(
+            entry=entry, source=source, snapshot=known, profile=lenient, problem=problem
+        )
+    empty = None if profile.rows else f"{entry.name} has no rows."
+    return Profiled(entry=entry, source=source, snapshot=known, profile=profile, problem=empty)
+
+
+def file_hash(path: Path) -> str:
+    """Give the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _profile(source: Source, engine: Engine, *, is_small: bool) -> tuple[Source, Profile]:
+    """Profile a table, in another encoding if that shows only behind its first megabyte."""
+    import pyarrow as pa
+
+    if source.kind == "csv" and not is_small:
+        refuse_long_end(source.paths[0])
+    try:
+        quick = _quick(source) if is_small else None
+        return source, quick or engine.profile(source)
+    except (EquipoiseError, OSError, pa.ArrowException):
+        if is_small or source.kind != "csv" or source.encoding != "utf-8":
+            raise
+        encoding = guess_encoding(source.paths[0], whole=True)
+        if encoding == source.encoding:
+            raise
+        source = replace(source, encoding=encoding)
+        return source, engine.profile(source)
+
+
+def _quick(source: Source) -> Profile | None:
+    """Profile a small and plain CSV file here, which takes less time than starting a query.
+
+    What could be read in more than one way is left to the engine: quotes, empty lines, lines
+    of another width.
+    """
+    path = source.paths[0]
+    if source.kind != "csv" or path.name.lower().endswith(".gz"):
+        return None
+    dialect = csv_dialect(path, encoding=source.encoding, delimiter=source.delimiter)
+    try:
+        text = path.read_bytes().decode(source.encoding).removeprefix("\ufeff")
+    except UnicodeError:
+        return None
+    lines = text.split(dialect.line_end or "\n")
+    if not lines[-1]:
+        lines.pop()
+    apart = text if dialect.line_end == "\n" else text.replace(dialect.line_end, "")
+    strange = '"\r\0' if dialect.line_end == "\n" else '"\r\n\0'
+    if any(sign in apart for sign in strange) or not all(lines):
+        return None
+    records = [line.split(dialect.delimiter) for line in lines[1:]]
+    if any(len(record) != len(dialect.columns) for record in records):
+        return None
+    profiler = Profiler(dialect.columns, ["VARCHAR"] * len(dialect.columns))
+    _add(profiler, records)
+    return profiler.profile()
+
+
+def _add(profiler: Profiler, records: Sequence[Sequence[str]]) -> None:
+    columns = zip(*records, strict=True)
+    profiler.add_texts([[field or None for field in column] for column in columns])
+
+
+def _sentence(error: Exception, source: Source) -> str:
+    if isinstance(error, EquipoiseError):
+        return str(error)
+    reason = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0].rstrip(".")
+    return f"{source.name} cannot be read: {reason}."
+
+
+def _lenient(source: Source) -> Profile | None:
+    if source.kind != "csv":
+        return None
+    try:
+        names, records = lenient_records(source.paths[0], source.encoding)
+        profiler = Profiler(names, ["VARCHAR"] * len(names))
+        while batch := list(itertools.islice(records, _BATCH)):
+            _add(profiler, batch)
+    except (EquipoiseError, OSError, csv.Error, UnicodeError):
+        return None
+    return profiler.profile()

@@ -1,0 +1,157 @@
+"""The words a table is compared by: those of its headers and those of its values, as numbers."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.engines.profiling import ColumnProfile, Profile
+from equipoise.lake.matching import headers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+WORD, TOKEN, GRAM = 0, 1, 2
+"""Kinds of terms, the last two bits of each: a word of the header or of a value, a word of the
+header alone, three letters of it in a row."""
+
+MOST_WORDS = 200
+"""How many words stand for the values of a column, the most frequent ones."""
+
+NUMERIC = 0.5
+"""A column of which at least this share are numbers is compared by its numbers."""
+
+_WORDS = re.compile(r"[^\W_]+")
+_KIND_BITS = 3
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of some columns; entry for entry a column, one of its terms, and its weight.
+
+    Attributes
+    ----------
+    places
+        Which column, counted from 0.
+    terms
+        Numbers that stand for the terms, see :func:`term_number`.
+    weights
+        How much of the term the column has.
+    """
+
+    places: NDArray[np.int64]
+    terms: NDArray[np.uint64]
+    weights: NDArray[np.float64]
+
+    def of_kind(self, kind: int) -> Terms:
+        """Those of one kind."""
+        chosen = (self.terms & np.uint64(_KIND_BITS)) == kind
+        return Terms(self.places[chosen], self.terms[chosen], self.weights[chosen])
+
+
+def words(text: str) -> list[str]:
+    """Give the words of a text, in small letters and without the plural's s.
+
+    >>> words("Launch Sites (2 pads)")
+    ['launch', 'site', '2', 'pad']
+    """
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return [_singular(word) for word in _WORDS.findall(plain)]
+
+
+def header_words(name: str) -> list[str]:
+    """Give the words of a header, those joined by humps too; none if it says nothing.
+
+    >>> header_words("birthDate"), header_words("unnamed_3"), header_words("V12")
+    (['birth', 'date'], [], [])
+    """
+    return [] if headers.is_opaque(name) else [_singular(word) for word in headers.words(name)]
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def term_number(kind: int, text: str) -> int:
+    """Give the number of a term, the same on every machine; its last two bits are the kind.
+
+    >>> term_number(TOKEN, "age") % 4 == TOKEN
+    True
+    """
+    digest = hashlib.md5(text.encode(errors="replace"), usedforsecurity=False).digest()
+    return (int.from_bytes(digest[:8], "big") & ~_KIND_BITS) | kind
+
+
+def column_terms(column: ColumnProfile) -> dict[int, float]:
+    """Give the terms of a column with their weights.
+
+    A word weighs as often as the header has it, and one more if a value has it: how many rows
+    it is in says more about the table's size than about what the column holds.
+    """
+    header = header_words(column.name)
+    bag = Counter(header)
+    bag.update(_value_words(column))
+    found = {term_number(WORD, word): float(n) for word, n in bag.items()}
+    found |= {term_number(TOKEN, word): float(n) for word, n in Counter(header).items()}
+    spaced = f" {' '.join(header)} "
+    grams = {spaced[i : i + 3] for i in range(len(spaced) - 2)} if header else set()
+    return found | {term_number(GRAM, gram): 1.0 for gram in grams}
+
+
+def terms_of(profile: Profile) -> Terms:
+    """Give the terms of all columns of a table.
+
+    >>> import pyarrow as pa
+    >>> from equipoise.engines.profiling import Profiler
+    >>> profiler = Profiler(["Plant", "V1"], ["VARCHAR", "VARCHAR"])
+    >>> profiler.add([pa.array(["apple", "pear"]), pa.array(["fig", "fig"])])
+    >>> terms_of(profiler.profile()).of_kind(WORD).places.tolist()
+    [0, 0, 0, 1]
+    """
+    return joined([column_terms(column) for column in profile.columns])
+
+
+def joined(columns: Sequence[dict[int, float]]) -> Terms:
+    """Put the terms of columns one after another."""
+    lengths = [len(column) for column in columns]
+    return Terms(
+        np.repeat(np.arange(len(columns)), lengths),
+        np.fromiter((term for column in columns for term in column), np.uint64),
+        np.fromiter((weight for column in columns for weight in column.values()), float),
+    )
+
+
+def known_values(column: ColumnProfile) -> Iterable[str]:
+    """Give the values of a column: all, or those of the rows that were kept."""
+    if column.values is not None:
+        return column.values
+    return {text for text in column.sample if text is not None}
+
+
+def _value_words(column: ColumnProfile) -> set[str]:
+    """The words of the values; digits alone say little, so numbers have none."""
+    if column.numeric >= NUMERIC:
+        return set()
+    counts: Counter[str] = Counter()
+    rows = column.values or {}
+    for value in known_values(column):
+        for word in words(value):
+            counts[word] += rows.get(value, 1)
+    if len(counts) <= MOST_WORDS:
+        return set(counts)
+    # Equally frequent words in the order of their numbers: not of rows, which mean nothing.
+    ranked = sorted(counts, key=lambda word: (-counts[word], term_number(WORD, word)))
+    return set(ranked[:MOST_WORDS])
+
+
+def _singular(word: str) -> str:
+    if len(word) > len("ies") and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > len("ies") and word.endswith("s") and not word.endswith("ss"):
+        return word[:-1]
+    return word

@@ -1,0 +1,89 @@
+"""HiGHS, through SciPy, with standard output kept for results.
+
+HiGHS writes stray lines past Python, straight to file descriptor 1, where they would stand in
+the middle of a result that is piped on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import Any
+
+
+def solve_milp(*model: Any, **options: Any) -> Any:
+    """Solve a model in whole numbers, as ``scipy.optimize.milp``; what the solver prints is a log.
+
+    File descriptor 1 leads to standard error until the solver is done, for all threads. Where
+    either is closed, or ``sys.stdout`` is no file, it stays as it is.
+
+    Parameters
+    ----------
+    *model, **options
+        What ``scipy.optimize.milp`` takes.
+
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        What it gives.
+
+    Examples
+    --------
+    The fewest pairs that make up five:
+
+    >>> from scipy.optimize import LinearConstraint
+    >>> found = solve_milp([1], integrality=[1], constraints=LinearConstraint([[2]], 5))
+    >>> found.x
+    array([3.])
+    """
+    from scipy.optimize import milp
+
+    with _DIVERSION:
+        return milp(*model, **options)
+
+
+class _Diversion:
+    """Standard output leads to standard error while any thread is inside."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.inside = 0
+        self.kept: int | None = None
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if not self.inside:
+                self.kept = _divert()
+            self.inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if not self.inside and self.kept is not None:
+                _restore(self.kept)
+
+
+def _divert() -> int | None:
+    """Lead file descriptor 1 to standard error, and give a copy of where it led."""
+    try:
+        sys.stdout.fileno()
+        sys.stdout.flush()
+        os.fstat(2)
+        kept = os.dup(1)
+    except (AttributeError, OSError, ValueError):  # none, closed, or only in memory
+        return None
+    os.dup2(2, 1)
+    return kept
+
+
+def _restore(kept: int) -> None:
+    # Into a pipe C writes only when its buffer is full: what waits there must not come later.
+    import ctypes
+
+    ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None).fflush(None)
+    os.dup2(kept, 1)
+    os.close(kept)
+
+
+_DIVERSION = _Diversion()

@@ -1,0 +1,127 @@
+"""Rows that are there already: told row by row, by each of the policies."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.errors import InputError
+from equipoise.lake.choosing.duplicates import Known
+from equipoise.lake.choosing.fingerprints import RowHashes
+from lakes import Plain
+
+rows = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), max_size=10)
+
+
+def hashes(found, names=("x", "y")):
+    columns = zip(*found, strict=True) if found else [[] for _ in names]
+    types = (pa.string(), pa.int64())
+    arrays = [pa.array(list(c), t) for c, t in zip(columns, types, strict=True)]
+    return RowHashes.of(pa.table(dict(zip(names, arrays, strict=True))))
+
+
+@pytest.mark.parametrize("policy", ["strict", "multiset", "key"])
+@given(base=rows, tables=st.lists(rows, max_size=4), share=st.floats(0, 1))
+def test_new_rows_are_those_told_one_by_one(policy, base, tables, share):
+    known = Known(hashes(base), policy, ("x",) if policy == "key" else ())
+    plain = Plain([("cell", *r) for r in base], policy)
+    for table in tables:
+        new = known.is_new(hashes(table))
+        expected = plain.new([("cell", *r) for r in table], ["cell"], keep=False)["cell"]
+        assert int(new.sum()) == expected
+        taken = np.flatnonzero(new)[: round(share * new.sum())]
+        known.add(hashes([table[i] for i in taken]))
+        plain.there.update(
+            ("cell", *table[i])[1] if policy == "key" else ("cell", *table[i]) for i in taken
+        )
+
+
+@given(base=rows, tables=st.lists(rows, min_size=1, max_size=4))
+def test_as_many_equal_rows_are_taken_as_the_table_with_the_most_has(base, tables):
+    known = Known(hashes(base), "multiset")
+    total = Counter(base)
+    for table in tables:
+        new = known.is_new(hashes(table))
+        fresh = [r for r, is_new in zip(table, new.tolist(), strict=True) if is_new]
+        total.update(fresh)
+        known.add(hashes(fresh))
+    most = Counter(base)
+    for table in tables:
+        most |= Counter(table)
+    assert total == most
+
+
+SAME = [
+    ("39", 39),
+    ("39.0", 39),
+    ("+39", 39.0),
+    ("3.9e1", 39),
+    (" 39 ", "39"),
+    ("5.", 5),
+    (".5", 0.5),
+    ("-0.0", 0),
+    ("", None),
+    (" ", None),
+    (float("nan"), None),
+    ("Ä", "ä "),
+    ("true", True),
+    (2**60 + 1, str(2**60 + 1)),
+    (-(2**62), str(-(2**62))),
+]
+OTHER = [
+    ("39", "39a"),
+    ("007", "7a"),
+    ("a", "b"),
+    ("0", None),
+    ("a b", "ab"),
+    (2**60 + 1, 2**60 + 2),
+    (str(2**60 + 1), 2**60),
+    ("é", "e"),
+    ("nan", None),
+]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"), [*((*p, True) for p in SAME), *((*p, False) for p in OTHER)]
+)
+def test_values_are_compared_by_what_they_say(one, other, same):
+    a, b = (RowHashes.of(pa.table({"x": [value, None]})).over(["x"])[0] for value in (one, other))
+    assert bool(a == b) is same
+
+
+def test_the_order_of_columns_is_no_matter_but_their_names_are():
+    a = RowHashes.of(pa.table({"x": ["1"], "y": ["2"]}))
+    assert a.over(["x", "y"]) == a.over(["y", "x"])
+    swapped = RowHashes.of(pa.table({"x": ["2"], "y": ["1"]}))
+    assert a.over(["x", "y"]) != swapped.over(["x", "y"])
+
+
+def test_sources_that_share_few_columns_are_not_compared():
+    base = RowHashes.of(pa.table({n: ["0"] for n in "abcd"}))
+    known = Known(base)
+    known.add(RowHashes.of(pa.table({"a": ["1"], "b": ["1"]})))
+    other = RowHashes.of(pa.table({"b": ["1"], "c": ["1"]}))
+    assert known.is_new(other).tolist() == [True]
+    alike = RowHashes.of(pa.table({"a": ["1"], "b": ["1"], "c": ["1"]}))
+    assert known.is_new(alike).tolist() == [False]
+
+
+@pytest.mark.parametrize(
+    ("policy", "key"),
+    [("key", ()), ("strict", ("x",)), ("key", ("z",)), ("multiset", ("x",)), ("keys", ("x",))],
+)
+def test_a_key_belongs_to_its_policy_and_to_the_base(policy, key):
+    with pytest.raises(InputError, match="key"):
+        Known(hashes([("a", 1)]), policy, key)
+
+
+def test_the_share_alike_by_chance_is_that_of_the_base():
+    base = hashes([("a", 1), ("a", 1), ("b", 1), ("b", 2)])
+    assert Known(base).chance(base) == 0.5
+    assert Known(base, "key", ("x",)).chance(base) == 0.0
+    assert Known(hashes([])).chance(base) == 0.0

@@ -1,0 +1,216 @@
+"""The whole loop: the cheapest plan, or the best with what the lake has; never a changed base."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import equipoise as eq
+from equipoise.errors import InputError
+from equipoise.lake.lake import Lake
+from lakes import HEADER, OTHERS, mapping_file, more, read, share, write
+
+PEOPLE = [
+    *((i, "Female", "no", 30 + i) for i in range(8)),
+    *((i, "Female", "yes", 30 + i) for i in range(8, 10)),
+    *((i, "Male", "no", 30 + i) for i in range(10, 15)),
+    *((i, "Male", "yes", 30 + i) for i in range(15, 20)),
+]
+SEX = {"sensitive_features": ["sex"], "label": "hired"}
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write("people.csv", HEADER, PEOPLE)
+    Path("lake").mkdir()
+
+
+def repaired(output="out.csv", data="people.csv", **options):
+    before = Path(data).read_bytes()
+    done = eq.repair(data, options.pop("lake", "lake"), output, **{**SEX, **options})
+    assert Path(data).read_bytes() == before
+    return done
+
+
+def confirmed():
+    """A mapping file that says that names and values mean the same."""
+    values = {"sex": {v: v for v in ("Female", "Male")}, "hired": {v: v for v in ("yes", "no")}}
+    said = {"name": "a.csv", "columns": {n: n for n in HEADER}, "values": values}
+    return mapping_file("mapping.toml", [said])
+
+
+def test_the_cheapest_plan_is_carried_out_if_the_lake_has_its_rows():
+    share("lake/a.csv", [*more(100, 20), *more(200, 20, sex="Male", hired="no")])
+    done = repaired(tolerance=0.2)
+    assert done.ideal is done.plan
+    assert done.reached
+    assert done.verification.ok
+    assert done.exit_code == 0
+    assert done.acquired.added == done.plan.additions > 0
+    measured = eq.measure("out.csv", **SEX)
+    assert abs(measured.measured.ub).max() <= 0.2
+    plan = eq.Plan.read("out.csv.plan.json")
+    assert plan.source == "people.csv"
+    assert eq.verify(
+        "out.csv", base="people.csv", plan="out.csv.plan.json", ledger="out.csv.ledger.parquet"
+    ).ok
+    assert done.sentences[0].startswith("The lake has what the cheapest plan adds: ")
+
+
+def test_it_plans_again_with_what_there_is():
+    share("lake/a.csv", [*more(100, 1), *more(200, 20, sex="Male", hired="no")])
+    done = repaired(tolerance=0.1, allow="both")
+    assert done.ideal is not None
+    wanted = {(c.group["sex"], c.label): c.add for c in done.plan.cells}
+    assert wanted.get(("Female", "yes"), 0) <= 1
+    assert done.reached
+    assert done.exit_code == 0
+    assert done.verification.ok
+
+
+def test_what_cannot_be_reached_is_come_near_to_and_said():
+    share("lake/a.csv", more(100, 1))
+    done = repaired(tolerance=0.2)
+    assert not done.reached
+    assert done.exit_code == 1
+    assert done.acquired.added == 1 + len(OTHERS)
+    assert "a tolerance of 0.2 cannot be reached" in done.text()
+    assert done.acquired.max_abs_ub_after < done.acquired.max_abs_ub_before
+    assert done.acquired.as_planned
+
+
+def test_a_table_within_the_tolerance_needs_nothing():
+    done = repaired(tolerance=0.9)
+    assert (done.acquired.added, done.acquired.removed) == (0, 0)
+    assert done.reached
+    assert done.exit_code == 0
+    assert Path("out.csv").read_bytes() == Path("people.csv").read_bytes()
+    assert done.sentences[0] == "The cheapest plan needs no rows of the lake."
+
+
+def test_an_empty_lake_gives_nothing():
+    done = repaired(tolerance=0.2)
+    assert (done.acquired.added, done.exit_code, done.reached) == (0, 1, False)
+    assert read("out.csv") == read("people.csv")
+
+
+def test_rows_may_be_deleted_without_any_lake():
+    done = repaired(tolerance=0.2, allow="delete")
+    assert done.reached
+    assert done.acquired.removed > 0
+    assert done.verification.ok
+
+
+def test_limits_that_stop_a_plan_are_not_called_reached():
+    share("lake/a.csv", [*more(100, 20), *more(200, 20, sex="Male", hired="no")])
+    done = repaired(tolerance=0.2, budget=0.0)
+    assert done.acquired.added == 0
+    assert not done.reached
+    assert done.exit_code == 1
+    assert done.to_dict()["reached"] is False
+
+
+def test_a_table_of_counts_has_no_rows_to_add_to():
+    with pytest.raises(InputError, match="a repair adds rows, and 'age' counts them"):
+        repaired(count="age")
+
+
+def test_a_dry_run_writes_nothing():
+    share("lake/a.csv", [*more(100, 20), *more(200, 20, sex="Male", hired="no")])
+    Lake("lake").refresh()
+    before = {str(p) for p in Path().rglob("*")}
+    done = repaired(None, tolerance=0.2)
+    assert {str(p) for p in Path().rglob("*")} == before
+    assert done.verification is None
+    assert done.exit_code == 0
+    assert done.reached
+
+
+def test_the_data_is_json():
+    share("lake/a.csv", [*more(100, 20), *more(200, 20, sex="Male", hired="no")])
+    done = repaired(tolerance=0.2)
+    data = json.loads(done.to_json())
+    assert data == json.loads(json.dumps(done.to_dict()))
+    assert data["acquired"]["added"] == done.acquired.added
+    assert data["verification"]["ok"] is True
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        {"plan_file": "people.csv"},
+        {"plan_file": "lake/a.csv"},
+        {"plan_file": "out.csv"},
+        {"plan_file": "l.csv", "ledger": "l.csv"},
+        {"output": "people.csv"},
+        {"ledger": "people.csv"},
+    ],
+)
+def test_what_is_read_is_never_written_to(places):
+    share("lake/a.csv", more(100, 20))
+    before = {p: p.read_bytes() for p in (Path("people.csv"), Path("lake/a.csv"))}
+    with pytest.raises(InputError):
+        repaired(tolerance=0.2, **places)
+    assert {p: p.read_bytes() for p in before} == before
+    assert not Path("out.csv").exists()
+
+
+def test_binned_attributes_are_repaired():
+    base = pa.table(
+        {
+            "age": pa.array([20, 21, 22, 23, 60, 61, 62, 63], pa.int32()),
+            "hired": ["yes", "yes", "no", "no", "yes", "no", "no", "no"],
+            "id": [f"p{i}" for i in range(8)],
+        }
+    )
+    pq.write_table(base, "people.parquet")
+    ages = ["64", "65.0", " 66 ", "6.7e1", "x", "68", *map(str, range(70, 90))]
+    rows = [(a, "yes", f"q{i}") for i, a in enumerate(ages)]
+    write("lake/a.csv", ("age", "hired", "id"), [*rows, ("25", "no", "r1"), ("26", "no", "r2")])
+    done = repaired(
+        "out.parquet",
+        "people.parquet",
+        sensitive_features=["age"],
+        bins={"age": (40.0,)},
+        tolerance=0.3,
+    )
+    assert done.reached
+    assert done.verification.ok
+    assert done.acquired.failed == 1
+    assert pq.read_schema("out.parquet").field("age").type == pa.int32()
+
+
+def test_cells_that_lack_values_stay_aside():
+    write("people.csv", HEADER, [*PEOPLE, (50, None, "yes", 1), (51, "Male", None, 1)])
+    share(
+        "lake/a.csv", [*more(100, 20), (300, None, "no", 3), *more(200, 9, sex="Male", hired="no")]
+    )
+    done = repaired(tolerance=0.2, mapping=confirmed())
+    assert done.reached
+    assert done.verification.ok
+    lines = read("out.csv")
+    assert [r["id"] for r in lines if not r["sex"] or not r["hired"]] == ["50", "51"]
+
+
+def test_texts_that_mean_missing_are_no_values():
+    write("people.csv", HEADER, [*PEOPLE, (50, "?", "yes", 1)])
+    share(
+        "lake/a.csv", [*more(100, 20), (300, "?", "yes", 3), *more(200, 9, sex="Male", hired="no")]
+    )
+    done = repaired(tolerance=0.2, na=("?",), mapping=confirmed())
+    assert done.reached
+    assert [r["id"] for r in read("out.csv") if r["sex"] == "?"] == ["50"]
+
+
+def test_values_full_of_delimiters_are_read_as_they_were_written():
+    odd = [(f"{i};{i}|{i}", s, h, a) for i, s, h, a in PEOPLE]
+    write("people.csv", HEADER, odd)
+    rows = [(f"{i};{i}|{i}", s, h, a) for i, s, h, a in more(100, 20)]
+    share("lake/a.csv", [*rows, *OTHERS])
+    done = repaired(tolerance=0.2, allow="both")
+    assert done.verification.ok

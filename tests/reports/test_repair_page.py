@@ -1,0 +1,320 @@
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import replace
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+
+import equipoise as eq
+from equipoise.cli.app import run
+from equipoise.errors import MissingDependency
+from equipoise.lake.checking.verification import Finding
+from equipoise.lake.choosing.shortfall import Lack
+from equipoise.reports import charts, repair, repair_data
+from equipoise.reports.repair import write_repair
+
+altair = pytest.importorskip("altair")
+pytest.importorskip("vl_convert")
+
+W, M = "<i>w</i>", "m & m"
+"""Values that would be markup if a page did not escape them."""
+
+HOW = {"sensitive_features": ["sex"], "label": "hired"}
+
+
+def people(first, **kinds):
+    rows = [kind.split("_") for kind, n in kinds.items() for _ in range(n)]
+    return [(first + i, sex, hired, 20 + i % 40) for i, (sex, hired) in enumerate(rows)]
+
+
+def write(path, rows, header="id,sex,hired,age"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    spelled = {"w": W, "m": M}
+    lines = [",".join(str(spelled.get(v, v)) for v in row) for row in rows]
+    path.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("repair")
+    write(place / "people.csv", people(0, w_yes=10, w_no=70, m_yes=50, m_no=50))
+    write(place / "lake" / "<script>a.csv", people(1000, w_yes=20, m_no=20))
+    write(place / "lake" / "b.csv", people(2000, w_yes=25, m_no=30), "id,gender,hired,years")
+    (place / "lake" / "sources.toml").write_text(
+        '[default]\nlicence = "<u>none</u>"\n[tables."b.csv"]\nrow_cost = 0.25\n', encoding="utf-8"
+    )
+    return place
+
+
+RUNS = {
+    "whole": {"tolerance": 0.1},
+    "both ways": {"tolerance": 0.05, "allow": "both", "hash_key": b"secret"},
+    "one table": {"tolerance": 0.1, "deny": ["b.csv"], "allow": "both", "costs": {"delete *": 9}},
+    "nothing": {"tolerance": 0.9},
+}
+
+
+@pytest.fixture(scope="module")
+def repairs(folder):
+    lake = eq.Lake(folder / "lake")
+    base = folder / "people.csv"
+    done = {
+        name: eq.repair(base, lake, folder / f"{name}.csv", **HOW, **how)
+        for name, how in RUNS.items()
+    }
+    done["dry"] = eq.repair(base, lake, None, **HOW, tolerance=0.1)
+    return done
+
+
+@pytest.fixture(scope="module")
+def pages(repairs, tmp_path_factory):
+    place = tmp_path_factory.mktemp("pages")
+    texts = {}
+    for name, done in repairs.items():
+        eq.report(done, place / "page.html", source="people.csv")
+        texts[name] = (place / "page.html").read_text(encoding="utf-8")
+    return texts
+
+
+class Page(HTMLParser):
+    """Ids of the sections, the words, and what a browser would fetch; complains if not nested."""
+
+    VOID = frozenset({"meta", "br", "link", "img", "hr"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.words, self.fetched, self.tags, self.open = [], "", [], set(), []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.tags.add(tag)
+        self.ids += [given["id"]] if tag == "section" else []
+        self.fetched += [v for k, v in attrs if k in ("src", "href") and not v.startswith("#")]
+        self.open += [] if tag in self.VOID else [tag]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words += data
+
+
+ALL = [*RUNS, "dry"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_page_of_a_repair_is_whole_and_fetches_nothing(name, repairs, pages):
+    done, page = repairs[name], Page(pages[name])
+    shift = ["shift"] if done.acquired.shift else []
+    checks = ["verification", "commands"] if done.verification else []
+    expected = ["said", "before", "plan", "sources", "lacks", *shift, "after", *checks]
+    assert page.ids == [*expected, "provenance"]
+    assert page.fetched == []
+    assert not re.search(r"url\((?!#)|@import|<script|<link", pages[name])
+    assert not re.search(r"(?i)\b(fair|unbiased|compliant)\b", page.words)
+    for sentence in done.sentences:
+        assert sentence in page.words
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_nothing_of_the_data_becomes_markup(name, pages):
+    assert not {"script", "i", "u"} & Page(pages[name]).tags
+
+
+def test_sources_are_named_with_terms_and_how_they_were_read(repairs, pages):
+    page = Page(pages["whole"])
+    for share in repairs["whole"].acquired.shares:
+        for text in (share.name, share.licence, share.why, share.snapshot):
+            assert text in page.words
+    assert "sex ← gender; age ← years; 2 columns of the same name" in page.words
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_chart_is_drawn_from_plain_data(name, repairs, pages):
+    data = repair_data.summarize_repair(repairs[name])
+    assert data == json.loads(json.dumps(data, allow_nan=False))
+    changed = 1 if repairs[name].plan.moves else 0
+    needed = 1 if repairs[name].plan.additions else 0
+    pictures = re.findall(r"<svg.*?</svg>", pages[name], re.DOTALL)
+    assert len(pictures) == 3 + changed + needed
+    for picture in pictures:
+        ElementTree.fromstring(picture)
+
+
+# --- where rows come from ------------------------------------------------------------------------
+
+
+def parts(bar):
+    return {part["table"]: part["end"] - part["start"] for part in bar["parts"]}
+
+
+@pytest.mark.parametrize("name", ["whole", "both ways", "one table"])
+def test_bars_of_sources_add_up_to_what_was_taken(name, repairs):
+    done = repairs[name]
+    data = repair_data.summarize_repair(done)["sources"]["chart"]
+    totals = {}
+    for bar in data["bars"]:
+        for table, n in parts(bar).items():
+            totals[table] = totals.get(table, 0) + n
+    missing = sum(lack.missing for _, lack in done.acquired.lacks)
+    assert totals.pop("missing", 0) == missing
+    assert totals == {share.name: share.rows for share in done.acquired.shares}
+    assert set(data["names"]) == {*totals, *(["missing"] if missing else [])}
+
+
+def test_a_dry_run_draws_what_would_be_found(repairs, pages):
+    done = repairs["dry"]
+    bars = repair_data.summarize_repair(done)["sources"]["chart"]["bars"]
+    assert sum(parts(bar)["found in the lake"] for bar in bars) == done.acquired.added
+    assert "would be" in Page(pages["dry"]).words
+
+
+def lacking(done, n):
+    """The same repair, had the lake had fewer rows of the first cell."""
+    cell = next(cell for cell in done.plan.moves if cell.add)
+    name = f"{cell.group}, hired={cell.label}"
+    lack = Lack(0, cell.add, cell.add - n, n, {"duplicates": 1, "no <table> has them": n - 1})
+    fewer = eq.Counts.from_mapping(
+        {(cell.group["sex"], cell.label): n}, sensitive=["sex"], label="hired"
+    )
+    fewer = replace(fewer, request=done.acquired.after.request)
+    counts = replace(done.acquired, lacks=((name, lack),), after=done.acquired.after - fewer)
+    return replace(done, acquired=counts)
+
+
+def test_what_lacks_is_drawn_and_explained(repairs, tmp_path):
+    done = lacking(repairs["dry"], 3)
+    data = repair_data.summarize_repair(done)
+    assert parts(data["sources"]["chart"]["bars"][0])["missing"] == 3
+    assert data["lacks"]["table"]["rows"][0][3:] == ["3", "1: duplicates; 2: no <table> has them"]
+    assert data["after"]["table"]["rows"][-1][-1] == "1"  # a cell that is not as planned
+    write_repair(done, tmp_path / "page.html")
+    words = Page((tmp_path / "page.html").read_text(encoding="utf-8")).words
+    assert "What no table gave is red." in words
+
+
+def test_of_many_tables_the_smaller_are_drawn_together(repairs):
+    done = repairs["whole"]
+    cells = [cell for cell in done.plan.moves if cell.add]
+    keys = [(cell.group["sex"], cell.label) for cell in cells]
+    names = [f"t{i}.csv" for i in range(12)]
+    shares = [replace(done.acquired.shares[0], name=n, rows=12 - i) for i, n in enumerate(names)]
+    listing = repair_data.Listing(rows={n: {keys[0]: 1} for n in names})
+    data = repair_data.source_bars(replace(done.acquired, shares=tuple(shares)), done.plan, listing)
+    assert data["names"][:-1] == [*names[: repair_data.TABLES - 1], "other tables"]
+    assert data["others"] == 12 - (repair_data.TABLES - 1)
+    assert parts(data["bars"][0])["other tables"] == data["others"]
+    altair.Chart.from_dict(charts.source_chart(data), validate=True)
+
+
+def test_needs_that_differ_much_are_drawn_as_shares(repairs):
+    counts = eq.Counts.from_mapping(
+        {
+            ("a", "yes"): 2000,
+            ("a", "no"): 8000,
+            ("b", "yes"): 8,
+            ("b", "no"): 2,
+            ("c", "yes"): 5000,
+        },
+        sensitive=["sex"],
+        label="hired",
+    )
+    plan = eq.plan(counts)
+    needs = {f"{c.group} → {c.label}": c.add for c in plan.moves if c.add}
+    assert max(needs.values()) > repair_data.WIDE * min(needs.values())
+    nothing = replace(repairs["dry"].acquired, shares=())
+    data = repair_data.source_bars(nothing, plan, repair_data.Listing())
+    assert data["shares"]
+    assert [bar["text"] for bar in data["bars"]] == [
+        f"{n:,}, {n:,} missing" for n in needs.values()
+    ]
+    assert all(parts(bar) == {"missing": 1} for bar in data["bars"])
+
+
+# --- before and after ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["whole", "both ways", "one table"])
+def test_biases_after_are_those_of_the_written_file(name, repairs):
+    done = repairs[name]
+    pairs = {p["name"]: p for p in repair_data.summarize_repair(done)["after"]["biases"]["pairs"]}
+    written = eq.measure(done.acquired.output, **HOW)
+    base = eq.measure(done.acquired.base, **HOW)
+    for pattern, pair in pairs.items():
+        assert pair["after"] == pytest.approx(abs(written[pattern, "yes"].ub))
+        assert pair["before"] == pytest.approx(abs(base[pattern, "yes"].ub))
+
+
+def test_the_plan_that_was_wished_for_stands_beside_the_one_carried_out(repairs, pages):
+    done = repairs["one table"]
+    assert done.ideal is not done.plan
+    words = Page(pages["one table"]).words
+    assert "cheapest, whether or not there are such rows" in words
+    assert "The lake has not all rows of the cheapest plan" in words
+    assert "whether or not there are such rows" not in Page(pages["whole"]).words
+
+
+def test_a_tolerance_that_was_not_reached_is_said_at_the_top(repairs):
+    for done, word in ((repairs["dry"], "yes"), (lacking(repairs["dry"], 3), "NO")):
+        figures = repair_data.summarize_repair(done)["figures"]
+        assert [word, "tolerance 0.1 reached"] in figures
+
+
+# --- proof ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["whole", "one table"])
+def test_the_commands_on_the_page_run(name, repairs, folder, monkeypatch):
+    data = repair_data.summarize_repair(repairs[name], lake=shlex.quote(str(folder / "lake")))
+    monkeypatch.chdir(folder)
+    for line in data["commands"]:
+        assert run([*shlex.split(line)[1:], "--quiet"]) == 0
+
+
+def test_a_key_and_unknown_places_are_named_in_the_commands(repairs, pages, tmp_path):
+    assert "yours to fill in" in pages["whole"]
+    verify, replay = repair_data.summarize_repair(repairs["both ways"])["commands"]
+    assert verify.endswith(" --hash-key-file KEY")
+    assert " LAKE --repaired " in replay
+    moved = replace(repairs["whole"].acquired, output=str(tmp_path / "elsewhere.csv"))
+    data = repair_data.summarize_repair(replace(repairs["whole"], acquired=moved))
+    assert " --plan PLAN " in data["commands"][0]
+
+
+def test_a_check_that_fails_is_marked(repairs, tmp_path):
+    done = repairs["whole"]
+    broken = Finding("base", holds=False, sentence="It is <another> table.", examples=("row 3",))
+    found = replace(done.verification, findings=(broken, *done.verification.findings[1:]))
+    write_repair(replace(done, verification=found), tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '<td class="text fewer">BROKEN</td>' in text
+    assert "It is &lt;another&gt; table. · row 3" in text
+    assert "6 of 7" in text
+
+
+def test_without_the_drawing_library_the_page_says_so(repairs, tmp_path, monkeypatch):
+    def absent():
+        raise MissingDependency("altair", extra="charts", purpose="drawing charts")
+
+    monkeypatch.setattr(charts, "_altair", absent)
+    write_repair(repairs["whole"], tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<svg" not in text
+    assert "equipoise[charts]" in text
+
+
+def test_two_pictures_share_one_scale_of_colours(repairs, monkeypatch):
+    bounds = []
+    heat_map = charts.heat_map
+    monkeypatch.setattr(
+        charts, "heat_map", lambda matrix: bounds.append(matrix["bound"]) or heat_map(matrix)
+    )
+    repair.draw_repair(repair_data.summarize_repair(repairs["whole"]))
+    assert len(bounds) == 2
+    assert bounds[0] == bounds[1]
