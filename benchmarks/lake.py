@@ -266,7 +266,7 @@ def _cost_by_union(
     asked = need_of(bare(plan.add, request), request)
     cells = [tuple(asked._values(i)) for i in range(len(asked.rows))]  # noqa: SLF001 - in its order
     left = [need.get(cell, 0) for cell in cells]
-    offers = {offer.name: offer for offer in gathered.offers(asked, silent)}
+    offers = {offer.name: offer for offer in gathered.offers(gathered.scanner(asked), silent)}
     hits = search(lake.index, lake.engine.profile(base), top=len(lake.tables))
     order = [hit.table.name for hit in hits]
     cost = 0.0

@@ -13,8 +13,9 @@ from equipoise.cli.options import (
     lake_options,
     limit_options,
     looking_options,
+    require_output,
+    writing_options,
 )
-from equipoise.errors import InputError
 
 
 @click.command(
@@ -33,16 +34,7 @@ Exit codes: 0 fine, 1 the lake has too few rows or too different ones, 2 bad inp
 @click.argument("plan")
 @click.argument("lake", nargs=-1, required=True)
 @click.option("--base", metavar="DATA", help="The table of the plan; else the one it names.")
-@click.option(
-    "--output", "-o", type=click.Path(), metavar="FILE", help="The repaired table, by its ending."
-)
-@click.option(
-    "--ledger",
-    type=click.Path(),
-    metavar="FILE",
-    help="The list of changes; else OUTPUT.ledger.parquet.",
-)
-@click.option("--dry-run", is_flag=True, help="Say what would be taken, and write nothing.")
+@writing_options
 @looking_options
 @limit_options
 @click.option("--partial", is_flag=True, help="Take what there is, if the lake has too few rows.")
@@ -60,8 +52,7 @@ def command(
     **options: Any,
 ) -> int:
     """Carry out PLAN with real rows of LAKE: write the repaired table, and a ledger."""
-    if (output is None) != dry_run:
-        raise InputError("name the file to write with --output, or ask for a --dry-run.")
+    require_output(output, dry_run=dry_run)
     key = hash_key(hash_key_file)
     with lakes.opened(lake, options) as opened:
         done = opened.acquire(plan, output, hash_key=key, **options)

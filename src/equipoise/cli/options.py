@@ -390,6 +390,23 @@ _LIMITS = (
     ),
 )
 
+_WRITING = (
+    click.option(
+        "--output",
+        "-o",
+        type=click.Path(),
+        metavar="FILE",
+        help="The repaired table, by its ending.",
+    ),
+    click.option(
+        "--ledger",
+        type=click.Path(),
+        metavar="FILE",
+        help="The list of changes; else OUTPUT.ledger.parquet.",
+    ),
+    click.option("--dry-run", is_flag=True, help="Say what would be taken, and write nothing."),
+)
+
 hash_key_option = click.option(
     "--hash-key-file",
     type=click.Path(),
@@ -412,6 +429,17 @@ def looking_options(function: F) -> F:
 def limit_options(function: F) -> F:
     """Within what rows are taken from a lake."""
     return _stacked(_LIMITS)(function)
+
+
+def writing_options(function: F) -> F:
+    """Where a repaired table goes, and the list of its changes."""
+    return _stacked(_WRITING)(function)
+
+
+def require_output(output: str | None, *, dry_run: bool) -> None:
+    """Refuse to do nothing, or to write in a dry run."""
+    if (output is None) != dry_run:
+        raise InputError("name the file to write with --output, or ask for a --dry-run.")
 
 
 def hash_key(path: str | None) -> bytes | None:

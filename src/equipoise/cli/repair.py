@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from typing import Any
 
@@ -16,8 +15,9 @@ from equipoise.cli.options import (
     limit_options,
     looking_options,
     planning_options,
+    require_output,
+    writing_options,
 )
-from equipoise.errors import InputError
 
 
 @click.command(
@@ -44,22 +44,13 @@ Exit codes: 0 fine, 1 the tolerance was not reached or a check failed, 2 bad inp
     help="The largest |UB| left to any group.",
 )
 @planning_options
-@click.option(
-    "--output", "-o", type=click.Path(), metavar="FILE", help="The repaired table, by its ending."
-)
-@click.option(
-    "--ledger",
-    type=click.Path(),
-    metavar="FILE",
-    help="The list of changes; else OUTPUT.ledger.parquet.",
-)
+@writing_options
 @click.option(
     "--plan-file", type=click.Path(), metavar="FILE", help="The plan; else OUTPUT.plan.json."
 )
 @click.option(
     "--report", type=click.Path(), metavar="FILE", help="A page: before, plan, sources, after."
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be taken, and write nothing.")
 @looking_options
 @limit_options
 @hash_key_option
@@ -77,12 +68,7 @@ def command(
     **options: Any,
 ) -> int:
     """Plan the repair of DATA, find real rows for it in LAKE, take them, and check it all."""
-    if (output is None) != dry_run:
-        raise InputError("name the file to write with --output, or ask for a --dry-run.")
-    if report is not None and os.path.realpath(report) in map(
-        os.path.realpath, (data, output or data)
-    ):
-        raise InputError(f"{report} is a table; write the report to another file.")
+    require_output(output, dry_run=dry_run)
     key = hash_key(hash_key_file)
     opening = {name: options.pop(name) for name in ("index", "no_refresh")}
     opening |= {name: options[name] for name in ("threads", "memory", "quiet")}

@@ -1,0 +1,251 @@
+"""What keeps rows out that must not be taken, and files that are read from being written to."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import equipoise as eq
+from equipoise.cli.app import run
+from equipoise.errors import InputError
+from equipoise.lake.tables.index import refresh
+
+BASE = [
+    *[("Female", "no")] * 14,
+    *[("Female", "yes")] * 2,
+    *[("Male", "no")] * 8,
+    *[("Male", "yes")] * 8,
+]
+OFFER = [*[("Female", "yes")] * 20, *[("Male", "no")] * 20]
+
+
+def write(path: Path, rows, header=("sex", "hired", "age"), first=20) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *((*row, first + i) for i, row in enumerate(rows))])
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(Path("people.csv"), BASE)
+    write(Path("lake/staff.csv"), OFFER, first=60)
+
+
+def plan():
+    return eq.plan("people.csv", sensitive_features=["sex"], label="hired", tolerance=0.1)
+
+
+def used(**options) -> list[str]:
+    found = eq.Lake("lake").find(plan(), **options)
+    return [candidate.name for candidate in found.survey.usable]
+
+
+# ------------------------------------------------------------------------------- rows
+
+
+def test_a_copy_of_a_table_that_is_denied_is_not_used_either():
+    shutil.copy("lake/staff.csv", "lake/copy.csv")
+    Path("lake/link.csv").hardlink_to("lake/staff.csv")
+    assert used() == ["copy.csv", "link.csv", "staff.csv"]
+    found = eq.Lake("lake").find(plan(), deny=["staff.csv"])
+    assert not found.survey.usable
+    reasons = {c.name: c.barred for c in found.survey.barred}
+    assert reasons["copy.csv"] == "it is the same as staff.csv, which may not be used"
+
+
+def test_consent_that_was_not_given_for_a_table_is_not_given_for_its_copy():
+    shutil.copy("lake/staff.csv", "lake/copy.csv")
+    Path("lake/sources.toml").write_text('[tables."copy.csv"]\nconsent = false\n', "utf-8")
+    assert used() == []
+
+
+@pytest.mark.parametrize("name", ["staf.csv", "drafts/*"])
+def test_conditions_of_a_table_that_is_not_there_are_refused(name):
+    Path("lake/sources.toml").write_text(f'[tables."{name}"]\nconsent = false\n', "utf-8")
+    with pytest.raises(InputError, match="which is no table of the lake"):
+        used()
+
+
+def test_a_codebook_of_an_attribute_nobody_counts_is_refused():
+    with pytest.raises(
+        InputError, match=r"'sx', which the plan does not count.*Did you mean 'sex'"
+    ):
+        used(codebook={"sx": {"1": "Male"}})
+
+
+def test_a_view_is_no_table_of_a_lake():
+    with contextlib.closing(duckdb.connect("lake/d.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS FROM read_csv('people.csv')")
+        connection.execute("CREATE VIEW v AS SELECT * FROM t ORDER BY random()")
+    assert [table.name for table in eq.Lake("lake").tables] == ["d.duckdb::t", "staff.csv"]
+
+
+def test_rows_that_cannot_become_numbers_are_named_as_the_reason():
+    write(Path("people.csv"), BASE * 3, first=0)
+    rows = [(*row, "unknown age") for row in OFFER]
+    write(Path("lake/staff.csv"), rows, header=("sex", "hired", "age", "nr"))
+    # Repeated numbers: a text among them is no number of this kind.
+    text = Path("people.csv").read_text("utf-8").splitlines()
+    Path("people.csv").write_text(
+        "\n".join([text[0], *(f"{x.rsplit(',', 1)[0]},{i % 9}" for i, x in enumerate(text[1:]))])
+    )
+    found = eq.Lake("lake").find(plan())
+    assert found.lacks
+    assert all(
+        "at most with values that cannot become the base's types" in lack.reasons
+        for _, lack in found.lacks
+    )
+
+
+def test_rows_left_out_by_chance_are_warned_of():
+    for path, rows in (("people.csv", BASE), ("lake/staff.csv", OFFER)):
+        write(Path(path), [(*row, "x") for row in rows], header=("sex", "hired", "town", "nr"))
+    narrow = "\n".join(
+        "sex,hired" if i == 0 else ",".join(row) for i, row in enumerate([(), *BASE])
+    )
+    Path("people.csv").write_text(narrow + "\n", "utf-8")
+    found = eq.Lake("lake").find(plan())
+    assert not found.offers
+    assert any("--dedupe multiset" in sentence for sentence in found.sentences)
+    with pytest.raises(eq.EquipoiseError, match="--dedupe multiset"):
+        eq.Lake("lake").acquire(plan(), "out.csv")
+
+
+# ------------------------------------------------------------------------------ files
+
+
+@pytest.fixture
+def untouched():
+    """Every file there was is as it was in the end."""
+    before = {path: path.read_bytes() for path in Path().rglob("*.csv")}
+    yield
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.usefixtures("untouched")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--report", "lake/staff.csv"],
+        ["--report", "people.csv"],
+        ["--report", "out.csv"],
+        ["--plan-file", "lake/staff.csv"],
+        ["--plan-file", "lake/sources.toml"],
+        ["--ledger", "people.csv"],
+        ["--plan-file", "nowhere/plan.json"],
+        ["--report", "nowhere/page.html"],
+        ["--ledger", "nowhere/ledger.csv"],
+    ],
+)
+def test_a_repair_refuses_to_write_over_what_it_reads_before_it_begins(arguments, capsys):
+    Path("lake/sources.toml").write_text("[default]\nrow_cost = 1\n", "utf-8")
+    command = ["repair", "people.csv", "lake", "-s", "sex", "-l", "hired", "--tolerance", "0.1"]
+    assert run([*command, "-o", "out.csv", *arguments]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+    assert Path("lake/sources.toml").read_text("utf-8").startswith("[default]")
+    assert not list(Path().glob("out*"))
+
+
+@pytest.mark.usefixtures("untouched")
+def test_a_table_among_those_of_the_lake_is_refused():
+    with pytest.raises(InputError, match="lies in the lake, and would be one of its tables"):
+        eq.Lake("lake").acquire(plan(), "lake/out.csv")
+
+
+@pytest.mark.usefixtures("untouched")
+@pytest.mark.parametrize("command", ["mapping", "plan"])
+def test_a_mapping_and_a_plan_do_not_go_over_a_table(command):
+    plan().write("plan.json")
+    arguments = {
+        "mapping": ["lake", "mapping", "plan.json", "lake", "-o", "lake/staff.csv"],
+        "plan": [
+            "plan",
+            "people.csv",
+            "-s",
+            "sex",
+            "-l",
+            "hired",
+            "--lake",
+            "lake",
+            "-o",
+            "lake/staff.csv",
+        ],
+    }
+    assert run(arguments[command]) == 2
+
+
+def test_a_repair_that_fails_while_it_writes_leaves_nothing(monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("equipoise.lake.acquiring.acquire.write_ledger", fail)
+    with pytest.raises(OSError, match="No space"):
+        eq.repair("people.csv", "lake", "out.csv", sensitive_features=["sex"], label="hired")
+    assert not [path for path in Path().iterdir() if path.name.startswith(("out", ".out"))]
+
+
+# ------------------------------------------------------------------------------ plans
+
+
+def test_a_plan_made_with_what_a_lake_has_can_be_filled_from_it():
+    write(Path("lake/staff.csv"), OFFER[:2], first=60)  # fewer than the cheapest plan needs
+    made = eq.plan(
+        "people.csv",
+        sensitive_features=["sex"],
+        label="hired",
+        tolerance=0.3,
+        allow="both",
+        lake="lake",
+    )
+    assert made.additions <= 2
+    done = eq.Lake("lake").acquire(made, "out.csv", base="people.csv")
+    assert done.as_planned
+
+
+def test_rows_come_from_one_place():
+    with pytest.raises(InputError, match="rows come from one place"):
+        eq.plan(
+            "people.csv",
+            sensitive_features=["sex"],
+            label="hired",
+            lake="lake",
+            available_from="people.csv",
+        )
+    assert run(["plan", "people.csv", "-s", "sex", "-l", "hired", "--mapping", "m.toml"]) == 2
+
+
+def test_limits_that_stop_a_repair_are_named():
+    done = eq.repair(
+        "people.csv",
+        "lake",
+        None,
+        sensitive_features=["sex"],
+        label="hired",
+        tolerance=0.1,
+        budget=0,
+    )
+    assert not done.reached
+    assert "The limits do not let all these rows be taken." in done.sentences
+    assert any("over the budget" in sentence for sentence in done.sentences)
+    assert json.loads(done.to_json())["reached"] is False
+
+
+def test_files_that_come_while_another_run_has_the_lock_are_indexed(monkeypatch):
+    lake = eq.Lake("lake")
+
+    def come_late(*_):
+        write(Path("lake/late.csv"), OFFER, first=200)
+
+    monkeypatch.setattr("equipoise.lake.tables.index._lock", come_late)
+    refresh(lake.index_path, lake.places, engine=lake.engine)
+    assert [table.name for table in eq.Lake("lake", refresh=False).tables] == [
+        "late.csv",
+        "staff.csv",
+    ]
