@@ -7,6 +7,7 @@ nothing to do with the base are real ones from that folder, else they are made u
 
 from __future__ import annotations
 
+import functools
 import os
 import statistics
 import sys
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from equipoise.lake.choosing.gather import Gathered
     from equipoise.lake.matching.align import Alignment, Wanted
 
-SEEDS = range(101, 106)
+SEEDS = range(201, 206)  # not looked at while anything was chosen
 DATASETS = ("adult", "credit")
 TABLES, MANY = 60, 1000
 HEADERS = replace(planlake.Options(), headers=(0.2, 0.4, 0.4))  # more of the hard ones
@@ -83,6 +84,7 @@ class Done:
     cost: float = 0.0
     bound: float = 0.0
     least: float = 0.0
+    least_of_all: float = 0.0
     by_union: float = 0.0
     copies: int = 0
     replayed: bool = False
@@ -239,9 +241,13 @@ def _acquire(
     done.rows, done.cost, done.bound = got.added, got.cost, got.bound
     need = _added(got.before, got.after)
     usable = [c.name for c in gathered.survey.usable]
-    # A copy with another digit is new to any exact rule, so the bound may use it as well.
-    done.least = planlake.least_cost(truth, need, usable, noisy=True, time_limit=20).bound
-    done.by_union = _cost_by_union(gathered, need, plan, base)
+    offers, cells = _offers(gathered, plan)
+    # A copy with another digit is new to any exact rule, so the bound may use it as well; a row
+    # that says what one of the base says is none to the rule, though it may be another person.
+    most = {n: dict(zip(cells, o.rows.tolist(), strict=True)) for n, o in offers.items()}
+    bound = functools.partial(planlake.least_cost, truth, need, usable, noisy=True, time_limit=20)
+    done.least, done.least_of_all = bound(most=most).bound, bound().bound
+    done.by_union = _cost_by_union(gathered, offers, [need.get(cell, 0) for cell in cells], base)
     done.copies += _copies(truth, lake, Path(got.ledger))
     done.replayed = _is_replayed(lake, Path(got.ledger), output)
 
@@ -253,20 +259,26 @@ def _added(before: Any, after: Any) -> dict[planlake.Cell, int]:
     return {tuple(cell): n - had.get(cell, 0) for cell, n in has.items() if n > had.get(cell, 0)}
 
 
-def _cost_by_union(
-    gathered: Gathered, need: Mapping[planlake.Cell, int], plan: Any, base: Any
-) -> float:
-    """The cost of the same rows, tables being taken in the order of plain union search."""
+def _offers(gathered: Gathered, plan: Any) -> tuple[dict[str, Any], list[planlake.Cell]]:
+    """What every usable table offers, and the cells it is counted by."""
     from equipoise.lake.acquiring.planned import bare, request_of
     from equipoise.lake.choosing.offers import need_of
-    from equipoise.lake.tables.search import search
     from equipoise.progress import silent
 
-    lake, request = gathered.lake, request_of(plan.counts)
+    request = request_of(plan.counts)
     asked = need_of(bare(plan.add, request), request)
-    cells = [tuple(asked._values(i)) for i in range(len(asked.rows))]  # noqa: SLF001 - in its order
-    left = [need.get(cell, 0) for cell in cells]
-    offers = {offer.name: offer for offer in gathered.offers(gathered.scanner(asked), silent)}
+    cells = [tuple(asked.named(i).values()) for i in range(len(asked.rows))]
+    found = gathered.offers(gathered.scanner(asked), silent)
+    return {offer.name: offer for offer in found}, cells
+
+
+def _cost_by_union(
+    gathered: Gathered, offers: Mapping[str, Any], left: list[int], base: Any
+) -> float:
+    """The cost of the same rows, tables being taken in the order of plain union search."""
+    from equipoise.lake.tables.search import search
+
+    lake = gathered.lake
     hits = search(lake.index, lake.engine.profile(base), top=len(lake.tables))
     order = [hit.table.name for hit in hits]
     cost = 0.0
@@ -359,12 +371,27 @@ def _cost_table(lakes: Sequence[Done]) -> str:
             f"{done.cost:,.0f}",
             f"{_over(done.cost, done.bound):.3f}",
             f"{_over(done.cost, done.least):.3f}",
+            f"{_over(done.cost, done.least_of_all):.3f}",
             f"{100 * (1 - _over(done.cost, done.by_union)):.0f} %",
         )
         for done in lakes
     ]
-    header = ["data set", "tables", "rows", "cost", "× own bound", "× MILP bound", "saved"]
-    said = "Saved: against taking tables in the order of plain union search until the need is met."
+    header = [
+        "data set",
+        "tables",
+        "rows",
+        "cost",
+        "× own bound",
+        "× MILP",
+        "× MILP of all",
+        "saved",
+    ]
+    said = (
+        "MILP: a model of the benchmark's own, with the rows that tables share known by the truth, "
+        "over the rows that `strict` admits; of all: over all new rows, those among them that say in "
+        "every column that was matched what a row of the base says, which `strict` leaves out. "
+        "Saved: against taking tables in the order of plain union search until the need is met."
+    )
     return f"{markdown_table(header, rows)}\n\n{said}"
 
 
@@ -406,7 +433,7 @@ def _bars(small: Sequence[Done], many: Sequence[Done], words: Words) -> list[Bar
         Bar("ordinary vocabularies mapped", accepted, LEAST_ACCEPTED, "at least", ""),
         Bar("tables in ordinary words used", _share(lakes, "told"), LEAST_ACCEPTED, "at least", ""),
         Bar("largest cost against the bound of the choice", own, MOST_COST),
-        Bar("largest cost against the MILP over all rows", milp, MOST_COST),
+        Bar("largest cost against the MILP over the admitted rows", milp, MOST_COST),
         Bar("copies of base rows added", sum(done.copies for done in lakes), 0, unit=""),
         Bar("repairs not replayed or not verified", unproved, 0, unit=""),
     ]

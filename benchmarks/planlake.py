@@ -470,12 +470,14 @@ def least_cost(
     usable: Collection[str] | None = None,
     *,
     noisy: bool = False,
+    most: Mapping[str, Mapping[Cell, int]] | None = None,
     time_limit: float = 60.0,
 ) -> LeastCost:
     """The least cost of `need` new rows per cell from the `usable` tables (all unionable ones).
 
     Rows that several tables hold can be taken once: rows of one cell in the same set of tables
-    are one kind, of which no more can be taken in all than there are.
+    are one kind, of which no more can be taken in all than there are. `most` limits what a table
+    gives of a cell, where a rule about duplicates leaves out rows that only look like others.
     """
     names = truth.unionable if usable is None else sorted(usable)
     kinds = _kinds(truth, need, names, noisy=noisy)
@@ -487,7 +489,7 @@ def least_cost(
     if not asked:
         return LeastCost(0.0, 0.0, (), {}, shortfall)
     takes = [(kind, name) for kind in kinds if kind[0] in asked for name in kind[1]]
-    result = _solve(truth, asked, kinds, takes, names, time_limit)
+    result = _solve(truth, asked, kinds, takes, names, time_limit, most)
     return _least_cost(truth, result, takes, names, shortfall)
 
 
@@ -499,7 +501,7 @@ def _kinds(truth, need, names, *, noisy):
     return dict(sorted(sizes.items()))
 
 
-def _solve(truth, asked, kinds, takes, names, time_limit):
+def _solve(truth, asked, kinds, takes, names, time_limit, caps=None):
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array
 
@@ -523,6 +525,12 @@ def _solve(truth, asked, kinds, takes, names, time_limit):
     for kind, terms in of_kind.items():
         if len(terms) > 1:
             constrain(terms, -np.inf, kinds[kind])
+    if caps is not None:
+        of_table = defaultdict(list)
+        for i, (kind, name) in enumerate(takes):
+            of_table[name, kind[0]].append((i, 1))
+        for (name, cell), terms in of_table.items():
+            constrain(terms, -np.inf, caps.get(name, {}).get(cell, 0))
     rows, columns, factors = zip(*entries, strict=True)
     size = len(takes) + len(names)
     matrix = coo_array((factors, (rows, columns)), shape=(len(low), size)).tocsr()

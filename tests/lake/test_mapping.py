@@ -181,7 +181,7 @@ hired = "hired"
         (GOOD.replace('"Male" = "Male"', '"Mael" = "Male"'), "maps 'Mael', which is no value of"),
         (GOOD.replace('"Male" = "Male"', '"Female" = "Male"'), "says one thing twice"),
         (GOOD.replace('"Male" = "Male"', '"Male" = 1'), "of texts"),
-        (GOOD.replace("values.sex", "values.age"), "maps values of 'age'; only those of"),
+        (GOOD.replace("values.sex", "values.age"), "maps values of 'age', but says of no column"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_said_in_a_sentence(text, says):

@@ -249,3 +249,100 @@ def test_files_that_come_while_another_run_has_the_lock_are_indexed(monkeypatch)
         "late.csv",
         "staff.csv",
     ]
+
+
+# ----------------------------------------------------------------------- other columns
+
+TOWNS = ("Rome", "Oslo")
+
+
+def with_towns(rows, spelled=str, column="town"):
+    header = ("sex", "hired", column, "age")
+    return [(*row, spelled(TOWNS[i % 2])) for i, row in enumerate(rows)], header
+
+
+def acquired(**options):
+    return eq.Lake("lake").acquire(plan(), "out.csv", **options)
+
+
+def towns() -> set[str]:
+    with Path("out.csv").open(encoding="utf-8", newline="") as file:
+        return {row["town"] for row in csv.DictReader(file)}
+
+
+def test_values_of_other_columns_are_written_as_the_base_writes_them():
+    write(Path("people.csv"), *with_towns(BASE))
+    write(Path("lake/staff.csv"), *with_towns(OFFER, str.upper), first=60)
+    done = acquired()
+    assert done.added
+    assert towns() == set(TOWNS)
+    lake = eq.Lake("lake")
+    assert lake.replay("out.csv.ledger.parquet", repaired="out.csv").ok
+
+
+def test_values_of_other_columns_can_be_mapped():
+    write(Path("people.csv"), *with_towns(BASE))
+    names = {"Rome": "Roma", "Oslo": "Oslo"}
+    write(Path("lake/staff.csv"), *with_towns(OFFER, names.get), first=60)
+    text = eq.Lake("lake").mapping(plan())
+    Path("mapping.toml").write_text(f'{text}\n[tables.values.town]\n"Roma" = "Rome"\n', "utf-8")
+    assert acquired(mapping="mapping.toml").added
+    assert towns() == set(TOWNS)
+    assert eq.Lake("lake").replay("out.csv.ledger.parquet", repaired="out.csv").ok
+
+
+def test_a_column_about_someone_else_is_left_empty():
+    write(Path("people.csv"), *with_towns(BASE))
+    write(Path("lake/staff.csv"), *with_towns(OFFER, column="spouse_town"), first=60)
+    done = acquired()
+    assert done.shares[0].lacking == ("town",)
+    assert towns() == {*TOWNS, ""}
+
+
+def test_rows_with_a_name_of_their_own_that_the_base_has_are_told_of():
+    write(Path("lake/staff.csv"), OFFER, first=20)  # the numbers of the base, one for each row
+    done = acquired(partial=True)
+    assert 0 < done.known_again["age"] <= done.added
+    assert any("--dedupe key --key age" in sentence for sentence in done.sentences)
+
+
+def test_a_mapping_that_is_there_is_read_before_it_is_written_again(capsys):
+    write(Path("lake/staff.csv"), [("12"[s == "Male"], h) for s, h in OFFER], first=60)
+    plan().write("plan.json")
+    command = ["lake", "mapping", "plan.json", "lake", "-o", "mapping.toml"]
+    assert run(command) == 0
+    said = Path("mapping.toml").read_text("utf-8").replace("use = false", "use = true")
+    said = said.replace('"1" = ""', '"1" = "Female"').replace('"2" = ""', '"2" = "Male"')
+    Path("mapping.toml").write_text(said, "utf-8")
+    assert run(command) == 2
+    assert "--mapping mapping.toml" in capsys.readouterr().err
+    assert run([*command, "--mapping", "mapping.toml"]) == 0
+    assert '"1" = "Female"' in Path("mapping.toml").read_text("utf-8")
+
+
+def test_replay_tells_a_harmless_change_from_a_harmful_one():
+    acquired()
+    with Path("lake/staff.csv").open("a", encoding="utf-8", newline="") as file:
+        file.write("Female,yes,999\r\n")
+    (problem,) = eq.Lake("lake").replay("out.csv.ledger.parquet").problems
+    assert problem.endswith("rows that were taken from it are there as they were.")
+
+
+def test_replay_finds_a_source_that_was_moved():
+    acquired()
+    Path("lake/archive").mkdir()
+    Path("lake/staff.csv").rename("lake/archive/old.csv")
+    (problem,) = eq.Lake("lake").replay("out.csv.ledger.parquet").problems
+    assert problem == "staff.csv is not in the lake any more, but its content is: archive/old.csv."
+
+
+def test_a_plan_says_what_rows_are_to_be_bought():
+    class Agency:
+        name, cost = "agency", 1.0
+
+        def draw(self, n):
+            return ([(("Female", "yes"), None), (("Male", "no"), None)] * n)[:n]
+
+    needed = plan()
+    bought = eq.tailor([Agency()], needed)
+    assert (bought.kept, bought.missing) == (needed.additions, {})

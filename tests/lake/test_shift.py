@@ -384,3 +384,12 @@ def test_what_cannot_be_compared_is_refused(options, says):
 def test_a_column_the_base_lacks_is_refused():
     with pytest.raises(ColumnNotFound, match="column 'y' not found in the base table"):
         compared({"x": [1, 2]}, {"x": [1, 2], "y": [1, 2]}, columns=["y"])
+
+
+def test_values_that_the_base_has_nowhere_are_told_of_whatever_the_distance():
+    base = {"town": ["Rome", "Oslo"] * 30}
+    spelled = only(compared(base, {"town": ["ROMA", "Oslo", "Rome", "Oslo"] * 3}))
+    assert (spelled.unseen, spelled.notable) == (0.25, True)
+    assert "25% of them have values that no row of the base has" in spelled.sentence
+    alike = only(compared(base, {"town": ["Rome", "Oslo", "Rome", "Oslo"] * 3}))
+    assert (alike.unseen, alike.notable) == (0.0, False)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from equipoise.cli import lakes, terminal
 from equipoise.cli.options import hash_key, hash_key_option, lake_options, looking_options
+from equipoise.errors import InputError
 from equipoise.plain import Grid
 
 if TYPE_CHECKING:
@@ -113,8 +115,20 @@ def mapping(plan: str, lake: tuple[str, ...], output: str | None, **options: Any
     quiet = options["quiet"]
     with lakes.opened(lake, options) as opened:
         lakes.refuse_overwriting(opened, output)
+        _keep_what_was_said(output, options["mapping"])
         text = opened.mapping(plan, file=output or "mapping.toml", **options)
     terminal.emit(text.rstrip("\n"), output, quiet=quiet)
+
+
+def _keep_what_was_said(output: str | None, mapping: str | None) -> None:
+    """Refuse to write over a mapping that someone may have edited, unless it is read first."""
+    if output is None or not Path(output).exists():
+        return
+    if mapping is None or not Path(mapping).exists() or not Path(mapping).samefile(output):
+        raise InputError(
+            f"{output} is there, and may say what you know; keep it with --mapping {output}, or "
+            "write to another file."
+        )
 
 
 @command.command(

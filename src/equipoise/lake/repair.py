@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from equipoise.plans.request import PlanRequest
 
 _MOST_CELLS = 50_000
+_PATIENCE = 20.0
+"""For how many seconds a plan is looked for that comes as near as can be."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -231,7 +233,8 @@ def _with_what_there_is(
     try:
         return make_plan(counts, within, explain=False, progress=progress)
     except Infeasible:
-        return best_within(counts, within, progress=progress)
+        patient = replace(within, time_limit=min(within.time_limit, _PATIENCE))
+        return best_within(counts, patient, progress=progress)
 
 
 def all_available(counts: Counts, gathered: Gathered, progress: Reporter = silent) -> Counts:

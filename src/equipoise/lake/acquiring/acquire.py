@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ from equipoise.lake.acquiring.writing import (
     require_apart,
     without_categories,
 )
+from equipoise.lake.choosing.fingerprints import RowHashes
 from equipoise.lake.choosing.gather import Gathered, gather
 from equipoise.lake.choosing.offers import Need, need_of
 from equipoise.lake.choosing.shortfall import Lack
@@ -137,6 +139,7 @@ def acquire(
             f"the added rows differ from {base.name} by more than {limits.max_shift:g}: "
             f"{' '.join(shift.sentences)}"
         )
+    known_again = _known_again(rows, len(stay), request)
     if places is None:
         after = before + found_counts(add, need, taken) - delete
     else:
@@ -149,7 +152,8 @@ def acquire(
             about = _about(plan, gathered, places[0], keyed_=hash_key is not None)
             ledger_rows = ledger_table([*removed, *lines], about)
             write_ledger(ledger_rows, listed, engine, require_writable(places[1], engine.writes))
-    return _acquired(plan, gathered, taken, before, after, add, delete, lacks, shift, places)
+    done = _acquired(plan, gathered, taken, before, after, add, delete, lacks, shift, places)
+    return replace(done, known_again=known_again)
 
 
 def _places(
@@ -190,6 +194,20 @@ def _shift(rows: pa.Table, stay: int, need: Need, limit: float | None) -> Shift 
     base, added = rows.slice(0, stay), rows.slice(stay)
     others = [n for n in rows.column_names if n not in need.request.columns]
     return measure_shift(base, added, (cells[:stay], cells[stay:]), columns=others, limit=limit)
+
+
+def _known_again(rows: pa.Table, stay: int, request: CountRequest) -> dict[str, int]:
+    """How many added rows have a value that names a row of the base: the same person, maybe."""
+    found = {}
+    for name in rows.column_names if len(rows) > stay > 1 else ():
+        if name in request.columns:
+            continue
+        hashes = RowHashes.of(rows, [name]).columns[name]
+        base, added = hashes[:stay], hashes[stay:]
+        same = int(np.isin(added, base).sum()) if len(np.unique(base)) == stay else 0
+        if same:
+            found[name] = same
+    return found
 
 
 def cell_numbers(rows: pa.Table, need: Need) -> NDArray[np.int64]:
@@ -308,6 +326,7 @@ def _mapping(candidate: Candidate) -> dict[str, Any]:
     return {
         "columns": {name: match.source for name, match in alignment.columns.items()},
         "values": {name: dict(values.values) for name, values in alignment.values.items()},
+        "spellings": {name: dict(told) for name, told in alignment.spellings.items()},
     }
 
 

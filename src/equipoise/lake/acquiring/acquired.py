@@ -68,6 +68,9 @@ class Acquired:
         How many tables could be used if someone confirmed what they mean.
     seed
         By which rows were chosen.
+    known_again
+        By columns in which every row of the base has a value of its own: how many added rows
+        have such a value.
     """
 
     output: str | None
@@ -90,6 +93,7 @@ class Acquired:
     unmapped: int
     open_tables: int
     seed: int
+    known_again: Mapping[str, int] = field(default_factory=dict)
     time: str = field(
         default_factory=lambda: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     )
@@ -192,6 +196,7 @@ class Acquired:
             "max_abs_ub_after": plain(self.max_abs_ub_after),
             "fingerprint_before": self.before.fingerprint,
             "fingerprint_after": self.after.fingerprint,
+            "known_again": dict(self.known_again),
             "shift": None if self.shift is None else self.shift.to_dict(),
             "sentences": list(self.sentences),
             "version": __version__,
@@ -244,7 +249,11 @@ def _with_values(rows: int) -> str:
 
 
 def _left_out(result: Acquired) -> list[str]:
-    said = []
+    said = [
+        f"{n:,} of the {rows_text(result.added)} added have a {name} that {result.base} has "
+        f"already; if it names people, take each once with --dedupe key --key {name}."
+        for name, n in result.known_again.items()
+    ]
     if result.duplicates:
         chance = (
             f"; about {result.by_chance:,.0f} new ones would be taken for such by chance"

@@ -17,6 +17,7 @@ from equipoise.engines.sources import Source, locate
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lake.choosing.fingerprints import RowHashes
 from equipoise.lake.lake import Lake
+from equipoise.lake.tables.index import Table
 from equipoise.lake.tables.profiles import file_hash
 from equipoise.plain import sentences
 from equipoise.progress import Reporter, silent
@@ -231,14 +232,17 @@ def _replay_source(
     repaired: Source | None,
     key: bytes | None,
 ) -> list[str]:
-    table = next((t for t in lake.tables if t.name == name), None)
+    snapshots = {line["snapshot"] for line in lines}
+    table = _table_of(name, snapshots, lake)
     if table is None:
         return [f"{name} is not in the lake any more; {len(lines):,} rows came from it."]
     try:
         problems = _listed_twice(name, lines)
-        snapshots = {line["snapshot"] for line in lines}
-        if snapshots != {file_hash(table.source.paths[0])}:
-            problems.append(f"{name} has changed since the rows were taken.")
+        if table.name != name:
+            problems.append(
+                f"{name} is not in the lake any more, but its content is: {table.name}."
+            )
+        is_same = snapshots == {file_hash(table.source.paths[0])}
         places = sorted({line["place"] for line in lines if line["place"] is not None})
         fetched = lake.engine.fetch(table.source, places)
     except (EquipoiseError, OSError) as error:
@@ -253,9 +257,21 @@ def _replay_source(
             f"{len(wrong):,} of {len(lines):,} rows of {name} are not as the ledger says; the "
             f"first is row {_number(first['place'])}, which {what}."
         )
+    elif not is_same:
+        problems.append(
+            f"{name} has changed since, but all {len(lines):,} rows that were taken from it are "
+            "there as they were."
+        )
     elif repaired is not None and not problems:
         problems += _unlike(name, lines, fetched, lake.engine, repaired, key)
     return problems
+
+
+def _table_of(name: str, snapshots: set[str], lake: Lake) -> Table | None:
+    """Find a source by its name, or by its content if it was moved."""
+    inner = name.partition("::")[2] or None
+    same = [t for t in lake.tables if {t.snapshot} == snapshots and t.source.table == inner]
+    return next((t for t in lake.tables if t.name == name), same[0] if same else None)
 
 
 def _listed_twice(name: str, lines: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -324,6 +340,12 @@ def _as_mapped(rows: pa.Table, mapping: Mapping[str, Any], written: pa.Schema) -
             known = mapping["values"][base]
             texts = (as_value(value) for value in column.to_pylist())
             column = pa.array([None if t is MISSING else known.get(t) for t in texts], pa.string())
+        elif base in mapping.get("spellings", {}):
+            told = mapping["spellings"][base]
+            texts = (as_value(value) for value in column.to_pylist())
+            column = pa.array(
+                [None if t is MISSING else told.get(t, t) for t in texts], pa.string()
+            )
         with contextlib.suppress(pa.ArrowException):
             column = cast(pa.chunked_array(column), written.field(base).type)
         columns[base] = column

@@ -47,6 +47,9 @@ PERMUTATIONS = 100
 MOST_CELLS = 1000
 """Of so many cells at most, those with the most added rows, the worst is looked for."""
 
+_UNSEEN = 0.05
+"""From which share of added rows on values that the base has nowhere are told of."""
+
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 
 
@@ -73,6 +76,8 @@ class ColumnShift:
         Of numbers: the difference of the means in standard deviations.
     value
         Of categories: the one whose share differs most.
+    unseen
+        Of categories: the share of added rows whose value no base row has.
     worst_cell, worst_distance
         The cell that is furthest beyond chance by itself, if any has enough added rows.
     reason
@@ -90,6 +95,7 @@ class ColumnShift:
     added_missing: float = 0.0
     mean_difference: float | None = None
     value: str | None = None
+    unseen: float = 0.0
     worst_cell: int | None = None
     worst_distance: float | None = None
     reason: str = ""
@@ -112,6 +118,8 @@ class ColumnShift:
             what = f"{self.added_text} of the added rows have {self.column}={self.value} against"
             measure = "total variation distance"
         said = f"Of the same cells, {what} {self.base_text} ({measure} {self.distance:.2f})"
+        if self.unseen >= _UNSEEN:
+            said += f"; {self.unseen:.0%} of them have values that no row of the base has"
         if abs(self.base_missing - self.added_missing) >= 0.005:
             said += (
                 f"; it is missing in {self.added_missing:.0%} of them against "
@@ -422,17 +430,25 @@ def _compare(name: str, base: pa.ChunkedArray, added: pa.ChunkedArray, rows: _Ro
     ordered = column.kind == "number"
     distance = _distance(*shares, ordered=ordered)
     chance = _by_chance(sides, shares, ordered=ordered, rows=rows)
-    far = distance > chance or missing[2]
+    unseen = 0.0 if ordered else _unseen(column)
+    far = distance > chance or missing[2] or unseen >= _UNSEEN
     words = _of_numbers(column, shares) if ordered else _of_categories(column, shares)
     return ColumnShift(
         kind=column.kind,
         distance=distance,
         by_chance=chance,
         notable=bool(far),
+        unseen=unseen,
         **told,  # type: ignore[arg-type]
         **words,
         **_worst(sides, rows, ordered=ordered),
     )
+
+
+def _unseen(column: _Column) -> float:
+    """The share of added rows whose value no base row has: another spelling, or another kind."""
+    base, added = (codes[codes >= 0] for codes in column.codes)
+    return float((~np.isin(added, base)).mean()) if len(added) else 0.0
 
 
 def _missing_shares(present: Sequence[NDArray[np.bool_]], rows: _Rows) -> tuple[float, float, bool]:

@@ -39,6 +39,7 @@ from equipoise.progress import Reporter, silent
 from equipoise.values import plain
 
 SCHEMA = "equipoise.find/1"
+_OPEN_SHOWN = 3
 _SHOWN = 10
 
 
@@ -118,6 +119,10 @@ class Found:
                 f"{len(self.survey.open):,} more could be used if you confirm what they mean: "
                 "equipoise lake mapping."
             )
+            said += [
+                f"  {c.name}: {'; '.join(f'{n}: {why}' for n, why in c.alignment.doubts.items())}"
+                for c in self.survey.open[:_OPEN_SHOWN]
+            ]
         if self.survey.unreadable:
             said.append(
                 f"{self.survey.unreadable:,} cannot be used as they are written: equipoise lake "

@@ -13,6 +13,7 @@ from equipoise.lake.choosing.conditions import Conditions, Sources, is_denied, r
 from equipoise.lake.choosing.duplicates import Policy
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.align import Alignment, Wanted, align, nearest_columns
+from equipoise.lake.matching.headers import words
 from equipoise.lake.matching.mapping import Confirmed, confirmed_alignment, read_mapping
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.index import Table
@@ -20,6 +21,7 @@ from equipoise.lake.tables.profiles import file_hash
 from equipoise.progress import Reporter, silent
 
 _AT_ONCE = 500
+_SHOWN = 4
 _AGAIN = "index the lake again with equipoise lake index, and leave out --no-refresh."
 
 
@@ -287,7 +289,7 @@ def say_nearest(lake: Lake, want: Wanted) -> str:
 
 
 def say_alignment(candidate: Candidate, required: Sequence[str]) -> str:
-    """Say in a line how the required columns and values of a table were matched."""
+    """Say in a line how columns and values of a table were matched, those under other headers."""
     parts = []
     for name in required:
         match = candidate.alignment.columns[name]
@@ -295,4 +297,9 @@ def say_alignment(candidate: Candidate, required: Sequence[str]) -> str:
         values = candidate.alignment.values.get(name)
         step = f" ({values.step})" if values is not None and values.step else ""
         parts.append(f"{column}{step}")
+    others = [m for name, m in candidate.alignment.columns.items() if name not in required]
+    renamed = [f"{m.base} ← {m.source}" for m in others if words(m.base) != words(m.source)]
+    if renamed:
+        more = f" and {len(renamed) - _SHOWN} more" if len(renamed) > _SHOWN else ""
+        parts.append(f"also {', '.join(renamed[:_SHOWN])}{more}")
     return ", ".join(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -114,12 +115,15 @@ class Alignment:
         Why a required column is not certain, by its name; empty if rows can be taken.
     confirmed
         Whether a user has confirmed it, in a mapping file.
+    spellings
+        For other columns: the values that the base spells otherwise.
     """
 
     columns: Mapping[str, ColumnMatch]
     values: Mapping[str, ValueMap]
     doubts: Mapping[str, str]
     confirmed: bool = False
+    spellings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def certain(self) -> bool:
@@ -205,11 +209,41 @@ def align(
     }
     if not doubts:
         columns = {name: m for name, m in columns.items() if name in want.required or _is_sure(m)}
-    return Alignment(columns=columns, values=values, doubts=doubts)
+    spelled = spellings(want, table, columns)
+    return Alignment(columns=columns, values=values, doubts=doubts, spellings=spelled)
+
+
+def spellings(
+    want: Wanted, table: Profile, columns: Mapping[str, ColumnMatch]
+) -> dict[str, dict[str, str]]:
+    """Find the values of other columns that differ from the base's in case or blanks only."""
+    theirs = {column.name: column.values or {} for column in table.columns}
+    found = {}
+    for base in want.columns:
+        if base.name in want.required or base.name not in columns or not base.values:
+            continue
+        known = _by_folded(base.values)
+        told = {
+            value: known[value.strip().casefold()]
+            for value in theirs[columns[base.name].source]
+            if value not in base.values and value.strip().casefold() in known
+        }
+        if told:
+            found[base.name] = told
+    return found
+
+
+def _by_folded(values: Mapping[str, int]) -> dict[str, str]:
+    """Values by what they are without case and blanks, where that tells them apart."""
+    folded = Counter(value.strip().casefold() for value in values)
+    plain = {value.strip().casefold(): value for value in values}
+    return {key: value for key, value in plain.items() if key and folded[key] == 1}
 
 
 def _is_sure(match: ColumnMatch) -> bool:
     """Whether values may be taken over unseen: rows with two columns swapped are no one's."""
+    if other_referent(match.base, match.source) is not None:  # a spouse's income, say
+        return False
     return match.header >= _SAME_NAME or match.score >= _SURE
 
 

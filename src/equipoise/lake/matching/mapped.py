@@ -45,7 +45,9 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
             values.append(f"{_renamed(f't{i}', alignment.values[base.name].values)} AS v{i}")
             final.append(f"CASE WHEN NOT failed THEN v{i} END AS {name}")
             continue
-        texts.append(f"{_plain(text, base)} AS t{i}")
+        told = alignment.spellings.get(base.name)
+        spelled = text if not told else f"coalesce({_renamed(text, told)}, {text})"
+        texts.append(f"{_plain(spelled, base)} AS t{i}")
         is_number = base.name in want.bins or _holds_numbers(base)
         values.append(f"{_converted(f't{i}', base, is_number=is_number)} AS v{i}")
         final.append(f"v{i} AS {name}")

@@ -13,7 +13,7 @@ from typing import Any
 from equipoise.engines.profiling import Profile
 from equipoise.errors import InputError, did_you_mean
 from equipoise.lake.choosing.conditions import read_toml
-from equipoise.lake.matching.align import Alignment, ColumnMatch, Wanted
+from equipoise.lake.matching.align import Alignment, ColumnMatch, Wanted, spellings
 from equipoise.lake.matching.vocabulary import ValueMap
 
 _SHOWN = 20
@@ -23,7 +23,8 @@ _HEADER = """\
 # A table is used if it says use = true. Those with use = false need you: look at the lines
 # marked "open", fill in what you know, and say use = true.
 #   [tables.columns]       column of {base} = "column of the table"; leave out what it lacks
-#   [tables.values.NAME]   "value of the table" = "value of {base}"; "" leaves its rows out
+#   [tables.values.NAME]   "value of the table" = "value of {base}"; "" leaves its rows out. Values
+#                          of other columns may be mapped as well, and stay as they are if not.
 """
 
 
@@ -165,10 +166,10 @@ def confirmed_alignment(
                 f"{', '.join(have)}.{did_you_mean(source, have)}"
             )
     for name in confirmed.values:
-        if name not in want.vocabularies:
+        if name not in confirmed.columns:
             raise InputError(
-                f"{where} maps values of {name!r}; only those of {', '.join(want.vocabularies)} "
-                f"are mapped.{did_you_mean(name, want.vocabularies)}"
+                f"{where} maps values of {name!r}, but says of no column that it is {name!r}."
+                f"{did_you_mean(name, confirmed.columns)}"
             )
     doubts = {
         name: f"{where} does not say which column is {name}"
@@ -188,7 +189,13 @@ def confirmed_alignment(
         for name, source in confirmed.columns.items()
         if name in base
     }
-    return Alignment(columns=columns, values=values, doubts=doubts, confirmed=True)
+    spelled = spellings(want, table, columns)
+    for name in confirmed.values.keys() - want.vocabularies.keys() - want.bins.keys():
+        told = {source: value for source, value in confirmed.values[name].items() if value}
+        spelled[name] = spelled.get(name, {}) | told
+    return Alignment(
+        columns=columns, values=values, doubts=doubts, confirmed=True, spellings=spelled
+    )
 
 
 def _is_of_base(want: Wanted) -> bool:
@@ -222,7 +229,7 @@ def _confirmed_values(
         missing=(),
         unmapped=tuple(source for source, value in given.items() if not value),
         proposals={},
-        step="codebook",
+        step="mapping",
         certain=True,
         why=f"said in {where}",
     )

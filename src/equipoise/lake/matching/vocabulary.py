@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from equipoise.errors import InputError
 
-Step = Literal["exact", "normalised", "synonyms", "prefix", "fuzzy", "codebook"]
+Step = Literal["exact", "normalised", "synonyms", "prefix", "fuzzy", "codebook", "mapping"]
 
 LARGEST = 200
 """Vocabularies with more values are not compared: they are names or numbers, not groups."""

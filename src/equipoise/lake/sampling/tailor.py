@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.errors import InputError
+from equipoise.lake.acquiring.planned import Planned, cells_of
 from equipoise.lake.sampling.policies import CHOICES, POLICIES, least_cost
 from equipoise.lake.sampling.run import Limits, Run, buy
 from equipoise.lake.sampling.sources import (
@@ -37,7 +38,7 @@ from equipoise.validate import at_least, one_of
 
 def tailor(
     sources: Sequence[Source],
-    need: Mapping[Cell, int],
+    need: Mapping[Cell, int] | Planned,
     *,
     budget: float | None = None,
     max_draws: int | None = None,
@@ -59,7 +60,7 @@ def tailor(
     sources
         Where rows can be drawn; see :class:`Source`.
     need
-        How many rows of which cell.
+        How many rows of which cell; or a plan, which needs what it adds.
     budget
         The most all draws may cost; never exceeded. If it is too small, it goes where it gives
         the most rows, of whichever cells.
@@ -96,6 +97,8 @@ def tailor(
     ['young']
     """
     one_of("policy", policy, POLICIES)
+    if not isinstance(need, Mapping):
+        need = {cell: n for cell, n in cells_of(need.add).items() if n}
     _require(sources, need, budget=budget, max_draws=max_draws, min_rate=min_rate, batch=batch)
     need = {cell: int(n) for cell, n in need.items()}
     told = all(mix_of(source) is not None for source in sources)
