@@ -10,6 +10,7 @@ import numpy as np
 
 from equipoise.counts import Counts
 from equipoise.lake.choosing import rank
+from equipoise.lake.choosing.duplicates import Known
 from equipoise.lake.choosing.gather import Gathered
 from equipoise.lake.choosing.offers import (
     Drawn,
@@ -91,23 +92,135 @@ class Taken:
 
 
 def take_rows(gathered: Gathered, need: Need, limits: Limits, progress: Reporter) -> Taken:
-    """Choose tables and rows. Rows that two tables have are counted once, and chosen anew."""
+    """Choose tables and rows; rows that two tables have are counted once."""
     scanner = gathered.scanner(need)
     offers = gathered.offers(scanner, progress)
-    across = np.zeros(len(need.rows), np.int64)
     rows = np.array([o.rows for o in offers], np.int64).reshape(len(offers), len(need.rows))
+    bound = (limits.budget, limits.max_share_per_source, limits.max_tables)
+    if all(limit is None for limit in bound):
+        taken = _take_freely(gathered, scanner, offers, rows, limits, progress)
+        if taken is not None:
+            return taken
+    return _take_within(gathered, scanner, offers, rows, limits, progress)
+
+
+def _selected(
+    offers: Sequence[Offer], rows: NDArray[np.int64], need: NDArray[np.int64], limits: Limits
+) -> Selection:
+    return select(
+        rows,
+        need,
+        table_cost=[o.candidate.conditions.table_cost for o in offers],
+        row_cost=[o.candidate.conditions.row_cost for o in offers],
+        max_share=limits.max_share_per_source,
+        max_tables=limits.max_tables,
+        budget=limits.budget,
+        time_limit=limits.time_limit,
+    )
+
+
+def _take_freely(
+    gathered: Gathered,
+    scanner: Scanner,
+    offers: list[Offer],
+    rows: NDArray[np.int64],
+    limits: Limits,
+    progress: Reporter,
+) -> Taken | None:
+    """Take all that is needed, or all there is of it; nothing if that was not found.
+
+    Tables are chosen as if they shared no rows, which bounds the cost; what lacks because they
+    do is chosen from what the others have beside.
+    """
+    across = 0 * scanner.need.rows
+    if len(offers):
+        union = Union(scanner)
+        once = sum((union.add(o.candidate, o.rows + o.duplicates) for o in offers), across)
+        across = rows.sum(axis=0) - once
+    need = np.minimum(scanner.need.rows, rows.sum(axis=0) - across)
+    progress("choosing tables", 0.5)
+    first = _selected(offers, rows, need, limits)
+    order = _opened(first, offers)
+    chosen, take, known = _filled(gathered, scanner, offers, order, need)
+    lacking = need - take.sum(axis=0)
+    if lacking.any():
+        fresh = _fresh_rows(scanner, offers, known, lacking, leave=order)
+        order += _opened(_selected(offers, fresh, lacking, limits), offers)
+        order += [i for i in range(len(offers)) if i not in set(order)]
+        chosen, take, _ = _filled(gathered, scanner, offers, order, need)
+    if (take.sum(axis=0) < need).any():
+        return None
+    cost = sum(_cost(offer, line) for offer, line in zip(offers, take, strict=True))
+    return Taken(chosen, replace(first, take=take, cost=cost), offers, across)
+
+
+def _opened(selection: Selection, offers: Sequence[Offer]) -> list[int]:
+    """The tables of a selection, those with cheap rows first."""
+    opened: list[int] = np.flatnonzero(selection.take.any(axis=1)).tolist()
+    return sorted(opened, key=lambda i: offers[i].candidate.conditions.row_cost)
+
+
+def _fresh_rows(
+    scanner: Scanner,
+    offers: Sequence[Offer],
+    known: Known,
+    lacking: NDArray[np.int64],
+    *,
+    leave: Sequence[int],
+) -> NDArray[np.int64]:
+    """How many rows tables have that are not known yet, of the cells that lack some."""
+    fresh = np.zeros((len(offers), len(lacking)), np.int64)
+    for i, offer in enumerate(offers):
+        if i not in leave and (np.minimum(offer.rows, lacking) > 0).any():
+            drawn = scanner.draw(offer.candidate, offer.rows + offer.duplicates)
+            cells = drawn.cells[known.is_new(drawn.hashes)]
+            fresh[i] = np.bincount(cells, minlength=len(lacking)) * (lacking > 0)
+    return fresh
+
+
+def _cost(offer: Offer, taken: NDArray[np.int64]) -> float:
+    conditions, n = offer.candidate.conditions, int(taken.sum())
+    return conditions.table_cost + conditions.row_cost * n if n else 0.0
+
+
+def _filled(
+    gathered: Gathered,
+    scanner: Scanner,
+    offers: Sequence[Offer],
+    order: Sequence[int],
+    need: NDArray[np.int64],
+) -> tuple[list[Chosen], NDArray[np.int64], Known]:
+    """Take what is needed from tables in some order, each row once, until there is enough."""
+    known = replace(gathered.known, _taken=[])
+    take = np.zeros((len(offers), len(need)), np.int64)
+    chosen = []
+    for i in order:
+        left = need - take.sum(axis=0)
+        if not (np.minimum(left, offers[i].rows) > 0).any():
+            continue
+        drawn = scanner.draw(offers[i].candidate, offers[i].rows + offers[i].duplicates)
+        fresh = drawn.take(known.is_new(drawn.hashes))
+        taken = fresh.take(_numbers_within(fresh.cells) < left[fresh.cells])
+        known.add(taken.hashes)
+        take[i] = np.bincount(taken.cells, minlength=len(left))
+        if len(taken.places):
+            chosen.append(Chosen(offers[i].candidate, taken))
+    return chosen, take, known
+
+
+def _take_within(
+    gathered: Gathered,
+    scanner: Scanner,
+    offers: list[Offer],
+    rows: NDArray[np.int64],
+    limits: Limits,
+    progress: Reporter,
+) -> Taken:
+    """Take what limits allow, or what there is; what tables share is left to the first of them."""
+    across = np.zeros(len(scanner.need.rows), np.int64)
     for left in range(_ROUNDS, 0, -1):
         progress("choosing tables", 0.5)
-        selection = select(
-            rows,
-            need.rows,
-            table_cost=[o.candidate.conditions.table_cost for o in offers],
-            row_cost=[o.candidate.conditions.row_cost for o in offers],
-            max_share=limits.max_share_per_source,
-            max_tables=limits.max_tables,
-            budget=limits.budget,
-            time_limit=limits.time_limit,
-        )
+        selection = _selected(offers, rows, scanner.need.rows, limits)
         chosen, there = _draw_all(gathered, scanner, offers, selection)
         short = np.minimum(selection.take, there) < selection.take
         if not short.any() or left == 1:
