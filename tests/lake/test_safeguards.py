@@ -14,7 +14,7 @@ import pytest
 import equipoise as eq
 from equipoise.cli.app import run
 from equipoise.errors import InputError
-from equipoise.lake.tables.index import refresh
+from equipoise.lake.tables import index
 
 BASE = [
     *[("Female", "no")] * 14,
@@ -237,18 +237,22 @@ def test_limits_that_stop_a_repair_are_named():
     assert json.loads(done.to_json())["reached"] is False
 
 
-def test_files_that_come_while_another_run_has_the_lock_are_indexed(monkeypatch):
-    lake = eq.Lake("lake")
+def test_files_that_another_run_has_found_meanwhile_are_not_forgotten(monkeypatch):
+    lake, lock = eq.Lake("lake"), index._lock
 
-    def come_late(*_):
+    def wait(descriptor):
+        monkeypatch.setattr(index, "_lock", lock)
         write(Path("lake/late.csv"), OFFER, first=200)
+        with monkeypatch.context() as free:
+            free.setattr(index, "_lock", lambda _: None)
+            index.refresh(lake.index_path, lake.places, engine=lake.engine)
+        lock(descriptor)
 
-    monkeypatch.setattr("equipoise.lake.tables.index._lock", come_late)
-    refresh(lake.index_path, lake.places, engine=lake.engine)
-    assert [table.name for table in eq.Lake("lake", refresh=False).tables] == [
-        "late.csv",
-        "staff.csv",
-    ]
+    monkeypatch.setattr(index, "_lock", wait)
+    done = index.refresh(lake.index_path, lake.places, engine=lake.engine)
+    assert done.gone == 0
+    names = [table.name for table in eq.Lake("lake", refresh=False).tables]
+    assert names == ["late.csv", "staff.csv"]
 
 
 # ----------------------------------------------------------------------- other columns

@@ -75,9 +75,10 @@ def files(places: Sequence[str]) -> dict[str, Entry]:
     """
     found: dict[str, Entry] = {}
     folder = root(places)
+    below = "" if folder == Path() else str(folder).rstrip(os.sep) + os.sep
     for place in places:
         for path, problem in _paths(place):
-            entry = _entry(_name(path, folder), path, problem)
+            entry = _entry(_name(path, folder, below), path, problem)
             found.setdefault(entry.name, entry)
     return dict(sorted(found.items()))
 
@@ -161,11 +162,15 @@ def _unopened(entry: Entry, problem: str) -> Entry:
     return replace(entry, problem=public(problem, entry.source))
 
 
-def _name(path: Path, folder: Path) -> str:
+def _name(path: Path, folder: Path, below: str) -> str:
     """Name a file so that the name can be written everywhere, whatever bytes it has on disk."""
-    below = folder if path.is_absolute() == folder.is_absolute() else folder.absolute()
-    own = path if path.is_absolute() == below.is_absolute() else path.absolute()
-    name = Path(os.path.normpath(own)).relative_to(below).as_posix()
+    name = str(path)
+    if name.startswith(below):  # nearly always, and by far the quickest
+        name = name[len(below) :]
+    else:
+        whole = Path(os.path.normpath(path.absolute()))
+        name = str(whole.relative_to(os.path.normpath(folder.absolute())))
+    name = name.replace(os.sep, "/")
     return name if name.isascii() else os.fsencode(name).decode(errors="backslashreplace")
 
 

@@ -198,11 +198,13 @@ def refresh(
         Is called once if another run holds the lock.
     """
     progress("looking for tables", 0)
+    before = _written_at(path)
     found = _found(path, places)
     if not _is_stale(path, found):
         return Refreshed(0, 0, 0, len(found))
     with _locked(path, waiting):
-        found = _found(path, places)  # again: files may have come while another run had the lock
+        if _written_at(path) != before:  # by another run, which may know of files that came since
+            found = _found(path, places)
         try:
             return _updated(path, places, found, engine, progress)
         except (duckdb.Error, OSError):
@@ -215,6 +217,10 @@ def refresh(
                 f"the index {path} cannot be written ({_reason(error)}); make room, or keep it "
                 "elsewhere with --index."
             ) from None
+
+
+def _written_at(path: Path) -> int | None:
+    return path.stat().st_mtime_ns if path.exists() else None
 
 
 def _found(path: Path, places: Sequence[str]) -> dict[str, Entry]:
