@@ -232,9 +232,9 @@ def _acquire(
     done: Done, truth: planlake.Truth, lake: Any, plan: Any, base: Any, folder: Path
 ) -> None:
     from equipoise.lake.acquiring.acquire import acquire
+    from equipoise.lake.choosing.filling import Limits
     from equipoise.lake.choosing.gather import gather
     from equipoise.lake.choosing.survey import Looking
-    from equipoise.lake.choosing.taking import Limits
 
     done.survey_seconds, gathered = _seconds(lambda: gather(plan.counts, base, lake, Looking()))
     plan = _within_reach(plan, gathered)

@@ -29,7 +29,7 @@ from bars import Bar, Section, markdown_table
 from timing import in_fresh_process, peak_memory_mb, seconds_of
 
 TABLES, TOPICS, WIDTH = 10_000, 60, 8
-CHANGED = 100  # of the tables
+CHANGED, ROUNDS = 100, 3  # so many of the tables, so many times
 QUERIES = 100
 ROWS = 1_000_000  # on either side, when duplicates are looked for
 KILLS = {"index": 18, "acquire": 16, "repair": 16}
@@ -47,14 +47,22 @@ def section() -> Section:
         make_lake(lake, TABLES)
         case = {"lake": str(lake), "index": str(index)}
         first = _asked("index", **case)
-        change(lake, CHANGED)
-        again = _asked("index", **case)
+        again = _indexed_again(lake, case)
         searched = _asked("search", **case)
     dedupe = _asked("dedupe")
     _told(f"killing {sum(KILLS.values())} runs")
     with tempfile.TemporaryDirectory() as scratch:
         killed = kill_runs(Path(scratch), KILLS, data.SEED)
     return _section(first, again, searched, dedupe, killed)
+
+
+def _indexed_again(lake: Path, case: dict[str, Any]) -> dict[str, Any]:
+    """Change some tables and index the lake again, a few times; the middle one by its time."""
+    runs = []
+    for round_ in range(ROUNDS):
+        change(lake, CHANGED, seed=round_)
+        runs.append(_asked("index", **case))
+    return sorted(runs, key=lambda run: run["seconds"])[ROUNDS // 2]
 
 
 def _asked(what: str, **case: Any) -> dict[str, Any]:
@@ -79,12 +87,12 @@ def make_lake(folder: Path, tables: int) -> None:
         _write(path, *table(topics, seed=i))
 
 
-def change(folder: Path, tables: int) -> None:
+def change(folder: Path, tables: int, seed: int) -> None:
     """Write some tables anew, with other rows."""
     topics = [_topic(number) for number in range(TOPICS)]
     files = sorted(folder.rglob("*.csv"))
-    for i, path in enumerate(random.Random(data.SEED).sample(files, tables)):
-        _write(path, *table(topics, seed=TABLES + i))
+    for i, path in enumerate(random.Random(seed).sample(files, tables)):
+        _write(path, *table(topics, seed=TABLES * (1 + seed) + i))
 
 
 def _topic(number: int) -> dict[str, list[str] | None]:
@@ -137,6 +145,9 @@ def _index_worker(case: dict[str, Any]) -> dict[str, Any]:
     walk = min(seconds_of(lambda: catalog.files([case["lake"]])) for _ in range(3))
     shares: list[float] = []
     path, engine = Path(case["index"]), shared_engine()
+    with tempfile.TemporaryDirectory() as other:  # so that libraries are loaded before
+        make_lake(Path(other), 1)
+        refresh(Path(other) / "index.duckdb", [other], engine=engine)
     start = time.perf_counter()
     done = refresh(path, [case["lake"]], engine=engine, progress=lambda _, s: shares.append(s))
     return {
@@ -435,7 +446,11 @@ def _section(
     rows = [
         ["look for the files, best of 3", f"{first['walk']:.2f}", ""],
         ["index", f"{first['seconds']:.1f}", f"{first['memory']:,.0f}"],
-        [f"index after {CHANGED} changed", f"{again['seconds']:.2f}", f"{again['memory']:,.0f}"],
+        [
+            f"index after {CHANGED} changed, median of {ROUNDS}",
+            f"{again['seconds']:.2f}",
+            f"{again['memory']:,.0f}",
+        ],
         ["open the index", f"{searched['opened']:.2f}", ""],
         ["search, median", f"{statistics.median(seconds):.2f}", f"{searched['memory']:,.0f}"],
         ["search, 95 of 100 within", f"{p95:.2f}", ""],
@@ -444,7 +459,8 @@ def _section(
     how = (
         f"{TABLES:,} tables of {WIDTH} columns and 30–100 rows about {TOPICS} topics; the index has "
         f"{first['size'] / 1e6:,.0f} MB, and {1e3 * first['seconds'] / TABLES:.1f} ms were needed a "
-        f"table. Progress was told {first['told']:,} times. Of the second million rows half are in "
+        f"table. A lake of one table is indexed before each, to load the libraries. Progress was "
+        f"told {first['told']:,} times. Of the second million rows half are in "
         f"the first; {dedupe['new']:,} were found to be new."
     )
     kills = [[k.command, f"{k.seconds:.1f}", k.killed, k.left, len(k.faults)] for k in killed]

@@ -16,9 +16,9 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.engines.duckdb import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.lake.acquiring.acquire import acquire
+from equipoise.lake.choosing.filling import Limits
 from equipoise.lake.choosing.find import find
 from equipoise.lake.choosing.survey import Looking
-from equipoise.lake.choosing.taking import Limits
 from equipoise.lake.lake import Lake
 
 REQUEST = CountRequest(sensitive=("sex",), label="hired")

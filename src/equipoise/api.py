@@ -405,7 +405,7 @@ def repair(
     **options
         Everything :func:`count` and :func:`plan` take; how to look for rows
         (:class:`~equipoise.lake.choosing.survey.Looking`), and within what to take them
-        (:class:`~equipoise.lake.choosing.taking.Limits`).
+        (:class:`~equipoise.lake.choosing.filling.Limits`).
 
     Examples
     --------

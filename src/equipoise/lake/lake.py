@@ -21,9 +21,9 @@ from equipoise.progress import Reporter, silent
 if TYPE_CHECKING:
     from equipoise.lake.acquiring.acquired import Acquired
     from equipoise.lake.acquiring.ledger import Replayed
+    from equipoise.lake.choosing.filling import Limits
     from equipoise.lake.choosing.find import Found
     from equipoise.lake.choosing.survey import Looking
-    from equipoise.lake.choosing.taking import Limits
     from equipoise.lake.tables.hits import Hits
     from equipoise.plans.plan import Plan
 
@@ -226,7 +226,7 @@ class Lake:
             Makes the ledger's hashes such that rows cannot be guessed from them.
         **options
             How to look, see :class:`~equipoise.lake.choosing.survey.Looking`, and within what to take
-            rows, see :class:`~equipoise.lake.choosing.taking.Limits`.
+            rows, see :class:`~equipoise.lake.choosing.filling.Limits`.
         """
         from equipoise.lake.acquiring.acquire import acquire
 
@@ -305,8 +305,8 @@ def _base(plan: Plan, base: Any) -> Source | None:
 def take_options(options: dict[str, Any]) -> tuple[Looking, Limits]:
     """Take how to look, and within what to take rows, out of some options."""
     from equipoise.lake.choosing.conditions import read_codebook
+    from equipoise.lake.choosing.filling import Limits
     from equipoise.lake.choosing.survey import Looking
-    from equipoise.lake.choosing.taking import Limits
 
     codebook = options.pop("codebook", None)
     if codebook is not None:
@@ -326,8 +326,8 @@ def take_options(options: dict[str, Any]) -> tuple[Looking, Limits]:
 
 
 def _options(options: dict[str, Any]) -> tuple[Looking, Limits]:
+    from equipoise.lake.choosing.filling import Limits
     from equipoise.lake.choosing.survey import Looking
-    from equipoise.lake.choosing.taking import Limits
 
     taken = take_options(options)
     options.pop("time_limit", None)

@@ -18,10 +18,10 @@ from equipoise.lake.acquiring.acquired import Acquired
 from equipoise.lake.acquiring.planned import bare, request_of, rows_text
 from equipoise.lake.acquiring.writing import as_written, require_apart
 from equipoise.lake.checking.verify import Verification, verify
+from equipoise.lake.choosing.filling import Limits
 from equipoise.lake.choosing.gather import Gathered, gather
 from equipoise.lake.choosing.offers import Need, Union, need_of
 from equipoise.lake.choosing.survey import Looking
-from equipoise.lake.choosing.taking import Limits
 from equipoise.lake.lake import Lake
 from equipoise.plans.infeasible import Infeasible
 from equipoise.plans.plan import Plan

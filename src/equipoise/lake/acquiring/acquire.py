@@ -35,14 +35,13 @@ from equipoise.lake.acquiring.writing import (
     require_apart,
     without_categories,
 )
+from equipoise.lake.choosing.filling import Chosen, Limits
 from equipoise.lake.choosing.fingerprints import RowHashes
 from equipoise.lake.choosing.gather import Gathered, gather
 from equipoise.lake.choosing.offers import Need, need_of
 from equipoise.lake.choosing.shortfall import Lack
 from equipoise.lake.choosing.survey import Candidate, Looking, say_alignment
 from equipoise.lake.choosing.taking import (
-    Chosen,
-    Limits,
     Taken,
     find_lacks,
     found_counts,

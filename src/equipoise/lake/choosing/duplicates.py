@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -9,10 +10,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from equipoise.errors import InputError, did_you_mean
-from equipoise.lake.choosing.fingerprints import Hashes, RowHashes
+from equipoise.lake.choosing.fingerprints import Hashes, Rising, RowHashes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    Whole: TypeAlias = NDArray[np.int64]
+    _Pool: TypeAlias = tuple[RowHashes, Whole, Whole]
 
 Policy: TypeAlias = Literal["strict", "multiset", "key"]
 POLICIES: tuple[Policy, ...] = ("strict", "multiset", "key")
@@ -20,6 +24,8 @@ POLICIES: tuple[Policy, ...] = ("strict", "multiset", "key")
 table has; or a row with the key of another."""
 
 _ENOUGH_IN_COMMON = 0.5
+_MOST_ALIKE = 1_000_000
+"""Up to how many pairs of rows that are alike it is looked for."""
 
 
 @dataclass
@@ -71,14 +77,15 @@ class Known:
 
     def is_new(self, rows: RowHashes) -> NDArray[np.bool_]:
         """Tell which rows of a source are new, the first of equal ones being new."""
-        columns = self._columns(rows, self.base)
+        columns = self.compared(rows, self.base)
         digests = rows.over(columns)
-        occurrence, known = _occurrences(digests), _count_in(self.base.over(columns), digests)
+        occurrence = _occurrences(digests)
+        known = _count_in(self.base.rising_over(columns), digests)
         for others in self._taken:
-            columns = self._columns(rows, others)
-            if self._comparable(rows, others, columns):
+            columns = self.compared(rows, others)
+            if self.comparable(rows, others, columns):
                 # What was taken is there in addition to what the base has.
-                known += _count_in(others.over(columns), rows.over(columns))
+                known += _count_in(others.rising_over(columns), rows.over(columns))
         first = occurrence == 1
         new: NDArray[np.bool_] = (
             occurrence > known if self.policy == "multiset" else first & (known == 0)
@@ -93,11 +100,12 @@ class Known:
         """
         if self.policy == "key" or not self.base.length:
             return 0.0
-        digests = self.base.over(self._columns(rows, self.base))
-        _, counts = np.unique(digests, return_counts=True)
-        return float(counts[counts > 1].sum() / len(digests))
+        rising, _ = self.base.rising_over(self.compared(rows, self.base))
+        as_before = np.concatenate([[False], rising[1:] == rising[:-1], [False]])
+        return float((as_before[1:] | as_before[:-1]).mean())
 
-    def _columns(self, rows: RowHashes, others: RowHashes) -> list[str]:
+    def compared(self, rows: RowHashes, others: RowHashes) -> list[str]:
+        """Give the columns by which rows of two tables are compared."""
         if self.policy == "key":
             lacking = [name for name in self.key if name not in rows.columns]
             if lacking:
@@ -105,10 +113,75 @@ class Known:
             return list(self.key)
         return [name for name in rows.columns if name in others.columns]
 
-    def _comparable(self, rows: RowHashes, others: RowHashes, columns: Sequence[str]) -> bool:
+    def comparable(self, rows: RowHashes, others: RowHashes, columns: Sequence[str]) -> bool:
         """Sources that share few columns cannot be compared: too many rows would be alike."""
         fewer = min(len(rows.columns), len(others.columns))
         return self.policy == "key" or len(columns) > _ENOUGH_IN_COMMON * fewer
+
+
+def alike_rows(known: Known, tables: Sequence[RowHashes]) -> Whole | None:
+    """Find the rows of several tables of which only one can be taken, pair by pair.
+
+    Who is alike is told by the columns that two tables share, so a row can be like two that are
+    not alike.
+
+    Parameters
+    ----------
+    known
+        What is a duplicate.
+    tables
+        The rows of each table that are new to the base.
+
+    Returns
+    -------
+    pairs of rows, which are counted through all tables; none if there are too many
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> base = RowHashes.of(pa.table({"sex": ["w"], "age": [31]}))
+    >>> ours = RowHashes.of(pa.table({"sex": ["w", "m"], "age": [40, 20]}))
+    >>> theirs = RowHashes.of(pa.table({"sex": ["m", "m"], "age": [20, 21]}))
+    >>> alike_rows(Known(base), [ours, theirs]).tolist()
+    [[1, 2]]
+    """
+    starts = np.cumsum([0, *(rows.length for rows in tables)])
+    by_columns: dict[frozenset[str], list[int]] = {}
+    for i, rows in enumerate(tables):
+        by_columns.setdefault(frozenset(rows.columns), []).append(i)
+    pools = []
+    for some in by_columns.values():
+        numbers = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in some])
+        nth = np.concatenate([_occurrences(tables[i].over(list(tables[i].columns))) for i in some])
+        pools.append((RowHashes.joined([tables[i] for i in some]), numbers, nth))
+    found, total = [np.zeros((0, 2), np.int64)], 0
+    for ours, theirs in itertools.combinations_with_replacement(pools, 2):
+        pairs = _alike_in(known, ours, theirs, _MOST_ALIKE - total)
+        if pairs is None:
+            return None
+        found.append(pairs)
+        total += len(pairs)
+    return np.concatenate(found)
+
+
+def _alike_in(known: Known, ours: _Pool, theirs: _Pool, most: int) -> Whole | None:
+    """Pairs of two pools of tables, each with one set of columns."""
+    (rows, numbers, nth), (others, their_numbers, their_nth) = ours, theirs
+    columns = known.compared(rows, others)
+    counted = known.policy == "multiset"  # as many equal rows as one table has can be taken
+    if not known.comparable(rows, others, columns) or (counted and ours is not theirs):
+        return np.zeros((0, 2), np.int64)
+    digests, (rising, order) = rows.over(columns), others.rising_over(columns)
+    first = np.searchsorted(rising, digests, "left")
+    there = np.searchsorted(rising, digests, "right") - first
+    if there.sum() > 2 * most + rows.length:  # those found twice, and each row with itself
+        return None
+    row = np.repeat(np.arange(rows.length), there)
+    other = order[np.repeat(first - np.cumsum(there) + there, there) + np.arange(len(row))]
+    pairs: Whole = np.column_stack([numbers[row], their_numbers[other]])
+    if ours is theirs:
+        pairs = pairs[(row < other) & ((nth[row] == their_nth[other]) | (not counted))]
+    return pairs if len(pairs) <= most else None
 
 
 def _occurrences(digests: Hashes) -> NDArray[np.int64]:
@@ -122,7 +195,7 @@ def _occurrences(digests: Hashes) -> NDArray[np.int64]:
     return numbers
 
 
-def _count_in(known: Hashes, digests: Hashes) -> NDArray[np.int64]:
+def _count_in(known: Rising, digests: Hashes) -> NDArray[np.int64]:
     """How often each hash is among the known ones."""
-    rising = np.sort(known)
+    rising, _ = known
     return np.searchsorted(rising, digests, "right") - np.searchsorted(rising, digests, "left")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Hashes = NDArray[np.uint64]
+Rising = tuple[Hashes, NDArray[np.int64]]
+_Kept = TypeVar("_Kept")
+
+_MOST_KEPT = 4_000_000
+"""How many hashes of whole rows are kept, of all sets of columns that were asked for together."""
 
 _NUMBER = r"^[+-]?((0|[1-9]\d{0,14})(\.\d*)?|\.\d+)(e[+-]?\d{1,2})?$"
 """A zero in front of other digits may be part of a code."""
@@ -42,6 +47,8 @@ class RowHashes:
 
     columns: Mapping[str, Hashes]
     length: int
+    _whole: dict[frozenset[str], Hashes] = field(default_factory=dict, repr=False, compare=False)
+    _rising: dict[frozenset[str], Rising] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, rows: pa.Table, names: Iterable[str] | None = None) -> RowHashes:
@@ -49,12 +56,36 @@ class RowHashes:
         chosen = rows.column_names if names is None else list(names)
         return cls({name: _hashed(rows[name]) for name in chosen}, len(rows))
 
+    @classmethod
+    def joined(cls, tables: Sequence[RowHashes]) -> RowHashes:
+        """Put the rows of tables with the same columns one after another."""
+        columns = {n: np.concatenate([t.columns[n] for t in tables]) for n in tables[0].columns}
+        return cls(columns, sum(rows.length for rows in tables))
+
     def over(self, names: Sequence[str]) -> Hashes:
         """Hash whole rows, as far as they are in some columns; the order of these is no matter."""
-        total = np.zeros(self.length, np.uint64)
-        for name in names:
-            total += _mixed(self.columns[name] ^ np.uint64(_md5(name)))
-        return _mixed(total)
+        asked = frozenset(names)
+        if asked not in self._whole:
+            total = np.zeros(self.length, np.uint64)
+            for name in asked:
+                total += _mixed(self.columns[name] ^ np.uint64(_md5(name)))
+            self._keep(self._whole, asked, _mixed(total))
+        return self._whole[asked]
+
+    def rising_over(self, names: Sequence[str]) -> Rising:
+        """Hash whole rows, the smallest first, and tell which row each is of."""
+        asked = frozenset(names)
+        if asked not in self._rising:
+            hashes = self.over(names)
+            order = np.argsort(hashes, kind="stable")
+            self._keep(self._rising, asked, (hashes[order], order))
+        return self._rising[asked]
+
+    def _keep(self, kept: dict[frozenset[str], _Kept], asked: frozenset[str], found: _Kept) -> None:
+        """Keep the latest: tables mostly have the same few sets of columns in common."""
+        if kept and self.length * (len(kept) + 1) > _MOST_KEPT:
+            del kept[next(iter(kept))]
+        kept[asked] = found
 
     def take(self, places: NDArray[np.int64] | NDArray[np.bool_]) -> RowHashes:
         """Give some of the rows."""

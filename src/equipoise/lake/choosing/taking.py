@@ -10,10 +10,9 @@ import numpy as np
 
 from equipoise.counts import Counts
 from equipoise.lake.choosing import rank
-from equipoise.lake.choosing.duplicates import Known
+from equipoise.lake.choosing.filling import Chosen, Filler, Limits, numbers_within, select_from
 from equipoise.lake.choosing.gather import Gathered
 from equipoise.lake.choosing.offers import (
-    Drawn,
     Need,
     Offer,
     Scanner,
@@ -21,8 +20,9 @@ from equipoise.lake.choosing.offers import (
     left_out,
     warn_of_chance,
 )
-from equipoise.lake.choosing.select import Selection, select
+from equipoise.lake.choosing.select import Selection
 from equipoise.lake.choosing.shortfall import Lack, explain_shortfall
+from equipoise.lake.choosing.supply import CLOSE
 from equipoise.lake.choosing.survey import Candidate, say_nearest
 from equipoise.progress import Reporter
 
@@ -31,49 +31,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 5
 _ROUNDS = 8
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """Within what rows are taken.
-
-    Attributes
-    ----------
-    budget
-        What all may cost.
-    max_share_per_source
-        At most which share of all added rows may come from one table.
-    max_tables
-        How many tables may be opened.
-    max_shift
-        At most how far the added rows may be from the base's rows of the same cells, in any
-        other column.
-    require_columns
-        Whether tables that lack a column of the base are left out; else it stays empty.
-    partial
-        Whether to take what there is, if that is less than needed.
-    force
-        Whether to go on if the base has other counts than the plan was made for.
-    time_limit
-        For how many seconds the least cost is looked for.
-    """
-
-    budget: float | None = None
-    max_share_per_source: float | None = None
-    max_tables: int | None = None
-    max_shift: float | None = None
-    require_columns: bool = False
-    partial: bool = False
-    force: bool = False
-    time_limit: float = 30.0
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The rows taken from one table."""
-
-    candidate: Candidate
-    drawn: Drawn
 
 
 @dataclass(frozen=True)
@@ -104,21 +61,6 @@ def take_rows(gathered: Gathered, need: Need, limits: Limits, progress: Reporter
     return _take_within(gathered, scanner, offers, rows, limits, progress)
 
 
-def _selected(
-    offers: Sequence[Offer], rows: NDArray[np.int64], need: NDArray[np.int64], limits: Limits
-) -> Selection:
-    return select(
-        rows,
-        need,
-        table_cost=[o.candidate.conditions.table_cost for o in offers],
-        row_cost=[o.candidate.conditions.row_cost for o in offers],
-        max_share=limits.max_share_per_source,
-        max_tables=limits.max_tables,
-        budget=limits.budget,
-        time_limit=limits.time_limit,
-    )
-
-
 def _take_freely(
     gathered: Gathered,
     scanner: Scanner,
@@ -129,8 +71,8 @@ def _take_freely(
 ) -> Taken | None:
     """Take all that is needed, or all there is of it; nothing if that was not found.
 
-    Tables are chosen as if they shared no rows, which bounds the cost; what lacks because they
-    do is chosen from what the others have beside.
+    Tables are chosen as if they shared no rows, which bounds the cost. If they do, what lacks is
+    chosen from what the others have beside, and the whole is chosen again with what is shared.
     """
     across = 0 * scanner.need.rows
     if len(offers):
@@ -139,73 +81,18 @@ def _take_freely(
         across = rows.sum(axis=0) - once
     need = np.minimum(scanner.need.rows, rows.sum(axis=0) - across)
     progress("choosing tables", 0.5)
-    first = _selected(offers, rows, need, limits)
-    order = _opened(first, offers)
-    chosen, take, known = _filled(gathered, scanner, offers, order, need)
-    lacking = need - take.sum(axis=0)
-    if lacking.any():
-        fresh = _fresh_rows(scanner, offers, known, lacking, leave=order)
-        order += _opened(_selected(offers, fresh, lacking, limits), offers)
-        order += [i for i in range(len(offers)) if i not in set(order)]
-        chosen, take, _ = _filled(gathered, scanner, offers, order, need)
-    if (take.sum(axis=0) < need).any():
+    first = select_from(offers, rows, need, limits)
+    filler = Filler(gathered.known, scanner, offers, need, limits)
+    best, bound = filler.completed(first.opened.tolist()), first.bound
+    if best.cost > bound * (1 + CLOSE):
+        progress("choosing among tables that share rows", 0.5)
+        other, higher = filler.sharing()
+        best, bound = min(best, other or best, key=lambda fill: fill.rank), max(bound, higher)
+    if best.lacking.any():
         return None
-    cost = sum(_cost(offer, line) for offer, line in zip(offers, take, strict=True))
-    return Taken(chosen, replace(first, take=take, cost=cost), offers, across)
-
-
-def _opened(selection: Selection, offers: Sequence[Offer]) -> list[int]:
-    """The tables of a selection, those with cheap rows first."""
-    opened: list[int] = np.flatnonzero(selection.take.any(axis=1)).tolist()
-    return sorted(opened, key=lambda i: offers[i].candidate.conditions.row_cost)
-
-
-def _fresh_rows(
-    scanner: Scanner,
-    offers: Sequence[Offer],
-    known: Known,
-    lacking: NDArray[np.int64],
-    *,
-    leave: Sequence[int],
-) -> NDArray[np.int64]:
-    """How many rows tables have that are not known yet, of the cells that lack some."""
-    fresh = np.zeros((len(offers), len(lacking)), np.int64)
-    for i, offer in enumerate(offers):
-        if i not in leave and (np.minimum(offer.rows, lacking) > 0).any():
-            drawn = scanner.draw(offer.candidate, offer.rows + offer.duplicates)
-            cells = drawn.cells[known.is_new(drawn.hashes)]
-            fresh[i] = np.bincount(cells, minlength=len(lacking)) * (lacking > 0)
-    return fresh
-
-
-def _cost(offer: Offer, taken: NDArray[np.int64]) -> float:
-    conditions, n = offer.candidate.conditions, int(taken.sum())
-    return conditions.table_cost + conditions.row_cost * n if n else 0.0
-
-
-def _filled(
-    gathered: Gathered,
-    scanner: Scanner,
-    offers: Sequence[Offer],
-    order: Sequence[int],
-    need: NDArray[np.int64],
-) -> tuple[list[Chosen], NDArray[np.int64], Known]:
-    """Take what is needed from tables in some order, each row once, until there is enough."""
-    known = replace(gathered.known, _taken=[])
-    take = np.zeros((len(offers), len(need)), np.int64)
-    chosen = []
-    for i in order:
-        left = need - take.sum(axis=0)
-        if not (np.minimum(left, offers[i].rows) > 0).any():
-            continue
-        drawn = scanner.draw(offers[i].candidate, offers[i].rows + offers[i].duplicates)
-        fresh = drawn.take(known.is_new(drawn.hashes))
-        taken = fresh.take(_numbers_within(fresh.cells) < left[fresh.cells])
-        known.add(taken.hashes)
-        take[i] = np.bincount(taken.cells, minlength=len(left))
-        if len(taken.places):
-            chosen.append(Chosen(offers[i].candidate, taken))
-    return chosen, take, known
+    bound = min(bound, best.cost)
+    selection = replace(first, take=best.take, cost=best.cost, bound=bound)
+    return Taken(filler.chosen(best), selection, offers, across)
 
 
 def _take_within(
@@ -220,7 +107,7 @@ def _take_within(
     across = np.zeros(len(scanner.need.rows), np.int64)
     for left in range(_ROUNDS, 0, -1):
         progress("choosing tables", 0.5)
-        selection = _selected(offers, rows, scanner.need.rows, limits)
+        selection = select_from(offers, rows, scanner.need.rows, limits)
         chosen, there = _draw_all(gathered, scanner, offers, selection)
         short = np.minimum(selection.take, there) < selection.take
         if not short.any() or left == 1:
@@ -249,18 +136,12 @@ def _draw_all(
         drawn = scanner.draw(candidate, offers[i].rows + offers[i].duplicates)
         fresh = drawn.take(known.is_new(drawn.hashes))
         there[i] = np.bincount(fresh.cells, minlength=len(scanner.need.rows))
-        first = _numbers_within(fresh.cells) < selection.take[i][fresh.cells]
+        first = numbers_within(fresh.cells) < selection.take[i][fresh.cells]
         taken = fresh.take(first)
         known.add(taken.hashes)
         if len(taken.places):
             chosen.append(Chosen(candidate, taken))
     return chosen, there
-
-
-def _numbers_within(cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Number the rows of each cell, from 0; rows come cell by cell."""
-    starts = np.searchsorted(cells, cells, side="left")
-    return np.arange(len(cells)) - starts
 
 
 def found_counts(add: Counts, need: Need, taken: Taken) -> Counts:

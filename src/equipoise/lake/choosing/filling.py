@@ -1,0 +1,220 @@
+"""Fill what is needed with rows of tables, each row once, at the least cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.lake.choosing.duplicates import Known, alike_rows
+from equipoise.lake.choosing.offers import Drawn, Offer, Scanner
+from equipoise.lake.choosing.select import Selection, select
+from equipoise.lake.choosing.shared_rows import Shared, cheapest_tables
+from equipoise.lake.choosing.survey import Candidate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Within what rows are taken.
+
+    Attributes
+    ----------
+    budget
+        What all may cost.
+    max_share_per_source
+        At most which share of all added rows may come from one table.
+    max_tables
+        How many tables may be opened.
+    max_shift
+        At most how far the added rows may be from the base's rows of the same cells, in any
+        other column.
+    require_columns
+        Whether tables that lack a column of the base are left out; else it stays empty.
+    partial
+        Whether to take what there is, if that is less than needed.
+    force
+        Whether to go on if the base has other counts than the plan was made for.
+    time_limit
+        For how many seconds the least cost is looked for.
+    """
+
+    budget: float | None = None
+    max_share_per_source: float | None = None
+    max_tables: int | None = None
+    max_shift: float | None = None
+    require_columns: bool = False
+    partial: bool = False
+    force: bool = False
+    time_limit: float = 30.0
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The rows taken from one table."""
+
+    candidate: Candidate
+    drawn: Drawn
+
+
+def select_from(
+    offers: Sequence[Offer], rows: NDArray[np.int64], need: NDArray[np.int64], limits: Limits
+) -> Selection:
+    """Choose tables at the least cost, as if they shared no rows."""
+    table_cost, row_cost = _costs(offers)
+    return select(
+        rows,
+        need,
+        table_cost=table_cost,
+        row_cost=row_cost,
+        max_share=limits.max_share_per_source,
+        max_tables=limits.max_tables,
+        budget=limits.budget,
+        time_limit=limits.time_limit,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Fill:
+    """Rows taken from tables: which of those drawn, how many of each cell, and at what cost."""
+
+    picked: Mapping[int, NDArray[np.int64]]
+    take: NDArray[np.int64]
+    cost: float
+    lacking: NDArray[np.int64]
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """The less the better."""
+        return int(self.lacking.sum()), self.cost
+
+
+@dataclass(frozen=True, eq=False)
+class Filler:
+    """Takes what is needed from tables, each row once.
+
+    Tables with more columns come first in ``offers``: a row with few may look like many others,
+    and whoever takes it leaves those out.
+    """
+
+    known: Known
+    scanner: Scanner
+    offers: Sequence[Offer]
+    need: NDArray[np.int64]
+    limits: Limits
+
+    def completed(self, tables: Sequence[int]) -> Fill:
+        """Take from some tables, and what lacks from what others have beside."""
+        fill = self._filled(tables)
+        if not fill.lacking.any():
+            return fill
+        fresh = self._fresh_rows(fill, tables)
+        more = select_from(self.offers, fresh, fill.lacking, self.limits).opened.tolist()
+        some = self._filled([*tables, *more])
+        return some if not some.lacking.any() else self._filled(range(len(self.offers)))
+
+    def sharing(self) -> tuple[Fill | None, float]:
+        """Take from tables that are chosen by the rows they share; tell what no choice is below."""
+        known = self._known({})
+        rows, cells, hashes = [], [], []
+        for i in range(len(self.offers)):
+            drawn = self._drawn(i)
+            rows.append(np.flatnonzero(known.is_new(drawn.hashes) & (self.need[drawn.cells] > 0)))
+            cells.append(drawn.cells[rows[i]])
+            hashes.append(drawn.hashes.take(rows[i]))
+        alike = alike_rows(known, hashes)
+        if alike is None or not len(alike):
+            return None, 0.0
+        table = np.repeat(np.arange(len(rows)), [len(some) for some in rows])
+        row, cell = np.concatenate(rows), np.concatenate(cells)
+        choice = cheapest_tables(
+            Shared(table=table, cell=cell, alike=alike),
+            self.need,
+            *_costs(self.offers),
+            time_limit=self.limits.time_limit,
+        )
+        given = {i: row[choice.rows[table[choice.rows] == i]] for i in choice.tables}
+        fill = self._filled_in_order(self._cheap_first(choice.tables), given)
+        return self.completed(choice.tables) if fill.lacking.any() else fill, choice.bound
+
+    def chosen(self, fill: Fill) -> list[Chosen]:
+        """Give the rows themselves."""
+        picked = sorted(fill.picked.items())
+        return [Chosen(self.offers[i].candidate, self._drawn(i).take(rows)) for i, rows in picked]
+
+    def _filled(self, tables: Iterable[int]) -> Fill:
+        """Take from those with cheap rows first; of cells that lack some, from the widest."""
+        fill = self._filled_in_order(self._cheap_first(tables), {})
+        if not fill.lacking.any():
+            return fill
+        stay = {i: rows[fill.lacking[self._cells(i, rows)] == 0] for i, rows in fill.picked.items()}
+        return min(fill, self._filled_in_order(sorted(tables), stay), key=lambda fill: fill.rank)
+
+    def _cheap_first(self, tables: Iterable[int]) -> list[int]:
+        return sorted(tables, key=lambda i: self.offers[i].candidate.conditions.row_cost)
+
+    def _filled_in_order(
+        self, order: Sequence[int], given: Mapping[int, NDArray[np.int64]]
+    ) -> Fill:
+        """Take given rows first, then what is needed from tables in some order."""
+        known = self._known({})
+        picked: dict[int, NDArray[np.int64]] = {}
+        take = np.zeros((len(self.offers), len(self.need)), np.int64)
+        for i, among in (*given.items(), *((i, None) for i in order)):
+            left = self.need - take.sum(axis=0)
+            if not (np.minimum(left, self.offers[i].rows) > 0).any():
+                continue
+            drawn = self._drawn(i)
+            fresh = np.flatnonzero(known.is_new(drawn.hashes))
+            fresh = fresh if among is None else np.intersect1d(fresh, among)
+            fresh = np.setdiff1d(fresh, picked.get(i, fresh[:0]))
+            cells = drawn.cells[fresh]
+            rows = fresh[numbers_within(cells) < left[cells]]
+            if len(rows):
+                known.add(drawn.hashes.take(rows))
+                take[i] += np.bincount(drawn.cells[rows], minlength=len(left))
+                picked[i] = np.sort(np.concatenate([picked.get(i, rows[:0]), rows]))
+        table_cost, row_cost = _costs(self.offers)
+        cost = float(table_cost[take.any(axis=1)].sum() + row_cost @ take.sum(axis=1))
+        return Fill(picked, take, cost, self.need - take.sum(axis=0))
+
+    def _fresh_rows(self, fill: Fill, leave: Sequence[int]) -> NDArray[np.int64]:
+        """How many rows other tables have that are not known yet, of the cells that lack some."""
+        known = self._known(fill.picked)
+        fresh = np.zeros_like(fill.take)
+        for i in set(range(len(self.offers))) - set(leave):
+            if (np.minimum(self.offers[i].rows, fill.lacking) > 0).any():
+                drawn = self._drawn(i)
+                cells = drawn.cells[known.is_new(drawn.hashes)]
+                fresh[i] = np.bincount(cells, minlength=len(self.need)) * (fill.lacking > 0)
+        return fresh
+
+    def _known(self, picked: Mapping[int, NDArray[np.int64]]) -> Known:
+        known = replace(self.known, _taken=[])
+        for i, rows in picked.items():
+            known.add(self._drawn(i).hashes.take(rows))
+        return known
+
+    def _drawn(self, i: int) -> Drawn:
+        offer = self.offers[i]
+        return self.scanner.draw(offer.candidate, offer.rows + offer.duplicates)
+
+    def _cells(self, i: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self._drawn(i).cells[rows]
+
+
+def _costs(offers: Sequence[Offer]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What it costs to open each table, and to take a row from it."""
+    conditions = [offer.candidate.conditions for offer in offers]
+    table_cost = np.array([c.table_cost for c in conditions], np.float64)
+    return table_cost, np.array([c.row_cost for c in conditions], np.float64)
+
+
+def numbers_within(cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number the rows of each cell, from 0; rows come cell by cell."""
+    starts = np.searchsorted(cells, cells, side="left")
+    return np.arange(len(cells)) - starts
