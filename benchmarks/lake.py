@@ -181,7 +181,7 @@ def _wrong(truth: planlake.Truth, table: planlake.TableTruth, found: Alignment) 
 
 def _is_told(table: planlake.TableTruth, want: Wanted) -> bool:
     """Whether each required column is known by its header, or by values that tell their meaning."""
-    from equipoise.lake.matching.vocabulary import tells_meaning
+    from equipoise.lake.matching.values.concepts import tells_meaning
 
     return all(
         table.columns[name] == name or tells_meaning(values)
@@ -200,7 +200,7 @@ class Words:
 
 
 def _words() -> Words:
-    from equipoise.lake.matching.vocabulary import match_values
+    from equipoise.lake.matching.values.vocabulary import match_values
 
     def mapped(base: Sequence[str], source: Sequence[str]) -> Mapping[str, str]:
         found = match_values(dict.fromkeys(base, 1), dict.fromkeys(source, 1))

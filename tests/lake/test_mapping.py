@@ -19,7 +19,8 @@ from equipoise.lake.lake import Lake
 from equipoise.lake.matching.align import Alignment, ColumnMatch, Wanted
 from equipoise.lake.matching.mapping import confirmed_alignment, read_mapping, write_mapping
 from equipoise.lake.matching.proposals import propose
-from equipoise.lake.matching.vocabulary import Proposal, ValueMap
+from equipoise.lake.matching.values.guesses import Proposal
+from equipoise.lake.matching.values.vocabulary import ValueMap
 from lakes import (
     HEADER,
     OTHERS,

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import ColumnNotFound, InputError
-from equipoise.lake.acquiring import shift as module
-from equipoise.lake.acquiring.shift import Shift, measure_shift
+from equipoise.lake.acquiring.shift import chance
+from equipoise.lake.acquiring.shift.measure import measure_shift
+from equipoise.lake.acquiring.shift.shift import Shift
 
 
 def compared(base, added, cells=None, **options):
@@ -120,7 +121,7 @@ def test_cells_with_few_added_rows_are_not_the_worst():
 
 @pytest.mark.parametrize("most", [0, 20_000])
 def test_rows_drawn_alike_are_rarely_notable(most, monkeypatch):
-    monkeypatch.setattr(module, "MOST_PERMUTED", most)
+    monkeypatch.setattr(chance, "MOST_PERMUTED", most)
     random = np.random.default_rng(5)
     flagged = 0
     for _ in range(40):
@@ -140,7 +141,7 @@ def test_rows_drawn_alike_are_rarely_notable(most, monkeypatch):
 
 @pytest.mark.parametrize("most", [0, 20_000])
 def test_another_population_is_notable(most, monkeypatch):
-    monkeypatch.setattr(module, "MOST_PERMUTED", most)
+    monkeypatch.setattr(chance, "MOST_PERMUTED", most)
     random = np.random.default_rng(5)
     base = {"a": random.normal(size=500), "b": random.choice(list("uv"), 500)}
     added = {"a": random.normal(1.5, size=60), "b": random.choice(list("uvvvvvvv"), 60)}
@@ -158,7 +159,7 @@ def test_the_formula_is_no_less_careful_than_permutations(monkeypatch):
     random = np.random.default_rng(2)
     sides = [{"a": random.normal(size=n), "b": random.choice(list("uvwx"), n)} for n in (900, 90)]
     permuted = {c.column: c.by_chance for c in compared(*sides).columns}
-    monkeypatch.setattr(module, "MOST_PERMUTED", 0)
+    monkeypatch.setattr(chance, "MOST_PERMUTED", 0)
     for column in compared(*sides).columns:
         assert permuted[column.column] / 1.25 < column.by_chance < 3 * permuted[column.column]
 

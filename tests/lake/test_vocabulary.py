@@ -10,15 +10,15 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError
-from equipoise.lake.matching import vocabulary
-from equipoise.lake.matching.vocabulary import (
-    ValueMap,
+from equipoise.lake.matching.values.concepts import (
     is_code,
     is_missing,
-    match_values,
-    normalise,
+    known_words,
+    synonyms,
     tells_meaning,
 )
+from equipoise.lake.matching.values.spelling import compact, normalise
+from equipoise.lake.matching.values.vocabulary import ValueMap, match_values
 from strategies import NASTY
 
 
@@ -336,7 +336,7 @@ ALL = sorted({v for _, *sides in ORDINARY for side in sides for v in side.split(
 VALUES = st.sampled_from([*ALL, *NASTY, "0", "1", "Unknown", "yes", "not married", "nonwhite"])
 VOCABULARIES = st.dictionaries(VALUES, st.integers(1, 1000), min_size=1, max_size=6)
 WORDS = st.text(string.ascii_lowercase, min_size=5, max_size=9).filter(
-    lambda w: not is_code(w) and not is_missing(w) and w not in vocabulary._known()
+    lambda w: not is_code(w) and not is_missing(w) and w not in known_words()
 )
 
 
@@ -436,11 +436,11 @@ def test_signs_survive(number, sign):
 # --- the stored words -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(vocabulary._stored()["concepts"]))
+@pytest.mark.parametrize("name", sorted(synonyms()["concepts"]))
 def test_a_stored_concept_says_one_thing_for_each_spelling(name):
-    stored = vocabulary._stored()["concepts"][name]
+    stored = synonyms()["concepts"][name]
     spelled = [
-        (vocabulary._compact(spelling), meaning)
+        (compact(spelling), meaning)
         for meaning, spellings in stored["words"].items()
         for spelling in spellings
     ]
@@ -450,7 +450,7 @@ def test_a_stored_concept_says_one_thing_for_each_spelling(name):
         assert set(letters["needs"]) <= set(letters["codes"])
         assert set(letters["codes"].values()) <= meanings
     for spelling, condition in stored.get("only", {}).items():
-        assert vocabulary._compact(spelling) in dict(spelled)
+        assert compact(spelling) in dict(spelled)
         assert {m for listed in condition.values() for m in listed} <= meanings
 
 

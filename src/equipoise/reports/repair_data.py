@@ -25,7 +25,7 @@ from equipoise.values import MISSING, Value, as_value
 if TYPE_CHECKING:
     from equipoise.counts import Counts
     from equipoise.lake.acquiring.acquired import Acquired, Share
-    from equipoise.lake.acquiring.shift import Shift
+    from equipoise.lake.acquiring.shift.shift import Shift
     from equipoise.lake.checking.verify import Verification
     from equipoise.lake.repair import Repaired
     from equipoise.plans.plan import Plan, PlanCell

@@ -27,7 +27,8 @@ from equipoise.lake.acquiring.planned import (
     require_counts,
     require_deletable,
 )
-from equipoise.lake.acquiring.shift import Shift, measure_shift
+from equipoise.lake.acquiring.shift.measure import measure_shift
+from equipoise.lake.acquiring.shift.shift import Shift
 from equipoise.lake.acquiring.writing import (
     Part,
     published,

@@ -10,7 +10,7 @@ from typing import Any
 
 from equipoise.counts import Counts
 from equipoise.lake.acquiring.planned import difference, rows_text, ub_text
-from equipoise.lake.acquiring.shift import Shift
+from equipoise.lake.acquiring.shift.shift import Shift
 from equipoise.lake.choosing.shortfall import Lack
 from equipoise.plain import Grid, sentences
 from equipoise.values import plain

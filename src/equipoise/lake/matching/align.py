@@ -21,7 +21,8 @@ from equipoise.lake.matching.headers import (
 )
 from equipoise.lake.matching.likeness import NUMERIC, Contents, Likeness, content_similarity
 from equipoise.lake.matching.relations import Comparison, Relations, relations
-from equipoise.lake.matching.vocabulary import ValueMap, match_values, tells_meaning
+from equipoise.lake.matching.values.concepts import tells_meaning
+from equipoise.lake.matching.values.vocabulary import ValueMap, match_values
 from equipoise.values import MISSING
 
 __all__ = [

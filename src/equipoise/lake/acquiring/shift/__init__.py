@@ -1,0 +1,1 @@
+"""Whether added rows look like those that were there."""

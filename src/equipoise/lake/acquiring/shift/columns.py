@@ -1,0 +1,153 @@
+"""A column of base and added rows read as what it is: numbers, categories, or nothing to compare."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from equipoise.counts.columns import as_number, encode_arrow
+from equipoise.lake.acquiring.shift.shift import Kind
+from equipoise.values import MISSING, Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    Whole: TypeAlias = NDArray[np.int64]
+    Real: TypeAlias = NDArray[np.float64]
+
+NUMERIC_SHARE = 0.95
+"""From which share of numbers on a column of text is one of numbers."""
+
+IDENTIFIER_SHARE = 0.9
+"""From which share of different texts on a column names rows."""
+
+FEW = 50
+"""Up to so many different values a column of dates is one of categories."""
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Both sides of a column as numbers of their values, −1 for a missing one."""
+
+    kind: Kind
+    values: Any
+    codes: tuple[Whole, Whole]
+
+    @classmethod
+    def read(cls, base: pa.ChunkedArray, added: pa.ChunkedArray) -> Column | str:
+        """Read a column as what it is, or say why it is not compared."""
+        import pyarrow as pa
+
+        types = (base.type, added.type)
+        if any(pa.types.is_nested(t) for t in types):
+            return "it holds nested values"
+        if all(_is_number(t) or pa.types.is_null(t) for t in types):
+            return cls._of_numbers(_coded_numbers(base), _coded_numbers(added))
+        sides = (_coded_texts(base), _coded_texts(added))
+        numbers = [np.array([_as_number(t) for t in texts], np.float64) for texts, _ in sides]
+        if _share(np.isfinite, sides, numbers) >= NUMERIC_SHARE:
+            (_, ours), (_, theirs) = sides
+            return cls._of_numbers((numbers[0], ours), (numbers[1], theirs))
+        return cls._of_texts(*sides, dated=any(pa.types.is_temporal(t) for t in types))
+
+    @classmethod
+    def _of_numbers(cls, base: tuple[Real, Whole], added: tuple[Real, Whole]) -> Column | str:
+        finite = [np.isfinite(values) for values, _ in (base, added)]
+        distinct, number = np.unique(
+            np.concatenate([base[0][finite[0]], added[0][finite[1]]]), return_inverse=True
+        )
+        cut = int(finite[0].sum())
+        codes = []
+        for (_, old), good, new in zip(
+            (base, added), finite, (number.reshape(-1)[:cut], number.reshape(-1)[cut:]), strict=True
+        ):
+            table = np.full(len(good) + 1, -1, np.int64)  # the last is for what is missing
+            table[:-1][good] = new
+            codes.append(table[old])
+        if _numbers_the_rows(distinct, codes[0]):
+            return "it numbers the rows"
+        return cls("number", distinct, (codes[0], codes[1]))
+
+    @classmethod
+    def _of_texts(
+        cls,
+        base: tuple[Sequence[Value], Whole],
+        added: tuple[Sequence[Value], Whole],
+        *,
+        dated: bool,
+    ) -> Column | str:
+        texts = tuple(t for t in dict.fromkeys((*base[0], *added[0])) if t is not MISSING and t)
+        number: dict[Value, int] = {t: i for i, t in enumerate(texts)}
+        codes = [
+            np.array([*(number.get(t, -1) for t in x), -1], np.int64)[c] for x, c in (base, added)
+        ]
+        if len(texts) > FEW:
+            if dated or sum(bool(_DATE.fullmatch(t)) for t in texts) >= NUMERIC_SHARE * len(texts):
+                return f"it holds dates, {len(texts):,} different ones"
+            if any(_names_rows(c) for c in codes):
+                return "nearly every value is another, as of an identifier"
+        return cls("category", texts, (codes[0], codes[1]))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def _coded_numbers(column: pa.ChunkedArray) -> tuple[Real, Whole]:
+    """The different numbers of a column, and for each row which it has, −1 for none."""
+    import pyarrow as pa
+
+    if pa.types.is_null(column.type):
+        return np.zeros(0), np.full(len(column), -1, np.int64)
+    coded = column.cast(pa.float64(), safe=False).combine_chunks().dictionary_encode()
+    codes = coded.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+    return np.asarray(coded.dictionary.to_numpy()), np.asarray(codes)
+
+
+def _coded_texts(column: pa.ChunkedArray) -> tuple[Sequence[Value], Whole]:
+    texts, codes = encode_arrow(column, None)
+    return texts, codes.astype(np.int64)
+
+
+def _as_number(text: Value) -> float:
+    number = as_number(text)
+    return math.nan if number is None else number
+
+
+def _share(
+    good: Any, sides: Iterable[tuple[Sequence[Value], Whole]], values: Iterable[Real]
+) -> float:
+    """The share of rows with a good value, of those that have one."""
+    fine = every = 0
+    for (texts, codes), numbers in zip(sides, values, strict=True):
+        rows = np.bincount(codes, minlength=len(texts))
+        has = np.array([t is not MISSING and bool(t) for t in texts], np.bool_)
+        fine += int(rows[has & good(numbers)].sum())
+        every += int(rows[has].sum())
+    return fine / every if every else 0.0
+
+
+def _numbers_the_rows(distinct: Real, codes: Whole) -> bool:
+    """Whether whole numbers stand so close that by chance some were equal, but none are."""
+    used = codes[codes >= 0]
+    if len(used) <= FEW or len(np.unique(used)) < len(used):
+        return False
+    values = distinct[used]
+    return bool((values == np.floor(values)).all() and 20 * np.ptp(values) < len(values) ** 2)
+
+
+def _names_rows(codes: Whole) -> bool:
+    used = codes[codes >= 0]
+    return len(used) > FEW and len(np.unique(used)) >= IDENTIFIER_SHARE * len(used)

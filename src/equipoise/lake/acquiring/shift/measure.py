@@ -1,0 +1,286 @@
+"""Compare added rows with the base rows of their cells, column by column."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from equipoise.errors import ColumnNotFound, InputError
+from equipoise.lake.acquiring.shift.chance import Sides, by_chance, chance_of_many, distance_of
+from equipoise.lake.acquiring.shift.columns import Column
+from equipoise.lake.acquiring.shift.shift import UNSEEN, ColumnShift, Kind, Shift
+from equipoise.lattice import format_value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    Whole: TypeAlias = NDArray[np.int64]
+    Real: TypeAlias = NDArray[np.float64]
+
+MOST_CELLS = 1000
+"""Of so many cells at most, those with the most added rows, the worst is looked for."""
+
+
+def measure_shift(
+    base: pa.Table,
+    added: pa.Table,
+    cells: tuple[Sequence[int] | Whole, Sequence[int] | Whole],
+    *,
+    columns: Sequence[str],
+    limit: float | None = None,
+    min_rows: int = 10,
+) -> Shift:
+    """Compare added rows with the base rows of the same cells on other columns.
+
+    Base rows are weighted so that their cells have the mix that the added rows have; what is
+    left between the two is not explained by the cells.
+
+    Parameters
+    ----------
+    base, added
+        The rows that were there, and those that came. A column that ``added`` lacks is
+        missing in all its rows.
+    cells
+        The number of the cell of every row, of ``base`` and of ``added``.
+    columns
+        The columns to compare; those that make the cells say nothing.
+    limit
+        The largest distance agreed on, from 0 to 1.
+    min_rows
+        Cells with fewer base rows are left out, and counted.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> base = pa.table({"hours": [38, 40, 42] * 20, "town": ["Bath", "Bath", "York"] * 20})
+    >>> added = pa.table({"hours": [18, 20, 22] * 5, "town": ["Bath", "Bath", "York"] * 5})
+    >>> shift = measure_shift(base, added, ([0] * 60, [0] * 15), columns=["hours", "town"])
+    >>> print(*shift.sentences)
+    Of the same cells, added rows have hours of 20 on average against 40 (KS distance 1.00).
+    >>> [(c.column, c.notable) for c in shift.columns]
+    [('hours', True), ('town', False)]
+    """
+    _require(base, added, cells, columns, limit, min_rows)
+    kept, where = _common_cells(np.asarray(cells[0]), np.asarray(cells[1]), min_rows)
+    old, new = (np.flatnonzero(number >= 0) for number in where)
+    shift = replace(kept, limit=limit)
+    if not len(new):
+        reason = f"no added row is in a cell with at least {min_rows:,} base rows"
+        skipped = (ColumnShift(column=c, kind="skipped", reason=reason) for c in columns)
+        return replace(shift, columns=tuple(skipped))
+    rows = _Rows(where[0][old], where[1][new], min_rows=min_rows, names=_names(cells, kept, where))
+    found = [
+        _compare(name, _taken(base, name, old), _taken(added, name, new), rows) for name in columns
+    ]
+    order: dict[Kind, int] = {"number": 0, "category": 0, "missing": 1, "skipped": 2}
+    found.sort(key=lambda c: (order[c.kind], -(c.distance or 0.0)))
+    return replace(shift, columns=tuple(found))
+
+
+def _require(
+    base: pa.Table,
+    added: pa.Table,
+    cells: tuple[Any, Any],
+    columns: Sequence[str],
+    limit: float | None,
+    min_rows: int,
+) -> None:
+    for table, numbers, name in ((base, cells[0], "base"), (added, cells[1], "added")):
+        if len(table) != len(numbers):
+            raise InputError(
+                f"the {name} table has {len(table):,} rows, but {len(numbers):,} cells are given; "
+                "give one for each row."
+            )
+        if len(numbers) and np.asarray(numbers).dtype.kind not in "iu":
+            raise InputError(f"the cells of the {name} table must be whole numbers, one a row.")
+    for column in columns:
+        if column not in base.column_names:
+            raise ColumnNotFound(column, table="the base table", columns=base.column_names)
+    if limit is not None and not 0 <= limit <= 1:
+        raise InputError(f"a limit on a distance is from 0 to 1, not {limit!r}.")
+    if min_rows < 1:
+        raise InputError(f"min_rows must be at least 1, not {min_rows!r}.")
+
+
+def _common_cells(base: Whole, added: Whole, min_rows: int) -> tuple[Shift, tuple[Whole, Whole]]:
+    """Number the cells that both have; −1 for a row that is left out. Tell what is."""
+    both, number = np.unique(np.concatenate([base, added]).astype(np.int64), return_inverse=True)
+    ours, theirs = number.reshape(-1)[: len(base)], number.reshape(-1)[len(base) :]
+    n, m = np.bincount(ours, minlength=len(both)), np.bincount(theirs, minlength=len(both))
+    kept = (n >= min_rows) & (m > 0)
+    few = (n < min_rows) & (m > 0)
+    new = np.where(kept, np.cumsum(kept) - 1, -1)
+    told = Shift(
+        columns=(),
+        rows_compared=int(m[kept].sum()),
+        rows_left_out=int(m[few].sum()),
+        cells_compared=int(kept.sum()),
+        cells_left_out=int(few.sum()),
+        cells_without_added=int(((n > 0) & (m == 0)).sum()),
+        min_rows=min_rows,
+    )
+    return told, (new[ours], new[theirs])
+
+
+def _names(cells: tuple[Any, Any], kept: Shift, where: tuple[Whole, Whole]) -> Whole:
+    """The number by which the caller knows each cell that is compared."""
+    names = np.zeros(kept.cells_compared, np.int64)
+    inside = where[1] >= 0
+    names[where[1][inside]] = np.asarray(cells[1])[inside]
+    return names
+
+
+def _taken(table: pa.Table, name: str, places: Whole) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    if name not in table.column_names:
+        return pa.chunked_array([pa.nulls(len(places))])
+    column = table[name]
+    return column if len(places) == len(column) else column.take(pa.array(places))
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows compared: the cell of each, counted from 0."""
+
+    base: Whole
+    added: Whole
+    min_rows: int
+    names: Whole
+    shuffled: dict[bytes, Whole] = field(default_factory=dict)
+
+
+def _compare(name: str, base: pa.ChunkedArray, added: pa.ChunkedArray, rows: _Rows) -> ColumnShift:
+    column = Column.read(base, added)
+    if not isinstance(column, Column):
+        return ColumnShift(column=name, kind="skipped", reason=column)
+    present = tuple(codes >= 0 for codes in column.codes)
+    if not present[0].any():
+        return ColumnShift(column=name, kind="skipped", reason="it has no values in the base")
+    missing = _missing_shares(present, rows)
+    told = {"column": name, "base_missing": missing[0], "added_missing": missing[1]}
+    if not present[1].any():
+        return ColumnShift(kind="missing", notable=True, **told)  # type: ignore[arg-type]
+    sides = _sides(column, present, rows)
+    if sides is None:
+        reason = "no cell has values of it on both sides"
+        return ColumnShift(column=name, kind="skipped", reason=reason)
+    shares = sides.shares()
+    ordered = column.kind == "number"
+    distance = distance_of(*shares, ordered=ordered)
+    chance = by_chance(sides, shares, rows.shuffled, ordered=ordered)
+    unseen = 0.0 if ordered else _unseen(column)
+    far = distance > chance or missing[2] or unseen >= UNSEEN
+    words = _of_numbers(column, shares) if ordered else _of_categories(column, shares)
+    return ColumnShift(
+        kind=column.kind,
+        distance=distance,
+        by_chance=chance,
+        notable=bool(far),
+        unseen=unseen,
+        **told,  # type: ignore[arg-type]
+        **words,
+        **_worst(sides, rows, ordered=ordered),
+    )
+
+
+def _unseen(column: Column) -> float:
+    """The share of added rows whose value no base row has: another spelling, or another kind."""
+    base, added = (codes[codes >= 0] for codes in column.codes)
+    return float((~np.isin(added, base)).mean()) if len(added) else 0.0
+
+
+def _missing_shares(present: Sequence[NDArray[np.bool_]], rows: _Rows) -> tuple[float, float, bool]:
+    """The share of missing values of both sides, and whether they differ beyond chance."""
+    absent = [(~p).astype(np.int64) for p in present]
+    sides = Sides(absent[0], absent[1], rows.base, rows.added, 2)
+    base, added = (round(float(share[1]), 12) for share in sides.shares())
+    middle = (base + added) / 2
+    chance = 2.58 * math.sqrt(middle * (1 - middle) * sides.noise) + 1 / len(rows.added)
+    return base, added, abs(base - added) > chance
+
+
+def _sides(column: Column, present: Sequence[NDArray[np.bool_]], rows: _Rows) -> Sides | None:
+    """The rows with a value, of the cells that have some on both sides."""
+    cells = [rows.base[present[0]], rows.added[present[1]]]
+    codes = [c[p] for c, p in zip(column.codes, present, strict=True)]
+    size = 1 + max(int(c.max()) for c in cells)
+    both = np.logical_and(*(np.bincount(c, minlength=size) > 0 for c in cells))
+    inside = [both[c] for c in cells]
+    if not inside[1].any():
+        return None
+    return Sides(
+        codes[0][inside[0]],
+        codes[1][inside[1]],
+        cells[0][inside[0]],
+        cells[1][inside[1]],
+        len(column.values),
+    )
+
+
+def _of_numbers(column: Column, shares: tuple[Real, Real]) -> dict[str, Any]:
+    scale = float(np.abs(column.values).max()) or 1.0
+    values = column.values / scale
+    means = [round(float(values @ s), 12) + 0.0 for s in shares]
+    moments = (float((values - m) ** 2 @ s) for m, s in zip(means, shares, strict=True))
+    spread = math.sqrt(sum(moments) / 2)
+    return {
+        "base_text": _number(means[0] * scale),
+        "added_text": _number(means[1] * scale),
+        "mean_difference": (means[1] - means[0]) / spread if spread > 1e-9 else None,
+    }
+
+
+def _of_categories(column: Column, shares: tuple[Real, Real]) -> dict[str, Any]:
+    # Where two differ alike, the one that more of the added rows have.
+    most = int(np.lexsort((shares[1], np.abs(shares[1] - shares[0]).round(12)))[-1])
+    return {
+        "base_text": f"{shares[0][most]:.0%}",
+        "added_text": f"{shares[1][most]:.0%}",
+        "value": format_value(column.values[most]),
+    }
+
+
+def _worst(sides: Sides, rows: _Rows, *, ordered: bool) -> dict[str, Any]:
+    """The cell that is furthest beyond chance, of those with enough added rows."""
+    slices = [
+        _by_cell(s, c, len(rows.names))
+        for s, c in ((sides.base, sides.base_cells), (sides.added, sides.added_cells))
+    ]
+    sizes = np.array([len(codes) for codes in slices[1]])
+    many = np.argsort(-sizes, kind="stable")[:MOST_CELLS]
+    found = []
+    for cell in many[sizes[many] >= rows.min_rows].tolist():
+        base, added = slices[0][cell], slices[1][cell]
+        if len(base) < rows.min_rows:
+            continue
+        distance, chance = _in_one_cell(base, added, sides.values, ordered=ordered)
+        found.append((distance - chance, distance, cell))
+    if not found:
+        return {}
+    _, distance, cell = max(found)
+    return {"worst_cell": int(rows.names[cell]), "worst_distance": distance}
+
+
+def _by_cell(codes: Whole, cells: Whole, n: int) -> list[Whole]:
+    order = np.argsort(cells, kind="stable")
+    return np.split(codes[order], np.cumsum(np.bincount(cells, minlength=n))[:-1])
+
+
+def _in_one_cell(base: Whole, added: Whole, values: int, *, ordered: bool) -> tuple[float, float]:
+    if values > len(base) + len(added):  # or there would be more values to look at than rows
+        both, number = np.unique(np.concatenate([base, added]), return_inverse=True)
+        base, added, values = number[: len(base)], number[len(base) :], len(both)
+    shares = [np.bincount(x, minlength=values) / len(x) for x in (base, added)]
+    noise = 1 / len(base) + 1 / len(added)
+    distance = distance_of(shares[0], shares[1], ordered=ordered)
+    return distance, chance_of_many(shares[0], shares[1], noise, ordered=ordered)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

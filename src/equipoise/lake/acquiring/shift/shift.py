@@ -1,0 +1,227 @@
+"""Whether added rows look like the base rows of their cells on the columns nobody planned for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from equipoise.plain import Grid
+from equipoise.plain import sentences as in_words
+from equipoise.values import plain
+
+Kind: TypeAlias = Literal["number", "category", "missing", "skipped"]
+"""How a column is compared: by its order, by its values, or not, since it is empty or says
+nothing."""
+
+SCHEMA = "equipoise.shift/1"
+MOST_SENTENCES = 5
+
+UNSEEN = 0.05
+"""From which share of added rows on values that the base has nowhere are told of."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnShift:
+    """How far added rows are from base rows of the same cells on one column.
+
+    Attributes
+    ----------
+    column, kind
+        Its name, and how it was compared.
+    distance
+        From 0 (alike) to 1 (apart): the Kolmogorov–Smirnov distance of numbers, the total
+        variation distance of categories; none where nothing could be compared.
+    by_chance
+        The distance that rows drawn alike stay below in 99 of 100 cases.
+    notable
+        Whether the distance, or the difference in missing values, is beyond chance.
+    base_text, added_text
+        The two sides in a word: the means, or the share of the value that differs most.
+    base_missing, added_missing
+        The share of missing values.
+    mean_difference
+        Of numbers: the difference of the means in standard deviations.
+    value
+        Of categories: the one whose share differs most.
+    unseen
+        Of categories: the share of added rows whose value no base row has.
+    worst_cell, worst_distance
+        The cell that is furthest beyond chance by itself, if any has enough added rows.
+    reason
+        Why a column was skipped.
+    """
+
+    column: str
+    kind: Kind
+    distance: float | None = None
+    by_chance: float | None = None
+    notable: bool = False
+    base_text: str = ""
+    added_text: str = ""
+    base_missing: float = 0.0
+    added_missing: float = 0.0
+    mean_difference: float | None = None
+    value: str | None = None
+    unseen: float = 0.0
+    worst_cell: int | None = None
+    worst_distance: float | None = None
+    reason: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The difference in plain words.
+
+        >>> ColumnShift(column="age", kind="missing").sentence
+        'age is missing in all added rows.'
+        """
+        if self.kind == "skipped":
+            return f"{self.column} was not compared: {self.reason}."
+        if self.kind == "missing":
+            return f"{self.column} is missing in all added rows."
+        if self.kind == "number":
+            what = f"added rows have {self.column} of {self.added_text} on average against"
+            measure = "KS distance"
+        else:
+            what = f"{self.added_text} of the added rows have {self.column}={self.value} against"
+            measure = "total variation distance"
+        said = f"Of the same cells, {what} {self.base_text} ({measure} {self.distance:.2f})"
+        if self.unseen >= UNSEEN:
+            said += f"; {self.unseen:.0%} of them have values that no row of the base has"
+        if abs(self.base_missing - self.added_missing) >= 0.005:
+            said += (
+                f"; it is missing in {self.added_missing:.0%} of them against "
+                f"{self.base_missing:.0%}"
+            )
+        return f"{said}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        own = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__}
+        return {**own, "sentence": self.sentence}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shift:
+    """How far added rows are from base rows of the same cells, column by column.
+
+    Attributes
+    ----------
+    columns
+        The largest distance first, then columns that are missing, then those not compared.
+    limit
+        The distance agreed on, if one was.
+    rows_compared, rows_left_out
+        How many added rows are in cells with enough base rows to compare with, and how many
+        are not.
+    cells_compared, cells_left_out, cells_without_added
+        The same of cells, and how many cells of the base got no rows.
+    """
+
+    columns: tuple[ColumnShift, ...]
+    limit: float | None = None
+    rows_compared: int = 0
+    rows_left_out: int = 0
+    cells_compared: int = 0
+    cells_left_out: int = 0
+    cells_without_added: int = 0
+    min_rows: int = 10
+
+    @property
+    def exceeded(self) -> tuple[str, ...]:
+        """The columns whose distance is beyond the limit, and beyond chance."""
+        if self.limit is None:
+            return ()
+        return tuple(
+            c.column
+            for c in self.columns
+            if c.distance is not None
+            and c.by_chance is not None
+            and c.distance > max(self.limit, c.by_chance)
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What to know, the largest differences first, in five sentences at most."""
+        ends = [s for s in (self._missing(), self._limit(), self._left_out()) if s]
+        notable = [c for c in self.columns if c.notable and c.kind in ("number", "category")]
+        said = [c.sentence for c in notable[: MOST_SENTENCES - len(ends)]]
+        compared = sum(c.distance is not None for c in self.columns)
+        if compared and not notable:
+            what = f"On {_things(compared, 'other column')} added rows differ from base rows of"
+            said = [f"{what} the same cells no more than chance alone would have it."]
+        return (*said, *ends)
+
+    def _missing(self) -> str:
+        names = [c.column for c in self.columns if c.kind == "missing"]
+        if not names:
+            return ""
+        more = len(names) - 10
+        shown = [*names[:10], *([f"{more:,} more columns"] if more > 0 else [])]
+        return f"{in_words(shown)} {'is' if len(names) == 1 else 'are'} missing in all added rows."
+
+    def _limit(self) -> str:
+        if self.limit is None or not self.exceeded:
+            return ""
+        verb = "is" if len(self.exceeded) == 1 else "are"
+        return f"{in_words(self.exceeded)} {verb} beyond the limit of {self.limit:g}."
+
+    def _left_out(self) -> str:
+        if not self.rows_left_out:
+            return ""
+        rows = _things(self.rows_left_out, "added row")
+        return (
+            f"{rows} of {_things(self.cells_left_out, 'cell')} with fewer than {self.min_rows:,} "
+            f"base rows {'was' if self.rows_left_out == 1 else 'were'} not compared."
+        )
+
+    def grid(self) -> Grid:
+        """A line a column."""
+        headers = ("column", "base", "added", "distance", "by chance", "")
+        rows = tuple(
+            (
+                c.column,
+                c.base_text,
+                c.added_text,
+                "" if c.distance is None else f"{c.distance:.3f}",
+                "" if c.by_chance is None else f"{c.by_chance:.3f}",
+                self._word(c),
+            )
+            for c in self.columns
+        )
+        return Grid(headers, rows, frozenset({1, 2, 3, 4}))
+
+    def _word(self, column: ColumnShift) -> str:
+        if column.kind == "missing":
+            return "missing in all added rows"
+        if column.kind == "skipped":
+            return column.reason
+        beyond = "beyond the limit" if column.column in self.exceeded else "beyond chance"
+        return beyond if column.notable else ""
+
+    def text(self) -> str:
+        """The sentences, and all columns as a table."""
+        parts = ["\n".join(self.sentences), self.grid().text() if self.columns else ""]
+        return "\n\n".join(p for p in parts if p)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: what ``--json`` prints."""
+        own = {n: getattr(self, n) for n in self.__dataclass_fields__ if n != "columns"}
+        return {
+            "schema": SCHEMA,
+            **own,
+            "exceeded": list(self.exceeded),
+            "columns": [c.to_dict() for c in self.columns],
+            "sentences": list(self.sentences),
+        }
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """One JSON document."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
+
+
+def _things(n: int, name: str) -> str:
+    return f"{n:,} {name}{'' if n == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""Which value of a found table means which value of the base table."""

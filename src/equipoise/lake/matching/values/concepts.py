@@ -1,0 +1,207 @@
+"""Words that are known to mean the same: those of synonyms.toml, and what they tell of a value."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from equipoise.lake.matching.values.spelling import (
+    GENERIC_LEAD,
+    IDEOGRAPH,
+    ORDINAL,
+    compact,
+    normalise,
+    quantities,
+    without_numbering,
+)
+
+
+@dataclass(frozen=True)
+class Letters:
+    """Letters or codes that stand for words, where all of ``needs`` are there."""
+
+    needs: frozenset[str]
+    alone: bool  # known well enough to be read where neither table spells it out
+    codes: Mapping[str, str]
+
+    def cover(self, keys: Iterable[str]) -> bool:
+        """Whether all these texts are among the letters."""
+        keys = set(keys)
+        return self.needs <= keys <= self.codes.keys()
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What else two tables must say for a word to have its meaning."""
+
+    present: frozenset[str]  # meanings both tables must have
+    absent: frozenset[str]  # meanings neither may have
+
+
+@dataclass(frozen=True)
+class Concept:
+    """Meanings that exclude each other, such as the sexes, and how each can be spelled."""
+
+    name: str
+    generic: bool
+    words: Mapping[str, str]  # spelling → meaning
+    letters: tuple[Letters, ...]
+    conditions: Mapping[str, Condition]
+
+    @classmethod
+    def read(cls, name: str, stored: Mapping[str, Any]) -> Concept:
+        """Read one as it is stored."""
+        words = {
+            compact(spelling): meaning
+            for meaning, spellings in stored["words"].items()
+            for spelling in spellings
+        }
+        letters = tuple(
+            Letters(frozenset(s["needs"]), s.get("alone", False), s["codes"])
+            for s in stored.get("letters", ())
+        )
+        conditions = {
+            compact(spelling): Condition(
+                frozenset(c.get("with", ())), frozenset(c.get("without", ()))
+            )
+            for spelling, c in stored.get("only", {}).items()
+        }
+        return cls(name, stored.get("generic", False), words, letters, conditions)
+
+    @functools.cached_property
+    def spellings(self) -> frozenset[str]:
+        """All words and letters."""
+        return frozenset(self.words).union(*(letters.codes for letters in self.letters))
+
+    def meanings(self, texts: Mapping[str, str], *, both_letters: bool) -> dict[str, str] | None:
+        """The meaning of every value, or None if one has none or it is not clear."""
+        keys = {v: compact(text) for v, text in texts.items()}
+        found = {v: self.words[key] for v, key in keys.items() if key in self.words}
+        rest = {v: key for v, key in keys.items() if v not in found}
+        if not rest:
+            return found
+        readings = [
+            {v: letters.codes[key] for v, key in rest.items()}
+            for letters in self.letters
+            if letters.cover(rest.values()) and (letters.alone or not both_letters)
+        ]
+        if not readings or any(r != readings[0] for r in readings):
+            return None
+        return found | readings[0]
+
+    def allows(self, pair: tuple[str, str], base: set[str], source: set[str]) -> bool:
+        """Whether two spellings may be joined, given all meanings of either table."""
+        for key in pair:
+            condition = self.conditions.get(key)
+            if condition is None or pair[0] == pair[1]:
+                continue
+            if not condition.present <= base & source or condition.absent & (base | source):
+                return False
+        return True
+
+
+@functools.cache
+def synonyms() -> dict[str, Any]:
+    """What synonyms.toml says."""
+    text = (
+        importlib.resources.files("equipoise.lake.matching.values")
+        .joinpath("synonyms.toml")
+        .read_text("utf-8")
+    )
+    return tomllib.loads(text)
+
+
+@functools.cache
+def concepts() -> tuple[Concept, ...]:
+    """All that are known."""
+    return tuple(Concept.read(name, stored) for name, stored in synonyms()["concepts"].items())
+
+
+@functools.cache
+def _missing_texts() -> frozenset[str]:
+    return frozenset(compact(text) for text in synonyms()["missing"])
+
+
+@functools.cache
+def known_words() -> frozenset[str]:
+    """Spellings that are words, whatever they mean."""
+    words = {key for concept in concepts() for key in concept.words}
+    return frozenset(words | {compact(text) for text in synonyms()["real_words"]})
+
+
+@functools.cache
+def generic_words() -> frozenset[str]:
+    """Words that do not say what they are said of, such as yes and high."""
+    return frozenset(key for concept in concepts() if concept.generic for key in concept.words)
+
+
+@functools.cache
+def whole_words() -> frozenset[str]:
+    """Known words that are not short for another spelling of theirs, as `exec` is."""
+    short = {
+        key
+        for concept in concepts()
+        for key, meaning in concept.words.items()
+        if len(key) <= 4
+        for other, its in concept.words.items()
+        if its == meaning and other.startswith(key) and len(other) > len(key) + 1
+    }
+    return known_words() - short
+
+
+def is_missing(text: str) -> bool:
+    """Whether a text stands for no value, in whatever column.
+
+    >>> [is_missing(text) for text in ("", "?", "n/a", "Prefer not to say", "no", "0")]
+    [True, True, True, True, False, False]
+    """
+    return (
+        not text.strip("?-.–—_ \t\r\n\u00a0")
+        or text.strip() == r"\N"
+        or compact(text) in _missing_texts()
+    )
+
+
+def is_code(text: str) -> bool:
+    """Whether a text is a number, a letter or a short code, and means nothing by itself.
+
+    Words that are short but known (``no``, ``HS``), age bands and amounts with a sign are not.
+
+    >>> [is_code(text) for text in ("1", "-1", "A", "X2", "group B", "no", "<5", "25-34", "Low")]
+    [True, True, True, True, True, False, False, False, False]
+    """
+    plain = normalise(text)
+    if compact(text) in known_words() or quantities(plain) or IDEOGRAPH.search(plain):
+        return False
+    bare = GENERIC_LEAD.sub("", plain).replace(" ", "")
+    letters = "".join(c for c in bare if c.isalpha())
+    if any(c.isdigit() for c in bare):
+        return not ORDINAL.search(bare) and not re.search(r"[^\W\d_]{4}", bare)
+    return len(letters) < 3 or bool(re.fullmatch(r"[b-df-hj-np-tv-xz]{3}|[ivx]+", letters))
+
+
+def tells_meaning(values: Iterable[str]) -> bool:
+    """Whether these values say what column they are of; yes/no, high/low and codes do not.
+
+    >>> tells_meaning(["Male", "Female"]), tells_meaning(["M", "F"])
+    (True, True)
+    >>> tells_meaning(["yes", "no"]), tells_meaning(["0", "1"]), tells_meaning(["A", "B"])
+    (False, False, False)
+    """
+    present = [v for v in values if not is_missing(v)]
+    texts = without_numbering(present)
+    words = [v for v in present if not is_code(texts[v])]
+    if any(compact(texts[v]) not in generic_words() for v in words):
+        return True
+    keys = {compact(texts[v]) for v in present}
+    return not words and any(
+        letters.alone and letters.cover(keys)
+        for c in concepts()
+        if not c.generic
+        for letters in c.letters
+    )
