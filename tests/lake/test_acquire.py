@@ -120,6 +120,26 @@ def test_many_tables_that_share_most_rows_give_all_they_have():
     assert len({r["id"] for r in read("out.csv")}) == len(PEOPLE) + 42
 
 
+def test_tables_are_chosen_for_what_they_have_beside_others():
+    rows = more(100, 15)
+    share("lake/a.csv", rows[:10])
+    share("lake/b.csv", rows[5:])
+    share("lake/c.csv", more(300, 10))
+    Path("lake/sources.toml").write_text('[tables."c.csv"]\ntable_cost = 1.2\n')
+    done = acquired(planned("people.csv", {("Female", "yes"): 20}), output=None)
+    assert len(done.shares) == 2  # a and b would be cheaper, had they no rows in common
+    assert (done.cost, done.bound) == (pytest.approx(2.2), pytest.approx(2.2))
+
+
+def test_a_row_that_says_little_does_not_shut_out_two_that_say_more():
+    wide = [(i, "Female", "yes", 77) for i in (101, 102)]
+    share("lake/wide.csv", wide)
+    write("lake/narrow.csv", HEADER[1:], [row[1:] for row in [wide[0], *OTHERS]])
+    Path("lake/sources.toml").write_text('[tables."wide.csv"]\nrow_cost = 1\n')
+    done = acquired(planned("people.csv", {("Female", "yes"): 2}), output=None)
+    assert [(s.name, s.rows) for s in done.shares] == [("wide.csv", 2)]
+
+
 def test_text_becomes_the_types_of_the_base():
     base = pa.table(
         {
