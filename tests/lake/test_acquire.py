@@ -165,6 +165,7 @@ def test_text_becomes_the_types_of_the_base():
     plan = planned("people.parquet", {("Female", "true"): 4})
     done = acquired(plan, base="people.parquet", output="out.parquet")
     assert done.failed == 3
+    assert done.failures == {"a.csv": {"id": 1, "when": 1, "pay": 1}}
     out = pq.read_table("out.parquet")
     assert out.schema.types == base.schema.types
     assert sorted(out["id"].to_pylist()[4:]) == [12, 13, 1000, 9007199254740993]
@@ -174,7 +175,10 @@ def test_text_becomes_the_types_of_the_base():
         output=None,
         partial=True,
     )
-    assert "3 rows have values that cannot become the base's types." in told.sentences
+    assert (
+        "3 rows have values that cannot become the base's types: id of a.csv (1), pay of a.csv (1) "
+        "and when of a.csv (1)."
+    ) in told.sentences
     lake = Lake("lake")
     assert lake.replay("out.parquet.ledger.parquet", repaired="out.parquet").ok
 

@@ -179,6 +179,13 @@ def test_the_same_header_with_other_values_is_never_certain():
     assert found is None or "outcome" in found.doubts
 
 
+def test_a_required_column_of_very_many_values_is_asked_about():
+    columns = {name: [*values, *values] for name, values in other().items()}
+    columns["race"] = [f"tribe {i}" for i in range(2 * ROWS)]
+    found = align(WANT, profiled(columns))
+    assert found.doubts["race"] == "race has more than 500 values, too many for groups"
+
+
 def test_a_plan_alone_is_enough_to_match_the_required_columns():
     alone = want(alone=True)
     found = align(alone, profiled(other(sex="gender")))

@@ -33,7 +33,7 @@ def mapped(base, table, columns=None, request=None):
     rows = ENGINE.rows(
         source, CountRequest(sensitive=request.sensitive, label=request.label), none, rest=True
     )
-    failed = rows[failed_column(want)].to_pylist()
+    failed = [place is not None for place in rows[failed_column(want)].to_pylist()]
     return rows.drop_columns([failed_column(want)]), failed
 
 

@@ -378,7 +378,7 @@ def _acquired(
         shift=shift,
         duplicates=int(taken.across.sum() + sum(o.duplicates.sum() for o in taken.offers)),
         by_chance=float(chance),
-        failed=sum(o.failed for o in taken.offers),
+        failures={o.name: o.failures for o in taken.offers if o.failures},
         unmapped=sum(o.unmapped for o in taken.offers),
         open_tables=len(gathered.survey.open),
         seed=gathered.looking.seed,

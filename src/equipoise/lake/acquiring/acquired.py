@@ -61,9 +61,11 @@ class Acquired:
     duplicates, by_chance
         How many rows were left out because they are there already, and how many of as many
         new ones would have been by chance.
-    failed, unmapped
-        How many rows could not be used since a value cannot become the base's type, or means
-        nothing in the base.
+    failures
+        By table and column, how many rows could not be used since a value cannot become the
+        base's type.
+    unmapped
+        How many rows could not be used since a value means nothing in the base.
     open_tables
         How many tables could be used if someone confirmed what they mean.
     seed
@@ -89,7 +91,7 @@ class Acquired:
     shift: Shift | None
     duplicates: int
     by_chance: float
-    failed: int
+    failures: Mapping[str, Mapping[str, int]]
     unmapped: int
     open_tables: int
     seed: int
@@ -102,6 +104,11 @@ class Acquired:
     def added(self) -> int:
         """How many rows were added."""
         return sum(share.rows for share in self.shares)
+
+    @property
+    def failed(self) -> int:
+        """How many rows could not be used since a value cannot become the base's type."""
+        return sum(sum(columns.values()) for columns in self.failures.values())
 
     @property
     def as_planned(self) -> bool:
@@ -165,6 +172,7 @@ class Acquired:
             "duplicates",
             "by_chance",
             "failed",
+            "failures",
             "unmapped",
             "open_tables",
         ]
@@ -248,6 +256,17 @@ def _with_values(rows: int) -> str:
     return f"{rows_text(rows)} {'has' if rows == 1 else 'have'} values"
 
 
+def _say_failures(failures: Mapping[str, Mapping[str, int]]) -> str:
+    most = sorted(
+        ((n, column, table) for table, found in failures.items() for column, n in found.items()),
+        key=lambda line: (-line[0], line[1:]),
+    )
+    shown = [f"{column} of {table} ({n:,})" for n, column, table in most[:_SHOWN]]
+    if len(most) > _SHOWN:
+        shown.append(f"{len(most) - _SHOWN:,} more columns")
+    return f"that cannot become the base's types: {sentences(shown)}"
+
+
 def _left_out(result: Acquired) -> list[str]:
     said = [
         f"{n:,} of the {rows_text(result.added)} added have a {name} that {result.base} has "
@@ -263,7 +282,7 @@ def _left_out(result: Acquired) -> list[str]:
         were = "row was" if result.duplicates == 1 else "rows were"
         said.append(f"{result.duplicates:,} {were} left out as duplicates{chance}.")
     if result.failed:
-        said.append(f"{_with_values(result.failed)} that cannot become the base's types.")
+        said.append(f"{_with_values(result.failed)} {_say_failures(result.failures)}.")
     if result.unmapped:
         said.append(f"{_with_values(result.unmapped)} that mean nothing in the base.")
     if result.open_tables:

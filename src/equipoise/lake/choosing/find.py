@@ -226,6 +226,7 @@ def _offer_dict(ranked: Ranked, cells: Sequence[str]) -> dict[str, Any]:
         "rows": {cell: n for cell, n in rows if n},
         "duplicates": int(offer.duplicates.sum()),
         "failed": offer.failed,
+        "failures": dict(offer.failures),
         "unmapped": offer.unmapped,
         "columns": {
             name: {"column": match.source, "score": match.score, "why": match.why}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -88,8 +89,8 @@ class Offer:
         How many rows of each needed cell, those that are there already left out.
     duplicates
         How many rows of each needed cell were left out for that.
-    failed
-        How many rows have values that cannot become the base's types.
+    failures
+        By column, how many rows have values that cannot become the base's type; a row counts once.
     unmapped
         How many rows have a value of a required column that is mapped to nothing.
     chance
@@ -99,7 +100,7 @@ class Offer:
     candidate: Candidate
     rows: Whole
     duplicates: Whole
-    failed: int
+    failures: Mapping[str, int]
     unmapped: int
     chance: float
 
@@ -107,6 +108,11 @@ class Offer:
     def name(self) -> str:
         """How the lake calls the table."""
         return self.candidate.name
+
+    @property
+    def failed(self) -> int:
+        """How many rows have values that cannot become the base's types."""
+        return sum(self.failures.values())
 
     @property
     def tells_anything(self) -> bool:
@@ -177,7 +183,7 @@ class Scanner:
     def scan(self, candidate: Candidate) -> Offer:
         """Count what a table offers."""
         candidate.require_unchanged()
-        there, failed = self._count(candidate)
+        there, failures = self._count(candidate)
         new, chance = there, 0.0
         if self.known is not None and there.sum():
             drawn = self.draw(candidate, there)
@@ -188,7 +194,7 @@ class Scanner:
             candidate=candidate,
             rows=new,
             duplicates=there - new,
-            failed=failed,
+            failures=failures,
             unmapped=_unmapped(candidate),
             chance=chance,
         )
@@ -217,19 +223,19 @@ class Scanner:
     def _request(self) -> CountRequest:
         return replace(self.need.request, missing="group", missing_label="group")
 
-    def _count(self, candidate: Candidate) -> tuple[Whole, int]:
+    def _count(self, candidate: Candidate) -> tuple[Whole, dict[str, int]]:
         """Count the rows of each needed cell, and those whose values cannot become the base's."""
         asked = self._request
         with_failed = replace(asked, sensitive=(failed_column(self.want), *asked.sensitive))
         found = cells_of(self.engine.counts(self._mapped(candidate), with_failed))
-        failed = sum(n for (bad, *_), n in found.items() if bad == "true")
-        there = {
-            cell: n
-            for (bad, *cell_), n in found.items()
-            for cell in [tuple(cell_)]
-            if bad != "true"
-        }
-        return self.need.found_in(there), failed
+        there: Counter[tuple[Value, ...]] = Counter()
+        failures: Counter[str] = Counter()
+        for (place, *cell), n in found.items():
+            if place is MISSING:
+                there[tuple(cell)] += n
+            else:
+                failures[self.want.columns[int(place)].name] += n
+        return self.need.found_in(there), dict(failures)
 
     def _mapped(self, candidate: Candidate) -> Source:
         return mapped_source(

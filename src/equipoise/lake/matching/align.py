@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.counts import Counts
-from equipoise.engines.profiling import ColumnProfile, Profile
+from equipoise.engines.profiling import FEW_VALUES, ColumnProfile, Profile
 from equipoise.lake.matching.assignment import PLAUSIBLE, assigned, improved, one_to_one
 from equipoise.lake.matching.headers import (
     header_similarity,
@@ -259,9 +259,13 @@ class _Maps:
 
     def of(self, name: str, place: int) -> ValueMap:
         """Match the values of a column of the table with those of a required one."""
+        column = self.table.columns[place]
+        if column.values is None:
+            why = f"{column.name} has more than {FEW_VALUES} values, too many for groups"
+            return ValueMap({}, (), (), {}, None, certain=False, why=why)
         return match_values(
             self.want.vocabularies[name],
-            self.table.columns[place].values or {},
+            column.values,
             same_codes=self.same_codes,
             codebook=self.codebook.get(name),
         )

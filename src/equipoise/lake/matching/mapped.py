@@ -15,7 +15,7 @@ _NUMBERS = 0.99
 
 
 def failed_column(want: Wanted) -> str:
-    """Name the column that says whether a row's values cannot become the base's types.
+    """Name the column that says which value of a row cannot become the base's type, if any.
 
     >>> failed_column(Wanted((), {}))
     'equipoise_failed'
@@ -32,7 +32,7 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
 
     Rows keep their places. A value that is not mapped is missing; where some value of a row
     cannot become the base's type, the row's required values are missing, so that it is in no
-    cell and is never taken.
+    cell and is never taken; the number of the first such column stands in :func:`failed_column`.
     """
     columns = {column.name: column for column in table.columns}
     texts, values, final, checked = [], [], [], []
@@ -43,7 +43,7 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
         if base.name in want.vocabularies:
             texts.append(f"{text} AS t{i}")
             values.append(f"{_renamed(f't{i}', alignment.values[base.name].values)} AS v{i}")
-            final.append(f"CASE WHEN NOT failed THEN v{i} END AS {name}")
+            final.append(f"CASE WHEN failed IS NULL THEN v{i} END AS {name}")
             continue
         told = alignment.spellings.get(base.name)
         spelled = text if not told else f"coalesce({_renamed(text, told)}, {text})"
@@ -52,8 +52,9 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
         values.append(f"{_converted(f't{i}', base, is_number=is_number)} AS v{i}")
         final.append(f"v{i} AS {name}")
         if is_number or not sql.is_text(base.type):
-            checked.append(f"t{i} IS NOT NULL AND v{i} IS NULL")
-    failed = " OR ".join(f"({check})" for check in checked) or "false"
+            place = want.columns.index(base)
+            checked.append(f"WHEN t{i} IS NOT NULL AND v{i} IS NULL THEN '{place}'")
+    failed = f"CASE {' '.join(checked)} END" if checked else "CAST(NULL AS VARCHAR)"
     # Step by step, so that no expression is written, parsed and bound more than once. On lines
     # of their own: a value such as ";--" must not look like a comment that ends the query.
     query = (
