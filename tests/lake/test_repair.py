@@ -62,6 +62,28 @@ def test_the_cheapest_plan_is_carried_out_if_the_lake_has_its_rows():
     assert done.sentences[0].startswith("The lake has what the cheapest plan adds: ")
 
 
+def test_parquet_made_of_csv_has_types_and_still_says_what_it_said():
+    header = (*HEADER, "since", "rate", "zip", "member", "mixed")
+    odd = [("2024-02-29", "0.5", "02139", "true", "7"), ("", "12.25", "10115", "false", "n/a")]
+    for name, rows in (("people.csv", PEOPLE), ("lake/a.csv", [*more(100, 20), *OTHERS])):
+        write(name, header, [(*row, *odd[i % 2]) for i, row in enumerate(rows)])
+    done = repaired(tolerance=0.2, output="out.parquet")
+    assert done.verification.ok
+    assert Lake("lake").replay("out.parquet.ledger.parquet", repaired="out.parquet").ok
+    kinds = {field.name: str(field.type) for field in pq.read_schema("out.parquet")}
+    assert kinds == {
+        "id": "int64",
+        "sex": "string",
+        "hired": "string",
+        "age": "int64",
+        "since": "date32[day]",
+        "rate": "double",
+        "zip": "string",
+        "member": "bool",
+        "mixed": "string",
+    }
+
+
 def test_it_plans_again_with_what_there_is():
     share("lake/a.csv", [*more(100, 1), *more(200, 20, sex="Male", hired="no")])
     done = repaired(tolerance=0.1, allow="both")

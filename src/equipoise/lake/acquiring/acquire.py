@@ -145,7 +145,7 @@ def acquire(
     else:
         progress(f"writing {places[0]}", 0.8)
         removed = _removed(engine, base, request, delete, looking.seed, hash_key)
-        with published(rows, *places, engine, beside) as (written, listed):
+        with published(rows, *places, engine, base, beside) as (written, listed):
             progress(f"counting {places[0]}", 0.9)
             after = engine.counts(written, request)
             lines = _lines(taken, need, len(stay), engine, written, hash_key)

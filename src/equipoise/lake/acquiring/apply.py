@@ -262,7 +262,7 @@ def apply_plan(
     parts = [] if added.rows is None else [Part(added.source, added.rows)]
     rows = put_together(stay, parts, base.name)
     progress(f"writing {output}", 4 / STEPS)
-    with published(rows, Path(output), listing, engine) as (written, listed):
+    with published(rows, Path(output), listing, engine, base) as (written, listed):
         progress(f"counting {output}", 5 / STEPS)
         after = engine.counts(written, request)
         listed.write_text(_changes(request, removed, added), encoding="utf-8")

@@ -106,6 +106,43 @@ def _texts(column: pa.ChunkedArray) -> pa.Array:
     return texts.take(pa.array(codes))
 
 
+def with_types(rows: pa.Table) -> pa.Table:
+    """Give columns of text the type that their values have, where none is lost by it.
+
+    A CSV file has no types. A column becomes one of whole numbers, numbers, days or truths if
+    every value, written as text again, is the text it was: `007` and `1e3` stay as they are.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"age": ["39", None], "code": ["007", "8"], "since": ["2024-02-29"] * 2})
+    >>> [str(kind) for kind in with_types(table).schema.types]
+    ['int64', 'string', 'date32[day]']
+    """
+    typed = [_typed(column) for column in rows.columns]
+    return rows if not typed else type(rows).from_arrays(typed, names=rows.column_names)
+
+
+def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    if not _is_text(column.type) or column.null_count == len(column):
+        return column
+    different = pa.chunked_array([column.unique().drop_null()])
+    for kind in (pa.int64(), pa.float64(), pa.date32(), pa.bool_()):
+        if all(_is_kept(some, kind) for some in (different.slice(0, 1), different)):
+            return column.cast(kind)
+    return column
+
+
+def _is_kept(texts: pa.ChunkedArray, kind: pa.DataType) -> bool:
+    """Tell whether texts come back from a type as they were."""
+    import pyarrow as pa
+
+    try:
+        return bool(_texts(texts.cast(kind)).equals(_texts(texts)))
+    except pa.ArrowException:
+        return False
+
+
 def _strange(column: pa.ChunkedArray, kind: pa.DataType) -> Value:
     """Find the first value that cannot be cast, by halving."""
     import pyarrow as pa
@@ -147,11 +184,12 @@ def published(
     output: Path,
     listing: Path,
     engine: Engine,
+    base: Source,
     beside: Mapping[Path, str] | None = None,
 ) -> Iterator[tuple[Source, Path]]:
     """Write a table aside; give it, and a place for the list of its changes; then move both.
 
-    Texts that belong to it are moved beside it. After any failure before the end, nothing is
+    Of a CSV file as base a Parquet file gets types. Texts that belong to it are moved beside it. After any failure before the end, nothing is
     there that was not there before.
     """
     with contextlib.ExitStack() as stack:
@@ -161,7 +199,8 @@ def published(
         whole = stack.enter_context(atomic_path(output))
         folder = tempfile.TemporaryDirectory(dir=whole.parent, prefix=f".{output.name}.")
         written = Path(stack.enter_context(folder)) / output.name
-        engine.write(rows, written)
+        is_untyped = base.kind == "csv" and base.sql is None and output.suffix.lower() == ".parquet"
+        engine.write(with_types(rows) if is_untyped else rows, written)
         yield replace(as_written(written), name=str(output)), listed
         written.replace(whole)
 
