@@ -365,7 +365,12 @@ def _acquired(
         output=None if places is None else str(places[0]),
         ledger=None if places is None else str(places[1]),
         base=gathered.base.name,
-        shares=tuple(_share(part, gathered) for part in taken.chosen),
+        shares=tuple(
+            sorted(
+                (_share(part, gathered) for part in taken.chosen),
+                key=lambda share: (-share.rows, share.name),
+            )
+        ),
         removed=delete.n,
         lacks=lacks,
         cost=taken.selection.cost,

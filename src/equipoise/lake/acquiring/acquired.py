@@ -45,7 +45,7 @@ class Acquired:
     base
         What messages call the base.
     shares
-        What came from which table.
+        What came from which table, the most rows first.
     removed
         How many rows were removed from the base.
     lacks
