@@ -131,6 +131,48 @@ def test_tables_are_chosen_for_what_they_have_beside_others():
     assert (done.cost, done.bound) == (pytest.approx(2.2), pytest.approx(2.2))
 
 
+@pytest.mark.parametrize("limits", [{}, {"max_tables": 9}, {"budget": 100.0}])
+def test_limits_that_bind_nothing_change_nothing(limits):
+    one, other = more(101, 1), more(102, 1)
+    for name, rows in (("a", one), ("b", one), ("c", other)):
+        share(f"lake/{name}.csv", rows)
+    costs = {"a.csv": 1, "b.csv": 0.5, "c.csv": 10}
+    said = [f'[tables."{name}"]\ntable_cost = {cost}\n' for name, cost in costs.items()]
+    Path("lake/sources.toml").write_text("".join(said))
+    done = acquired(planned("people.csv", {("Female", "yes"): 2}), output=None, **limits)
+    assert (done.cost, done.bound) == (pytest.approx(10.5), pytest.approx(10.5))
+
+
+def test_limits_that_bind_leave_a_bound_that_holds():
+    share("lake/a.csv", more(100, 4))
+    share("lake/b.csv", [*more(100, 4), *more(200, 2)])
+    plan = planned("people.csv", {("Female", "yes"): 6})
+    done = acquired(plan, output=None, max_share_per_source=0.67)
+    assert (done.added, done.cost) == (6, 2)
+    assert done.bound <= 2
+
+
+def test_what_lacks_is_looked_for_in_tables_that_share_rows_as_well():
+    rows = more(100, 60)
+    for i in range(10):  # each has half of the rows of the next
+        share(f"lake/t{i}.csv", rows[5 * i : 5 * i + 10])
+    share("lake/dear.csv", rows)
+    Path("lake/sources.toml").write_text('[tables."dear.csv"]\ntable_cost = 99\n')
+    done = acquired(planned("people.csv", {("Female", "yes"): 55}), output=None)
+    assert (done.added, done.cost, done.bound) == (55, 6, 6)
+    some = acquired(planned("people.csv", {("Female", "yes"): 55}), output=None, time_limit=0)
+    assert some.added == 55
+    assert some.cost <= 10
+
+
+def test_a_key_that_two_tables_have_in_different_cells_is_left_to_that_which_needs_it():
+    write("lake/a.csv", HEADER[:3], [(104, "Female", "yes"), (900, "Male", "no")])
+    share("lake/b.csv", [(104, "Male", "yes", 30), (103, "Male", "yes", 31)])
+    plan = planned("people.csv", {("Female", "yes"): 1, ("Male", "yes"): 1})
+    done = acquired(plan, output=None, dedupe="key", key=("id",))
+    assert (done.added, done.as_planned) == (2, True)
+
+
 def test_a_row_that_says_little_does_not_shut_out_two_that_say_more():
     wide = [(i, "Female", "yes", 77) for i in (101, 102)]
     share("lake/wide.csv", wide)
@@ -181,6 +223,16 @@ def test_text_becomes_the_types_of_the_base():
     ) in told.sentences
     lake = Lake("lake")
     assert lake.replay("out.parquet.ledger.parquet", repaired="out.parquet").ok
+
+
+def test_rows_that_fail_are_told_of_whatever_stands_for_missing_values():
+    people = [(i, "fm"[i % 2], "yes" if i % 3 else "no", 20 + i % 30) for i in range(60)]
+    write("people.csv", HEADER, people)
+    write("lake/a.csv", HEADER, [(500, "f", "yes", "x"), *((i + 100, *r) for i, *r in people)])
+    request = CountRequest(sensitive=("sex",), label="hired", na=("3",))  # the place of age
+    plan = planned("people.csv", {("f", "yes"): 2}, request=request)
+    done = acquired(plan, output=None, partial=True)
+    assert done.failures == {"a.csv": {"age": 1}}
 
 
 def test_codes_keep_the_zeros_in_front():

@@ -77,15 +77,14 @@ def choices(draw):
     """Rows of a few tables, some alike, and what is needed of two cells."""
     table = np.sort(draw(st.lists(st.integers(0, 3), min_size=1, max_size=8)))
     cell = np.array(draw(st.lists(st.integers(0, 1), min_size=len(table), max_size=len(table))))
-    may = [
-        (i, j)
-        for i, j in itertools.combinations(range(len(table)), 2)
-        if table[i] != table[j] and cell[i] == cell[j]
-    ]
+    may = [(i, j) for i, j in itertools.combinations(range(len(table)), 2) if table[i] != table[j]]
     pairs = draw(st.lists(st.sampled_from(may), unique=True, max_size=6)) if may else []
     alike = np.array(pairs, np.int64).reshape(-1, 2)
-    most = [best(table, cell, alike, c, range(4)) for c in (0, 1)]
-    need = np.array([draw(st.integers(0, n)) for n in most])
+    some: list[int] = []
+    for row in draw(st.permutations(range(len(table)))):
+        some += [row] if independent([*some, row], alike) else []
+    most = np.bincount(cell[some], minlength=2)
+    need = np.array([draw(st.integers(0, int(n))) for n in most])
     kept = need[cell] > 0
     place = np.cumsum(kept) - 1
     alike = place[alike[kept[alike].all(axis=1)]].reshape(-1, 2)
@@ -96,16 +95,6 @@ def choices(draw):
 
 def independent(rows, alike):
     return not any({i, j} <= set(rows) for i, j in alike.tolist())
-
-
-def best(table, cell, alike, c, opened):
-    """The most rows of a cell that some tables have, no two of them alike."""
-    there = [i for i in range(len(table)) if cell[i] == c and table[i] in opened]
-    sizes = range(len(there), 0, -1)
-    return next(
-        (n for n in sizes if any(independent(r, alike) for r in itertools.combinations(there, n))),
-        0,
-    )
 
 
 def least(shared, need, table_cost, row_cost):

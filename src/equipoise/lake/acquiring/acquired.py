@@ -263,7 +263,8 @@ def _say_failures(failures: Mapping[str, Mapping[str, int]]) -> str:
     )
     shown = [f"{column} of {table} ({n:,})" for n, column, table in most[:_SHOWN]]
     if len(most) > _SHOWN:
-        shown.append(f"{len(most) - _SHOWN:,} more columns")
+        others = len(most) - _SHOWN
+        shown.append(f"{others:,} more column{'' if others == 1 else 's'}")
     return f"that cannot become the base's types: {sentences(shown)}"
 
 

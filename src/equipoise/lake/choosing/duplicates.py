@@ -24,8 +24,11 @@ POLICIES: tuple[Policy, ...] = ("strict", "multiset", "key")
 table has; or a row with the key of another."""
 
 _ENOUGH_IN_COMMON = 0.5
-_MOST_ALIKE = 1_000_000
+_MOST_ALIKE = 200_000
 """Up to how many pairs of rows that are alike it is looked for."""
+
+_MOST_POOLS = 250
+"""Of tables with at most so many sets of columns."""
 
 
 @dataclass
@@ -92,6 +95,14 @@ class Known:
         )
         return new
 
+    def is_absent(self, rows: RowHashes) -> NDArray[np.bool_]:
+        """Tell which rows the base lacks, whatever other rows of the source say."""
+        columns = self.compared(rows, self.base)
+        absent: NDArray[np.bool_] = (
+            _count_in(self.base.rising_over(columns), rows.over(columns)) == 0
+        )
+        return absent
+
     def chance(self, rows: RowHashes) -> float:
         """The share of new rows that would equal a row of the base by chance.
 
@@ -154,6 +165,8 @@ def alike_rows(known: Known, tables: Sequence[RowHashes]) -> Whole | None:
         numbers = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in some])
         nth = np.concatenate([_occurrences(tables[i].over(list(tables[i].columns))) for i in some])
         pools.append((RowHashes.joined([tables[i] for i in some]), numbers, nth))
+    if len(pools) > _MOST_POOLS:
+        return None
     found, total = [np.zeros((0, 2), np.int64)], 0
     for ours, theirs in itertools.combinations_with_replacement(pools, 2):
         pairs = _alike_in(known, ours, theirs, _MOST_ALIKE - total)
@@ -166,12 +179,16 @@ def alike_rows(known: Known, tables: Sequence[RowHashes]) -> Whole | None:
 
 def _alike_in(known: Known, ours: _Pool, theirs: _Pool, most: int) -> Whole | None:
     """Pairs of two pools of tables, each with one set of columns."""
-    (rows, numbers, nth), (others, their_numbers, their_nth) = ours, theirs
+    (rows, numbers, nth), (others, their_numbers, _) = ours, theirs
     columns = known.compared(rows, others)
     counted = known.policy == "multiset"  # as many equal rows as one table has can be taken
     if not known.comparable(rows, others, columns) or (counted and ours is not theirs):
         return np.zeros((0, 2), np.int64)
     digests, (rising, order) = rows.over(columns), others.rising_over(columns)
+    if counted:
+        digests = digests ^ nth.astype(np.uint64)
+        order = np.argsort(digests, kind="stable")
+        rising = digests[order]
     first = np.searchsorted(rising, digests, "left")
     there = np.searchsorted(rising, digests, "right") - first
     if there.sum() > 2 * most + rows.length:  # those found twice, and each row with itself
@@ -180,7 +197,7 @@ def _alike_in(known: Known, ours: _Pool, theirs: _Pool, most: int) -> Whole | No
     other = order[np.repeat(first - np.cumsum(there) + there, there) + np.arange(len(row))]
     pairs: Whole = np.column_stack([numbers[row], their_numbers[other]])
     if ours is theirs:
-        pairs = pairs[(row < other) & ((nth[row] == their_nth[other]) | (not counted))]
+        pairs = pairs[row < other]
     return pairs if len(pairs) <= most else None
 
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.lake.choosing.cover_model import Clock
 from equipoise.lake.choosing.duplicates import Known, alike_rows
+from equipoise.lake.choosing.fingerprints import RowHashes
 from equipoise.lake.choosing.offers import Drawn, Offer, Scanner
 from equipoise.lake.choosing.select import Selection, select
 from equipoise.lake.choosing.shared_rows import Shared, cheapest_tables
@@ -16,6 +18,15 @@ from equipoise.lake.choosing.survey import Candidate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_ROUNDS = 8
+"""How often what lacks is chosen anew from the tables that are left."""
+
+_TRIES = 12
+"""Of how many tables it is tried whether they can be done without."""
+
+_MOST_ROWS = 300_000
+"""Up to how many rows of all tables it is told which are alike."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +73,11 @@ class Chosen:
 
 
 def select_from(
-    offers: Sequence[Offer], rows: NDArray[np.int64], need: NDArray[np.int64], limits: Limits
+    offers: Sequence[Offer],
+    rows: NDArray[np.int64],
+    need: NDArray[np.int64],
+    limits: Limits,
+    seconds: float | None = None,
 ) -> Selection:
     """Choose tables at the least cost, as if they shared no rows."""
     table_cost, row_cost = _costs(offers)
@@ -74,15 +89,34 @@ def select_from(
         max_share=limits.max_share_per_source,
         max_tables=limits.max_tables,
         budget=limits.budget,
-        time_limit=limits.time_limit,
+        time_limit=limits.time_limit if seconds is None else seconds,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class Fill:
-    """Rows taken from tables: which of those drawn, how many of each cell, and at what cost."""
+class Picked:
+    """Rows of one table: which of those drawn, of which cells, and their hashes."""
 
-    picked: Mapping[int, NDArray[np.int64]]
+    rows: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    hashes: RowHashes
+
+    def joined(self, other: Picked | None) -> Picked:
+        """Both, in the order in which they were drawn."""
+        if other is None:
+            return self
+        rows = np.concatenate([self.rows, other.rows])
+        order = np.argsort(rows)
+        cells = np.concatenate([self.cells, other.cells])
+        hashes = RowHashes.joined([self.hashes, other.hashes])
+        return Picked(rows[order], cells[order], hashes.take(order))
+
+
+@dataclass(frozen=True, eq=False)
+class Fill:
+    """Rows taken from tables: which, how many of each cell, at what cost, and what lacks."""
+
+    picked: Mapping[int, Picked]
     take: NDArray[np.int64]
     cost: float
     lacking: NDArray[np.int64]
@@ -106,37 +140,53 @@ class Filler:
     offers: Sequence[Offer]
     need: NDArray[np.int64]
     limits: Limits
+    clock: Clock
 
     def completed(self, tables: Sequence[int]) -> Fill:
         """Take from some tables, and what lacks from what others have beside."""
-        fill = self._filled(tables)
-        if not fill.lacking.any():
-            return fill
-        fresh = self._fresh_rows(fill, tables)
-        more = select_from(self.offers, fresh, fill.lacking, self.limits).opened.tolist()
-        some = self._filled([*tables, *more])
-        return some if not some.lacking.any() else self._filled(range(len(self.offers)))
+        order = list(tables)
+        fill = self._filled(order)
+        for _ in range(_ROUNDS):
+            if not fill.lacking.any():
+                return fill
+            fresh, seconds = self._fresh_rows(fill, order), self.clock.part(0.25).left
+            more = select_from(self.offers, fresh, fill.lacking, self.limits, seconds).opened
+            if not len(more):
+                break
+            order += more.tolist()
+            fill = self._filled(order)
+        rest = [i for i in range(len(self.offers)) if i not in set(order)]
+        return min(fill, self._filled(order, rest), key=lambda fill: fill.rank)
+
+    def without_spare(self, fill: Fill) -> Fill:
+        """Do without tables that are not needed beside those that came later."""
+        costs, sizes = _costs(self.offers)[0], fill.take.sum(axis=1)
+        dearest_first = sorted(fill.picked, key=lambda i: -costs[i] / sizes[i])
+        for i in dearest_first[:_TRIES]:
+            fewer = self._filled([j for j in fill.picked if j != i])
+            fill = min(fill, fewer, key=lambda fill: fill.rank)
+        return fill
 
     def sharing(self) -> tuple[Fill | None, float]:
-        """Take from tables that are chosen by the rows they share; tell what no choice is below."""
-        known = self._known({})
-        rows, cells, hashes = [], [], []
-        for i in range(len(self.offers)):
-            drawn = self._drawn(i)
-            rows.append(np.flatnonzero(known.is_new(drawn.hashes) & (self.need[drawn.cells] > 0)))
-            cells.append(drawn.cells[rows[i]])
-            hashes.append(drawn.hashes.take(rows[i]))
-        alike = alike_rows(known, hashes)
+        """Take from tables that are chosen by the rows they share; tell what no choice is below.
+
+        Where that would take too long there is nothing to tell.
+        """
+        total = sum(int(offer.rows.sum() + offer.duplicates.sum()) for offer in self.offers)
+        if total > _MOST_ROWS or not self.clock.left:
+            return None, 0.0
+        picks = [self._new_rows(i) for i in range(len(self.offers))]
+        alike = alike_rows(self.known, [pick.hashes for pick in picks])
         if alike is None or not len(alike):
             return None, 0.0
-        table = np.repeat(np.arange(len(rows)), [len(some) for some in rows])
-        row, cell = np.concatenate(rows), np.concatenate(cells)
-        choice = cheapest_tables(
-            Shared(table=table, cell=cell, alike=alike),
-            self.need,
-            *_costs(self.offers),
-            time_limit=self.limits.time_limit,
-        )
+        table = np.repeat(np.arange(len(picks)), [len(pick.rows) for pick in picks])
+        row = np.concatenate([pick.rows for pick in picks])
+        cell = np.concatenate([pick.cells for pick in picks])
+        shared = Shared(table=table, cell=cell, alike=alike)
+        seconds = self.clock.left
+        choice = cheapest_tables(shared, self.need, *_costs(self.offers), time_limit=seconds)
+        if not choice.tables:
+            return None, choice.bound
         given = {i: row[choice.rows[table[choice.rows] == i]] for i in choice.tables}
         fill = self._filled_in_order(self._cheap_first(choice.tables), given)
         return self.completed(choice.tables) if fill.lacking.any() else fill, choice.bound
@@ -144,15 +194,16 @@ class Filler:
     def chosen(self, fill: Fill) -> list[Chosen]:
         """Give the rows themselves."""
         picked = sorted(fill.picked.items())
-        return [Chosen(self.offers[i].candidate, self._drawn(i).take(rows)) for i, rows in picked]
+        return [Chosen(self.offers[i].candidate, self._drawn(i).take(p.rows)) for i, p in picked]
 
-    def _filled(self, tables: Iterable[int]) -> Fill:
+    def _filled(self, tables: Sequence[int], rest: Sequence[int] = ()) -> Fill:
         """Take from those with cheap rows first; of cells that lack some, from the widest."""
-        fill = self._filled_in_order(self._cheap_first(tables), {})
+        fill = self._filled_in_order([*self._cheap_first(tables), *rest], {})
         if not fill.lacking.any():
             return fill
-        stay = {i: rows[fill.lacking[self._cells(i, rows)] == 0] for i, rows in fill.picked.items()}
-        return min(fill, self._filled_in_order(sorted(tables), stay), key=lambda fill: fill.rank)
+        stay = {i: p.rows[fill.lacking[p.cells] == 0] for i, p in fill.picked.items()}
+        other = self._filled_in_order(sorted([*tables, *rest]), stay)
+        return min(fill, other, key=lambda fill: fill.rank)
 
     def _cheap_first(self, tables: Iterable[int]) -> list[int]:
         return sorted(tables, key=lambda i: self.offers[i].candidate.conditions.row_cost)
@@ -161,8 +212,8 @@ class Filler:
         self, order: Sequence[int], given: Mapping[int, NDArray[np.int64]]
     ) -> Fill:
         """Take given rows first, then what is needed from tables in some order."""
-        known = self._known({})
-        picked: dict[int, NDArray[np.int64]] = {}
+        known = replace(self.known, _taken=[])
+        picked: dict[int, Picked] = {}
         take = np.zeros((len(self.offers), len(self.need)), np.int64)
         for i, among in (*given.items(), *((i, None) for i in order)):
             left = self.need - take.sum(axis=0)
@@ -171,20 +222,22 @@ class Filler:
             drawn = self._drawn(i)
             fresh = np.flatnonzero(known.is_new(drawn.hashes))
             fresh = fresh if among is None else np.intersect1d(fresh, among)
-            fresh = np.setdiff1d(fresh, picked.get(i, fresh[:0]))
+            if i in picked:
+                fresh = np.setdiff1d(fresh, picked[i].rows)
             cells = drawn.cells[fresh]
             rows = fresh[numbers_within(cells) < left[cells]]
             if len(rows):
-                known.add(drawn.hashes.take(rows))
-                take[i] += np.bincount(drawn.cells[rows], minlength=len(left))
-                picked[i] = np.sort(np.concatenate([picked.get(i, rows[:0]), rows]))
+                pick = Picked(rows, drawn.cells[rows], drawn.hashes.take(rows))
+                known.add(pick.hashes)
+                take[i] += np.bincount(pick.cells, minlength=len(left))
+                picked[i] = pick.joined(picked.get(i))
         table_cost, row_cost = _costs(self.offers)
         cost = float(table_cost[take.any(axis=1)].sum() + row_cost @ take.sum(axis=1))
         return Fill(picked, take, cost, self.need - take.sum(axis=0))
 
     def _fresh_rows(self, fill: Fill, leave: Sequence[int]) -> NDArray[np.int64]:
         """How many rows other tables have that are not known yet, of the cells that lack some."""
-        known = self._known(fill.picked)
+        known = replace(self.known, _taken=[pick.hashes for pick in fill.picked.values()])
         fresh = np.zeros_like(fill.take)
         for i in set(range(len(self.offers))) - set(leave):
             if (np.minimum(self.offers[i].rows, fill.lacking) > 0).any():
@@ -193,18 +246,16 @@ class Filler:
                 fresh[i] = np.bincount(cells, minlength=len(self.need)) * (fill.lacking > 0)
         return fresh
 
-    def _known(self, picked: Mapping[int, NDArray[np.int64]]) -> Known:
+    def _new_rows(self, i: int) -> Picked:
+        """The rows of a table that the base lacks, of cells that are needed."""
+        drawn = self._drawn(i)
         known = replace(self.known, _taken=[])
-        for i, rows in picked.items():
-            known.add(self._drawn(i).hashes.take(rows))
-        return known
+        rows = np.flatnonzero(known.is_new(drawn.hashes) & (self.need[drawn.cells] > 0))
+        return Picked(rows, drawn.cells[rows], drawn.hashes.take(rows))
 
     def _drawn(self, i: int) -> Drawn:
         offer = self.offers[i]
         return self.scanner.draw(offer.candidate, offer.rows + offer.duplicates)
-
-    def _cells(self, i: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self._drawn(i).cells[rows]
 
 
 def _costs(offers: Sequence[Offer]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -22,8 +22,8 @@ Hashes = NDArray[np.uint64]
 Rising = tuple[Hashes, NDArray[np.int64]]
 _Kept = TypeVar("_Kept")
 
-_MOST_KEPT = 4_000_000
-"""How many hashes of whole rows are kept, of all sets of columns that were asked for together."""
+_MOST_KEPT, _MOST_SETS = 4_000_000, 32
+"""How many hashes of whole rows are kept, of all sets of columns together, and of how many sets."""
 
 _NUMBER = r"^[+-]?((0|[1-9]\d{0,14})(\.\d*)?|\.\d+)(e[+-]?\d{1,2})?$"
 """A zero in front of other digits may be part of a code."""
@@ -83,7 +83,8 @@ class RowHashes:
 
     def _keep(self, kept: dict[frozenset[str], _Kept], asked: frozenset[str], found: _Kept) -> None:
         """Keep the latest: tables mostly have the same few sets of columns in common."""
-        if kept and self.length * (len(kept) + 1) > _MOST_KEPT:
+        many = len(kept) >= _MOST_SETS or self.length * (len(kept) + 1) > _MOST_KEPT
+        if kept and many:
             del kept[next(iter(kept))]
         kept[asked] = found
 

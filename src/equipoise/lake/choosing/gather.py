@@ -70,9 +70,10 @@ def gather(
     found = survey(lake, want, looking, progress)
     needed = [c.name for c in want.columns] if require_columns else list(looking.key)
     barred = {c.name: _barred(c, base, needed) for c in found.usable}
-    # A row with few columns may look like many others, and leaves them out once it is taken.
-    widest_first = sorted(found.usable, key=lambda c: -len(c.alignment.columns))
-    usable = tuple(c for c in widest_first if barred[c.name] is None)
+    usable = tuple(c for c in found.usable if barred[c.name] is None)
+    if looking.dedupe != "key":
+        # A row with few columns may look like many others, and leaves them out once it is taken.
+        usable = tuple(sorted(usable, key=lambda c: -len(c.alignment.columns)))
     out = tuple(replace(c, barred=barred[c.name]) for c in found.usable if barred[c.name])
     found = replace(found, usable=usable, barred=(*found.barred, *out))
     return Gathered(base=base, engine=engine, lake=lake, looking=looking, survey=found, known=known)

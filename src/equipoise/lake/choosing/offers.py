@@ -21,7 +21,7 @@ from equipoise.lake.choosing.duplicates import Known
 from equipoise.lake.choosing.fingerprints import RowHashes
 from equipoise.lake.choosing.survey import Candidate
 from equipoise.lake.matching.align import Wanted
-from equipoise.lake.matching.mapped import failed_column, mapped_source
+from equipoise.lake.matching.mapped import failed_column, mapped_source, number_of_failed
 from equipoise.lattice import Group
 from equipoise.values import MISSING, Value
 
@@ -95,6 +95,9 @@ class Offer:
         How many rows have a value of a required column that is mapped to nothing.
     chance
         The share of new rows that equal one of the base by chance.
+    most
+        How many rows of each needed cell the base lacks, if of equal ones in different cells any
+        could be taken, and not the first alone.
     """
 
     candidate: Candidate
@@ -103,11 +106,17 @@ class Offer:
     failures: Mapping[str, int]
     unmapped: int
     chance: float
+    most: Whole | None = None
 
     @property
     def name(self) -> str:
         """How the lake calls the table."""
         return self.candidate.name
+
+    @property
+    def at_most(self) -> Whole:
+        """At most how many rows of each needed cell can be taken."""
+        return self.rows if self.most is None else self.most
 
     @property
     def failed(self) -> int:
@@ -184,12 +193,15 @@ class Scanner:
         """Count what a table offers."""
         candidate.require_unchanged()
         there, failures = self._count(candidate)
-        new, chance = there, 0.0
+        new, chance, most = there, 0.0, None
         if self.known is not None and there.sum():
             drawn = self.draw(candidate, there)
             fresh = self.known.is_new(drawn.hashes)
             new = np.bincount(drawn.cells[fresh], minlength=len(there)).astype(np.int64)
             chance = self.known.chance(drawn.hashes)
+            if self.known.policy == "key":
+                absent = self.known.is_absent(drawn.hashes)
+                most = np.bincount(drawn.cells[absent], minlength=len(there)).astype(np.int64)
         return Offer(
             candidate=candidate,
             rows=new,
@@ -197,6 +209,7 @@ class Scanner:
             failures=failures,
             unmapped=_unmapped(candidate),
             chance=chance,
+            most=most,
         )
 
     def draw(self, candidate: Candidate, there: Whole | None = None) -> Drawn:
@@ -234,7 +247,7 @@ class Scanner:
             if place is MISSING:
                 there[tuple(cell)] += n
             else:
-                failures[self.want.columns[int(place)].name] += n
+                failures[self.want.columns[number_of_failed(place)].name] += n
         return self.need.found_in(there), dict(failures)
 
     def _mapped(self, candidate: Candidate) -> Source:

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from equipoise.lake.choosing.rank import Real, Whole
 
 
+_MOST_PARTS = 20_000
+"""HiGHS is asked about models with so many columns for rows at most; of larger ones it may take
+far longer than it is given."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Shared:
     """The rows of some tables, and which of them are alike, so that only one can be taken.
@@ -41,7 +46,7 @@ class Choice:
     Attributes
     ----------
     tables
-        Their numbers; none if nothing was found in time.
+        Their numbers; none if nothing was found in time, or there are too many rows.
     rows
         Which rows to take of those that others are like, where it matters which.
     bound
@@ -86,6 +91,8 @@ def cheapest_tables(
     from scipy.optimize import Bounds, LinearConstraint
 
     parts = _Parts.of(shared)
+    if len(parts.table) > _MOST_PARTS:
+        return Choice([], np.zeros(0, np.int64), 0.0)
     matrix, least = parts.lines(need, len(table_cost))
     cost = np.concatenate([row_cost[parts.table] * parts.rows, table_cost])
     scale = 1e3 / max(float(cost.sum()), 1e-9)  # HiGHS ends at an absolute distance
@@ -94,7 +101,7 @@ def cheapest_tables(
         integrality=np.concatenate([parts.row >= 0, np.ones(len(table_cost))]),
         bounds=Bounds(0, 1),
         constraints=LinearConstraint(matrix, least, np.inf),
-        options={"time_limit": time_limit},
+        options={"time_limit": time_limit, "mip_rel_gap": 0.0},
     )
     bound = found.mip_dual_bound
     bound = bound / scale if bound is not None and math.isfinite(bound) else 0.0
@@ -141,6 +148,9 @@ class _Parts:
         circle = connected_components(links, directed=False)[1].astype(np.int64)
         size = np.bincount(circle)
         each_with_each = np.bincount(circle[a], minlength=len(size)) == size * (size - 1) // 2
+        first = np.zeros(len(size), np.int64)
+        first[circle] = shared.cell
+        each_with_each[circle[shared.cell != first[circle]]] = False  # where the cell matters, too
         kinds = _kinds(shared, circle, each_with_each)
         parts = [(t, c, n, -1) for kind, n in kinds.items() for t, c in kind]
         group = np.repeat(np.arange(len(kinds)), [len(kind) for kind in kinds])

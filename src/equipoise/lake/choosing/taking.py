@@ -10,6 +10,7 @@ import numpy as np
 
 from equipoise.counts import Counts
 from equipoise.lake.choosing import rank
+from equipoise.lake.choosing.cover_model import Clock
 from equipoise.lake.choosing.filling import Chosen, Filler, Limits, numbers_within, select_from
 from equipoise.lake.choosing.gather import Gathered
 from equipoise.lake.choosing.offers import (
@@ -53,12 +54,24 @@ def take_rows(gathered: Gathered, need: Need, limits: Limits, progress: Reporter
     scanner = gathered.scanner(need)
     offers = gathered.offers(scanner, progress)
     rows = np.array([o.rows for o in offers], np.int64).reshape(len(offers), len(need.rows))
-    bound = (limits.budget, limits.max_share_per_source, limits.max_tables)
-    if all(limit is None for limit in bound):
-        taken = _take_freely(gathered, scanner, offers, rows, limits, progress)
-        if taken is not None:
-            return taken
+    free = replace(limits, budget=None, max_share_per_source=None, max_tables=None)
+    taken = _take_freely(gathered, scanner, offers, rows, free, progress)
+    if taken is not None and _is_within(limits, taken.selection):
+        return taken
     return _take_within(gathered, scanner, offers, rows, limits, progress)
+
+
+def _is_within(limits: Limits, selection: Selection) -> bool:
+    """Tell whether what was chosen freely keeps the limits."""
+    rows = selection.take.sum(axis=1)
+    return bool(
+        (limits.budget is None or selection.cost <= limits.budget * (1 + CLOSE))
+        and (limits.max_tables is None or (rows > 0).sum() <= limits.max_tables)
+        and (
+            limits.max_share_per_source is None
+            or rows.max(initial=0) <= limits.max_share_per_source * rows.sum() * (1 + CLOSE)
+        )
+    )
 
 
 def _take_freely(
@@ -81,18 +94,27 @@ def _take_freely(
         across = rows.sum(axis=0) - once
     need = np.minimum(scanner.need.rows, rows.sum(axis=0) - across)
     progress("choosing tables", 0.5)
-    first = select_from(offers, rows, need, limits)
-    filler = Filler(gathered.known, scanner, offers, need, limits)
+    clock = Clock(limits.time_limit, 0.0)
+    first = select_from(offers, rows, need, limits, clock.part(0.5).left)
+    filler = Filler(gathered.known, scanner, offers, need, limits, clock)
     best, bound = filler.completed(first.opened.tolist()), first.bound
     if best.cost > bound * (1 + CLOSE):
         progress("choosing among tables that share rows", 0.5)
         other, higher = filler.sharing()
-        best, bound = min(best, other or best, key=lambda fill: fill.rank), max(bound, higher)
+        other = filler.without_spare(best) if other is None else other
+        best, bound = min(best, other, key=lambda fill: fill.rank), max(bound, higher)
     if best.lacking.any():
         return None
-    bound = min(bound, best.cost)
-    selection = replace(first, take=best.take, cost=best.cost, bound=bound)
+    if any((offer.at_most > offer.rows).any() for offer in offers):
+        bound = _bound(offers, need, clock)
+    selection = replace(first, take=best.take, cost=best.cost, bound=min(bound, best.cost))
     return Taken(filler.chosen(best), selection, offers, across)
+
+
+def _bound(offers: Sequence[Offer], found: NDArray[np.int64], clock: Clock) -> float:
+    """What as many rows of each cell cost at least, whichever of equal ones tables give."""
+    rows = np.array([o.at_most for o in offers], np.int64).reshape(len(offers), len(found))
+    return select_from(offers, rows, found, Limits(), clock.left).bound
 
 
 def _take_within(
@@ -118,6 +140,9 @@ def _take_within(
             short = there < rows
         across = across + np.where(short, rows - there, 0).sum(axis=0)
         rows = np.where(short, there, rows)
+    if across.any():  # the bound is one for what was left to each table
+        bound = _bound(offers, selection.found, Clock(limits.time_limit, 0.0))
+        selection = replace(selection, bound=min(bound, selection.cost))
     return Taken(chosen, selection, offers, across)
 
 

@@ -14,6 +14,10 @@ _NUMBERS = 0.99
 """Where nearly all of the base's texts are numbers, one that is none cannot be added."""
 
 
+_FAILED = "failed column "
+"""Stands before the number of a column, which alone might be a text for missing values."""
+
+
 def failed_column(want: Wanted) -> str:
     """Name the column that says which value of a row cannot become the base's type, if any.
 
@@ -27,6 +31,11 @@ def failed_column(want: Wanted) -> str:
     return name
 
 
+def number_of_failed(text: str) -> int:
+    """Read which column of the base a text in :func:`failed_column` stands for."""
+    return int(text.removeprefix(_FAILED))
+
+
 def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wanted) -> Source:
     """Give a table with the base's column names, values and types.
 
@@ -36,7 +45,9 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
     """
     columns = {column.name: column for column in table.columns}
     texts, values, final, checked = [], [], [], []
-    for i, base in enumerate(c for c in want.columns if c.name in alignment.columns):
+    for i, base in enumerate(want.columns):
+        if base.name not in alignment.columns:
+            continue
         column = columns[alignment.columns[base.name].source]
         text = sql.value_text(column.name, column.type)
         name = sql.identifier(base.name)
@@ -52,8 +63,7 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
         values.append(f"{_converted(f't{i}', base, is_number=is_number)} AS v{i}")
         final.append(f"v{i} AS {name}")
         if is_number or not sql.is_text(base.type):
-            place = want.columns.index(base)
-            checked.append(f"WHEN t{i} IS NOT NULL AND v{i} IS NULL THEN '{place}'")
+            checked.append(f"WHEN t{i} IS NOT NULL AND v{i} IS NULL THEN '{_FAILED}{i}'")
     failed = f"CASE {' '.join(checked)} END" if checked else "CAST(NULL AS VARCHAR)"
     # Step by step, so that no expression is written, parsed and bound more than once. On lines
     # of their own: a value such as ";--" must not look like a comment that ends the query.
