@@ -143,6 +143,17 @@ def test_limits_that_bind_nothing_change_nothing(limits):
     assert (done.cost, done.bound) == (pytest.approx(10.5), pytest.approx(10.5))
 
 
+@pytest.mark.parametrize(
+    "limits",
+    [{"max_share_per_source": 2}, {"max_share_per_source": 0}, {"max_tables": 0}, {"budget": -1}],
+)
+def test_limits_that_are_none_are_refused(limits):
+    share("lake/a.csv", more(100, 4))
+    (name,) = limits
+    wrong = refused(planned("people.csv", {("Female", "yes"): 2}), **limits)
+    assert name.removesuffix("_per_source") in wrong
+
+
 def test_limits_that_bind_leave_a_bound_that_holds():
     share("lake/a.csv", more(100, 4))
     share("lake/b.csv", [*more(100, 4), *more(200, 2)])

@@ -133,12 +133,7 @@ def acquire(
     stay = without_categories(engine.rows(base, request, delete, looking.seed, rest=True))
     parts = [Part(c.candidate.name, c.drawn.rows) for c in taken.chosen]
     rows = put_together(stay, parts, base.name)
-    shift = _shift(rows, len(stay), need, limits.max_shift)
-    if shift is not None and shift.exceeded:
-        raise ShiftTooLarge(
-            f"the added rows differ from {base.name} by more than {limits.max_shift:g}: "
-            f"{' '.join(shift.sentences)}"
-        )
+    shift = _shift(base, rows, len(stay), need, limits.max_shift)
     known_again = _known_again(rows, len(stay), request)
     if places is None:
         after = before + found_counts(add, need, taken) - delete
@@ -186,14 +181,22 @@ def files_read(base: Source, lake: Lake, looking: Looking) -> list[tuple[str, Pa
 # ------------------------------------------------------------------------------- shift
 
 
-def _shift(rows: pa.Table, stay: int, need: Need, limit: float | None) -> Shift | None:
-    """Compare the added rows with those of the base in the same cells."""
+def _shift(
+    table: Source, rows: pa.Table, stay: int, need: Need, limit: float | None
+) -> Shift | None:
+    """Compare the added rows with those of the base in the same cells; refuse what is too far."""
     if len(rows) == stay:
         return None
     cells = cell_numbers(rows, need)
     base, added = rows.slice(0, stay), rows.slice(stay)
     others = [n for n in rows.column_names if n not in need.request.columns]
-    return measure_shift(base, added, (cells[:stay], cells[stay:]), columns=others, limit=limit)
+    shift = measure_shift(base, added, (cells[:stay], cells[stay:]), columns=others, limit=limit)
+    if shift.exceeded:
+        raise ShiftTooLarge(
+            f"the added rows differ from {table.name} by more than {limit:g}: "
+            f"{' '.join(shift.sentences)}"
+        )
+    return shift
 
 
 def _known_again(rows: pa.Table, stay: int, request: CountRequest) -> dict[str, int]:

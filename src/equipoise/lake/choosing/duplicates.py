@@ -156,17 +156,12 @@ def alike_rows(known: Known, tables: Sequence[RowHashes]) -> Whole | None:
     >>> alike_rows(Known(base), [ours, theirs]).tolist()
     [[1, 2]]
     """
-    starts = np.cumsum([0, *(rows.length for rows in tables)])
     by_columns: dict[frozenset[str], list[int]] = {}
     for i, rows in enumerate(tables):
         by_columns.setdefault(frozenset(rows.columns), []).append(i)
-    pools = []
-    for some in by_columns.values():
-        numbers = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in some])
-        nth = np.concatenate([_occurrences(tables[i].over(list(tables[i].columns))) for i in some])
-        pools.append((RowHashes.joined([tables[i] for i in some]), numbers, nth))
-    if len(pools) > _MOST_POOLS:
+    if len(by_columns) > _MOST_POOLS:
         return None
+    pools = [_pool(tables, some) for some in by_columns.values()]
     found, total = [np.zeros((0, 2), np.int64)], 0
     for ours, theirs in itertools.combinations_with_replacement(pools, 2):
         pairs = _alike_in(known, ours, theirs, _MOST_ALIKE - total)
@@ -175,6 +170,14 @@ def alike_rows(known: Known, tables: Sequence[RowHashes]) -> Whole | None:
         found.append(pairs)
         total += len(pairs)
     return np.concatenate(found)
+
+
+def _pool(tables: Sequence[RowHashes], some: Sequence[int]) -> _Pool:
+    """Put tables with the same columns together: rows, their numbers, and the how many-th each is."""
+    starts = np.cumsum([0, *(rows.length for rows in tables)])
+    numbers = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in some])
+    nth = np.concatenate([_occurrences(tables[i].over(list(tables[i].columns))) for i in some])
+    return RowHashes.joined([tables[i] for i in some]), numbers, nth
 
 
 def _alike_in(known: Known, ours: _Pool, theirs: _Pool, most: int) -> Whole | None:

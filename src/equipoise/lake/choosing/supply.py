@@ -131,10 +131,14 @@ class Limits:
         )
 
     def allow(self, supply: Supply, take: Whole) -> bool:
-        """Whether a selection takes no more; only sums of costs may be off by rounding."""
+        """Whether a selection takes no more, and no more than is needed."""
+        within = self.allow_cost(supply.cost(take), take)
+        return within and bool((take.sum(axis=0) <= supply.need).all())
+
+    def allow_cost(self, cost: float, take: Whole) -> bool:
+        """Whether a selection of some cost takes no more; only the cost may be off by rounding."""
         return bool(
-            (take.sum(axis=0) <= supply.need).all()
-            and supply.cost(take) <= self.budget * (1 + CLOSE)
+            cost <= self.budget * (1 + CLOSE)
             and take.any(axis=1).sum() <= self.tables
             and take.sum(axis=1).max(initial=0) <= self.most(int(take.sum()))
         )

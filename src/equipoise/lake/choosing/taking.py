@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.counts import Counts
-from equipoise.lake.choosing import rank
+from equipoise.lake.choosing import rank, supply
 from equipoise.lake.choosing.cover_model import Clock
 from equipoise.lake.choosing.filling import Chosen, Filler, Limits, numbers_within, select_from
 from equipoise.lake.choosing.gather import Gathered
@@ -23,7 +23,6 @@ from equipoise.lake.choosing.offers import (
 )
 from equipoise.lake.choosing.select import Selection
 from equipoise.lake.choosing.shortfall import Lack, explain_shortfall
-from equipoise.lake.choosing.supply import CLOSE
 from equipoise.lake.choosing.survey import Candidate, say_nearest
 from equipoise.progress import Reporter
 
@@ -51,27 +50,19 @@ class Taken:
 
 def take_rows(gathered: Gathered, need: Need, limits: Limits, progress: Reporter) -> Taken:
     """Choose tables and rows; rows that two tables have are counted once."""
+    within = supply.Limits.of(
+        budget=limits.budget,
+        max_share=limits.max_share_per_source,
+        max_tables=limits.max_tables,
+    )
     scanner = gathered.scanner(need)
     offers = gathered.offers(scanner, progress)
     rows = np.array([o.rows for o in offers], np.int64).reshape(len(offers), len(need.rows))
     free = replace(limits, budget=None, max_share_per_source=None, max_tables=None)
     taken = _take_freely(gathered, scanner, offers, rows, free, progress)
-    if taken is not None and _is_within(limits, taken.selection):
+    if taken is not None and within.allow_cost(taken.selection.cost, taken.selection.take):
         return taken
     return _take_within(gathered, scanner, offers, rows, limits, progress)
-
-
-def _is_within(limits: Limits, selection: Selection) -> bool:
-    """Tell whether what was chosen freely keeps the limits."""
-    rows = selection.take.sum(axis=1)
-    return bool(
-        (limits.budget is None or selection.cost <= limits.budget * (1 + CLOSE))
-        and (limits.max_tables is None or (rows > 0).sum() <= limits.max_tables)
-        and (
-            limits.max_share_per_source is None
-            or rows.max(initial=0) <= limits.max_share_per_source * rows.sum() * (1 + CLOSE)
-        )
-    )
 
 
 def _take_freely(
@@ -98,7 +89,7 @@ def _take_freely(
     first = select_from(offers, rows, need, limits, clock.part(0.5).left)
     filler = Filler(gathered.known, scanner, offers, need, limits, clock)
     best, bound = filler.completed(first.opened.tolist()), first.bound
-    if best.cost > bound * (1 + CLOSE):
+    if best.cost > bound * (1 + supply.CLOSE):
         progress("choosing among tables that share rows", 0.5)
         other, higher = filler.sharing()
         other = filler.without_spare(best) if other is None else other
