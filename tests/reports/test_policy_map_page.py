@@ -83,11 +83,11 @@ def test_white_is_0_and_limits_are_named_where_they_leave_the_map(adult):
 
 def test_names_of_limits_do_not_cover_each_other(adult):
     data = chart_data(policy_map(adult, y=WOMEN, **MAPS["many limits"]))
-    placed = charts._apart(data["limits"], "top", data)
+    placed = charts.maps._apart(data["limits"], "top", data)
     assert [p["shift"] for p in placed] == [-15.0 * i for i in range(10)]
     sideways = [{**li, "ends": [p[::-1] for p in li["ends"]]} for li in data["limits"]]
-    placed = charts._apart(sideways, "right", data)
-    tops = [charts._pixels(data, (p["x"], p["y"]))[1] + p["shift"] for p in placed]
+    placed = charts.maps._apart(sideways, "right", data)
+    tops = [charts.maps._pixels(data, (p["x"], p["y"]))[1] + p["shift"] for p in placed]
     assert all(b - a >= 15 - 1e-9 for a, b in itertools.pairwise(tops))
 
 
