@@ -25,7 +25,7 @@ from equipoise.lake.choosing.survey import Looking
 from equipoise.lake.lake import Lake
 from equipoise.plans.infeasible import Infeasible
 from equipoise.plans.plan import Plan
-from equipoise.plans.planner import best_within, make_plan
+from equipoise.plans.planner import make_plan, nearest_plan
 from equipoise.progress import Reporter, silent
 from equipoise.values import MISSING
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from equipoise.plans.request import PlanRequest
 
 _MOST_CELLS = 50_000
-_PATIENCE = 20.0
 """For how many seconds a plan is looked for that comes as near as can be."""
 
 
@@ -230,11 +229,7 @@ def _with_what_there_is(
         if not len(need.rows) or (available(need, gathered, progress) >= need.rows).all():
             return ideal
     within = replace(request, pool=all_available(counts, gathered, progress))
-    try:
-        return make_plan(counts, within, explain=False, progress=progress)
-    except Infeasible:
-        patient = replace(within, time_limit=min(within.time_limit, _PATIENCE))
-        return best_within(counts, patient, progress=progress)
+    return nearest_plan(counts, within, progress=progress)
 
 
 def all_available(counts: Counts, gathered: Gathered, progress: Reporter = silent) -> Counts:

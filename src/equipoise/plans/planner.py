@@ -77,6 +77,27 @@ def make_plan(
     return _finished(problem, solution, rows, steps, kept, needed)
 
 
+def nearest_plan(
+    counts: Counts, request: PlanRequest, *, patience: float = 20.0, progress: Reporter = silent
+) -> Plan:
+    """Plan what is asked for, or if no plan does it what comes nearest.
+
+    Parameters
+    ----------
+    counts, request
+        As in :func:`make_plan`.
+    patience
+        How many seconds a solver may look for what comes nearest.
+    progress
+        Is told how far the work is.
+    """
+    try:
+        return make_plan(counts, request, explain=False, progress=progress)
+    except Infeasible:
+        patient = replace(request, time_limit=min(request.time_limit, patience))
+        return best_within(counts, patient, progress=progress)
+
+
 def best_within(counts: Counts, request: PlanRequest, *, progress: Reporter = silent) -> Plan:
     """Plan what comes nearest to a tolerance that cannot be reached: the least largest |UB|.
 

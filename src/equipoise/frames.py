@@ -1,0 +1,412 @@
+"""Tables in memory, of whatever kind people have: take rows, stack them, name and pick columns.
+
+A kind is an array of NumPy, a sparse matrix of SciPy, a frame or a series of pandas, polars or
+Arrow, or a list. What comes out is of the kind that went in.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.errors import ColumnNotFound, InputError
+from equipoise.plain import sentences
+from equipoise.values import MISSING, as_value
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_LIBRARIES = ("pandas", "polars", "pyarrow")
+
+
+def indexable(X: Any) -> Any:
+    """Give data of a kind that is known as it is, and any other as an array.
+
+    Parameters
+    ----------
+    X
+        The data.
+
+    Examples
+    --------
+    >>> indexable([[1], [2]]), indexable(range(2))
+    ([[1], [2]], array([0, 1]))
+    """
+    known = _library(X) or _is_sparse(X) or isinstance(X, (np.ndarray, list, tuple))
+    return X if known else np.asarray(X)
+
+
+def row_count(X: Any) -> int:
+    """Give the number of rows of a table, or of values of a column.
+
+    Parameters
+    ----------
+    X
+        The table or the column.
+
+    Examples
+    --------
+    >>> row_count(np.zeros((3, 2))), row_count(["a", "b"])
+    (3, 2)
+    """
+    shape = getattr(X, "shape", None)
+    if shape:
+        return int(shape[0])
+    if shape is not None or not hasattr(X, "__len__"):
+        raise InputError(f"{X!r} is a single value and has no rows; give one for each row.")
+    return len(X)
+
+
+def flat(y: Any) -> Any:
+    """Give labels as one column: a column alone as it is, and of several the number of the largest.
+
+    Parameters
+    ----------
+    y
+        Labels of one dimension, or of two.
+
+    Examples
+    --------
+    >>> flat(np.array([["a"], ["b"]])).tolist(), flat([[0, 1], [1, 0]]).tolist()
+    (['a', 'b'], [1, 0])
+    """
+    if np.ndim(y) != 2:
+        return y
+    wide = np.asarray(y)
+    return wide.ravel() if wide.shape[1] == 1 else wide.argmax(axis=1)
+
+
+# ------------------------------------------------------------------------------------- columns
+
+
+def column_names(X: Any) -> list[Any]:
+    """Give the names of the columns of a frame; what is no frame has none.
+
+    Parameters
+    ----------
+    X
+        The table.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> column_names(pa.table({"age": [1], "sex": ["w"]})), column_names([[1, "w"]])
+    (['age', 'sex'], [])
+    """
+    if not _library(X):
+        return []
+    return list(X.column_names if _library(X) == "pyarrow" else X.columns)
+
+
+def column_at(X: Any, position: int) -> Any:
+    """Give one column of a table.
+
+    Parameters
+    ----------
+    X
+        The table.
+    position
+        Where the column stands, from 0 on.
+
+    Examples
+    --------
+    >>> column_at([[1, "w"], [2, "m"]], 1)
+    ['w', 'm']
+    """
+    if isinstance(X, (list, tuple)):
+        return [row[position] for row in X]
+    if _is_sparse(X):
+        return X.tocsc()[:, [position]].toarray().ravel()
+    library = _library(X)
+    if library == "pandas":
+        return X.iloc[:, position]
+    if library == "polars":
+        return X.to_series(position)
+    return X.column(position) if library == "pyarrow" else X[:, position]
+
+
+def pick_columns(X: Any, wanted: Any) -> dict[str, Any]:
+    """Give columns by their names, or by their positions where there is no such name.
+
+    Parameters
+    ----------
+    X
+        The table.
+    wanted
+        A name or a position, or several. Columns without a name are called ``x0`` and so on.
+
+    Raises
+    ------
+    ColumnNotFound, InputError
+        If there is no such column.
+
+    Examples
+    --------
+    >>> pick_columns([[1, "w"], [2, "m"]], -1)
+    {'x1': ['w', 'm']}
+    """
+    wanted = [wanted] if isinstance(wanted, (str, numbers.Integral)) else list(wanted)
+    names = column_names(X)
+    width = len(names) or _width(X)
+    found = {}
+    for each in wanted:
+        if each in names:
+            position = names.index(each)
+        elif is_whole(each) and -width <= each < width:
+            position = int(each) % width
+        elif names:
+            raise ColumnNotFound(str(each), table="X", columns=map(str, names))
+        else:
+            raise InputError(
+                f"there is no column {each!r}, and X has no names but the positions 0 to "
+                f"{width - 1}; give positions."
+            )
+        found[str(names[position]) if names else f"x{position}"] = column_at(X, position)
+    return found
+
+
+def align_columns(theirs: Any, X: Any) -> Any:
+    """Give the columns of a pool that data has, in the order of the data.
+
+    Parameters
+    ----------
+    theirs
+        The features of the pool.
+    X
+        Those of the data.
+
+    Raises
+    ------
+    InputError
+        If a column lacks, or the two are of kinds that cannot be stacked.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> pool = pa.table({"id": [7], "sex": ["w"], "age": [1]})
+    >>> align_columns(pool, pa.table({"age": [2], "sex": ["m"]})).column_names
+    ['age', 'sex']
+    """
+    library = _library(X)
+    if library != _library(theirs):
+        raise InputError(
+            f"X is {_kind(X)} and that of the pool {_kind(theirs)}; give both as the same type."
+        )
+    if not library:
+        widths = [_width(each) for each in (X, theirs) if row_count(each)]
+        if len(set(widths)) > 1:
+            raise InputError(f"X has {widths[0]:,} columns and that of the pool {widths[1]:,}.")
+        return theirs
+    names, there = column_names(X), column_names(theirs)
+    if names == there:
+        return theirs
+    lacking = [repr(name) for name in names if name not in there]
+    if lacking:
+        raise InputError(
+            f"the pool lacks {sentences(lacking)} of X; it has: {', '.join(map(str, there))}."
+        )
+    if len(set(names)) < len(names) or len(set(there)) < len(there):
+        raise InputError("columns of one name cannot be matched with the pool; rename them.")
+    return theirs[names] if library == "pandas" else theirs.select(names)
+
+
+def is_whole(raw: Any) -> bool:
+    """Whether a value is a whole number, which true and false are not.
+
+    Parameters
+    ----------
+    raw
+        The value.
+
+    Examples
+    --------
+    >>> is_whole(np.int8(3)), is_whole(3.0), is_whole(True)
+    (True, False, False)
+    """
+    return isinstance(raw, numbers.Integral) and not isinstance(raw, bool)
+
+
+# ---------------------------------------------------------------------------------------- rows
+
+
+def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
+    """Give some rows of a table, or values of a column.
+
+    Parameters
+    ----------
+    X
+        The table or the column.
+    rows
+        Where they stand, in the order wanted.
+
+    Examples
+    --------
+    >>> take_rows(["a", "b", "c"], np.array([2, 0]))
+    ['c', 'a']
+    """
+    X = indexable(X)
+    if isinstance(X, (list, tuple)):
+        return [X[row] for row in rows.tolist()]
+    if _is_sparse(X):
+        return X.tocsr()[rows].asformat(X.format)
+    return X.take(rows) if _library(X) in ("pandas", "pyarrow") else X[rows]
+
+
+def with_index_of(y: Any, X: Any) -> Any:
+    """Give labels of pandas the index of the features, or a new one; others as they are.
+
+    Parameters
+    ----------
+    y, X
+        Labels and features of the same rows.
+
+    Examples
+    --------
+    >>> with_index_of([1, 0], [[5], [6]])
+    [1, 0]
+    """
+    if not hasattr(y, "iloc"):
+        return y
+    return y.set_axis(X.index) if hasattr(X, "iloc") else y.reset_index(drop=True)
+
+
+def stack_rows(given: Any, added: Any) -> Any:
+    """Put rows of a pool behind those given, with the types of those given.
+
+    Parameters
+    ----------
+    given
+        The rows that decide the types.
+    added
+        Rows with the same columns; see :func:`align_columns`.
+
+    Raises
+    ------
+    InputError
+        If a value of the pool is none that the type in the data can hold.
+
+    Examples
+    --------
+    >>> stack_rows(np.array([[1], [2]]), [[3.0]]).ravel()
+    array([1, 2, 3])
+    """
+    library = _library(given)
+    if library:
+        return _STACKS[library](given, added)
+    if _is_sparse(given):
+        return _stacked_sparse(given, added)
+    added = added.toarray() if _is_sparse(added) else added
+    if isinstance(given, np.ndarray):
+        return _stacked_arrays(given, added)
+    return [*given, *(added.tolist() if isinstance(added, np.ndarray) else added)]
+
+
+def _stacked_sparse(given: Any, added: Any) -> Any:
+    from scipy import sparse
+
+    added = type(given.tocsr())(added)
+    added = added.astype(_fitting(added.data, added.data.astype, given.dtype, "X").dtype)
+    return sparse.vstack([given.tocsr(), added], format=given.format)
+
+
+def _stacked_arrays(given: NDArray[Any], added: Any) -> NDArray[Any]:
+    added = np.asarray(added, dtype=object if given.dtype == object else None)
+    if given.dtype.kind == added.dtype.kind and given.dtype.kind in "SU":
+        return np.concatenate([given, added])  # the longer texts decide the width
+    values = added.ravel()
+    fitting = _fitting(values, values.astype, given.dtype, "X")
+    return np.concatenate([given, fitting.reshape(added.shape)])
+
+
+def _stacked_pandas(given: Any, added: Any) -> Any:
+    import pandas as pd
+
+    given, added = given.copy(deep=False), added.copy(deep=False)
+    for i, (name, dtype) in enumerate(zip(given.columns, given.dtypes, strict=True)):
+        column = added.iloc[:, i]
+        if column.dtype == dtype:
+            continue
+        kind = dtype
+        if isinstance(dtype, pd.CategoricalDtype) and not dtype.ordered:
+            new = [v for v in column.dropna().unique() if v not in dtype.categories]
+            kind = pd.CategoricalDtype([*dtype.categories, *new])
+            given.isetitem(i, given.iloc[:, i].astype(kind))
+        added.isetitem(i, _fitting(column, column.astype, kind, name))
+    return pd.concat([given, added])
+
+
+def _stacked_polars(given: Any, added: Any) -> Any:
+    import polars as pl
+
+    fitting = [_fitting(added[n], added[n].cast, kind, n) for n, kind in given.schema.items()]
+    return pl.concat([given, added.with_columns(fitting)])
+
+
+def _stacked_arrow(given: Any, added: Any) -> Any:
+    import pyarrow as pa
+
+    fitting = [_fitting(added[f.name], added[f.name].cast, f.type, f.name) for f in given.schema]
+    return pa.concat_tables([given, pa.table(fitting, schema=given.schema)])
+
+
+_STACKS = {"pandas": _stacked_pandas, "polars": _stacked_polars, "pyarrow": _stacked_arrow}
+
+
+def _fitting(column: Any, cast: Callable[[Any], Any], kind: Any, name: Any) -> Any:
+    """Give a column of the pool the type it has in the data, if every value stays what it is."""
+    own = column.type if _library(column) == "pyarrow" else column.dtype
+    if own == kind:
+        return column
+    try:
+        with np.errstate(all="ignore"):  # what goes wrong is seen below
+            converted = cast(kind)
+    except Exception:  # noqa: BLE001 (each library has errors of its own, which mean the same)
+        converted = None
+    if converted is None or not all(map(_same, _values(column), _values(converted))):
+        raise InputError(
+            f"{name!r} is of the type {kind} in the data and {own} in the pool, and not every value "
+            "of the pool fits; give both the same type."
+        )
+    return converted
+
+
+def _values(column: Any) -> list[Any]:
+    return list(column.to_pylist() if _library(column) == "pyarrow" else column)
+
+
+def _same(before: Any, after: Any) -> bool:
+    lack = [as_value(value) is MISSING for value in (before, after)]
+    if any(lack):
+        return all(lack)
+    if isinstance(before, (float, np.floating)) and isinstance(after, (float, np.floating)):
+        return bool(np.isfinite(before) == np.isfinite(after))  # fewer digits are not another value
+    return bool(before == after)
+
+
+# --------------------------------------------------------------------------------------- kinds
+
+
+def _library(X: Any) -> str:
+    """The library of frames that data is of, or nothing."""
+    roots = (kind.__module__.partition(".")[0] for kind in type(X).__mro__)
+    return next((root for root in roots if root in _LIBRARIES), "")
+
+
+def _is_sparse(X: Any) -> bool:
+    from scipy import sparse
+
+    return bool(sparse.issparse(X))
+
+
+def _kind(X: Any) -> str:
+    return f"a frame of {_library(X)}" if _library(X) else f"a {type(X).__name__}"
+
+
+def _width(X: Any) -> int:
+    shape = np.shape(X)
+    if len(shape) != 2:
+        raise InputError(f"{_kind(X)} of {len(shape)}D has no columns; give a table, of 2D.")
+    return int(shape[1])

@@ -1,0 +1,307 @@
+"""How many rows of each cell are added and deleted: by a plan, or as a mapping says."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.counts import Axis, Counts
+from equipoise.errors import InputError, PoolTooSmall
+from equipoise.frames import (
+    is_whole,
+)
+from equipoise.lake.acquiring.planned import cells_of, named, rows_text
+from equipoise.plain import sentences
+from equipoise.plans.infeasible import Infeasible
+from equipoise.plans.planner import make_plan, nearest_plan
+from equipoise.plans.request import PlanRequest
+from equipoise.values import MISSING, Value, as_value
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equipoise.plans.plan import Plan
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """How many rows of each cell are left out, and how many are added.
+
+    Attributes
+    ----------
+    counts
+        The counts they are for.
+    add, delete
+        The rows, by cell.
+    plan
+        The plan that says so, if it was one.
+    shortfall
+        Why this is less than was asked for, in words; empty if it is all.
+    """
+
+    counts: Counts
+    add: Counts
+    delete: Counts
+    plan: Plan | None = None
+    shortfall: str = ""
+
+    @property
+    def after(self) -> Counts:
+        """The counts after them."""
+        return self.counts + self.add - self.delete
+
+
+def planned_moves(
+    counts: Counts, request: PlanRequest, pool: Counts | None = None, *, partial: bool = False
+) -> Moves:
+    """Plan the moves of a repair, within what a pool has.
+
+    Parameters
+    ----------
+    counts, request
+        As :func:`~equipoise.plans.planner.make_plan` takes them.
+    pool
+        The rows that can be added.
+    partial
+        If the pool lacks rows, come as near as it allows, in |UB| and where labels are kept in
+        their frequencies; and never leave a larger |UB| than there was.
+
+    Raises
+    ------
+    PoolTooSmall
+        If the pool lacks rows, and a part is not enough.
+    Infeasible
+        If no plan reaches what was asked, whatever the pool.
+
+    Examples
+    --------
+    >>> cells = {("m", "1"): 4, ("m", "0"): 4, ("w", "1"): 1, ("w", "0"): 3}
+    >>> counts = Counts.from_mapping(cells, sensitive=["sex"], label="hired")
+    >>> pool = Counts.from_mapping(dict.fromkeys(cells, 9), sensitive=["sex"], label="hired")
+    >>> request = PlanRequest(tolerance=0.3, reference="original")
+    >>> planned_moves(counts, request, pool).add.n
+    1
+    """
+    if pool is None:
+        moves = _moves(make_plan(counts, request))
+        return _require_none_added(moves, "leave rows out with allow='delete'")
+    lacks, plan = "", _plan_within(counts, request.but(pool=pool), partial=partial)
+    if plan is None or plan.certificate.planned_at > request.tolerance:
+        free = make_plan(counts, request)
+        lacks = _lacks(free.add, pool)
+        plan = plan if lacks else free
+    if plan is None:
+        raise _too_small(lacks)
+    return _never_worse(plan, lacks) if partial else _moves(plan)
+
+
+def _plan_within(counts: Counts, request: PlanRequest, *, partial: bool) -> Plan | None:
+    """The plan that a pool has the rows for, or if a part will do what comes nearest."""
+    if partial:
+        return nearest_plan(counts, request)
+    with contextlib.suppress(Infeasible):
+        return make_plan(counts, request, explain=False)
+    return None
+
+
+def _never_worse(plan: Plan, lacks: str) -> Moves:
+    """Stay with the rows given where a plan would leave a larger |UB| than there is.
+
+    One that comes nearest may, if it is held against other label frequencies than its own, and
+    one of few rows, by rounding.
+    """
+    found = plan.certificate
+    if found.max_abs_ub_after <= found.max_abs_ub_before * (1 + 1e-9):
+        return _moves(plan, lacks)
+    present = found.max_abs_ub_before * (1 + 1e-9)
+    nothing = make_plan(plan.counts, PlanRequest(tolerance=present, allow=plan.request.allow))
+    return _moves(nothing, lacks or "no plan for the pool leaves less bias than there is")
+
+
+def _moves(plan: Plan, shortfall: str = "") -> Moves:
+    return Moves(plan.counts, plan.add, plan.delete, plan, shortfall)
+
+
+def asked_moves(
+    counts: Counts,
+    strategy: Any,
+    pool: Counts | None = None,
+    *,
+    allow: str | None = None,
+    partial: bool = False,
+) -> Moves:
+    """Read the moves from the rows wanted of each cell.
+
+    Parameters
+    ----------
+    counts
+        The rows there are.
+    strategy
+        ``{(group, label): rows}`` for the cells that change; a group is a value, or a tuple of
+        values if there are several sensitive features. Where there is one group, ``{label: rows}``.
+    pool
+        The rows that can be added.
+    allow
+        ``"add"`` or ``"delete"``, if only that may be asked for.
+    partial
+        Whether to take what there is if the pool lacks rows.
+
+    Raises
+    ------
+    PoolTooSmall
+        If the pool lacks rows, and a part is not enough.
+
+    Examples
+    --------
+    >>> cells = {("m", "1"): 4, ("m", "0"): 4, ("w", "1"): 1, ("w", "0"): 3}
+    >>> counts = Counts.from_mapping(cells, sensitive=["sex"], label="hired")
+    >>> asked_moves(counts, {("m", 1): 1}).delete.of("sex=m, hired=1")
+    3
+    """
+    moves = _read(strategy, counts, allow)
+    add = _as_counts({cell: n for cell, n in moves.items() if n > 0}, counts)
+    gone = _as_counts({cell: -n for cell, n in moves.items() if n < 0}, counts)
+    if pool is None:
+        asked = Moves(counts, add, gone)
+        return _require_none_added(asked, "ask for no more rows than there are")
+    lacks = _lacks(add, pool)
+    if lacks and not partial:
+        raise _too_small(lacks)
+    found = replace(add, rows=np.minimum(add.rows, _there(add, pool)))
+    return Moves(counts, found, gone, shortfall=lacks)
+
+
+def _require_none_added(moves: Moves, otherwise: str) -> Moves:
+    if moves.add.n:
+        raise InputError(
+            f"{rows_text(moves.add.n)} must be added and there is no pool to take them from; give "
+            f"one as pool=(X, y), or {otherwise}."
+        )
+    return moves
+
+
+def _there(wanted: Counts, pool: Counts) -> NDArray[np.int64]:
+    """How many rows a pool has of each cell that is wanted."""
+    there = cells_of(pool)
+    return np.array([there.get(cell, 0) for cell in cells_of(wanted)], np.int64)
+
+
+def _lacks(wanted: Counts, pool: Counts) -> str:
+    """Say of which cells a pool has too few rows, those that lack most first."""
+    lines = zip(cells_of(wanted).items(), _there(wanted, pool).tolist(), strict=True)
+    lacks = [(there - need, cell, need, there) for (cell, need), there in lines if there < need]
+    if not lacks:
+        return ""
+    lacks.sort(key=lambda lack: lack[0])
+    shown = [f"{named(wanted, c)} needs {n:,} and has {has:,}" for _, c, n, has in lacks[:_SHOWN]]
+    more = len(lacks) - _SHOWN
+    shown += [f"so on for {more:,} more cells"] if more > 0 else []
+    return f"the pool has too few rows: {sentences(shown)}"
+
+
+def _too_small(lacks: str) -> PoolTooSmall:
+    return PoolTooSmall(
+        f"{lacks}; give a larger pool, ask for less, or take what there is with partial=True."
+    )
+
+
+# -------------------------------------------------------------------------- a mapping is read
+
+
+def _read(strategy: Any, counts: Counts, allow: str | None) -> dict[tuple[Value, ...], int]:
+    """How many rows each cell that is named must gain, or lose."""
+    if not isinstance(strategy, Mapping):
+        raise InputError(
+            f"sampling_strategy must come to a mapping {{(group, label): rows}}, not {strategy!r}."
+        )
+    have, moves = cells_of(counts), dict[tuple[Value, ...], int]()
+    groups, _ = counts.finest()
+    for key, rows in strategy.items():
+        plain = len(groups) == 1 and not _is_pair(key)
+        cell = _cell((_values(groups[0], counts), key) if plain else key, counts)
+        if cell in moves:
+            raise InputError(f"sampling_strategy names {named(counts, cell)} twice; name it once.")
+        moves[cell] = _move(rows, have.get(cell, 0), str(named(counts, cell)), allow)
+    if not counts.n + sum(moves.values()):
+        raise InputError("sampling_strategy leaves no row at all; ask for some of a cell.")
+    return moves
+
+
+def _move(rows: Any, there: int, cell: str, allow: str | None) -> int:
+    asked = f"sampling_strategy asks for {rows} rows of {cell}, of which there are {there:,}; "
+    if not is_whole(rows) or rows < 0:
+        raise InputError(f"{asked}ask for a whole number of at least 0.")
+    if allow == "add" and rows < there:
+        raise InputError(f"{asked}ask for no fewer, or let rows be left out with allow='both'.")
+    if allow == "delete" and rows > there:
+        raise InputError(f"{asked}ask for no more, or let rows be added with allow='both'.")
+    return int(rows) - there
+
+
+def _as_counts(cells: Mapping[tuple[Value, ...], int], counts: Counts) -> Counts:
+    names = [axis.name for axis in counts.sensitive]
+    return Counts.from_mapping(cells, sensitive=names, label=counts.label.name)
+
+
+def _values(group: NDArray[np.int32], counts: Counts) -> tuple[Value, ...]:
+    axes = zip(counts.sensitive, group.tolist(), strict=True)
+    return tuple(axis.values[code] for axis, code in axes)
+
+
+def _is_pair(key: Any) -> bool:
+    return isinstance(key, tuple) and len(key) == 2
+
+
+def _cell(key: Any, counts: Counts) -> tuple[Value, ...]:
+    """Find the cell that a key of a mapping means."""
+    group, label = key if _is_pair(key) else ((), key)
+    group = group if isinstance(group, tuple) else (group,)
+    if len(group) != len(counts.sensitive):
+        names = ", ".join(axis.name for axis in counts.sensitive)
+        shape = f"({names})" if len(counts.sensitive) > 1 else names
+        raise InputError(
+            f"{key!r} is no key of a sampling_strategy for this data; a key is "
+            f"({shape}, {counts.label.name})."
+        )
+    values = zip(counts.axes, (*group, label), strict=True)
+    return tuple(_known(axis, raw) for axis, raw in values)
+
+
+def _known(axis: Axis, raw: Any) -> Value:
+    value = spelled(axis, raw)
+    if value is MISSING:
+        raise InputError(
+            f"sampling_strategy names rows without a value of {axis.name!r}, which stay as they are."
+        )
+    axis.code(value)  # says which values there are
+    return value
+
+
+def spelled(axis: Axis, raw: Any) -> Value:
+    """Give the text of a value as an axis has it: 1, 1.0 and true are one to a person.
+
+    Parameters
+    ----------
+    axis
+        The values there are.
+    raw
+        The value as it was given.
+
+    Examples
+    --------
+    >>> spelled(Axis("y", ("0.0", "1.0")), 1), spelled(Axis("y", ("true", "false")), 1)
+    ('1.0', 'true')
+    """
+    spellings = [as_value(raw)]
+    number = raw.item() if isinstance(raw, np.generic) else raw
+    if isinstance(number, (int, float)) and number in (0, 1):
+        spellings.append(as_value(bool(number)))
+    if isinstance(number, int) or (isinstance(number, float) and number.is_integer()):
+        spellings += [as_value(int(number)), as_value(float(number))]
+    return next((text for text in spellings if text in axis.codes), spellings[0])

@@ -1,0 +1,152 @@
+"""Choose the rows that stay and those a pool gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.counts import Counts
+from equipoise.counts.rows import cells_of_rows
+from equipoise.frames import (
+    stack_rows,
+    take_rows,
+)
+from equipoise.lake.acquiring.draw import draw
+from equipoise.lake.acquiring.planned import cells_of, largest_ub
+from equipoise.lake.acquiring.resampling.counted import CountedRows
+from equipoise.lake.acquiring.resampling.moves import Moves
+from equipoise.values import MISSING
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+_PROVENANCE = np.dtype([("source", "U5"), ("row", np.int64)])
+
+
+@dataclass(frozen=True, eq=False)
+class Resampling:
+    """The rows that are left of those given, and behind them rows of a pool.
+
+    Attributes
+    ----------
+    given, pool
+        Where rows come from.
+    moves
+        How many of each cell.
+    kept, added
+        The places of the rows: among those given, and in the pool.
+    """
+
+    given: CountedRows
+    pool: CountedRows | None
+    moves: Moves
+    kept: NDArray[np.int64]
+    added: NDArray[np.int64]
+
+    @property
+    def counts(self) -> Counts:
+        """The rows of each cell."""
+        return self.moves.after
+
+    @property
+    def max_abs_ub(self) -> float:
+        """The largest |UB|, of the rows that lack no sensitive value."""
+        return largest_ub(self.counts, self.moves)
+
+    @property
+    def max_abs_ub_before(self) -> float:
+        """The same of the rows given."""
+        return largest_ub(self.given.counts, self.moves)
+
+    @property
+    def indices(self) -> NDArray[np.int64]:
+        """The places of the rows, where those of the pool stand behind those given."""
+        return np.concatenate([self.kept, self.given.n + self.added])
+
+    @property
+    def provenance(self) -> NDArray[Any]:
+        """The same to read: of which source each row is, and where it stands there."""
+        found = np.empty(len(self.kept) + len(self.added), _PROVENANCE)
+        found["source"] = ["given"] * len(self.kept) + ["pool"] * len(self.added)
+        found["row"] = np.concatenate([self.kept, self.added])
+        return found
+
+    @property
+    def strategy(self) -> dict[Any, int]:
+        """The rows of each cell, as :func:`asked_moves` takes them."""
+        rows = {**dict.fromkeys(cells_of(self.given.counts), 0), **cells_of(self.counts)}
+        known = {cell: n for cell, n in rows.items() if MISSING not in cell}
+        if not self.given.sensitive:
+            return {label: n for (_, label), n in known.items()}
+        lone = len(self.given.sensitive) == 1
+        return {(g[0] if lone else tuple(g), label): n for (*g, label), n in known.items()}
+
+    def features(self) -> Any:
+        """Give the features of the rows, of the kind that was given."""
+        kept = take_rows(self.given.X, self.kept)
+        if self.pool is None or not len(self.added):
+            return kept
+        return stack_rows(kept, take_rows(self.pool.X, self.added))
+
+    def labels(self, y: Any) -> Any:
+        """Give the labels of the rows as ``y`` has them: those of the pool may be written otherwise.
+
+        Parameters
+        ----------
+        y
+            The labels of the rows given.
+        """
+        codes, label = _label_codes(self.given, self.given.counts), self.given.counts.label
+        _, first = np.unique(codes, return_index=True)
+        like = dict(zip(label.values, first.tolist(), strict=True))
+        rows = self.kept
+        if self.pool is not None and len(self.added):
+            theirs = _label_codes(self.pool, self.moves.add)[self.added]
+            texts = self.moves.add.label.values
+            rows = np.concatenate([rows, [like[texts[code]] for code in theirs.tolist()]])
+        return take_rows(y, rows)
+
+
+def _label_codes(rows: CountedRows, counts: Counts) -> NDArray[np.int32]:
+    return np.asarray(counts.codes[cells_of_rows(rows.table, counts), -1])
+
+
+def resample(
+    given: CountedRows,
+    moves: Moves,
+    generator: np.random.Generator,
+    *,
+    pool: CountedRows | None = None,
+) -> Resampling:
+    """Choose rows of each cell by chance: those that are left out, and those that are added.
+
+    Parameters
+    ----------
+    given, moves
+        The rows, and how many of them move.
+    generator
+        What decides.
+    pool
+        Where rows are taken from.
+
+    Examples
+    --------
+    >>> from equipoise.lake.acquiring.resampling.counted import count_rows
+    >>> from equipoise.lake.acquiring.resampling.moves import asked_moves
+    >>> given = count_rows([1, 1, 0, 1, 0, 0], {"sex": list("mmmwww")}, X=np.arange(6))
+    >>> moves = asked_moves(given.counts, {("m", 1): 1, ("w", 0): 1})
+    >>> chosen = resample(given, moves, np.random.default_rng(0))
+    >>> chosen.features(), chosen.max_abs_ub
+    (array([0, 2, 3, 4]), 0.0)
+    """
+    gone = _drawn(given, moves.delete, generator)
+    kept = np.delete(np.arange(given.n), gone)
+    added = np.zeros(0, np.int64) if pool is None else _drawn(pool, moves.add, generator)
+    return Resampling(given, pool, moves, kept, added)
+
+
+def _drawn(rows: CountedRows, wanted: Counts, generator: np.random.Generator) -> NDArray[np.int64]:
+    return draw(cells_of_rows(rows.table, wanted), wanted.rows, generator)
