@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test check bench lock format clean docs
+.PHONY: help setup demo test check bench lock format clean docs figures evaluation
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -33,6 +33,22 @@ check: $(VENV)/.installed ## Lint, formatting, types, import layers, the docs' e
 
 docs: $(VENV)/.installed ## Write the pages of docs/ that are read off the program itself
 	$(BIN)/python tools/build_docs.py
+
+figures: $(VENV)/.installed ## Draw every figure of docs/ anew
+	$(BIN)/python tools/build_docs.py --picture
+
+# Work that is done is kept in .evaluation.runs.jsonl: stopped, it goes on from there.
+evaluation: $(VENV)/.installed ## Run everything docs/evaluation.md tells of again, and write its numbers and figures
+	$(BIN)/equipoise data fetch compas-two-years
+	$(BIN)/equipoise evaluate --paper --repeats 20 --runs .evaluation.runs.jsonl -o docs/runs/evaluation.json
+	for column in workclass occupation native-country; do \
+		$(BIN)/equipoise missing adult -s $$column -l income --na '?' -o docs/runs/missing-$$column.json; \
+	done
+	for mechanism in random by_label by_value; do \
+		$(BIN)/equipoise missing adult -s sex -l income --take-away 0.2 --mechanism $$mechanism \
+			-o docs/runs/missing-sex-$$mechanism.json; \
+	done
+	$(BIN)/python tools/build_docs.py --picture
 
 format: $(VENV)/.installed ## Rewrite the sources in the project's format, and mend what lint can mend
 	$(BIN)/ruff check --fix-only --quiet

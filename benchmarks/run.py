@@ -28,6 +28,7 @@ import ugen
 from bars import Bar, Section
 from data import HERE
 
+import evaluation
 import lake
 import plans
 
@@ -55,6 +56,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Section]] = {
     "lake": lambda _: lake.section(),
     "lake_scale": lambda _: lake_scale.section(),
     "tailoring": lambda _: tailoring.section(),
+    "evaluation": lambda _: evaluation.section(),
     "startup": lambda asked: startup.section(asked.repeats),
     "coverage": _coverage,
 }

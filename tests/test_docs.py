@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -144,3 +145,35 @@ def test_the_walk_through_a_lake_can_be_walked(tmp_path, monkeypatch, capsys):
     assert code == 0
     assert typed >= 9
     assert "<svg" in (tmp_path / "repair.html").read_text(encoding="utf-8")
+
+
+def test_the_evaluation_page_has_the_numbers_of_its_run():
+    page = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    run = json.loads((ROOT / "docs" / "runs" / "evaluation.json").read_text(encoding="utf-8"))
+    lines = {line for line in page.splitlines() if line.startswith("| ")}
+    shown = 0
+    for study in run["studies"]:
+        assert study["repeats"] >= 20
+        assert len(study["models"]) == 6
+        size = max(study["sizes"])
+        for model, title in study["models"].items():
+            for version in ("u", "p", "n"):
+                at = {"size": size, "model": model, "version": version}
+                own, untouched = (
+                    next(r for r in study["scores"] if {**at, "test": t}.items() <= r.items())
+                    for t in ("own", "untouched")
+                )
+                cells = [
+                    f"{r[m][0]:.3f} ± {(r[m][2] - r[m][1]) / 2:.3f}"
+                    for r in (own, untouched)
+                    for m in ("accuracy", "precision", "recall")
+                ]
+                assert f"| {title} | {version}{size:g}% | {' | '.join(cells)} |" in lines
+                shown += 1
+    assert shown == 54
+
+
+def test_every_figure_of_the_pages_is_there():
+    for page in PAGES:
+        for name in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / name).is_file(), f"{page.name} shows {name}; run make figures"

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import evaluation_docs
 
 from equipoise.api import count, frontier, measure, plan
 from equipoise.cli.app import cli
@@ -27,7 +28,11 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 def main() -> int:
     """Write or check every generated page."""
-    pages = {"cli.md": command_line(), "measures.md": measures_page()}
+    pages = {
+        "cli.md": command_line(),
+        "measures.md": measures_page(),
+        "evaluation.md": evaluation_docs.page(),
+    }
     stale = [n for n, text in pages.items() if not _same(DOCS / n, text)]
     if "--check" in sys.argv:
         for name in stale:
@@ -126,6 +131,7 @@ def pictures() -> dict[str, str]:
         "plan-changes.svg": charts.change_chart(plan_data.changes(repair)),
         "plan-biases.svg": charts.bias_chart(plan_data.biases(repair)),
         "frontier.svg": charts.step_chart(plan_data.steps(front)),
+        **evaluation_docs.pictures(),
     }
     look = {"background": "white", "padding": 16}
     return {name: charts.to_svg({**spec, **look}) for name, spec in drawn.items()}

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from equipoise.api import (
         apply,
         check,
+        compare_missing,
         count,
         diff,
+        evaluate,
+        evaluate_paper,
         frontier,
         measure,
         plan,
@@ -24,10 +27,12 @@ if TYPE_CHECKING:
         repair,
         report,
         sample_weight,
+        simulate_missing,
         verify,
     )
     from equipoise.counts import CountRequest, Counts
     from equipoise.errors import EquipoiseError
+    from equipoise.evaluation.evaluation import Evaluation
     from equipoise.lake.acquiring.acquired import Acquired
     from equipoise.lake.acquiring.apply import Applied
     from equipoise.lake.checking.verify import Verification
@@ -59,6 +64,7 @@ _HOMES = {
     "CountRequest": "counts",
     "Counts": "counts",
     "EquipoiseError": "errors",
+    "Evaluation": "evaluation.evaluation",
     "Found": "lake.choosing.find",
     "Frontier": "plans.frontier",
     "Group": "lattice",
@@ -75,8 +81,11 @@ _HOMES = {
     "apply": "api",
     "bounds": "lake.sampling",
     "check": "api",
+    "compare_missing": "api",
     "count": "api",
     "diff": "api",
+    "evaluate": "api",
+    "evaluate_paper": "api",
     "frontier": "api",
     "measure": "api",
     "plan": "api",
@@ -84,6 +93,7 @@ _HOMES = {
     "repair": "api",
     "report": "api",
     "sample_weight": "api",
+    "simulate_missing": "api",
     "tailor": "lake.sampling.tailor",
     "verify": "api",
 }
@@ -100,6 +110,7 @@ __all__ = [
     "CountRequest",
     "Counts",
     "EquipoiseError",
+    "Evaluation",
     "Found",
     "Frontier",
     "Group",
@@ -115,8 +126,11 @@ __all__ = [
     "apply",
     "bounds",
     "check",
+    "compare_missing",
     "count",
     "diff",
+    "evaluate",
+    "evaluate_paper",
     "frontier",
     "measure",
     "plan",
@@ -124,6 +138,7 @@ __all__ = [
     "repair",
     "report",
     "sample_weight",
+    "simulate_missing",
     "tailor",
     "verify",
 ]

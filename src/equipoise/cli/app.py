@@ -33,6 +33,8 @@ COMMANDS: Mapping[str, str] = {
     "acquire": "Carry out a plan with real rows of a lake.",
     "repair": "Plan, find, acquire and verify in one go.",
     "verify": "Check a repair against its base, plan and ledger.",
+    "evaluate": "Train and test models before and after a repair.",
+    "missing": "Compare ways to treat missing values.",
     "data": "List, show and fetch data sets.",
     "engines": "Show what can be read and written.",
     "demo": "Run the main job end to end on embedded data.",

@@ -1,0 +1,297 @@
+"""Plan a repair, its frontier, and the map of two moves."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from equipoise.api.measuring import count
+from equipoise.counts import Counts
+from equipoise.errors import InputError, did_you_mean
+from equipoise.plans.request import PlanRequest
+from equipoise.progress import Reporter, silent
+
+if TYPE_CHECKING:
+    from equipoise.lake.choosing.survey import Looking
+    from equipoise.lake.lake import Lake
+    from equipoise.plans.frontier import Frontier
+    from equipoise.plans.maps.policy_map import PolicyMap
+    from equipoise.plans.plan import Plan
+    from equipoise.plans.request import Allow, Reference
+
+
+def plan(
+    data: Any = None,
+    *,
+    sensitive_features: Any = None,
+    label: str | None = None,
+    tolerance: float = 0.0,
+    allow: Allow = "add",
+    costs: Mapping[str, float] | None = None,
+    available: Mapping[str, int] | None = None,
+    available_from: Any = None,
+    lake: Lake | str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    budget: float | None = None,
+    candidates: Sequence[Plan] = (),
+    progress: Reporter = silent,
+    **options: Any,
+) -> Plan:
+    """Plan the smallest repair: how many rows to add to and delete from every cell.
+
+    Parameters
+    ----------
+    data, sensitive_features, label
+        The table and its columns, as in :func:`count`; Counts need no columns.
+    tolerance
+        The largest |UB| left to any group; 0 is zero bias, up to rounding.
+    allow
+        ``"add"``, ``"delete"`` or ``"both"``.
+    costs
+        What a row costs, by pattern: ``{"add sex=Female": 2, "delete *": 0.5}``; a pattern
+        alone is the cost of adding. 1 if not given.
+    available
+        At most how many rows of a pattern can be added.
+    available_from
+        A table of rows that can be added; it is counted as the data is.
+    lake
+        A lake whose rows can be added: those of its tables whose meaning is certain, and that
+        are not in the data already. How to look for them is said by further options, those of
+        :class:`~equipoise.lake.choosing.survey.Looking`.
+    budget
+        How much may be spent. If it does not suffice the plan is the one with the least
+        largest |UB| it buys, or follows ``priority``.
+    candidates
+        Plans for the same table that may do, as those of a tighter request.
+    progress
+        Is told how far long work is.
+    **options
+        Everything else a :class:`~equipoise.plans.request.PlanRequest` takes:
+        ``tolerance_on``, ``reference``, ``rounding``, ``labels``, ``label_drift``, ``target``,
+        ``cost_add``, ``cost_delete``, ``priority``, ``at_least``, ``min_rows``, ``max_rows``,
+        ``deletable``, ``constrain``, ``min_group``, ``extra``, ``plan_missing``,
+        ``may_vanish``, ``time_limit``, ``gap``; and everything :func:`count` takes.
+
+    Raises
+    ------
+    Infeasible
+        If no plan can do it; its ``relaxations`` say which single changes would help.
+
+    Examples
+    --------
+    >>> repair = plan("adult", sensitive_features=["sex"], label="income")
+    >>> repair.additions, repair.certificate.reached
+    (7739, True)
+    >>> print(repair.explanation[0])
+    Add 7,739 rows: the table goes from 32,561 to 40,300 rows.
+    """
+    from equipoise.plans.planner import make_plan
+
+    if lake is not None and available_from is not None:
+        raise InputError(
+            "rows come from one place: name a table with --available-from, or a --lake of tables."
+        )
+    looking = _looking(options) if lake is not None else None
+    planning = planning_options(options, costs)
+    counts = count(
+        data, sensitive_features=sensitive_features, label=label, progress=progress, **options
+    )
+    pool = None if available_from is None else _counted_alike(available_from, counts, options)
+    if looking is not None:
+        pool = _offered_by(lake, data, counts, looking, options, progress)
+    request = PlanRequest(
+        tolerance=tolerance,
+        allow=allow,
+        available=available or {},  # type: ignore[arg-type]
+        pool=pool,
+        budget=budget,
+        **planning,
+    )
+    made = make_plan(counts, request, candidates=candidates, progress=progress)
+    return replace(made, source=os.fspath(data) if isinstance(data, (str, os.PathLike)) else None)
+
+
+def frontier(
+    data: Any = None,
+    *,
+    sensitive_features: Any = None,
+    label: str | None = None,
+    tolerances: Sequence[float] | None = None,
+    points: int = 50,
+    budget: float | Sequence[float] = (),
+    costs: Mapping[str, float] | None = None,
+    available_from: Any = None,
+    reference: Reference = "original",
+    progress: Reporter = silent,
+    **options: Any,
+) -> Frontier:
+    """Find the least cost at every tolerance asked: what less bias costs.
+
+    Parameters
+    ----------
+    data, sensitive_features, label
+        The table and its columns, as in :func:`count`; Counts need no columns.
+    tolerances
+        At which; if not given, ``points`` of them up to the present bias.
+    points
+        How many tolerances to look at.
+    budget
+        One or more budgets; for each the smallest tolerance it buys is found.
+    costs, available_from
+        As in :func:`plan`.
+    reference
+        ``"original"``, for which every cost is proved the least, or ``"new"``.
+    progress
+        Is told how far long work is.
+    **options
+        Everything else :func:`plan` takes.
+
+    Examples
+    --------
+    >>> front = frontier(
+    ...     "adult", sensitive_features=["sex"], label="income", tolerances=[0.05, 0.1]
+    ... )
+    >>> [round(point.cost) for point in front.points]
+    [6225, 4837]
+    """
+    from equipoise.plans.frontier import make_frontier
+
+    planning = planning_options(options, costs)
+    counts = count(
+        data, sensitive_features=sensitive_features, label=label, progress=progress, **options
+    )
+    pool = None if available_from is None else _counted_alike(available_from, counts, options)
+    request = PlanRequest(reference=reference, pool=pool, **planning)
+    budgets = [budget] if isinstance(budget, (int, float)) else list(budget)
+    return make_frontier(
+        counts, request, tolerances=tolerances, points=points, budgets=budgets, progress=progress
+    )
+
+
+def policy_map(
+    data: Any,
+    *,
+    x: str,
+    y: str,
+    sensitive_features: Any = None,
+    label: str | None = None,
+    group: str | None = None,
+    label_value: Any = None,
+    limits: Sequence[str] = (),
+    cost_x: float = 1.0,
+    cost_y: float = 1.0,
+    tolerance: float = 0.0,
+    x_max: float | None = None,
+    y_max: float | None = None,
+    **counting: Any,
+) -> PolicyMap:
+    """Map the Uniform Bias of one group and label over two moves that add or delete rows.
+
+    Parameters
+    ----------
+    data, sensitive_features, label
+        The table and its columns, as in :func:`count`; Counts need no columns.
+    x, y
+        The moves: ``add PATTERN`` or ``delete PATTERN``, of any cell or group.
+    group, label_value
+        Whose UB is mapped; what the pattern of ``y`` names, else that of ``x``, if not given.
+    limits
+        Linear limits in x, y, n (the rows after the moves) and cost, such as ``"x<=4500"``.
+    cost_x, cost_y
+        What a row of each move costs.
+    tolerance
+        The |UB| that is small enough.
+    x_max, y_max
+        How far the map is drawn.
+    **counting
+        Everything else :func:`count` takes, but ``y``, which is a move here.
+
+    Examples
+    --------
+    >>> map_ = policy_map(
+    ...     "adult",
+    ...     sensitive_features=["sex"],
+    ...     label="income",
+    ...     x="add sex=Male, income=<=50K",
+    ...     y="add sex=Female, income=>50K",
+    ...     limits=["x<=4500", "y<=3000"],
+    ... )
+    >>> round(map_.zero_y(0)[0], 2), round(map_.zero_y(4500)[0], 2)
+    (3045.08, 2076.65)
+    """
+    from equipoise.plans.maps import policy_map as maps
+
+    counts = count(data, sensitive_features=sensitive_features, label=label, **counting)
+    return maps.policy_map(
+        counts,
+        x=x,
+        y=y,
+        group=group,
+        label_value=label_value,
+        limits=limits,
+        cost_x=cost_x,
+        cost_y=cost_y,
+        tolerance=tolerance,
+        x_max=x_max,
+        y_max=y_max,
+    )
+
+
+def planning_options(options: dict[str, Any], costs: Mapping[str, float] | None) -> dict[str, Any]:
+    """Take what is about the plan out of the options; the rest is about counting."""
+    names = PlanRequest.__dataclass_fields__
+    known = [*names, *inspect.signature(count).parameters]
+    for name in options:
+        if name not in known:
+            raise TypeError(f"there is no option {name!r} of a plan.{did_you_mean(name, known)}")
+    planning = {name: options.pop(name) for name in list(options) if name in names}
+    for kind in ("add", "delete"):
+        given = planning.get(f"cost_{kind}") or ()
+        listed = list(given.items()) if isinstance(given, Mapping) else list(given)
+        for move, cost in (costs or {}).items():
+            word, _, pattern = str(move).strip().partition(" ")
+            plain = word not in ("add", "delete")
+            if word == kind or (plain and kind == "add"):
+                listed.append((str(move) if plain else pattern, cost))
+        planning[f"cost_{kind}"] = listed
+    return planning
+
+
+def _looking(options: dict[str, Any]) -> Looking:
+    """Take how to look for rows out of the options."""
+    from equipoise.lake.lake import take_options
+
+    return take_options(options)[0]
+
+
+def _offered_by(
+    lake: Any,
+    data: Any,
+    counts: Counts,
+    looking: Looking,
+    options: Mapping[str, Any],
+    progress: Reporter,
+) -> Counts:
+    """Count the rows of a lake that could be added to a table."""
+    from equipoise.datasets.naming import locate
+    from equipoise.lake.choosing.gather import gather
+    from equipoise.lake.lake import as_lake
+    from equipoise.lake.repair import all_available
+
+    base = locate(data, **{k: options.get(k) for k in ("sql", "encoding", "delimiter")})
+    found = gather(counts, base, as_lake(lake, progress=progress), looking, progress=progress)
+    return all_available(counts, found, progress)
+
+
+def _counted_alike(data: Any, counts: Counts, options: Mapping[str, Any]) -> Counts:
+    """Count another table by the same columns and bins."""
+    if isinstance(data, Counts):
+        return data
+    how = {k: v for k, v in options.items() if k in ("na", "missing", "missing_label", "engine")}
+    how |= {k: options.get(k) for k in ("encoding", "delimiter", "threads", "memory")}
+    names = [a.name for a in counts.sensitive]
+    return count(
+        data, sensitive_features=names, label=counts.label.name, bins=dict(counts.bins), **how
+    )

@@ -1,0 +1,153 @@
+"""The result of an evaluation: studies of one or more tables."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from equipoise.errors import InputError
+from equipoise.evaluation.studying.telling import sentences_of, tables_of
+from equipoise.validate import one_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = "equipoise.evaluation/1"
+TABLES = ("tables", "scores", "differences", "by_group")
+
+
+def package_version() -> str:
+    """The version of this package."""
+    from equipoise.version import __version__
+
+    return __version__
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Evaluation:
+    """What models trained on versions of tables do, over many repeats.
+
+    Attributes
+    ----------
+    studies
+        One for each table, plain data: the ``tables`` themselves with their measured UB, the
+        ``scores`` of models on both tests, ``differences`` to the table as it is, the scores
+        ``by_group``, and the ``relation`` of a group's UB to its error. A mean over repeats
+        stands as [mean, low, high].
+    is_paper
+        Whether these are the data and models of the paper.
+    """
+
+    studies: tuple[Mapping[str, Any], ...]
+    is_paper: bool = False
+    time: str = field(
+        default_factory=lambda: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    )
+    version: str = field(default_factory=package_version)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What came out, in sentences."""
+        return tuple(s for study in self.studies for s in sentences_of(study))
+
+    def text(self) -> str:
+        """Sentences and tables, for a terminal."""
+        parts = []
+        for study in self.studies:
+            if len(self.studies) > 1:
+                parts.append(f"{study['title']}\n{'═' * len(study['title'])}")
+            parts += [f"{title}\n{grid.text()}" for title, grid in tables_of(study)]
+            parts.append("\n".join(sentences_of(study)))
+        return "\n\n".join(parts)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def rows(self, name: str = "scores") -> list[dict[str, Any]]:
+        """Give one of the tables as flat rows: ``scores``, ``differences``, ``by_group``, ``tables``.
+
+        A mean over repeats becomes three columns, as ``accuracy``, ``accuracy_low`` and
+        ``accuracy_high``.
+        """
+        one_of("name", name, TABLES)
+        return [
+            {"table": study["name"], **_flat(row)} for study in self.studies for row in study[name]
+        ]
+
+    def to_pandas(self, name: str = "scores") -> pd.DataFrame:
+        """Give one of the tables as a pandas frame; see :meth:`rows`."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows(name))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: what ``--json`` prints, and what pages are made of."""
+        return {
+            "schema": SCHEMA,
+            "is_paper": self.is_paper,
+            "studies": [dict(study) for study in self.studies],
+            "version": self.version,
+            "time": self.time,
+        }
+
+    def to_json(self) -> str:
+        """The plain data as JSON, a line for each row of its tables."""
+        return _json(self.to_dict(), depth=4)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Evaluation:
+        """Read what :meth:`to_dict` gave."""
+        if data.get("schema") != SCHEMA:
+            raise InputError(f"this is no evaluation: its schema is {data.get('schema')!r}.")
+        own = ("is_paper", "version", "time")
+        return cls(studies=tuple(data["studies"]), **{name: data[name] for name in own})
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Evaluation:
+        """Read an evaluation that was written as JSON."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{os.fspath(path)} cannot be read as an evaluation: {error}."
+            ) from error
+        if not isinstance(data, dict):
+            raise InputError(f"{os.fspath(path)} is no evaluation.")
+        return cls.from_dict(data)
+
+
+def _json(value: Any, depth: int) -> str:
+    """Write JSON that is broken into lines down to a depth, and not below."""
+    if depth == 0 or not isinstance(value, (dict, list)) or not value:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(_json(v, depth - 1) for v in value) + "\n]"
+    parts = [
+        f"{json.dumps(k, ensure_ascii=False)}: {_json(v, depth - 1)}" for k, v in value.items()
+    ]
+    return "{\n" + ",\n".join(parts) + "\n}"
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{name} {k}": v for k, v in _flat(value).items()}
+        elif _is_mean(value):
+            flat |= {name: value[0], f"{name}_low": value[1], f"{name}_high": value[2]}
+        elif not isinstance(value, list):
+            flat[name] = value
+    return flat
+
+
+def _is_mean(value: Any) -> bool:
+    return (
+        isinstance(value, Sequence)
+        and len(value) == 3
+        and all(x is None or isinstance(x, float) for x in value)
+    )

@@ -1,0 +1,319 @@
+"""Ways to treat missing values, compared on a table: how each moves Uniform Bias."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.counts import CountRequest
+from equipoise.errors import InputError
+from equipoise.evaluation.missing.imputing import METHODS, Method, choose_methods
+from equipoise.evaluation.missing.results import (
+    MIN_COUNT,
+    SHOWN,
+    Result,
+    away,
+    direction,
+    frequencies,
+    group_biases,
+    line_up,
+    measured,
+    so_many,
+)
+from equipoise.evaluation.missing.rows import (
+    Codes,
+    Floats,
+    Rows,
+    drawn,
+    read_rows,
+    require_rows_of_people,
+    require_settings,
+    require_values,
+)
+from equipoise.lattice import Group, format_value
+from equipoise.measures.display import number, percent, whole
+from equipoise.plain import Grid, sentences
+from equipoise.progress import Reporter, silent
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from equipoise.measures.measured import Measured
+
+BASELINE = "drop"
+
+
+def compare_missing(
+    table: pa.Table,
+    request: CountRequest,
+    *,
+    methods: str | Iterable[str] = "all",
+    min_count: int = MIN_COUNT,
+    seed: int = 0,
+    max_rows: int | None = None,
+    progress: Reporter = silent,
+) -> MissingValues:
+    """Measure a table that lacks values under each way to treat them.
+
+    Parameters
+    ----------
+    table
+        The rows, with all columns that may tell what is missing.
+    request
+        What is counted, and which texts mean a missing value. Methods decide what becomes of
+        missing values, so what it says of them is not heeded.
+    methods
+        Names of :data:`~equipoise.evaluation.missing.imputing.METHODS`. They are held against ``drop``
+        or, if that is not asked for, against the first.
+    min_count
+        The least rows of a group under every method.
+    seed
+        Of all that chance decides.
+    max_rows
+        At most so many rows are used, drawn by the seed; all, unless given.
+    progress
+        Is told which method is at work, and the share of all that is done.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> people = pa.table(
+    ...     {"sex": ["m", "w", "m", "w", None] * 20, "y": ["1", "1", "0", "0", "0"] * 20}
+    ... )
+    >>> request = CountRequest(sensitive=("sex",), label="y")
+    >>> found = compare_missing(people, request, methods=["drop", "group"], min_count=1)
+    >>> found["drop"].dropped, round(found["group"].largest_change, 3)
+    (20, 0.25)
+    >>> print(found.sentences[3])
+    group keeps all rows and moves UB by at most 0.250 (sex=m, y=1: 0.000 to −0.250), by 0.2083 on \
+    average.
+    """
+    require_rows_of_people(request)
+    require_settings(min_count, seed, max_rows)
+    min_count, seed = int(min_count), int(seed)
+    chosen = _at_least_two(choose_methods(methods))
+    everything = read_rows(table, request)
+    rows = everything.take(drawn(np.arange(len(table)), max_rows, seed))
+    require_values(rows)
+    _require_missing(rows, request)
+    codes, tables = [], []
+    for done, method in enumerate(chosen):
+        progress(f"treating missing values: {method.name}", done / len(chosen))
+        codes.append(method.codes(rows, seed))
+        tables.append(measured(rows, codes[-1], method, min_count))
+    lined = line_up(tables)
+    base = next((i for i, m in enumerate(chosen) if m.name == BASELINE), 0)
+    labels = rows.values[-1]
+    by_name = {m.name: lined.ub[i] for i, m in enumerate(chosen)}
+    return MissingValues(
+        request=rows.request,
+        labels=labels,
+        groups=group_biases(lined, labels, lined.rows[base], lined.ub[base], by_name),
+        n=len(rows.codes),
+        table_rows=len(table),
+        incomplete=int(rows.absent.any(axis=1).sum()),
+        min_count=min_count,
+        looked_at=rows.others.names,
+        left_out=rows.others.left_out,
+        seed=seed,
+        max_rows=max_rows,
+        methods=tuple(
+            _treated(method, rows, codes[i], tables[i], lined.ub[base], lined.ub[i])
+            for i, method in enumerate(chosen)
+        ),
+        baseline=chosen[base].name,
+        missing_values=dict(zip(request.columns, rows.absent.sum(axis=0).tolist(), strict=True)),
+    )
+
+
+def _at_least_two(methods: tuple[Method, ...]) -> tuple[Method, ...]:
+    if len(methods) < 2:
+        raise InputError(
+            f"one way to treat missing values, {methods[0].name}, is nothing to compare; name "
+            f"another: {', '.join(METHODS)}."
+        )
+    return methods
+
+
+def _require_missing(rows: Rows, request: CountRequest) -> None:
+    if rows.absent.any():
+        return
+    suspects = rows.counts(rows.codes, "group").suspects()
+    texts = [f"{value!r} in {name}" for name, found in suspects.items() for value in found]
+    hint = f" (as perhaps {sentences(texts)})" if texts else ""
+    raise InputError(
+        f"no value of {sentences(list(request.columns))} is missing in {len(rows.codes):,} rows, so "
+        f"there is nothing to compare; say which texts mean a missing value with --na{hint}, or "
+        "take values away in a simulation."
+    )
+
+
+def _treated(
+    method: Method, rows: Rows, codes: Codes, table: Measured, base: Floats, ub: Floats
+) -> Treated:
+    change = np.abs(ub - base)
+    return Treated(
+        method=method.name,
+        rows=table.counts.n,
+        dropped=len(rows.codes) - table.counts.n,
+        imputed=int((codes != rows.codes).any(axis=1).sum()),
+        label_frequencies=dict(zip(rows.values[-1], frequencies(table).tolist(), strict=True)),
+        largest_change=float(np.nanmax(change)),
+        mean_change=float(np.nanmean(change)),
+        away_from_zero=away(base, ub),
+    )
+
+
+# -------------------------------------------------------------------------------- result
+
+
+@dataclass(frozen=True, kw_only=True)
+class Treated:
+    """What one method made of a table.
+
+    Attributes
+    ----------
+    method
+        Its name.
+    rows, dropped, imputed
+        Rows measured, rows left out, and rows in which a value was filled.
+    label_frequencies
+        The share of each label; what lacks to 1 are rows without one.
+    largest_change, mean_change
+        Of |UB − UB under the baseline|, over all groups and labels compared, each of which
+        counts the same.
+    away_from_zero
+        The mean change of UB away from 0; below 0 it came nearer to 0.
+    """
+
+    method: str
+    rows: int
+    dropped: int
+    imputed: int
+    label_frequencies: Mapping[str, float]
+    largest_change: float
+    mean_change: float
+    away_from_zero: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**vars(self), "label_frequencies": dict(self.label_frequencies)}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MissingValues(Result):
+    """UB of a table that lacks values, under each way to treat them.
+
+    What the values were is not known, so these are differences between methods, not errors.
+
+    Attributes
+    ----------
+    methods
+        What each made of the table.
+    baseline
+        The method the others are held against.
+    missing_values
+        For each counted column in how many rows it has no value.
+    """
+
+    methods: tuple[Treated, ...]
+    baseline: str
+    missing_values: Mapping[str, int]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the methods, in the order asked for."""
+        return tuple(treated.method for treated in self.methods)
+
+    def __getitem__(self, name: str) -> Treated:
+        return next(treated for treated in self.methods if treated.method == name)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was found, in sentences."""
+        lacks = [f"{name} in {n:,}" for name, n in self.missing_values.items() if n]
+        share = percent(self.incomplete / self.n)
+        lacking = f"{self.incomplete:,} of them ({share}) lack a value: {sentences(lacks)}"
+        unknown = (
+            "What the missing values were is not known, so these are differences between methods "
+            "and not errors."
+        )
+        return (
+            f"{self._rows_used()}; {lacking}.",
+            f"Compared is UB of {self._compared()}, against UB under {self.baseline}.",
+            *(self._told(treated) for treated in self.methods),
+            *self._frequencies(),
+            *self._filled_by(),
+            unknown,
+        )
+
+    def _told(self, treated: Treated) -> str:
+        did = "keeps all rows"
+        if treated.dropped:
+            share = percent(treated.dropped / self.n)
+            did = f"leaves out {so_many(treated.dropped, 'row')} ({share})"
+        elif treated.imputed:
+            did = f"fills values in {so_many(treated.imputed, 'row')}"
+        if treated.method == self.baseline:
+            return f"{treated.method} {did}; the others are held against it."
+        if not treated.largest_change:
+            return f"{treated.method} {did} and moves no UB."
+        most = max(self.groups, key=lambda entry: abs(entry.ub[treated.method] - entry.reference))
+        where = Group({**most.group, self.request.label: most.label})
+        return (
+            f"{treated.method} {did} and moves UB by at most {treated.largest_change:.3f} ({where}: "
+            f"{number(most.reference)} to {number(most.ub[treated.method])}), by "
+            f"{treated.mean_change:.4f} on average{direction(treated.away_from_zero)}."
+        )
+
+    def _frequencies(self) -> Iterable[str]:
+        """Where methods have labels at other shares: the label with the widest range."""
+        ranges = {
+            label: [t.label_frequencies[label] for t in self.methods] for label in self.labels
+        }
+        label = max(self.labels, key=lambda name: max(ranges[name]) - min(ranges[name]))
+        found = ranges[label]
+        low, high = (self.names[found.index(f(found))] for f in (min, max))
+        if max(found) > min(found):
+            cell = Group({self.request.label: label})
+            yield (
+                f"The share of {cell} is between {percent(min(found))} ({low}) and "
+                f"{percent(max(found))} ({high})."
+            )
+
+    def methods_grid(self) -> Grid:
+        """A line a method."""
+        rows = tuple(
+            (
+                t.method,
+                whole(t.rows),
+                whole(t.dropped),
+                whole(t.imputed),
+                f"{t.largest_change:.3f}",
+                f"{t.mean_change:.4f}",
+                number(t.away_from_zero, 4),
+                *(percent(t.label_frequencies[label]) for label in self.labels),
+            )
+            for t in self.methods
+        )
+        rows_of = ("rows", "left out", "filled")
+        changes = ("largest |change|", "mean |change|", "away from 0")
+        shares = (f"{self.request.label}={format_value(label)}" for label in self.labels)
+        headers = ("method", *rows_of, *changes, *shares)
+        return Grid(headers, rows, frozenset(range(1, len(headers))))
+
+    def groups_grid(self, top: int = SHOWN) -> Grid:
+        """UB under each method, of the groups and labels that are moved most."""
+        others = [name for name in self.names if name != self.baseline]
+        return self._grid(self.baseline, others, top)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: what ``--json`` prints."""
+        return {
+            **self._to_dict("comparison", {"baseline": self.baseline}),
+            "missing_values": dict(self.missing_values),
+            "methods": [treated.to_dict() for treated in self.methods],
+        }

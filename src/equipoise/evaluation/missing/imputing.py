@@ -1,0 +1,252 @@
+"""Ways to treat missing values, by name: kept apart, left out, or filled by scikit-learn."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.counts import MissingPolicy
+from equipoise.errors import InputError, MissingDependency, UnknownName
+from equipoise.evaluation.missing.rows import ABSENT, Codes, Floats, Rows, one_hot
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+DONORS = 5_000
+"""So many rows that have all values, drawn by the seed, are looked at to fill the others."""
+ROUNDS = 3
+"""How often columns are filled in turn, if several lack values."""
+TREES = 40
+_JITTER = 1e-3
+
+
+# ----------------------------------------------------------------------------- methods
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to treat missing values.
+
+    Attributes
+    ----------
+    name, sentence
+        As a user asks for it, and what it does.
+    policy
+        What becomes of the values that are missing still when rows are counted.
+    fill
+        Gives the codes of the counted columns without missing ones, for rows and a seed.
+    """
+
+    name: str
+    sentence: str
+    policy: MissingPolicy
+    fill: Callable[[Rows, int], Codes] | None = None
+
+    def codes(self, rows: Rows, seed: int) -> Codes:
+        """The codes of the counted columns as this method has them."""
+        if self.fill is None or not rows.absent.any():
+            return rows.codes
+        return self.fill(rows, seed)
+
+
+def choose_methods(names: str | Iterable[str]) -> tuple[Method, ...]:
+    """Find methods by name.
+
+    >>> [method.name for method in choose_methods(["drop", "knn"])]
+    ['drop', 'knn']
+    >>> len(choose_methods("all"))
+    7
+    """
+    asked = names.split(",") if isinstance(names, str) else list(names)
+    asked = [str(name).strip() for name in asked]
+    asked = list(METHODS) if asked == ["all"] else list(dict.fromkeys(asked))
+    if not any(asked):
+        raise InputError(
+            f"name at least one way to treat missing values: {', '.join(METHODS)}, or all."
+        )
+    for name in asked:
+        if name not in METHODS:
+            raise UnknownName("way to treat missing values", name, METHODS)
+    chosen = tuple(METHODS[name] for name in asked)
+    if any(method.fill for method in chosen):
+        require_scikit_learn()
+    return chosen
+
+
+def require_scikit_learn() -> None:
+    """Say how to get scikit-learn if it is not there."""
+    try:
+        import sklearn  # noqa: F401
+    except ImportError:
+        raise MissingDependency("scikit-learn", extra="models", purpose="imputation") from None
+
+
+# ------------------------------------------------------------------------------ imputers
+
+
+def _with_nan(codes: Codes) -> Floats:
+    return np.where(codes == ABSENT, np.nan, codes.astype(np.float64))
+
+
+def _filled(rows: Rows, lines: NDArray[np.intp], found: Floats) -> Codes:
+    """Put what an imputer gave where values were missing, and nowhere else."""
+    codes = rows.codes.copy()
+    absent = rows.absent[lines]
+    part = codes[lines]
+    part[absent] = np.rint(found[absent]).astype(np.int32)
+    codes[lines] = part
+    return codes
+
+
+def _lacking(rows: Rows) -> NDArray[np.intp]:
+    return np.flatnonzero(rows.absent.any(axis=1))
+
+
+def _donors(rows: Rows, seed: int) -> NDArray[np.intp]:
+    """Rows that have all values, at most so many as one may look at."""
+    whole = np.flatnonzero(~rows.absent.any(axis=1))
+    chosen = np.random.default_rng(seed).choice(whole, min(DONORS, len(whole)), replace=False)
+    return np.sort(chosen)
+
+
+def _most_frequent(rows: Rows, seed: int) -> Codes:  # noqa: ARG001
+    from sklearn.impute import SimpleImputer
+
+    found = SimpleImputer(strategy="most_frequent").fit_transform(_with_nan(rows.codes))
+    return _filled(rows, np.arange(len(rows.codes)), found)
+
+
+def _nearest(rows: Rows, seed: int) -> Codes:
+    """Take the value of the nearest row; among rows as near, chance decides."""
+    from sklearn import config_context
+    from sklearn.impute import KNNImputer
+
+    donors, lacking = _donors(rows, seed), _lacking(rows)
+    both = rows.take(np.concatenate([donors, lacking]))
+    sizes = [len(values) for values in rows.values]
+    counted = [one_hot(c, d) for c, d in zip(both.codes.T, sizes, strict=True)]
+    # Without this all rows would have the value of the first among those as near.
+    jitter = np.random.default_rng([seed, 1]).normal(scale=_JITTER, size=(len(both.codes), 1))
+    matrix = np.hstack([*counted, both.others.spread(), jitter])
+    with config_context(working_memory=64):
+        imputer = KNNImputer(n_neighbors=1).fit(matrix[: len(donors)])
+        found = imputer.transform(matrix[len(donors) :])
+    ends = np.cumsum([0, *sizes])
+    codes = [found[:, a:b].argmax(axis=1) for a, b in itertools.pairwise(ends.tolist())]
+    return _filled(rows, lacking, np.column_stack(codes).astype(np.float64))
+
+
+def _iterative(rows: Rows, seed: int, *, drawn: bool = False) -> Codes:
+    everything = np.arange(len(rows.values))
+    return _chained(rows, seed, [everything], drawn=drawn)
+
+
+def _iterative_drawn(rows: Rows, seed: int) -> Codes:
+    return _iterative(rows, seed, drawn=True)
+
+
+def _iterative_blind(rows: Rows, seed: int) -> Codes:
+    last = len(rows.values) - 1
+    return _chained(rows, seed, [np.arange(last), np.array([last])], drawn=False)
+
+
+def _chained(rows: Rows, seed: int, parts: Sequence[NDArray[np.intp]], *, drawn: bool) -> Codes:
+    """Predict each column that lacks values by those of its part and the other columns."""
+    lacking = _lacking(rows)
+    lines = np.concatenate([_donors(rows, seed), lacking])
+    some = rows.take(lines)
+    found = np.zeros(some.codes.shape)
+    for part in parts:
+        matrix = np.hstack([_with_nan(some.codes[:, part]), some.others.matrix])
+        found[:, part] = _round_robin(matrix, seed, drawn=drawn)[:, : len(part)]
+    return _filled(rows, lines, found)
+
+
+def _round_robin(matrix: Floats, seed: int, *, drawn: bool) -> Floats:
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    from sklearn.impute import IterativeImputer
+
+    incomplete = int(np.isnan(matrix).any(axis=0).sum())
+    # Every column at every split, so that the label is seen whatever else is there.
+    forest: Any = RandomForestClassifier(
+        n_estimators=TREES, min_samples_leaf=5, max_features=None, random_state=seed % 2**32
+    )
+    imputer = IterativeImputer(
+        _Drawing(forest, np.random.default_rng([seed, 2])) if drawn else forest,
+        max_iter=ROUNDS if incomplete > 1 else 1,
+        initial_strategy="most_frequent",
+        skip_complete=True,
+    )
+    with warnings.catch_warnings():  # codes are at rest or not, there is no nearly
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return np.asarray(imputer.fit_transform(matrix))
+
+
+class _Drawing:
+    """A classifier that draws a class by its probability and not the likeliest one."""
+
+    def __init__(self, classifier: Any, chance: np.random.Generator) -> None:
+        self.classifier, self.chance = classifier, chance
+
+    def __sklearn_clone__(self) -> _Drawing:
+        from sklearn.base import clone
+
+        # All draws come from one generator, so that those of two columns have nothing in common.
+        return _Drawing(clone(self.classifier), self.chance)
+
+    def fit(self, X: Floats, y: Floats) -> _Drawing:
+        self.classifier.fit(X, y)
+        return self
+
+    def predict(self, X: Floats) -> Floats:
+        up_to = self.classifier.predict_proba(X).cumsum(axis=1)
+        place = (self.chance.random((len(X), 1)) * up_to[:, -1:] >= up_to).sum(axis=1)
+        return np.asarray(self.classifier.classes_[place])
+
+
+METHODS: Mapping[str, Method] = {
+    method.name: method
+    for method in (
+        Method("group", "a missing value is a value of its own, of the label too", "group"),
+        Method("drop", "rows that lack a counted value are left out", "drop"),
+        Method(
+            "most_frequent",
+            "the column's most frequent value (SimpleImputer)",
+            "raise",
+            _most_frequent,
+        ),
+        Method(
+            "knn",
+            "the value of the row most alike in all columns (KNNImputer with one neighbour)",
+            "raise",
+            _nearest,
+        ),
+        Method(
+            "iterative",
+            "the likeliest value by a random forest on all columns (IterativeImputer)",
+            "raise",
+            _iterative,
+        ),
+        Method(
+            "iterative_drawn",
+            "as iterative, but drawn by the forest's probabilities and not the likeliest",
+            "raise",
+            _iterative_drawn,
+        ),
+        Method(
+            "iterative_blind",
+            "as iterative, but sensitive attributes are filled without seeing the label, and the "
+            "label without seeing them",
+            "raise",
+            _iterative_blind,
+        ),
+    )
+}
+"""Every way to treat missing values, with what it does."""

@@ -1,0 +1,350 @@
+"""What a comparison and a simulation of missing values share: groups lined up, and results."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from equipoise.counts import CountRequest, Counts
+from equipoise.errors import InputError
+from equipoise.evaluation.missing.imputing import DONORS, METHODS, Method
+from equipoise.evaluation.missing.rows import Codes, Floats, Rows
+from equipoise.lattice import Group, format_value
+from equipoise.measures.display import number, whole
+from equipoise.measures.measured import Measured, Options
+from equipoise.measures.table import bias_table
+from equipoise.plain import Grid, sentences
+from equipoise.values import plain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SCHEMA = "equipoise.missing/1"
+SHOWN = 20
+MIN_COUNT = 30
+"""Groups of fewer rows move much for little, and are not compared unless asked for."""
+
+
+# ------------------------------------------------------------------------------ measuring
+
+
+def measured(rows: Rows, codes: Codes, method: Method, min_count: int) -> Measured:
+    """Measure rows as a method has them."""
+    counts: Counts = rows.counts(codes, method.policy)
+    return bias_table(counts, Options(uncertainty=False, min_count=min_count)).measured
+
+
+def frequencies(table: Measured) -> Floats:
+    """The share of each label that is not missing."""
+    return np.asarray(table.margins.overall_rate[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class LinedUp:
+    """The groups that several tables have.
+
+    Attributes
+    ----------
+    groups, rows
+        The groups, and for each table (line) how many rows they have.
+    ub
+        By table, group and label; undefined in all tables if it is in one.
+    """
+
+    groups: tuple[Group, ...]
+    rows: NDArray[np.int64]
+    ub: Floats
+
+
+def line_up(tables: Sequence[Measured]) -> LinedUp:
+    """Find the groups that all tables have, on the same axes.
+
+    Those of a missing value fall out, since one method keeps them and it never stands alone.
+    """
+    codes = tables[0].lattice.codes
+    for table in tables[1:]:
+        codes = codes[table.lattice.find(codes) >= 0]
+    lines = [table.lattice.find(codes) for table in tables]
+    ub = np.stack([t.ub[at, :-1] for t, at in zip(tables, lines, strict=True)])
+    ub[:, ~np.isfinite(ub).all(axis=0)] = np.nan
+    if not np.isfinite(ub).any():
+        raise InputError(
+            f"no group without a missing value has {tables[0].options.min_count:,} rows under every "
+            "method; compare smaller groups with a lower min_count."
+        )
+    rows = np.stack([t.n_group[at] for t, at in zip(tables, lines, strict=True)])
+    return LinedUp(tuple(tables[0].group(line) for line in lines[0].tolist()), rows, ub)
+
+
+def away(reference: Floats, ub: Floats) -> float:
+    """The mean change of UB away from 0; below 0 it came nearer."""
+    return float(np.nanmean(np.sign(reference) * (ub - reference)))
+
+
+# -------------------------------------------------------------------------------- result
+
+
+class Estimate(NamedTuple):
+    """A mean over repeats, and between what it lies with a confidence of 95%."""
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float], *, least: float = -math.inf) -> Estimate:
+        """Estimate from one number a repeat, by Student's t; one repeat gives no interval.
+
+        Parameters
+        ----------
+        values
+            One number a repeat.
+        least
+            Below this no such number can be, nor the interval.
+
+        Examples
+        --------
+        >>> Estimate.of([1.0, 2.0, 3.0])
+        Estimate(mean=2.0, low=-0.48..., high=4.48...)
+        """
+        n = len(values)
+        mean = math.fsum(values) / n
+        if n < 2:
+            return cls(mean, math.nan, math.nan)
+        from scipy.special import stdtrit
+
+        variance = math.fsum((v - mean) ** 2 for v in values) / (n - 1)
+        half = float(stdtrit(n - 1, 0.975)) * math.sqrt(variance / n)
+        return cls(mean, max(mean - half, least), mean + half)
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Plain data, with ``None`` for an interval that is not known."""
+        return {name: plain(value) for name, value in self._asdict().items()}
+
+
+@dataclass(frozen=True)
+class GroupBias:
+    """One group and label.
+
+    Attributes
+    ----------
+    rows
+        Of the group, in what methods are held against.
+    reference
+        UB there: under the baseline, or in truth.
+    ub
+        UB by method; in a simulation the mean over its repeats.
+    """
+
+    group: Group
+    label: str
+    rows: int
+    reference: float
+    ub: Mapping[str, float]
+
+    @property
+    def largest(self) -> float:
+        """How far the method that is farthest off moves UB."""
+        return max(abs(ub - self.reference) for ub in self.ub.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**vars(self), "group": dict(self.group), "ub": dict(self.ub)}
+
+
+def group_biases(
+    lined: LinedUp,
+    labels: Sequence[str],
+    rows: NDArray[np.int64],
+    reference: Floats,
+    ub: Mapping[str, Floats],
+) -> tuple[GroupBias, ...]:
+    """Every group and label, those that are moved most first."""
+    found = [
+        GroupBias(
+            group,
+            labels[y],
+            int(rows[g]),
+            float(reference[g, y]),
+            {name: float(table[g, y]) for name, table in ub.items()},
+        )
+        for g, group in enumerate(lined.groups)
+        for y in np.flatnonzero(np.isfinite(reference[g])).tolist()
+    ]
+    return tuple(sorted(found, key=lambda entry: -entry.largest))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Result:
+    """What a comparison and a simulation have in common.
+
+    Attributes
+    ----------
+    request
+        What was counted; how missing values are treated is what the methods are about.
+    labels
+        The label values.
+    groups
+        The groups and labels compared, those that are moved most first.
+    n, table_rows
+        Rows used, and rows of the table.
+    incomplete
+        Rows that lack a counted value.
+    min_count
+        The least rows of a group, under every method.
+    looked_at, left_out
+        The other columns imputers saw, and those they did not.
+    seed, max_rows
+        By which rows were drawn, and how many at most.
+    """
+
+    request: CountRequest
+    labels: tuple[str, ...]
+    groups: tuple[GroupBias, ...]
+    n: int
+    table_rows: int
+    incomplete: int
+    min_count: int
+    looked_at: tuple[str, ...]
+    left_out: tuple[str, ...]
+    seed: int
+    max_rows: int | None
+    time: str = field(
+        default_factory=lambda: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the methods, in the order asked for."""
+        raise NotImplementedError
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was found, in sentences."""
+        raise NotImplementedError
+
+    def methods_grid(self) -> Grid:
+        """A line a method."""
+        raise NotImplementedError
+
+    def groups_grid(self, top: int = SHOWN) -> Grid:
+        """UB under each method, of the groups and labels that are moved most."""
+        raise NotImplementedError
+
+    def _grid(self, reference: str, names: Sequence[str], top: int) -> Grid:
+        rows = tuple(
+            (
+                str(entry.group),
+                format_value(entry.label),
+                whole(entry.rows),
+                number(entry.reference),
+                *(number(entry.ub[name]) for name in names),
+            )
+            for entry in self.groups[:top]
+        )
+        headers = ("group", self.request.label, "rows", reference, *names)
+        return Grid(headers, rows, frozenset(range(2, len(headers))))
+
+    def text(self, top: int = SHOWN) -> str:
+        """The sentences, a line each, and the tables."""
+        parts = ["\n".join(self.sentences), self.methods_grid().text()]
+        shown = self.groups_grid(top)
+        left = len(self.groups) - len(shown.rows)
+        more = f"\n… and {left:,} more groups and labels" if left else ""
+        return "\n\n".join([*parts, shown.text() + more])
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: what ``--json`` prints."""
+        raise NotImplementedError
+
+    def _to_dict(self, kind: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        from equipoise.version import __version__
+
+        own = {"methods": list(self.names), "min_count": self.min_count, "seed": self.seed}
+        return {
+            "schema": SCHEMA,
+            "kind": kind,
+            "sensitive": list(self.request.sensitive),
+            "label": self.request.label,
+            "labels": list(self.labels),
+            "n": self.n,
+            "table_rows": self.table_rows,
+            "incomplete": self.incomplete,
+            "looked_at": list(self.looked_at),
+            "left_out": list(self.left_out),
+            "groups": [entry.to_dict() for entry in self.groups],
+            "parameters": {
+                **self.request.to_dict(),
+                **own,
+                "max_rows": self.max_rows,
+                "donors": DONORS,
+                **parameters,
+            },
+            "sentences": list(self.sentences),
+            "version": __version__,
+            "time": self.time,
+        }
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """One JSON document of :meth:`to_dict`."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
+
+    # ------------------------------------------------------------------- sentences
+
+    def _rows_used(self) -> str:
+        by = sentences(list(self.request.sensitive))
+        drawn = "" if self.n == self.table_rows else f" of {self.table_rows:,}"
+        return f"{self.n:,}{drawn} rows were counted by {by}, with the label {self.request.label}"
+
+    def _compared(self) -> str:
+        groups = len({entry.group for entry in self.groups})
+        return (
+            f"{so_many(groups, 'group')} without a missing value and with at least "
+            f"{so_many(self.min_count, 'row')} under every method"
+        )
+
+    def _filled_by(self) -> list[str]:
+        """What imputers looked at; nothing, if none was asked for."""
+        if not any(METHODS[name].fill for name in self.names):
+            return []
+        columns = so_many(len(self.looked_at), "other column")
+        seen = columns if self.looked_at else "no other column"
+        looked = (
+            f"Imputers looked at {seen} beside the counted ones, and all but most_frequent at no "
+            f"more than {DONORS:,} of the rows that have all values."
+        )
+        said = [looked]
+        if self.left_out:
+            columns = sentences([repr(name) for name in self.left_out])
+            said.append(f"They did not look at {columns}: one value, or too many.")
+        return said
+
+
+def so_many(n: int, name: str) -> str:
+    """Give a number of things in words.
+
+    >>> so_many(1, "row"), so_many(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{n:,} {name}{'s' * (n != 1)}"
+
+
+def direction(away: float) -> str:
+    """Say whether UB came nearer to 0.
+
+    >>> direction(-0.01)
+    '; taken together UB lies 0.0100 nearer to 0'
+    """
+    if abs(away) < 0.00005:
+        return ""
+    where = "farther from" if away > 0 else "nearer to"
+    return f"; taken together UB lies {abs(away):.4f} {where} 0"

@@ -1,0 +1,273 @@
+"""Rows that lack values: what is counted as codes, and what the other columns tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from equipoise.counts import Axis, CountRequest, Counts, MissingPolicy
+from equipoise.counts.columns import Coded, as_number, bin_codes, encode_arrow, numbers_in, take
+from equipoise.errors import ColumnNotFound, InputError
+from equipoise.lattice import format_value
+from equipoise.plain import sentences
+from equipoise.validate import at_least
+from equipoise.values import MISSING, Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+Codes: TypeAlias = "NDArray[np.int32]"
+Floats: TypeAlias = "NDArray[np.float64]"
+
+ABSENT = -1
+"""The code of a missing value."""
+KEPT = 20
+"""So many values of a text column stand for themselves, the others for one."""
+LEAST_ROWS = 20
+"""Rows that must have all values, for imputers to have something to learn from."""
+_RARE = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A table as imputers take it: what is counted as codes, and the other columns.
+
+    Attributes
+    ----------
+    request
+        What is counted; bins are edges.
+    values
+        For each counted column the values it has, beside a missing one.
+    codes
+        One line a row, one column a counted one, the label last; −1 where a value is missing.
+    others
+        The other columns.
+    """
+
+    request: CountRequest
+    values: tuple[tuple[str, ...], ...]
+    codes: Codes
+    others: Others
+
+    @property
+    def absent(self) -> NDArray[np.bool_]:
+        """Where a value is missing."""
+        return np.asarray(self.codes == ABSENT)
+
+    def take(self, lines: NDArray[np.intp]) -> Rows:
+        """Keep some of the rows."""
+        others = replace(self.others, matrix=self.others.matrix[lines])
+        return replace(self, codes=self.codes[lines], others=others)
+
+    def counts(self, codes: Codes, policy: MissingPolicy) -> Counts:
+        """Count rows by codes, on axes that are the same for every method: MISSING is last."""
+        columns = zip(self.request.columns, self.values, codes.T, strict=True)
+        coded: dict[str, Coded] = {}
+        for name, values, column in columns:
+            numbers = np.where(column == ABSENT, len(values), column).astype(np.int32)
+            coded[name] = ((*values, MISSING), numbers)
+        request = replace(self.request, missing=policy, missing_label=policy, na=())
+        found = Counts.from_codes(coded, np.ones(len(codes), np.int64), None, request)
+        axes = tuple(
+            Axis(a.name, (*values, MISSING), a.role)
+            for a, values in zip(found.axes, self.values, strict=True)
+        )
+        nothing = np.zeros((0, len(axes)), np.int32)
+        return found.with_axes(Counts(axes=axes, codes=nothing, rows=np.zeros(0, np.int64)))
+
+
+def read_rows(table: pa.Table, request: CountRequest) -> Rows:
+    """Turn a table into codes of what is counted, and what the other columns tell.
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"sex": ["m", "?", "w"], "y": ["1", "0", None], "age": [20, 30, 40]})
+    >>> rows = read_rows(people, CountRequest(sensitive=("sex",), label="y", na=("?",)))
+    >>> rows.values, rows.codes.tolist(), rows.others.names
+    ((('m', 'w'), ('0', '1')), [[0, 1], [-1, 0], [1, -1]], ('age',))
+    """
+    for name in request.columns:
+        if name not in table.column_names:
+            raise ColumnNotFound(name, table="the table", columns=table.column_names)
+    # Counting refuses what cannot be counted, and finds the edges of quantile bins.
+    edges = Counts.from_arrow(table, replace(request, missing="group", missing_label="group")).bins
+    coded = [_coded(name, table[name], request.na, edges.get(name)) for name in request.columns]
+    return Rows(
+        request.with_edges(edges),
+        tuple(values for values, _ in coded),
+        np.stack([codes for _, codes in coded], axis=1),
+        read_others(table, request),
+    )
+
+
+def _coded(
+    name: str, column: pa.ChunkedArray, na: Sequence[str], edges: tuple[float, ...] | None
+) -> tuple[tuple[str, ...], Codes]:
+    if edges is not None:
+        values, codes = bin_codes(numbers_in(name, column, na), edges)
+        na = ()
+    else:
+        values, codes = encode_arrow(column, None)
+    known = tuple(v for v in values if v is not MISSING and v not in na)
+    number = {v: c for c, v in enumerate(known)}
+    return known, take([number.get(str(v), ABSENT) for v in values], codes)
+
+
+# ----------------------------------------------------------------- what other columns tell
+
+
+@dataclass(frozen=True, eq=False)
+class Others:
+    """The columns beside the counted ones.
+
+    Attributes
+    ----------
+    matrix
+        One line a row: numbers scaled, texts by the number of their value.
+    names
+        What each column is called.
+    sizes
+        How many values a column of texts has, and 0 for numbers.
+    left_out
+        Columns that tell nothing: of one value, of too many texts, or of nested values.
+    """
+
+    matrix: Floats
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    left_out: tuple[str, ...]
+
+    def spread(self) -> Floats:
+        """Give every value of a text a column of its own, so that any two are as far apart."""
+        parts = [
+            column[:, None] if not size else one_hot(column.astype(np.int32), size)
+            for column, size in zip(self.matrix.T, self.sizes, strict=True)
+        ]
+        return np.hstack([np.zeros((len(self.matrix), 0)), *parts])
+
+
+def read_others(table: pa.Table, request: CountRequest) -> Others:
+    """Read every column that is not counted; a missing number is the median, a text a value."""
+    columns, names, sizes, left_out = [], [], [], []
+    for name in table.column_names:
+        if name in request.columns:
+            continue
+        read = _other(name, table[name], request.na)
+        if read is None:
+            left_out.append(name)
+            continue
+        columns.append(read[0])
+        names.append(name)
+        sizes.append(read[1])
+    matrix = np.column_stack(columns) if columns else np.zeros((len(table), 0))
+    return Others(matrix, tuple(names), tuple(sizes), tuple(left_out))
+
+
+def _other(name: str, column: pa.ChunkedArray, na: Sequence[str]) -> tuple[Floats, int] | None:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_nested(kind) or pa.types.is_interval(kind) or pa.types.is_null(kind):
+        return None
+    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
+        whole = pa.int32() if pa.types.is_date32(kind) or pa.types.is_time32(kind) else pa.int64()
+        return _scaled(numbers_in(name, column.cast(whole), ()))
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return _scaled(numbers_in(name, column, na))
+    values, codes = encode_arrow(column, None)
+    numbers = [as_number(v, na) for v in values]
+    if len(values) > KEPT and not any(n is None for n in numbers):
+        return _scaled(np.array(numbers, np.float64)[codes])
+    return _lumped(values, codes, na)
+
+
+def _scaled(numbers: Floats) -> tuple[Floats, int] | None:
+    known = numbers[np.isfinite(numbers)]
+    if not len(known) or not (known != known[0]).any():
+        return None
+    filled = np.where(np.isfinite(numbers), numbers, np.median(known))
+    filled /= np.abs(filled).max()  # so that no square is too large
+    spread = filled.std()
+    return ((filled - filled.mean()) / spread, 0) if spread > 0 else None
+
+
+def _lumped(values: Sequence[Value], codes: Codes, na: Sequence[str]) -> tuple[Floats, int] | None:
+    """Number the frequent values; the rare ones are one, and so are the missing ones."""
+    rows = np.bincount(codes, minlength=len(values))
+    known = np.array([v is not MISSING and v not in na for v in values])
+    order = np.argsort(np.where(known, -rows, 1), kind="stable")[:KEPT]
+    frequent = [i for i in order.tolist() if known[i] and rows[i] >= min(_RARE, len(codes) // 10)]
+    if 2 * rows[frequent].sum() < rows[known].sum() or not known.any():
+        return None
+    number = {place: i for i, place in enumerate(frequent)}
+    rare = len(frequent)
+    table = [number.get(i, rare if known[i] else rare + 1) for i in range(len(values))]
+    _, lumped = np.unique(take(table, codes), return_inverse=True)
+    size = int(lumped.max()) + 1
+    return (lumped.astype(np.float64), size) if size > 1 else None
+
+
+def one_hot(codes: Codes, size: int) -> Floats:
+    """Spread codes over columns; a missing one is nan in all of them.
+
+    >>> one_hot(np.array([1, 0, -1], np.int32), 2).tolist()
+    [[0.0, 1.0], [1.0, 0.0], [nan, nan]]
+    """
+    spread: Floats = (codes[:, None] == np.arange(size)).astype(np.float64)
+    spread[codes == ABSENT] = np.nan
+    return spread
+
+
+# ---------------------------------------------------------------------------- refusing
+
+
+def require_rows_of_people(request: CountRequest) -> None:
+    """Refuse counts and weights: values are missing in rows, and filled row by row."""
+    given = request.count or request.weight
+    if given is not None:
+        what = "a table of counts" if request.count else "weighted rows"
+        raise InputError(
+            f"missing values are treated row by row, which {what} (column {given!r}) do not have; "
+            "give the rows themselves."
+        )
+
+
+def require_settings(min_count: int, seed: int, max_rows: int | None) -> None:
+    """Refuse numbers that cannot be meant."""
+    at_least("min_count", min_count, 1, whole=True)
+    at_least("seed", seed, 0, whole=True)
+    if max_rows is not None:
+        at_least("max_rows", max_rows, LEAST_ROWS, whole=True)
+
+
+def require_values(rows: Rows) -> None:
+    """Refuse columns that have nothing to compare, and tables too small to learn from."""
+    for name, values, codes in zip(rows.request.columns, rows.values, rows.codes.T, strict=True):
+        known = np.unique(codes[codes >= 0])
+        if not len(known):
+            raise InputError(
+                f"column {name!r} has no value in any of {len(codes):,} rows; leave it out."
+            )
+        if len(known) == 1:
+            only = format_value(values[known[0]])
+            raise InputError(
+                f"column {name!r} has one value, {only}, beside missing ones, so no group differs "
+                "by it; leave it out."
+            )
+    whole_rows = int((~rows.absent.any(axis=1)).sum())
+    if whole_rows < LEAST_ROWS:
+        raise InputError(
+            f"{whole_rows:,} of {len(rows.codes):,} rows have a value of each of "
+            f"{sentences(list(rows.request.columns))}; at least {LEAST_ROWS} are needed."
+        )
+
+
+def drawn(lines: NDArray[np.intp], max_rows: int | None, seed: int) -> NDArray[np.intp]:
+    """At most so many lines, drawn by the seed and in their order."""
+    if max_rows is None or len(lines) <= max_rows:
+        return lines
+    chosen = np.random.default_rng([seed, 3]).choice(lines, int(max_rows), replace=False)
+    return np.sort(chosen)

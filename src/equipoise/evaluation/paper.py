@@ -1,0 +1,237 @@
+"""The paper's evaluation: three data sets, six models, and what it claims of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from equipoise.counts import CountRequest
+from equipoise.datasets.naming import locate
+from equipoise.engines.sources import Source
+from equipoise.errors import InputError, UnknownName
+from equipoise.evaluation.evaluate import Wanted
+from equipoise.evaluation.request import EvaluationRequest
+from equipoise.evaluation.studying.scores import MEASURES
+from equipoise.evaluation.studying.telling import written
+from equipoise.evaluation.training.features import Reading
+from equipoise.evaluation.training.models import MODELS
+from equipoise.plain import Grid
+
+RAW_COLUMNS = ("Person_ID", "Sex_Code_Text", "Ethnic_Code_Text", "ScoreText", "DateOfBirth")
+"""By these the raw file of COMPAS scores is known."""
+
+_TWO_YEARS = """
+SELECT sex, CASE race WHEN 'Caucasian' THEN 'white' ELSE 'other' END AS race, age, juv_fel_count,
+  juv_misd_count, juv_other_count, priors_count, days_b_screening_arrest, c_charge_degree,
+  c_charge_desc, score_text
+FROM input"""
+_RAW = """
+SELECT Person_ID AS person, Sex_Code_Text AS sex,
+  CASE Ethnic_Code_Text WHEN 'Caucasian' THEN 'white' ELSE 'other' END AS race,
+  Agency_Text AS agency, AssessmentReason AS reason, Language AS language,
+  LegalStatus AS legal_status, CustodyStatus AS custody_status, MaritalStatus AS marital_status,
+  DisplayText AS scale, ScoreText AS score_text,
+  TRY_CAST(right(split_part(split_part(Screening_Date, ' ', 1), '/', 3), 2) AS INTEGER) + 100
+    - TRY_CAST(right(DateOfBirth, 2) AS INTEGER) AS age
+FROM input"""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says of a version: that measures gain, or that they do not lose."""
+
+    version: str
+    measures: tuple[str, ...]
+    says: Literal["clear gain", "no clear loss"]
+
+    def holds(self, row: Mapping[str, Any]) -> bool:
+        """Tell whether a difference bears it out: a clear gain, or no clear loss."""
+        gains = bool(row["clear"]) and row["mean"] > 0
+        loses = bool(row["clear"]) and row["mean"] < 0
+        return gains if self.says == "clear gain" else not loses
+
+
+_ALL = tuple(MEASURES)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One data set of the paper, and what it says of it.
+
+    Attributes
+    ----------
+    title
+        What pages call it.
+    data
+        The name of the data set.
+    sensitive, label, also
+        As in a request.
+    sizes
+        The initial samples, in percent of the table.
+    chart
+        The model the paper draws for it.
+    claims
+        What the paper says of it: a version, the measures, and whether they gain or do not lose.
+    """
+
+    title: str
+    data: str
+    sensitive: tuple[str, ...]
+    label: str
+    chart: str
+    claims: tuple[Claim, ...]
+    also: tuple[str, ...] = ()
+    sizes: tuple[float, ...] = (10.0, 20.0)
+    sql: str | None = None
+    na: tuple[str, ...] = ()
+
+
+STUDIES = {
+    "adult": Paper(
+        "Adult",
+        "adult",
+        ("sex",),
+        "income",
+        "gbdt",
+        (
+            Claim("p", ("accuracy",), "clear gain"),
+            Claim("p", _ALL, "no clear loss"),
+            Claim("n", _ALL, "no clear loss"),
+        ),
+        also=("race",),
+        na=("?",),
+    ),
+    "credit": Paper(
+        "Default of credit card clients",
+        "credit",
+        ("sex",),
+        "default",
+        "extra_trees",
+        (
+            Claim("n", ("accuracy",), "clear gain"),
+            Claim("p", _ALL, "no clear loss"),
+            Claim("n", _ALL, "no clear loss"),
+        ),
+        also=("marriage",),
+    ),
+    "compas": Paper(
+        "COMPAS, ternary score",
+        "compas-two-years",
+        ("sex", "race"),
+        "score_text",
+        "adaboost",
+        (Claim("p", _ALL, "clear gain"),),
+        sizes=(20.0, 30.0),
+        sql=_TWO_YEARS,
+        na=("N/A",),
+    ),
+}
+"""The data sets of the paper; sensitive attributes it does not name are ours."""
+
+
+def paper_studies(
+    names: Iterable[str] = tuple(STUDIES),
+    *,
+    compas: str | os.PathLike[str] | None = None,
+    models: Any = tuple(MODELS),
+    sizes: tuple[float, ...] | None = None,
+    **options: Any,
+) -> list[Wanted]:
+    """Say what to do for the paper's evaluation.
+
+    Parameters
+    ----------
+    names
+        Which of its data sets.
+    compas
+        The raw file of COMPAS scores, instead of the two-years rows.
+    models, sizes
+        Other models or sizes of the sample than its own.
+    **options
+        Everything else a request takes.
+
+    Examples
+    --------
+    >>> adult = paper_studies(["adult"], repeats=3)[0]
+    >>> adult.request.counting.columns, adult.request.sizes, len(adult.models)
+    (('sex', 'income'), (10.0, 20.0), 6)
+    """
+    chosen = []
+    for name in names:
+        if name not in STUDIES:
+            raise UnknownName("study", name, STUDIES)
+        paper = STUDIES[name]
+        is_raw = name == "compas" and compas is not None
+        request = EvaluationRequest(
+            counting=CountRequest(sensitive=paper.sensitive, label=paper.label, na=paper.na),
+            reading=Reading(impute="median"),
+            also=paper.also,
+            sizes=sizes or paper.sizes,
+            # The raw file has several scores of a person, who must not be in two parts.
+            keep_together="person" if is_raw else None,
+            models=tuple(models),
+            **options,
+        )
+        chosen.append(
+            Wanted(
+                source=_raw(compas) if is_raw else _source(paper),
+                request=request,
+                models=models,
+                title=f"{paper.title}{' (raw file)' if is_raw else ''}",
+                paper=name,
+            )
+        )
+    return chosen
+
+
+def _source(paper: Paper) -> Source:
+    return replace(locate(paper.data, sql=paper.sql), name=paper.data)
+
+
+def _raw(path: Any) -> Source:
+    return replace(locate(path, sql=_RAW), name=Path(path).name)
+
+
+def claims_grid(study: Mapping[str, Any]) -> Grid | None:
+    """Hold the paper's claims against a study: for how many models and sizes each holds."""
+    if study["paper"] is None:
+        return None
+    rows = []
+    for claim in STUDIES[study["paper"]].claims:
+        for measure in claim.measures:
+            told = [_held(study, claim, measure, test) for test in ("own", "untouched")]
+            rows.append((f"{claim.version}: {claim.says} of {measure}", *told))
+    headers = (
+        "the paper says",
+        "holds on rows of the version itself, as there",
+        "on untouched rows",
+    )
+    return Grid(headers, tuple(rows))
+
+
+def _held(study: Mapping[str, Any], claim: Claim, measure: str, test: str) -> str:
+    rows = [
+        row
+        for row in study["differences"]
+        if (row["version"], row["measure"], row["test"]) == (claim.version, measure, test)
+        and row["q"] is not None
+    ]
+    if not rows:
+        return "too few repeats to say"
+    held = sum(claim.holds(row) for row in rows)
+    mean, lowest = sum(row["mean"] for row in rows) / len(rows), min(row["low"] for row in rows)
+    told = f"mean {written(mean, 3, '+')}, lowest end of an interval {written(lowest, 3, '+')}"
+    return f"{held} of {len(rows)} ({told})"
+
+
+def require_raw(columns: Iterable[str], path: str) -> None:
+    """Refuse a file that is not the raw file of COMPAS scores."""
+    lacking = [c for c in RAW_COLUMNS if c not in set(columns)]
+    if lacking:
+        raise InputError(
+            f"{path} is not the raw file of COMPAS scores (compas-scores-raw.csv): it has no column "
+            f"{', '.join(lacking)}."
+        )

@@ -1,0 +1,159 @@
+"""What an evaluation is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from equipoise.counts import CountRequest
+from equipoise.errors import InputError, UnknownName
+from equipoise.evaluation.training.features import Reading
+from equipoise.validate import a_number, at_least, between
+
+MITIGATED = ("p", "n")
+UNTREATED = "u"
+VERSIONS: dict[str, str] = {
+    "u": "as it is: a uniform sample, no repair",
+    "p": "repaired with real rows, label frequencies kept (within the tolerance, if there is one)",
+    "n": "repaired with real rows, label frequencies free",
+    "reweighed": "as it is, rows weighed so that the weighted UB is 0",
+    "deleted": "repaired by deleting rows only",
+    "duplicated": "repaired by repeating rows of the sample",
+}
+"""The versions of a table that models are trained on, each with what it is."""
+
+BASELINES = ("reweighed", "deleted", "duplicated")
+TESTS: dict[str, str] = {
+    "untouched": "rows of the table as it is, set aside before anything else",
+    "own": "a part of the version itself, not trained on",
+}
+"""What models are tested on."""
+
+BEFORE, AFTER = "before", "after"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRequest:
+    """Everything an evaluation is asked for, checked.
+
+    Parameters
+    ----------
+    counting
+        The sensitive attributes and the label, and how they are counted.
+    reading
+        How the other columns become features.
+    also
+        Further attributes by which results are given; they are not repaired.
+    without_sensitive
+        Whether the models see the sensitive attributes.
+    models, baseline_models
+        Names of models, and those for which the baselines are run, too.
+    versions
+        Names among :data:`VERSIONS`.
+    sizes
+        How many percent of the table the initial sample has; one or more.
+    repeats, seed
+        How often all is done anew, and what the random choices start from.
+    test, own_test
+        How many percent of the table are set aside, and of a version kept for its own test.
+    tolerance, min_group
+        As in a plan: the largest |UB| left, and the least size of a group that counts.
+    positive
+        The label value that precision and recall are about; for more than two labels they are
+        means over all if it is not given.
+    keep_together
+        A column whose equal values are one unit, such as a person with several rows; its rows
+        are never apart in the pool, the training part and the tests.
+    same_size
+        Of two tables: draw the larger one down to the size of the smaller before training.
+    max_rows
+        A larger table is sampled down to this.
+    confidence
+        Of the intervals.
+    """
+
+    counting: CountRequest
+    reading: Reading = field(default_factory=Reading)
+    also: tuple[str, ...] = ()
+    without_sensitive: bool = False
+    models: tuple[str, ...] = ("gbdt", "logistic")
+    baseline_models: tuple[str, ...] = ("gbdt", "logistic")
+    versions: tuple[str, ...] = tuple(VERSIONS)
+    sizes: tuple[float, ...] = (20.0,)
+    repeats: int = 20
+    seed: int = 0
+    test: float = 20.0
+    own_test: float = 20.0
+    tolerance: float = 0.0
+    min_group: int = 1
+    positive: str | None = None
+    keep_together: str | None = None
+    same_size: bool = True
+    max_rows: int | None = None
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        at_least("repeats", self.repeats, 1, whole=True)
+        a_number("seed", self.seed)
+        at_least("seed", self.seed, 0, whole=True)
+        at_least("tolerance", self.tolerance, 0)
+        between("confidence", self.confidence, 0, 1)
+        for name in ("test", "own_test"):
+            between(name, getattr(self, name), 0, 100)
+        if self.max_rows is not None:
+            at_least("max_rows", self.max_rows, 10, whole=True)
+        if not self.sizes:
+            raise InputError("name at least one size of the sample, in percent of the table.")
+        for size in () if self.is_of_two else self.sizes:
+            _check_size(size, self.test)
+        object.__setattr__(self, "sizes", tuple(dict.fromkeys(self.sizes)))
+        for version in self.versions:
+            if version not in (VERSIONS if not self.is_of_two else (BEFORE, AFTER)):
+                raise UnknownName("version", version, VERSIONS)
+        taken = {*self.counting.columns}
+        for name in self.also:
+            if name in taken:
+                raise InputError(f"{name!r} is a sensitive attribute or the label already.")
+
+    @property
+    def is_of_two(self) -> bool:
+        """Whether two given tables are compared, instead of versions made of one."""
+        return self.versions == (BEFORE, AFTER)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The versions in their usual order, the untreated one among them always."""
+        if self.is_of_two:
+            return (BEFORE, AFTER)
+        return tuple(v for v in VERSIONS if v in self.versions or v == UNTREATED)
+
+    @property
+    def reference(self) -> str:
+        """The version that others are compared with."""
+        return BEFORE if self.is_of_two else UNTREATED
+
+    def deciding(self) -> dict[str, Any]:
+        """Everything that a single fit depends on, as plain data."""
+        left_out = {"models", "baseline_models", "versions", "sizes", "repeats", "confidence"}
+        left_out |= {"positive", "counting", "reading"}
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
+        return {
+            **{k: list(v) if isinstance(v, tuple) else v for k, v in own.items()},
+            "counting": self.counting.to_dict(),
+            "reading": {f.name: getattr(self.reading, f.name) for f in fields(Reading)},
+        }
+
+
+def _check_size(size: float, test: float) -> None:
+    a_number("sample", size)
+    if not size > 0:
+        raise InputError(f"a sample of {size:g} % has no rows; give percents such as 10 or 20.")
+    if size > 100:
+        raise InputError(
+            f"a sample of {size:g} % is larger than the table; give percents such as 10 or 20."
+        )
+    if size + test >= 100:
+        raise InputError(
+            f"a sample of {size:g} % and a test of {test:g} % leave no rows for the pool; take a "
+            "smaller sample."
+        )

@@ -1,0 +1,93 @@
+"""Two columns in one type, so that equal values are equal however their files write them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from equipoise.counts.columns import as_number, encode_arrow
+from equipoise.values import MISSING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TRUTHS = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
+
+
+def alike(
+    first: pa.ChunkedArray, second: pa.ChunkedArray
+) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    """Bring two columns to a type both have: theirs, numbers, truths, or texts.
+
+    >>> import pyarrow as pa
+    >>> texts, numbers = pa.chunked_array([["1", "2"]]), pa.chunked_array([[1.0, 3.0]])
+    >>> [column.to_pylist() for column in alike(texts, numbers)]
+    [[1.0, 2.0], [1.0, 3.0]]
+    >>> [column.to_pylist() for column in alike(texts, pa.chunked_array([["a"]]))]
+    [['1', '2'], ['a']]
+    """
+    import pyarrow as pa
+
+    if first.type == second.type and not _is_text(first):
+        return first, second
+    either = (first, second)
+    if any(pa.types.is_boolean(c.type) for c in either):
+        truths = [_truths(c) for c in either]
+        if all(t is not None for t in truths):
+            return truths[0], truths[1]
+    numbers = [_numbers(c) for c in either]
+    if any(_is_number(c) for c in either) and all(n is not None for n in numbers):
+        return numbers[0], numbers[1]
+    # Both may be files without types. Only if no text is in both they are read as numbers, since
+    # a code such as 007 is none.
+    apart = not {*encode_arrow(first, None)[0]} & {*encode_arrow(second, None)[0]}
+    if apart and all(n is not None for n in numbers):
+        return numbers[0], numbers[1]
+    return _texts(first), _texts(second)
+
+
+def _is_number(column: pa.ChunkedArray) -> bool:
+    import pyarrow as pa
+
+    kind = column.type
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def _is_text(column: pa.ChunkedArray) -> bool:
+    import pyarrow as pa
+
+    kind = column.type
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    import pyarrow as pa
+
+    if _is_number(column):
+        return column.cast(pa.float64(), safe=False)
+    values, codes = encode_arrow(column, None)
+    read = [None if v is MISSING else as_number(v) for v in values]
+    if any(r is None and v is not MISSING for r, v in zip(read, values, strict=True)):
+        return None
+    return pa.chunked_array([pa.array(read, pa.float64()).take(pa.array(codes))])
+
+
+def _truths(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    import pyarrow as pa
+
+    values, codes = encode_arrow(column, None)
+    read = [None if v is MISSING else _TRUTHS.get(str(v).strip().lower()) for v in values]
+    if any(r is None and v is not MISSING for r, v in zip(read, values, strict=True)):
+        return None
+    return pa.chunked_array([pa.array(read, pa.bool_()).take(pa.array(codes))])
+
+
+def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    values, codes = encode_arrow(column, None)
+    told = pa.array([None if v is MISSING else str(v) for v in values], pa.string())
+    return pa.chunked_array([told.take(pa.array(codes))])

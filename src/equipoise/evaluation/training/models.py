@@ -1,0 +1,160 @@
+"""The models there are: those of the paper, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from equipoise.errors import InputError, MissingDependency, UnknownName
+
+
+@dataclass(frozen=True)
+class Model:
+    """A kind of model: how it is called, made, and what it can take.
+
+    Attributes
+    ----------
+    name, title
+        As a user asks for it, and as a page calls it.
+    make
+        Gives a fresh estimator for a seed.
+    takes_missing
+        Whether numeric features may lack values.
+    takes_weights
+        Whether rows may have weights.
+    is_own
+        Whether a user brought it.
+    """
+
+    name: str
+    title: str
+    make: Callable[[int], Any]
+    takes_missing: bool = False
+    takes_weights: bool = True
+    is_own: bool = False
+
+    @property
+    def settings(self) -> str:
+        """Everything the estimator was told, however deep; empty for a model of ours."""
+        if not self.is_own:
+            return ""
+        parameters = self.make(0).get_params(deep=True)
+        leaves = {k: v for k, v in parameters.items() if not hasattr(v, "get_params")}
+        kinds = {k: type(v).__qualname__ for k, v in parameters.items()}
+        return repr(sorted((k, kinds[k], repr(v)) for k, v in leaves.items())) + repr(
+            sorted(kinds.items())
+        )
+
+
+def _random_forest(seed: int) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(random_state=seed)
+
+
+def _gbdt(seed: int) -> Any:
+    from sklearn.ensemble import GradientBoostingClassifier
+
+    return GradientBoostingClassifier(random_state=seed)
+
+
+def _extra_trees(seed: int) -> Any:
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    return ExtraTreesClassifier(random_state=seed)
+
+
+def _adaboost(seed: int) -> Any:
+    from sklearn.ensemble import AdaBoostClassifier
+
+    return AdaBoostClassifier(random_state=seed)
+
+
+def _mlp(seed: int) -> Any:
+    from sklearn.neural_network import MLPClassifier
+
+    return MLPClassifier(early_stopping=True, random_state=seed)
+
+
+def _logistic(seed: int) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(max_iter=1000, random_state=seed)
+
+
+MODELS: Mapping[str, Model] = {
+    model.name: model
+    for model in (
+        Model("random_forest", "random forest", _random_forest, takes_missing=True),
+        Model("gbdt", "gradient boosting", _gbdt),
+        Model("extra_trees", "extra trees", _extra_trees, takes_missing=True),
+        Model("adaboost", "AdaBoost", _adaboost),
+        Model("mlp", "multilayer perceptron", _mlp),
+        Model("logistic", "logistic regression", _logistic),
+    )
+}
+"""The six models of the paper, with scikit-learn's own settings; but logistic regression may take
+1,000 steps, and the perceptron stops early."""
+
+
+def choose_models(models: str | Iterable[str] | Mapping[str, Any]) -> tuple[Model, ...]:
+    """Find models by name, or take a mapping of names to scikit-learn classifiers.
+
+    >>> [model.title for model in choose_models("gbdt, logistic")]
+    ['gradient boosting', 'logistic regression']
+    >>> len(choose_models("all"))
+    6
+    """
+    require_scikit_learn()
+    if isinstance(models, Mapping):
+        chosen = tuple(_own(name, estimator) for name, estimator in models.items())
+    else:
+        names = models.split(",") if isinstance(models, str) else list(models)
+        names = [str(name).strip() for name in names]
+        chosen = tuple(_known(n) for n in (MODELS if names == ["all"] else dict.fromkeys(names)))
+    if not chosen:
+        raise InputError(f"name at least one model; there are: {', '.join(MODELS)}.")
+    return chosen
+
+
+def _known(name: str) -> Model:
+    if name not in MODELS:
+        raise UnknownName("model", name, MODELS)
+    return MODELS[name]
+
+
+def _own(name: str, estimator: Any) -> Model:
+    from sklearn.base import clone, is_classifier
+    from sklearn.utils import get_tags
+    from sklearn.utils.validation import has_fit_parameter
+
+    if not hasattr(estimator, "get_params") or not is_classifier(estimator):
+        raise InputError(
+            f"model {name!r} must be a classifier of scikit-learn or like one, not "
+            f"{type(estimator).__name__}."
+        )
+
+    def make(seed: int) -> Any:
+        fresh = clone(estimator)
+        seeds = [p for p in fresh.get_params(deep=True) if p.split("__")[-1] == "random_state"]
+        return fresh.set_params(**dict.fromkeys(seeds, seed))
+
+    return Model(
+        str(name),
+        str(name),
+        make,
+        takes_missing=bool(get_tags(estimator).input_tags.allow_nan),
+        takes_weights=has_fit_parameter(estimator, "sample_weight"),
+        is_own=True,
+    )
+
+
+def require_scikit_learn() -> None:
+    """Say how to get scikit-learn if it is not there."""
+    try:
+        import sklearn  # noqa: F401
+    except ImportError:
+        raise MissingDependency(
+            "scikit-learn", extra="models", purpose="an evaluation of models"
+        ) from None

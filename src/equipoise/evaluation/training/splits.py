@@ -1,0 +1,58 @@
+"""Cut rows into parts at random, so that rows of one unit are never apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def cut(
+    units: NDArray[np.int64], shares: Sequence[float], generator: np.random.Generator
+) -> list[NDArray[np.int64]]:
+    """Cut rows into parts of about the given shares, and a last one of what is left.
+
+    Parameters
+    ----------
+    units
+        The unit of each row.
+    shares
+        Of each part but the last, between 0 and 1.
+    generator
+        What decides.
+
+    Returns
+    -------
+    list of arrays
+        The places of the rows of each part.
+
+    Examples
+    --------
+    >>> first, rest = cut(np.arange(10), [0.2], np.random.default_rng(0))
+    >>> len(first), len(rest)
+    (2, 8)
+    >>> first, rest = cut(np.array([7, 7, 7, 7, 7, 3]), [0.3], np.random.default_rng(0))
+    >>> sorted([len(first), len(rest)])
+    [1, 5]
+    """
+    _, unit = np.unique(units, return_inverse=True)
+    place = generator.permutation(int(unit.max()) + 1 if len(unit) else 0)[unit]
+    order = np.argsort(place, kind="stable")
+    ordered = place[order]
+    bounds = np.concatenate([[0], np.flatnonzero(np.diff(ordered)) + 1, [len(ordered)]])
+    wanted = np.cumsum(shares) * len(units)
+    cuts = bounds[np.abs(bounds[:, None] - wanted).argmin(axis=0)]  # the nearest ends of units
+    return [np.sort(part) for part in np.split(order, cuts)]
+
+
+def generator_for(*numbers: int) -> np.random.Generator:
+    """Make a generator of random numbers that depends on these numbers alone.
+
+    >>> int(generator_for(0, 1).integers(1000)) == int(generator_for(0, 1).integers(1000))
+    True
+    """
+    return np.random.default_rng(np.random.SeedSequence(numbers))

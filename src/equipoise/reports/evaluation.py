@@ -1,0 +1,142 @@
+"""An evaluation as a page: scores, differences, groups, and how bias goes with error."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from equipoise import atomic
+from equipoise.errors import MissingDependency
+from equipoise.evaluation.request import TESTS
+from equipoise.evaluation.studying.telling import TEST_NAMES
+from equipoise.reports.evaluation_data import captions, summarize_evaluation
+from equipoise.reports.html import Section, bullets, html_table, render_page
+from equipoise.reports.plan import figure
+
+if TYPE_CHECKING:
+    from equipoise.evaluation.evaluation import Evaluation
+
+
+def write_evaluation(evaluation: Evaluation, path: str | os.PathLike[str]) -> None:
+    """Write an evaluation as a page; without the charts if they cannot be drawn.
+
+    Parameters
+    ----------
+    evaluation
+        What :func:`equipoise.evaluate` gave.
+    path
+        The file to write; it is whole or not there.
+    """
+    data = summarize_evaluation(evaluation)
+    drawn = [draw_study(page) for page in data["studies"]]
+    atomic.write_text(path, render_evaluation(data, drawn))
+
+
+def draw_study(page: Mapping[str, Any]) -> dict[str, str]:
+    """Draw every chart of one table: HTML fragments by name."""
+    from equipoise.reports import charts
+
+    kinds = {
+        "scores": charts.score_chart,
+        "differences": charts.difference_chart,
+        "relation": charts.relation_chart,
+        "predictions": charts.prediction_chart,
+    }
+    drawn = {}
+    try:
+        for name, data in page["charts"].items():
+            if any(data.get(part) for part in ("bars", "rows", "points", "pairs")):
+                chart = kinds[name.partition("_")[0]]
+                drawn[name] = charts.to_html_fragment(chart(data))
+    except MissingDependency as absent:
+        return {"absent": f"<p>{escape(str(absent))}</p>"}
+    return drawn
+
+
+def render_evaluation(data: Mapping[str, Any], charts: list[dict[str, str]]) -> str:
+    """Write an evaluation as a page.
+
+    Parameters
+    ----------
+    data
+        From :func:`equipoise.reports.evaluation_data.summarize_evaluation`.
+    charts
+        For each study HTML fragments by name, from :func:`draw_study`.
+    """
+    several = len(data["studies"]) > 1
+    sections = []
+    for place, (page, drawn) in enumerate(zip(data["studies"], charts, strict=True)):
+        start = f"{page['title']}: " if several else ""
+        for part in _sections(page, drawn):
+            title = start + (part.title[:1].lower() + part.title[1:] if several else part.title)
+            sections.append(
+                Section(f"{part.id}-{place}" if several else part.id, title, part.content)
+            )
+    return render_page(
+        title=data["title"],
+        source=data["source"],
+        figures=data["figures"],
+        sections=sections,
+        facts=data["facts"],
+    )
+
+
+def _sections(page: Mapping[str, Any], drawn: Mapping[str, str]) -> list[Section]:
+    told = captions(page)
+
+    def picture(name: str) -> str:
+        return figure(told[name], drawn[name]) if name in drawn else ""
+
+    parts = [Section("said", "What came out", bullets(page["sentences"]) + drawn.get("absent", ""))]
+    if page["claims"] is not None:
+        said = (
+            "<p>The paper tests on rows of the repaired table itself, as the second column does. For "
+            "how many models and sizes it holds here; clear is q ≤ 0.05, and no clear loss does not "
+            "show that there is none: the end of the interval says how large it may be.</p>"
+        )
+        parts.append(
+            Section("claims", "What the paper says, and here", said + _table(page["claims"]))
+        )
+    parts += [
+        Section(
+            "tables", "The tables themselves", bullets(page["versions"]) + _table(page["tables"])
+        ),
+        Section("scores", "Scores", _scores(page, picture)),
+        Section("differences", "Differences", _differences(page, picture)),
+        Section("groups", "Groups", _groups(page, picture)),
+        Section("relation", "Bias and error", picture("relation") + _table(page["relation"])),
+    ]
+    return parts
+
+
+def _table(table: Mapping[str, Any]) -> str:
+    return html_table(table)
+
+
+def _folded(title: str, content: str) -> str:
+    return f"<details><summary>{escape(title)}</summary>{content}</details>"
+
+
+def _scores(page: Mapping[str, Any], picture: Callable[[str], str]) -> str:
+    parts = [picture(f"scores_{test}") for test in reversed(TESTS)]
+    parts += [
+        _folded(f"All scores on {TEST_NAMES[test]}", _table(page["scores"][test])) for test in TESTS
+    ]
+    return "".join(parts)
+
+
+def _differences(page: Mapping[str, Any], picture: Callable[[str], str]) -> str:
+    parts = [picture(f"differences_{test}") for test in TESTS]
+    parts += [
+        _folded(f"All differences on {TEST_NAMES[test]}", _table(page["differences"][test]))
+        for test in TESTS
+    ]
+    return "".join(parts)
+
+
+def _groups(page: Mapping[str, Any], picture: Callable[[str], str]) -> str:
+    tables = [_folded(f"Groups, {model}", _table(grid)) for model, grid in page["groups"].items()]
+    said = "<p>On untouched rows; means over repeats.</p>"
+    return picture("predictions") + said + "".join(tables)
