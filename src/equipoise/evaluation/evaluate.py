@@ -84,6 +84,9 @@ def evaluate(
             name=each.source.name,
             after=None if each.after is None else read_rows(each.after, counting, engine),
         )
+        title = each.title
+        if each.after is not None:
+            title = f"{each.source.name} and {each.after.name}"
         positive_of(material, each.request)  # before any model is trained, since it may be wrong
         records = run(
             material,
@@ -94,9 +97,7 @@ def evaluate(
             progress=_part(progress, place, len(wanted)),
         )
         studies.append(
-            summarize_study(
-                material, each.request, models, records, title=each.title, paper=each.paper
-            )
+            summarize_study(material, each.request, models, records, title=title, paper=each.paper)
         )
     return Evaluation(studies=tuple(studies), is_paper=is_paper)
 

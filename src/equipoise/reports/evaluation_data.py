@@ -15,6 +15,7 @@ from equipoise.evaluation.studying.telling import (
     number,
     scores_grid,
     sentences_of,
+    untreated,
     version_lines,
     version_name,
     versions_grid,
@@ -103,6 +104,7 @@ def summarize_page(study: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "title": study["title"],
         "size": size,
+        "untreated": untreated(study),
         "model": study["models"][model],
         "sentences": list(sentences_of(study)),
         "versions": version_lines(study),
@@ -274,7 +276,7 @@ def captions(page: Mapping[str, Any]) -> dict[str, str]:
     }
     told |= {
         f"differences_{t}": (
-            f"Differences to the table as it is, repeat by repeat, tested on {TEST_NAMES[t]}; filled "
+            f"Differences to {page['untreated']}, repeat by repeat, tested on {TEST_NAMES[t]}; filled "
             "marks are clear (q ≤ 0.05)."
         )
         for t in TESTS

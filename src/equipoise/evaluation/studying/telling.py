@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from equipoise.evaluation.request import TESTS, VERSIONS
+from equipoise.evaluation.studying.intervals import LEAST_REPEATS
 from equipoise.evaluation.studying.scores import MEASURES, PREDICTION_UB
 from equipoise.plain import Grid, sentences
 
@@ -66,6 +67,11 @@ def tables_of(study: Mapping[str, Any]) -> list[tuple[str, Grid]]:
     return found
 
 
+def untreated(study: Mapping[str, Any]) -> str:
+    """What others are compared with, in words."""
+    return "the table as it is" if study["sizes"] else "the first table"
+
+
 def versions_grid(study: Mapping[str, Any]) -> Grid:
     """What each version is: rows, what was needed and found, the UB as measured."""
     rows = []
@@ -95,6 +101,10 @@ def versions_grid(study: Mapping[str, Any]) -> Grid:
         "of the rows trained on",
         "label shift",
     )
+    if not study["sizes"]:  # two tables are as they were given
+        kept = (0, 1, 4, 5, 6)
+        lines = tuple(tuple(row[i] for i in kept) for row in rows)
+        return Grid(tuple(headers[i] for i in kept), lines, frozenset(range(1, 5)))
     return Grid(headers, tuple(rows), frozenset(range(1, 7)))
 
 
@@ -183,6 +193,11 @@ def _done(study: Mapping[str, Any]) -> list[str]:
             "this table; * marks differences with q ≤ 0.05 (Benjamini–Hochberg)."
         ),
     ]
+    if study["repeats"] < LEAST_REPEATS:
+        said.append(
+            f"With fewer than {LEAST_REPEATS} repeats no difference is called clear; ask for more with "
+            "--repeats."
+        )
     if study["rows_after"]:
         said.append(
             "Repeats split these two tables anew and draw no others: what is marked speaks of these "
@@ -274,7 +289,7 @@ def _related(study: Mapping[str, Any]) -> list[str]:
         return []
     said = [
         (
-            "In the table as it is, UB of a group and label and its misses beyond those of all rows "
+            f"In {untreated(study)}, UB of a group and label and its misses beyond those of all rows "
             f"with the label have a rank correlation of {written(rho, 2, '+')} over {points} groups and labels."
         )
     ]
