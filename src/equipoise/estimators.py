@@ -354,7 +354,8 @@ def uniform_bias_score(
     y_pred
         The predicted labels.
     sensitive_features
-        A series, a frame, a mapping, an array, or a list of arrays; rows go by position.
+        A series, a frame, a mapping, an array, or a list of arrays; rows go by position. Rows that
+        lack a value are a group of their own.
     label
         The only label to look at; all if not given.
     min_count

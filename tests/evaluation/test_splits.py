@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError
+from equipoise.evaluation.training.features import Reading
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.splits import cut
 from equipoise.evaluation.training.versions import make_version, part_for_test, split
@@ -112,6 +113,50 @@ def test_equal_rows_are_one_unit_however_they_are_written():
     assert first[0] == first[2] == second[0]
     assert first[1] == second[1]
     assert second[2] not in first
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (pa.array(range(8), pa.date32()), pa.array(range(8), pa.date32()).cast(pa.timestamp("ns"))),
+        (["2020-01-01", "2020-02-01"] * 4, pa.array([18262, 18293] * 4, pa.date32())),
+        (pa.array([i / 10 for i in range(8)], pa.float32()), [i / 10 for i in range(8)]),
+        (["?", "2", "3", "4"] * 2, [None, 2.0, 3.0, 4.0] * 2),
+        (["", "a", "b", "c"] * 2, [None, "a", "b", "c"] * 2),
+        ([-0.0, 1.0] * 4, [0, 1] * 4),
+    ],
+)
+def test_a_row_is_known_in_whatever_types_a_file_has(one, other):
+    plain = {"sex": ["w", "w", "m", "m"] * 2, "hired": ["yes", "no"] * 4, "n": range(8)}
+    first, second = (pa.table({**plain, "x": column}) for column in (one, other))
+    request = asked(versions=("before", "after"), na=("?",))
+    material = prepare(first, request, name="t", after=second)
+    assert material.unit[:8].tolist() == material.unit[8:].tolist()
+    assert len(set(material.unit.tolist())) == 8
+
+
+def test_columns_that_are_left_out_do_not_tell_rows_apart():
+    first = people(50).append_column("id", pa.array(range(50)))
+    second = people(50).append_column("id", pa.array(range(1000, 1050)))
+    request = asked(versions=("before", "after"), reading=Reading(drop=("id",)))
+    material = prepare(first, request, name="t", after=second)
+    assert material.unit[:50].tolist() == material.unit[50:].tolist()
+
+
+def test_a_column_of_lists_can_be_left_out_of_two_tables():
+    table = people(20).append_column("lists", pa.array([[1]] * 20))
+    request = asked(versions=("before", "after"), reading=Reading(drop=("lists",)))
+    assert prepare(table, request, name="t", after=table).n == 40
+    with pytest.raises(InputError, match="--drop lists"):
+        prepare(table, asked(versions=("before", "after")), name="t", after=table)
+
+
+def test_people_and_equal_rows_are_units_together():
+    table = people(60).append_column("id", pa.array([i // 2 if i % 3 else None for i in range(60)]))
+    request = asked(versions=("before", "after"), keep_together="id")
+    material = prepare(table, request, name="t", after=table)
+    assert material.unit[:60].tolist() == material.unit[60:].tolist()
+    assert material.unit[4] == material.unit[5]
 
 
 def test_copies_of_a_tested_row_are_not_trained_on():

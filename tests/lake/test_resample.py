@@ -415,3 +415,21 @@ def test_the_labels_of_added_rows_are_written_as_those_given(ours, other):
     assert type(written) is type(ours(label))
     assert list(written) == list(ours(np.concatenate([label, labels[chosen.added]])))
     assert len(written) == 33
+
+
+def test_deleting_never_leaves_more_bias_where_a_part_will_do():
+    given = count_rows([1, 2, 0, 1, 2, 2, 1, 1, 0, 1, 1, 2], {"sex": list("bbcccbccbccc")})
+    request = PlanRequest(allow="delete", reference="original")
+    worse = planned_moves(given.counts, request)
+    assert worse.plan.certificate.max_abs_ub_after > worse.plan.certificate.max_abs_ub_before
+    moves = planned_moves(given.counts, request, partial=True)
+    assert moves.delete.n == 0
+    assert moves.shortfall
+
+
+def test_a_pool_that_writes_values_otherwise_is_told():
+    given = count_rows([1.5, 0.5], {"sex": ["m", "w"]}, X=[[5], [6]])
+    with pytest.raises(
+        InputError, match="no value in common: Frau, Mann in the pool, m, w in the data"
+    ):
+        count_pool(([[7], [8]], [1.5, 0.5], ["Frau", "Mann"]), given)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.counts import Counts
-from equipoise.counts.columns import as_number, encode_arrow, take
+from equipoise.counts.columns import encode_arrow
 from equipoise.counts.rows import cells_of_rows
 from equipoise.errors import ColumnNotFound, InputError
 from equipoise.evaluation.request import EvaluationRequest
@@ -116,6 +116,7 @@ def prepare(
     (4, ('n', 'y'), ['sex=m', 'sex=w'])
     """
     is_after = np.zeros(len(table), np.bool_)
+    _require_columns(table, request.reading.drop, name)
     if after is not None:
         is_after = np.concatenate([is_after, np.ones(len(after), np.bool_)])
         table = _joined(table, after, request)
@@ -135,6 +136,8 @@ def prepare(
     table, cells, lines = table.filter(_mask(kept)), cells[kept], lines[kept]
     label, labels = _labels(counts, cells, name)
     groups, group = _groups(finer, lines)
+    features = read_features(table, label, _reading(request, table.column_names), name=name)
+    seen = np.column_stack([features.values, label, group])
     return Material(
         name=name,
         counts=counts,
@@ -143,8 +146,8 @@ def prepare(
         group=group,
         label=label,
         labels=labels,
-        unit=_units(table, request, is_after[kept]),
-        features=read_features(table, label, _reading(request), name=name),
+        unit=_units(table, request, is_after[kept], seen),
+        features=features,
         is_after=is_after[kept],
         rows_given=given,
     )
@@ -156,9 +159,10 @@ def _joined(table: pa.Table, after: pa.Table, request: EvaluationRequest) -> pa.
 
     from equipoise.lake.acquiring.writing import without_categories
 
-    shared = [c for c in table.column_names if c in after.column_names]
+    left_out = {*request.reading.drop}
+    shared = [c for c in table.column_names if c in after.column_names and c not in left_out]
     first, second = (without_categories(t.select(shared)) for t in (table, after))
-    pairs = [alike(first[c], second[c]) for c in shared]
+    pairs = [alike(first[c], second[c], request.counting.na) for c in shared]
     for name, (one, other) in zip(shared, pairs, strict=True):
         if name in request.counting.columns:
             _require_common_values(name, one, other, is_label=name == request.counting.label)
@@ -229,26 +233,44 @@ def _groups(finer: Counts, lines: NDArray[np.int64]) -> tuple[tuple[Group, ...],
     return groups, number.ravel()[lines].astype(np.int64)
 
 
-def _reading(request: EvaluationRequest) -> Any:
+def _reading(request: EvaluationRequest, columns: list[str]) -> Any:
     """Leave the label out of the features, and what else is no feature."""
+    there = {*columns}
     left_out = [request.counting.label, *filter(None, [request.keep_together])]
     if request.without_sensitive:
         left_out += request.counting.sensitive
     return replace(
         request.reading,
-        drop=tuple(dict.fromkeys([*left_out, *request.reading.drop])),
+        drop=tuple(c for c in dict.fromkeys([*left_out, *request.reading.drop]) if c in there),
         na=request.counting.na,
     )
 
 
 def _units(
-    table: pa.Table, request: EvaluationRequest, is_after: NDArray[np.bool_]
+    table: pa.Table,
+    request: EvaluationRequest,
+    is_after: NDArray[np.bool_],
+    seen: NDArray[np.float64],
 ) -> NDArray[np.int64]:
+    """Number the rows that must not be in two parts; ``seen`` is what models see of each."""
+    together = None
     if request.keep_together is not None:
-        return _units_in(table[request.keep_together], request.counting.na)
+        together = _units_in(table[request.keep_together], request.counting.na)
     if not is_after.any():
-        return np.arange(len(table), dtype=np.int64)
-    return _same_rows(table)
+        return np.arange(len(table), dtype=np.int64) if together is None else together
+    same = _same_rows(seen)
+    return same if together is None else _joined_units(together, same)
+
+
+def _joined_units(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Make one unit of rows that share a unit of either kind, or do so by way of others."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    size = int(first.max()) + 1
+    nodes = size + int(second.max()) + 1
+    edges = coo_matrix((np.ones(len(first)), (first, size + second)), shape=(nodes, nodes))
+    return np.asarray(connected_components(edges, directed=False)[1][first], np.int64)
 
 
 def _units_in(column: pa.ChunkedArray, na: tuple[str, ...]) -> NDArray[np.int64]:
@@ -258,18 +280,14 @@ def _units_in(column: pa.ChunkedArray, na: tuple[str, ...]) -> NDArray[np.int64]
     return np.where(absent, len(values) + np.arange(len(codes)), codes).astype(np.int64)
 
 
-def _same_rows(table: pa.Table) -> NDArray[np.int64]:
+def _same_rows(seen: NDArray[np.float64]) -> NDArray[np.int64]:
     """Make one unit of rows that say the same, in one table or two.
 
-    Numbers are compared as numbers, however they are written. Rows of narrow tables may be equal
-    by chance, and are taken for one all the same: a copy must not be trained and tested on.
+    Numbers count as far as single precision tells them apart, since one file may have no more.
+    Rows of narrow tables may be equal by chance, and are taken for one all the same: a copy must
+    not be trained and tested on.
     """
-    content = np.zeros(len(table), np.int64)
-    for column in table.columns:
-        values, codes = encode_arrow(column, None)
-        read = [v if v is MISSING else as_number(v) for v in values]
-        said = values if any(r is None for r in read) else read
-        number = {v: i for i, v in enumerate(dict.fromkeys(said))}
-        codes = take([number[v] for v in said], codes)
-        _, content = np.unique(content * len(number) + codes, return_inverse=True)
-    return np.asarray(content, np.int64)
+    plain = seen.astype(np.float32) + np.float32(0)  # -0 is 0
+    plain[np.isnan(plain)] = np.nan  # in one form
+    lines = np.ascontiguousarray(plain).view(np.dtype((np.void, plain.shape[1] * 4))).ravel()
+    return np.asarray(np.unique(lines, return_inverse=True)[1], np.int64)

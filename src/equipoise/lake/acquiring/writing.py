@@ -83,14 +83,15 @@ def cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Arr
         column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type) and not pa.types.is_floating(kind):
         column = pc.if_else(pc.is_nan(column), None, column)  # not-a-number is a missing value
-    if _is_text(kind):
-        return _texts(column).cast(kind)
-    if pa.types.is_boolean(kind) and not _is_text(column.type):
-        column = _texts(column)  # or every number but 0 would be true
+    if is_text(kind):
+        return as_texts(column).cast(kind)
+    if pa.types.is_boolean(kind) and not is_text(column.type):
+        column = as_texts(column)  # or every number but 0 would be true
     return column.cast(kind)
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Tell whether a type is one of text."""
     import pyarrow as pa
 
     return bool(
@@ -98,7 +99,8 @@ def _is_text(kind: pa.DataType) -> bool:
     )
 
 
-def _texts(column: pa.ChunkedArray) -> pa.Array:
+def as_texts(column: pa.ChunkedArray) -> pa.Array:
+    """Give the values of a column as the texts that counts know them by."""
     import pyarrow as pa
 
     values, codes = encode_arrow(column, None)
@@ -124,7 +126,7 @@ def with_types(rows: pa.Table) -> pa.Table:
 def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow as pa
 
-    if not _is_text(column.type) or column.null_count == len(column):
+    if not is_text(column.type) or column.null_count == len(column):
         return column
     different = pa.chunked_array([column.unique().drop_null()])
     for kind in (pa.int64(), pa.float64(), pa.date32(), pa.bool_()):
@@ -138,7 +140,7 @@ def _is_kept(texts: pa.ChunkedArray, kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     try:
-        return bool(_texts(texts.cast(kind)).equals(_texts(texts)))
+        return bool(as_texts(texts.cast(kind)).equals(as_texts(texts)))
     except pa.ArrowException:
         return False
 

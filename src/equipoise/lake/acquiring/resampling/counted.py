@@ -24,6 +24,7 @@ from equipoise.frames import (
 )
 from equipoise.lake.acquiring.planned import rows_text
 from equipoise.plain import sentences
+from equipoise.values import MISSING
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -192,7 +193,20 @@ def count_pool(parts: Sequence[Any], given: CountedRows, *, names: Any = None) -
     columns = columns or {axes[0]: np.full(row_count(X), _EVERYBODY)}
     table = _numbers_alike(locate({**columns, label: labels}).data, given.table)
     counts = Counts.from_arrow(table, CountRequest(sensitive=tuple(axes), label=label))
+    _require_common_values(counts, given.counts)
     return CountedRows(table, counts, given.sensitive, align_columns(X, given.X))
+
+
+def _require_common_values(pool: Counts, given: Counts) -> None:
+    """Refuse a pool that writes the values of a feature or the label in another way."""
+    for theirs, ours in zip(pool.axes, given.axes, strict=True):
+        one, other = ({*axis.values} - {MISSING} for axis in (theirs, ours))
+        if one and other and not one & other:
+            told = [", ".join(sorted(map(str, values))[:5]) for values in (one, other)]
+            raise InputError(
+                f"{ours.name!r} has no value in common: {told[0]} in the pool, {told[1]} in the data; "
+                "write them alike."
+            )
 
 
 def _pool_columns(

@@ -89,7 +89,8 @@ def planned_moves(
     1
     """
     if pool is None:
-        moves = _moves(make_plan(counts, request))
+        alone = make_plan(counts, request)
+        moves = _never_worse(alone, "") if partial else _moves(alone)
         return _require_none_added(moves, "leave rows out with allow='delete'")
     lacks, plan = "", _plan_within(counts, request.but(pool=pool), partial=partial)
     if plan is None or plan.certificate.planned_at > request.tolerance:
@@ -121,7 +122,7 @@ def _never_worse(plan: Plan, lacks: str) -> Moves:
         return _moves(plan, lacks)
     present = found.max_abs_ub_before * (1 + 1e-9)
     nothing = make_plan(plan.counts, PlanRequest(tolerance=present, allow=plan.request.allow))
-    return _moves(nothing, lacks or "no plan for the pool leaves less bias than there is")
+    return _moves(nothing, lacks or "no plan that was found leaves less bias than there is")
 
 
 def _moves(plan: Plan, shortfall: str = "") -> Moves:
