@@ -143,6 +143,16 @@ def test_columns_that_are_left_out_do_not_tell_rows_apart():
     assert material.unit[:50].tolist() == material.unit[50:].tolist()
 
 
+def test_a_sensitive_column_can_be_no_feature_of_two_tables():
+    table = people(40)
+    request = asked(
+        versions=("before", "after"), reading=Reading(drop=("sex", "race")), also=("race",)
+    )
+    material = prepare(table, request, name="t", after=table)
+    assert not {"sex", "race"} & {*material.features.names}
+    assert len(material.groups) == 4
+
+
 def test_a_column_of_lists_can_be_left_out_of_two_tables():
     table = people(20).append_column("lists", pa.array([[1]] * 20))
     request = asked(versions=("before", "after"), reading=Reading(drop=("lists",)))

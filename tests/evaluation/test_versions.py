@@ -10,7 +10,7 @@ from equipoise.errors import InputError
 from equipoise.evaluation.training.fitting import Job, do
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.models import choose_models
-from equipoise.evaluation.training.versions import AbsentCell, make_version, split
+from equipoise.evaluation.training.versions import make_version, split
 from equipoise.measures.measured import Options
 from equipoise.measures.table import bias_table
 from people import asked, people
@@ -104,6 +104,34 @@ def test_a_group_that_lacks_rows_does_not_hold_back_the_others():
     assert abs(rate / overall - 1) < 0.02
 
 
+def test_where_rows_and_a_label_lack_groups_come_near_to_the_right_label():
+    """A label that only other samples have must not shift the shares of the others."""
+    table = people(3000)
+    rare = is_rare(table)
+    keep = np.flatnonzero(~rare).tolist() + np.flatnonzero(rare)[:10].tolist()
+    table = table.take(keep)
+    hired = ["absent" if i == 0 else h for i, h in enumerate(table["hired"].to_pylist())]
+    table = table.set_column(5, "hired", pa.array(hired))
+    request = asked()
+    material = prepare(table, request, name="people")
+    seen = 0
+    for repeat in range(4):
+        parts = split(material, request, repeat, 20.0)
+        if (material.label[parts.sample] == material.labels.index("absent")).any():
+            continue
+        seen += 1
+        done = make_version(material, request, "p", parts, repeat, 20.0)
+        before = largest_ub(
+            material, np.bincount(material.cells[parts.sample], minlength=len(done.cells))
+        )
+        assert done.lacks
+        assert largest_ub(material, done.cells) < before
+        there = material.count(np.concatenate([parts.sample, parts.pool]))
+        cell = "sex=w, hired=yes"  # too few, so all there are come near by being taken
+        assert material.counted(done.cells).of(cell) == there.of(cell)
+    assert seen
+
+
 def test_a_label_that_the_sample_lacks_is_left_out_of_the_plan():
     table = people(600)
     hired = ["rare" if i < 3 else h for i, h in enumerate(table["hired"].to_pylist())]
@@ -136,7 +164,7 @@ def test_empty_parts_are_told():
 def test_a_cell_that_no_row_has_is_refused():
     table = people(400)
     keep = ~is_rare(table)
-    with pytest.raises(AbsentCell, match=r"no row of sex=w, hired=yes at all.*--min-group"):
+    with pytest.raises(InputError, match=r"no row of sex=w, hired=yes at all.*--min-group"):
         made("p", table=table.filter(pa.array(keep)))
 
 

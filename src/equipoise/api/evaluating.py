@@ -120,7 +120,6 @@ def evaluate(
         counting=_counting(sensitive_features, label, options),
         reading=Reading(drop=tuple(drop), categorical=tuple(categorical), impute=impute),  # type: ignore[arg-type]
         also=tuple(also),
-        models=tuple(models.split(",")) if isinstance(models, str) else tuple(models),
         versions=(BEFORE, AFTER) if after is not None else tuple(versions or VERSIONS),
         sizes=(0.0,) if after is not None else _percents(20.0 if sample is None else sample),
         **_quickly(asked, repeats, quick=quick),

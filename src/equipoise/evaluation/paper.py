@@ -172,7 +172,6 @@ def paper_studies(
             sizes=sizes or paper.sizes,
             # The raw file has several scores of a person, who must not be in two parts.
             keep_together="person" if is_raw else None,
-            models=tuple(models),
             **options,
         )
         chosen.append(

@@ -46,8 +46,8 @@ class EvaluationRequest:
         Further attributes by which results are given; they are not repaired.
     without_sensitive
         Whether the models see the sensitive attributes.
-    models, baseline_models
-        Names of models, and those for which the baselines are run, too.
+    baseline_models
+        Names of models for which the baselines are run first, if they are among those asked for.
     versions
         Names among :data:`VERSIONS`.
     sizes
@@ -76,7 +76,6 @@ class EvaluationRequest:
     reading: Reading = field(default_factory=Reading)
     also: tuple[str, ...] = ()
     without_sensitive: bool = False
-    models: tuple[str, ...] = ("gbdt", "logistic")
     baseline_models: tuple[str, ...] = ("gbdt", "logistic")
     versions: tuple[str, ...] = tuple(VERSIONS)
     sizes: tuple[float, ...] = (20.0,)
@@ -134,7 +133,7 @@ class EvaluationRequest:
 
     def deciding(self) -> dict[str, Any]:
         """Everything that a single fit depends on, as plain data."""
-        left_out = {"models", "baseline_models", "versions", "sizes", "repeats", "confidence"}
+        left_out = {"baseline_models", "versions", "sizes", "repeats", "confidence"}
         left_out |= {"positive", "counting", "reading"}
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
         return {

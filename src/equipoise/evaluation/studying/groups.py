@@ -103,7 +103,7 @@ def reported_groups(material: Material, request: EvaluationRequest) -> Reported:
         members,
         sensitive,
         sensitive & known,
-        np.array([[_covers(g, c) for c in cells] for g in groups], np.bool_).reshape(
+        np.array([[g.matches(c) for c in cells] for g in groups], np.bool_).reshape(
             len(groups), len(cells)
         ),
         np.asarray(label, np.int64),
@@ -127,7 +127,3 @@ def _in_order(found: dict[Group, int], request: EvaluationRequest) -> list[Group
     """Fewer attributes first, those of the plan before others, then by name."""
     place = {n: i for i, n in enumerate((*request.counting.sensitive, *request.also))}
     return sorted(found, key=lambda g: (len(g), sorted(place[n] for n in g), str(g)))
-
-
-def _covers(group: Group, cell: dict[str, Any]) -> bool:
-    return all(name in cell and cell[name] == value for name, value in group.items())

@@ -28,12 +28,11 @@ from equipoise.measures.measured import Options
 from equipoise.measures.table import bias_table
 from equipoise.measures.uncertainty import adjust
 from equipoise.plans.reweighing import cell_weights
-from equipoise.values import MISSING, as_value
+from equipoise.values import as_value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from equipoise.counts import Counts
     from equipoise.evaluation.training.material import Material
 
 LEAST_POINTS = 8
@@ -123,7 +122,6 @@ class _Summary:
         self.positive = positive_of(material, request)
         first = material.cells[~material.is_after]
         self.base = np.bincount(first, minlength=len(material.counts.rows))
-        self.is_known = _without_missing(material.counts)
         self.made = [r for r in records if r["kind"] == "version"]
         self.fits = self._gathered([r for r in records if r["kind"] == "fit"])
         fits = [r for r in records if r["kind"] == "fit"]
@@ -391,7 +389,7 @@ class _Summary:
 
     def _group_ub(self, cells: NDArray[np.int64]) -> NDArray[Any]:
         """UB of the reported groups and labels in a table of cells, as a plan sees it."""
-        known = np.where(self.is_known, cells, 0)
+        known = np.where(self.material.is_known, cells, 0)
         k = len(self.material.labels)
         table = self.groups.cell_sums(known, k)
         rates = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
@@ -413,14 +411,6 @@ def positive_of(material: Material, request: EvaluationRequest) -> int | None:
     if len(material.labels) > 2:
         return None
     return int(np.bincount(material.label[~material.is_after], minlength=2).argmin())
-
-
-def _without_missing(counts: Counts) -> NDArray[np.bool_]:
-    """Which cells lack no value: those that a plan is about."""
-    known = np.ones(len(counts.rows), np.bool_)
-    for place, axis in enumerate(counts.axes):
-        known &= np.array([v is not MISSING for v in axis.values], np.bool_)[counts.codes[:, place]]
-    return known
 
 
 def _only(fits: Fits, repeats: Sequence[int]) -> Fits:

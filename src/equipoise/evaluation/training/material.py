@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -79,6 +80,15 @@ class Material:
             digest.update(np.ascontiguousarray(array).tobytes())
         digest.update(repr((self.labels, self.groups, self.features.names)).encode())
         return digest.hexdigest()
+
+    @functools.cached_property
+    def is_known(self) -> NDArray[np.bool_]:
+        """Which cells lack no value: those that a plan is about."""
+        known = np.ones(len(self.counts.rows), np.bool_)
+        for place, axis in enumerate(self.counts.axes):
+            has_value = np.array([v is not MISSING for v in axis.values], np.bool_)
+            known &= has_value[self.counts.codes[:, place]]
+        return known
 
     def count(self, rows: NDArray[np.int64]) -> Counts:
         """Count some of the rows, those that lack a sensitive value aside."""
@@ -159,7 +169,8 @@ def _joined(table: pa.Table, after: pa.Table, request: EvaluationRequest) -> pa.
 
     from equipoise.lake.acquiring.writing import without_categories
 
-    left_out = {*request.reading.drop}
+    used = {*request.counting.columns, *request.also, request.keep_together}
+    left_out = {*request.reading.drop} - used  # no features, but needed all the same
     shared = [c for c in table.column_names if c in after.column_names and c not in left_out]
     first, second = (without_categories(t.select(shared)) for t in (table, after))
     pairs = [alike(first[c], second[c], request.counting.na) for c in shared]
@@ -287,7 +298,8 @@ def _same_rows(seen: NDArray[np.float64]) -> NDArray[np.int64]:
     Rows of narrow tables may be equal by chance, and are taken for one all the same: a copy must
     not be trained and tested on.
     """
-    plain = seen.astype(np.float32) + np.float32(0)  # -0 is 0
+    with np.errstate(over="ignore"):
+        plain = seen.astype(np.float32) + np.float32(0)  # -0 is 0
     plain[np.isnan(plain)] = np.nan  # in one form
     lines = np.ascontiguousarray(plain).view(np.dtype((np.void, plain.shape[1] * 4))).ravel()
     return np.asarray(np.unique(lines, return_inverse=True)[1], np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equipoise.counts import Counts
+    from equipoise.plans.plan import Plan
 
     Rows = NDArray[np.int64]
 
@@ -95,8 +97,10 @@ def make_version(
 
     Raises
     ------
-    EquipoiseError
+    Infeasible
         If there is no plan for it.
+    InputError
+        If a repair needs rows that the whole table has none of, or no rows are left to train on.
     """
     generator = generator_for(request.seed, repeat, round(size * 1000), _DRAWING)
     sample = parts.sample
@@ -166,9 +170,16 @@ def part_for_test(
     return version.rows[train], version.rows[test]
 
 
-def _plan(material: Material, rows: Rows, request: EvaluationRequest, **how: Any) -> Any:
+def _plan(
+    material: Material,
+    rows: Rows,
+    request: EvaluationRequest,
+    *,
+    explain: bool = True,
+    **how: Any,
+) -> Plan:
     asked = PlanRequest(tolerance=request.tolerance, min_group=request.min_group, **how)
-    return make_plan(material.count(rows), asked)
+    return make_plan(material.count(rows), asked, explain=explain)
 
 
 def _what_there_is(
@@ -180,21 +191,14 @@ def _what_there_is(
     is none, each group comes as near as it can, to the frequencies of the repair that lacks rows.
     """
     if labels == "free":
-        asked = PlanRequest(
-            tolerance=request.tolerance,
-            min_group=request.min_group,
-            pool=material.count(parts.pool),
-            labels=labels,
-        )
-        try:
-            within = make_plan(material.count(parts.sample), asked, explain=False)
+        pool = material.count(parts.pool)
+        with contextlib.suppress(Infeasible):
+            within = _plan(material, parts.sample, request, explain=False, labels=labels, pool=pool)
             return _by_cell(material, within.add)
-        except Infeasible:
-            pass
     have, there = _cells(material, parts.sample), _cells(material, parts.pool)
     place, shape = _places(material)
-    aim = material.counted(have + need if labels == "free" else have)
-    shares = np.bincount(aim.codes[:, -1], aim.rows, shape[1]) / max(1, aim.n)
+    aim = np.where(material.is_known, have + need if labels == "free" else have, 0)
+    shares = np.bincount(place[1], aim, shape[1]) / max(1, aim.sum())
     known = shares > 0
     now, ideal, most = (_table(c, place, shape) for c in (have, have + need, have + there))
     rows = now.copy()
@@ -226,7 +230,7 @@ def _by_cell(material: Material, change: Counts) -> Rows:
     wanted = np.zeros(len(lines), np.int64)
     for cell, n in cells_of(change).items():
         if n and cell not in lines:
-            raise AbsentCell(
+            raise InputError(
                 f"{material.name} has no row of {named(change, cell)} at all, and a repair needs "
                 f"{n:,}; merge small groups, leave groups as small as this one out of the plan with "
                 "--min-group, or ask for --versions u,reweighed."
@@ -234,10 +238,6 @@ def _by_cell(material: Material, change: Counts) -> Rows:
         if n:
             wanted[lines[cell]] = n
     return wanted
-
-
-class AbsentCell(InputError):
-    """A cell that a repair needs rows of, and that the whole table has none of."""
 
 
 def _cell(material: Material, line: int) -> Any:
