@@ -26,7 +26,7 @@ import tomllib
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -38,10 +38,67 @@ FOLDER = Path(__file__).parent / "lake" / "schema_pairs"
 HALVES = ("development", "held_out")
 ROWS = 400
 
-_FIRST = "Ana Ben Carla David Elena Farid Grace Hiro Ines James Keisha Luis Maria Noah Olga".split()
-_LAST = "Adams Brown Chen Diaz Evans Flores Garcia Huang Ivanov Jones Khan Lee Moreno Nguyen".split()
-_CITIES = "Boston Worcester Springfield Lowell Quincy Lynn Newton Salem Chelsea Medford".split()
-_WORDS = "seen again after call sample small repeated as asked by ward no change since".split()
+_FIRST = [
+    "Ana",
+    "Ben",
+    "Carla",
+    "David",
+    "Elena",
+    "Farid",
+    "Grace",
+    "Hiro",
+    "Ines",
+    "James",
+    "Keisha",
+    "Luis",
+    "Maria",
+    "Noah",
+    "Olga",
+]
+_LAST = [
+    "Adams",
+    "Brown",
+    "Chen",
+    "Diaz",
+    "Evans",
+    "Flores",
+    "Garcia",
+    "Huang",
+    "Ivanov",
+    "Jones",
+    "Khan",
+    "Lee",
+    "Moreno",
+    "Nguyen",
+]
+_CITIES = [
+    "Boston",
+    "Worcester",
+    "Springfield",
+    "Lowell",
+    "Quincy",
+    "Lynn",
+    "Newton",
+    "Salem",
+    "Chelsea",
+    "Medford",
+]
+_WORDS = [
+    "seen",
+    "again",
+    "after",
+    "call",
+    "sample",
+    "small",
+    "repeated",
+    "as",
+    "asked",
+    "by",
+    "ward",
+    "no",
+    "change",
+    "since",
+]
 
 
 @dataclass(frozen=True)
@@ -159,9 +216,7 @@ def _count(rest: str, rng: np.random.Generator, _: object) -> Iterator[str]:
     yield from map(str, rng.poisson(float(rest), ROWS))
 
 
-def _near(
-    rest: str, rng: np.random.Generator, rows: dict[str, list[str | None]]
-) -> Iterator[str]:
+def _near(rest: str, rng: np.random.Generator, rows: dict[str, list[str | None]]) -> Iterator[str]:
     column, factor, noise, *digits = rest.split()
     numbers = np.array([float(v or 0) for v in rows[column]])
     return _rounded(numbers * rng.normal(float(factor), float(noise), ROWS), digits)
@@ -169,8 +224,8 @@ def _near(
 
 def _date(rest: str, rng: np.random.Generator, _: object) -> Iterator[str]:
     first, last, *written = rest.split(" ", 2)
-    start = datetime(int(first), 1, 1)
-    minutes = (datetime(int(last) + 1, 1, 1) - start).days * 24 * 60
+    start = datetime(int(first), 1, 1, tzinfo=UTC)
+    minutes = (datetime(int(last) + 1, 1, 1, tzinfo=UTC) - start).days * 24 * 60
     for after in rng.integers(0, minutes, ROWS):
         yield (start + timedelta(minutes=int(after))).strftime(*written or ["%Y-%m-%d"])
 
@@ -182,7 +237,8 @@ def _after(
     form = written[0] if written else "%Y-%m-%d"
     for value in rows[column]:
         days = int(rng.integers(int(low), int(high) + 1))
-        yield (datetime.strptime(str(value), form) + timedelta(days=way * days)).strftime(form)
+        day = datetime.strptime(str(value), form).replace(tzinfo=UTC)
+        yield (day + timedelta(days=way * days)).strftime(form)
 
 
 def _before(

@@ -13,16 +13,13 @@ from numpy.typing import NDArray
 from equipoise.counts import Counts
 from equipoise.engines.profiling import FEW_VALUES, ColumnProfile, Profile
 from equipoise.lake.matching.assignment import PLAUSIBLE, assigned, improved, one_to_one
-from equipoise.lake.matching.headers import (
-    header_similarity,
-    is_opaque,
-    other_referent,
-    strange_word,
-)
+from equipoise.lake.matching.certainty import Agreement, Judge, say_other
+from equipoise.lake.matching.headers import header_similarity, is_opaque
 from equipoise.lake.matching.likeness import NUMERIC, Contents, Likeness, content_similarity
 from equipoise.lake.matching.relations import Comparison, Relations, relations
 from equipoise.lake.matching.values.concepts import tells_meaning
 from equipoise.lake.matching.values.vocabulary import ValueMap, match_values
+from equipoise.lake.matching.wording import Level, compare_headers, is_generic
 from equipoise.values import MISSING
 
 __all__ = [
@@ -39,10 +36,7 @@ __all__ = [
 LEAST = 0.3
 """Columns less alike than this are not matched."""
 
-_ONE_NAME = 0.97
-_SAME_NAME = 0.9
-_RELATED_NAME = 0.4
-_SURE = 0.88
+_ONE_NAME, _ONE_MEANING = 0.97, 0.93
 _MISSING_TEXTS = 3
 
 
@@ -92,6 +86,8 @@ class ColumnMatch:
         The parts of the evidence: how alike the headers and the values are.
     why
         The evidence in words.
+    doubt
+        Why it is not certain, if it is not.
     """
 
     base: str
@@ -100,6 +96,7 @@ class ColumnMatch:
     header: float = 0.0
     content: float = 0.0
     why: str = ""
+    doubt: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +106,7 @@ class Alignment:
     Attributes
     ----------
     columns
-        By the base's column.
+        By the base's column: the required ones, and others that are certain.
     values
         For sensitive attributes and the label that are not binned.
     doubts
@@ -118,6 +115,8 @@ class Alignment:
         Whether a user has confirmed it, in a mapping file.
     spellings
         For other columns: the values that the base spells otherwise.
+    proposed
+        Other columns that are matched but not certain: not used unless a user confirms them.
     """
 
     columns: Mapping[str, ColumnMatch]
@@ -125,6 +124,7 @@ class Alignment:
     doubts: Mapping[str, str]
     confirmed: bool = False
     spellings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    proposed: Mapping[str, ColumnMatch] = field(default_factory=dict)
 
     @property
     def certain(self) -> bool:
@@ -198,20 +198,23 @@ def align(
         return None
     pairs, likely = _related(evidence, want)
     pairs += _guessed(pairs, likely, evidence, want)
-    columns = {want.columns[i].name: _match(want, table, evidence, likely, i, j) for i, j in pairs}
-    if any(name not in columns for name in want.required):
+    judge = Judge(want.columns, table, evidence.likeness)
+    required = _Required(want, table, maps, judge)
+    found = {
+        want.columns[i].name: _match(evidence, judge, required, float(likely[i, j]), i, j)
+        for i, j in pairs
+    }
+    if any(name not in found for name in want.required):
         return None
     places = {want.columns[i].name: j for i, j in pairs}
-    values = {name: maps.of(name, places[name]) for name in want.vocabularies}
-    doubts = {
-        name: doubt
-        for name in want.required
-        if (doubt := _doubt(name, want, table, columns[name], places[name], maps)) is not None
-    }
-    if not doubts:
-        columns = {name: m for name, m in columns.items() if name in want.required or _is_sure(m)}
-    spelled = spellings(want, table, columns)
-    return Alignment(columns=columns, values=values, doubts=doubts, spellings=spelled)
+    columns = {n: m for n, m in found.items() if n in want.required or m.doubt is None}
+    return Alignment(
+        columns=columns,
+        values={name: maps.of(name, places[name]) for name in want.vocabularies},
+        doubts={n: doubt for n in want.required if (doubt := found[n].doubt) is not None},
+        spellings=spellings(want, table, columns),
+        proposed={n: m for n, m in found.items() if n not in columns},
+    )
 
 
 def spellings(
@@ -239,13 +242,6 @@ def _by_folded(values: Mapping[str, int]) -> dict[str, str]:
     folded = Counter(value.strip().casefold() for value in values)
     plain = {value.strip().casefold(): value for value in values}
     return {key: value for key, value in plain.items() if key and folded[key] == 1}
-
-
-def _is_sure(match: ColumnMatch) -> bool:
-    """Whether values may be taken over unseen: rows with two columns swapped are no one's."""
-    if other_referent(match.base, match.source) is not None:  # a spouse's income, say
-        return False
-    return match.header >= _SAME_NAME or match.score >= _SURE
 
 
 @dataclass(frozen=True)
@@ -316,7 +312,7 @@ class _Evidence:
 
 def _evidence(want: Wanted, table: Profile, maps: _Maps) -> _Evidence:
     headers = np.array(
-        [[header_similarity(a.name, b.name) for b in table.columns] for a in want.columns]
+        [[_header_similarity(a.name, b.name) for b in table.columns] for a in want.columns]
     ).reshape(len(want.columns), len(table.columns))
     opaque = np.array([is_opaque(c.name) for c in table.columns], bool)
     likeness = Likeness(want.contents, Contents.of(table.columns))
@@ -327,6 +323,12 @@ def _evidence(want: Wanted, table: Profile, maps: _Maps) -> _Evidence:
             logs[i, certain] = _CERTAIN_VALUES
     logs = np.where(_same_kind(want, table) & (headers >= _ONE_NAME), np.maximum(logs, -4.0), logs)
     return _Evidence(likeness, headers, logs + _told_by_headers(headers, opaque))
+
+
+def _header_similarity(a: str, b: str) -> float:
+    """How alike two headers are, where words that always mean the same count as such."""
+    alike = header_similarity(a, b)
+    return max(alike, _ONE_MEANING) if compare_headers(a, b).level <= Level.SYNONYMS else alike
 
 
 def _same_kind(want: Wanted, table: Profile) -> NDArray[np.bool_]:
@@ -410,9 +412,9 @@ def _supported(
 
 
 def _match(
-    want: Wanted, table: Profile, evidence: _Evidence, likely: _Matrix, i: int, j: int
+    evidence: _Evidence, judge: Judge, required: _Required, score: float, i: int, j: int
 ) -> ColumnMatch:
-    base, column = want.columns[i], table.columns[j]
+    base, column = judge.columns[i], judge.table.columns[j]
     header, content = float(evidence.headers[i, j]), float(evidence.likeness.similarity[i, j])
     parts = []
     if header == 1:
@@ -423,41 +425,60 @@ def _match(
         both = base.numeric >= NUMERIC and column.numeric >= NUMERIC
         parts.append(f"{'numbers' if both else 'values'} alike ({content:.2f})")
     why = ", ".join(parts) or "little evidence"
-    return ColumnMatch(base.name, column.name, float(likely[i, j]), header, content, why)
+    doubt = (required if base.name in required.want.required else judge).doubt(i, j, score)
+    return ColumnMatch(base.name, column.name, score, header, content, why, doubt)
 
 
-def _doubt(
-    name: str, want: Wanted, table: Profile, match: ColumnMatch, place: int, maps: _Maps
-) -> str | None:
-    """Say why a required column cannot be used without asking, if so."""
-    same_name = match.header >= _SAME_NAME
-    if (word := other_referent(name, match.source)) is not None:
-        return f"{match.source} may not be {name}: one of them says {word!r}"
-    if name in want.bins:
-        column = table.columns[place]
+@dataclass(frozen=True)
+class _Required:
+    """Judges required columns, more strictly than others: a wrong one swaps groups unseen."""
+
+    want: Wanted
+    table: Profile
+    maps: _Maps
+    judge: Judge
+
+    def doubt(self, i: int, j: int, _score: float) -> str | None:
+        """Say why a required column cannot be used without asking, if so."""
+        name, column = self.want.columns[i].name, self.table.columns[j]
+        said = compare_headers(name, column.name)
+        if said.level == Level.OTHER:
+            return say_other(name, column.name, said.words)
+        if name in self.want.bins:
+            return self._doubt_of_number(i, j, said.level)
+        found = self.maps.of(name, j)
+        if not found.certain:
+            return found.why
+        values = self.want.vocabularies[name]
+        if said.level == Level.SILENT and (doubt := self.judge.doubt_of_values(i, j)) is not None:
+            return doubt
+        if tells_meaning(values):
+            return self._rival(i, j, said.level)
+        if said.level >= Level.LOOSE:
+            return f"values such as {_first(values)} do not tell that {column.name} is {name}"
+        if is_generic(name):
+            return f"{name} may be said of anything, and values such as {_first(values)} as well"
+        return self.judge.rival(i, j, said.level)
+
+    def _doubt_of_number(self, i: int, j: int, level: Level) -> str | None:
+        name, column = self.want.columns[i].name, self.table.columns[j]
         if column.numeric < NUMERIC:
-            return f"{match.source} does not hold numbers, which {name} is binned by"
-        return None if same_name else f"{match.source} may be another number than {name}"
-    found = maps.of(name, place)
-    if not found.certain:
-        return found.why
-    if same_name:
+            return f"{column.name} does not hold numbers, which {name} is binned by"
+        if level > Level.SYNONYMS or is_generic(name):
+            return f"{column.name} may be another number than {name}"
+        if self.judge.agreement(i, j) == Agreement.CONTRARY and self.want.columns[i].distinct:
+            return f"the numbers of {column.name} are not those of {name}"
+        return self.judge.rival(i, j, level)
+
+    def _rival(self, i: int, j: int, level: Level) -> str | None:
+        """Name another column that says the same, or has the same values where none says much."""
+        if level < Level.LOOSE:
+            return self.judge.rival(i, j, level)
+        name, columns = self.want.columns[i].name, self.table.columns
+        rivals = [c.name for k, c in enumerate(columns) if k != j and self.maps.is_certain(name, k)]
+        if rivals:
+            return f"{' and '.join([columns[j].name, *rivals])} have the values of {name}"
         return None
-    if not tells_meaning(want.vocabularies[name]):
-        return f"values such as {_first(want.vocabularies[name])} do not tell that {match.source} is {name}"
-    if not is_opaque(match.source):
-        if match.header < _RELATED_NAME:
-            return f"{match.source} has the values of {name}, but says something else"
-        if (word := strange_word(name, match.source)) is not None:
-            return f"{match.source} has the values of {name}, but says {word!r} as well"
-    rivals = [
-        column.name
-        for j, column in enumerate(table.columns)
-        if j != place and maps.is_certain(name, j)
-    ]
-    if rivals:
-        return f"{' and '.join([match.source, *rivals])} have the values of {name}"
-    return None
 
 
 def _first(values: Mapping[str, int]) -> str:

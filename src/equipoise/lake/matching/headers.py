@@ -30,7 +30,7 @@ def header_similarity(a: str, b: str) -> float:
     ours, theirs = words(a), words(b)
     if not ours or not theirs:
         return 0.0
-    if "".join(ours) == "".join(theirs):
+    if same_words(a, b):
         return _SAME_WORDS
     alike = _alike(_core(ours), _core(theirs))
     if _numbers(ours) != _numbers(theirs):  # bill_1 is not bill_2
@@ -38,6 +38,16 @@ def header_similarity(a: str, b: str) -> float:
     if other_referent(a, b) is not None:
         return min(alike, _OTHER_THING)
     return min(alike, _SAME_MEANING)
+
+
+def same_words(a: str, b: str) -> bool:
+    """Tell whether two headers differ in nothing but case, blanks and signs.
+
+    >>> same_words("hours-per-week", "HoursPerWeek"), same_words("sex", "gender")
+    (True, False)
+    """
+    ours = "".join(words(a))
+    return bool(ours) and ours == "".join(words(b))
 
 
 @functools.lru_cache(maxsize=200_000)
@@ -50,38 +60,21 @@ def other_referent(a: str, b: str) -> str | None:
     True
     """
     ours, theirs = words(a), words(b)
-    listed = _listed()
-    others = (set(ours) ^ set(theirs)) & listed["others"]
+    others = (set(ours) ^ set(theirs)) & listed("others")
     if others:
         return min(others)
-    added = (set(ours) ^ set(theirs)) & listed["wider"]
+    added = (set(ours) ^ set(theirs)) & listed("wider")
     if added and _alike(_core(ours), _core(theirs)) >= _SHARED:
         return min(added)
-    subjects = [set(side) & listed["subjects"] for side in (ours, theirs)]
+    subjects = [set(side) & listed("subjects") for side in (ours, theirs)]
     if all(subjects) and subjects[0].isdisjoint(subjects[1]) and _differ(*subjects):
         return min(subjects[1])
     return None
 
 
-def strange_word(name: str, header: str) -> str | None:
-    """Give a word of a header that a name does not have, and that may change what is meant.
-
-    >>> strange_word("sex", "interested_in_sex"), strange_word("sex", "not_sex")
-    ('interested', 'not')
-    >>> strange_word("income", "Person_Income-Bracket"), strange_word("sex", "gender")
-    (None, None)
-    """
-    ours = words(name)
-    for word in _core(words(header)):
-        partner = max((_word_similarity(word, other) for other in ours), default=0.0)
-        if partner < _SHARED:
-            return word
-    return None
-
-
 def _differ(ours: set[str], theirs: set[str]) -> bool:
     """Whether no two words have one meaning, as customer and client."""
-    return all(_word_similarity(a, b) < 0.95 for a in ours for b in theirs)
+    return all(word_similarity(a, b) < 0.95 for a in ours for b in theirs)
 
 
 def is_opaque(header: str) -> bool:
@@ -162,9 +155,8 @@ def _numbers(tokens: Sequence[str]) -> list[int]:
 def _core(tokens: Sequence[str]) -> list[str]:
     """The words that tell what a column is: all but those that any header may have."""
     letters = [t for t in tokens if not t.isdigit()]
-    listed = _listed()
-    bare = [t for t in letters if t not in listed["fillers"] and len(t) > 1]
-    core = [t for t in bare if t not in listed["neutral"] and t not in listed["subjects"]]
+    bare = [t for t in letters if t not in listed("fillers") and len(t) > 1]
+    core = [t for t in bare if t not in listed("neutral") and t not in listed("subjects")]
     return core or bare or letters
 
 
@@ -172,7 +164,7 @@ def _alike(ours: Sequence[str], theirs: Sequence[str]) -> float:
     """The share of words that have a partner, the longer side counting more."""
     if not ours or not theirs:
         return 0.0
-    partners = [[_word_similarity(a, b) for b in theirs] for a in ours]
+    partners = [[word_similarity(a, b) for b in theirs] for a in ours]
     forth: float = sum(max(row) for row in partners) / len(ours)
     back: float = sum(max(column) for column in zip(*partners, strict=True)) / len(theirs)
     return max(0.35 * max(forth, back) + 0.65 * min(forth, back), _run_together(ours, theirs))
@@ -190,7 +182,12 @@ def _trigrams(text: str) -> set[str]:
 
 
 @functools.lru_cache(maxsize=100_000)
-def _word_similarity(a: str, b: str) -> float:
+def word_similarity(a: str, b: str) -> float:
+    """Tell how alike two words are, from 0 to 1.
+
+    >>> word_similarity("sex", "gender"), word_similarity("int", "interest")
+    (0.95, 0.9)
+    """
     if a == b:
         return 1.0
     meanings = _meanings()
@@ -212,17 +209,18 @@ def _is_abbreviation(short: str, long: str) -> bool:
 
 
 @functools.cache
-def _stored() -> dict[str, Any]:
+def stored() -> dict[str, Any]:
+    """Read ``headers.toml``."""
     file = importlib.resources.files("equipoise.lake.matching") / "headers.toml"
     return tomllib.loads(file.read_text("utf-8"))
 
 
 @functools.cache
 def _meanings() -> dict[str, int]:
-    return {word: i for i, line in enumerate(_stored()["meanings"]) for word in line}
+    return {word: i for i, line in enumerate(stored()["meanings"]) for word in line}
 
 
 @functools.cache
-def _listed() -> dict[str, frozenset[str]]:
-    kinds = ("fillers", "neutral", "subjects", "others", "wider")
-    return {kind: frozenset(_stored()[kind]) for kind in kinds}
+def listed(kind: str) -> frozenset[str]:
+    """Give the words of one of the lists in ``headers.toml``."""
+    return frozenset(stored()[kind])

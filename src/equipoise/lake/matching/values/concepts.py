@@ -205,3 +205,22 @@ def tells_meaning(values: Iterable[str]) -> bool:
         if not c.generic
         for letters in c.letters
     )
+
+
+def tells_kind(values: Iterable[str]) -> bool:
+    """Whether these values, without a header, say what they are: words of one concept, or amounts.
+
+    >>> tells_kind(["Male", "Female"]), tells_kind(["F", "M"]), tells_kind(["<=50K", ">50K"])
+    (True, True, True)
+    >>> tells_kind(["North", "South"]), tells_kind(["yes", "no"]), tells_kind(["1", "2"])
+    (False, False, False)
+    """
+    present = [v for v in values if not is_missing(v)]
+    texts = without_numbering(present)
+    keys = [compact(texts[v]) for v in present]
+    if not keys or not tells_meaning(present):
+        return False
+    if all(quantities(normalise(texts[v])) for v in present):
+        return True
+    known = (sum(key in c.spellings for key in keys) for c in concepts() if not c.generic)
+    return max(known, default=0) > len(keys) / 2

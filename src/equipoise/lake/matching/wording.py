@@ -1,0 +1,205 @@
+"""Whether two headers say the same, judged strictly: a word too many is a doubt.
+
+`headers` tells how alike two headers are, to find what may be a match. Here it is decided whether
+they leave a doubt: `income` and `household_income` are alike, and are not the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from equipoise.lake.matching.headers import (
+    is_opaque,
+    listed,
+    other_referent,
+    same_words,
+    stored,
+    word_similarity,
+    words,
+)
+
+
+class Level(IntEnum):
+    """How far two headers say the same.
+
+    Attributes
+    ----------
+    SAME
+        They have the same words, in whatever order and spelling.
+    SYNONYMS
+        Words that always mean the same, or a word more for those the table is about.
+    LOOSE
+        Words that mostly mean the same, abbreviations, a unit, or words such as "code".
+    SILENT
+        One of them says nothing.
+    OTHER
+        One of them has a word that the other lacks.
+    """
+
+    SAME = 0
+    SYNONYMS = 1
+    LOOSE = 2
+    SILENT = 3
+    OTHER = 4
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How far two headers say the same, and the words they differ in."""
+
+    level: Level
+    words: tuple[str, ...] = ()
+
+
+_SHORTENED, _MEANT = 0.8, 0.95
+"""Words at least so alike may be one, one being short for the other; or are of one meaning."""
+
+
+@functools.lru_cache(maxsize=200_000)
+def compare_headers(a: str, b: str) -> Wording:
+    """Tell how far two headers say the same.
+
+    >>> compare_headers("interview_date", "Date of interview").level.name
+    'SAME'
+    >>> compare_headers("birth date", "DOB").level.name, compare_headers("sex", "gender").level.name
+    ('SYNONYMS', 'SYNONYMS')
+    >>> compare_headers("int_rate", "interest rate").level.name
+    'LOOSE'
+    >>> compare_headers("income", "household_income"), compare_headers("sex", "c7").level.name
+    (Wording(level=<Level.OTHER: 4>, words=('household',)), 'SILENT')
+    """
+    if a == b or same_words(a, b):
+        return Wording(Level.SAME)
+    if is_opaque(a) or is_opaque(b):
+        return Wording(Level.SILENT)
+    if _numbers(a) != _numbers(b):
+        return Wording(Level.OTHER, tuple(sorted(_numbers(a) ^ _numbers(b))))
+    ours, theirs = _bag(words(a)), _bag(words(b))
+    if ours == theirs:
+        return Wording(Level.SAME)
+    if (word := other_referent(a, b)) is not None:
+        return Wording(Level.OTHER, (word,))
+    ours, theirs = _in_one_word(ours), _in_one_word(theirs)
+    left = (ours ^ theirs) - listed("flags")
+    added = left <= listed("subjects") and not (left & ours and left & theirs)
+    if ours == theirs or (added and _tells(ours & theirs)):
+        return Wording(Level.SYNONYMS)
+    found = _compare_loosely(ours, theirs)
+    as_written = {_stem(word): word for word in (*words(a), *words(b))}
+    return Wording(found.level, tuple(as_written.get(word, word) for word in found.words))
+
+
+def _compare_loosely(ours: frozenset[str], theirs: frozenset[str]) -> Wording:
+    """Look for a partner of every word that only one header has."""
+    common, swapped, left = ours & theirs, [], []
+    for own, other in ((ours, theirs), (theirs, ours)):
+        about_all = not other & listed("subjects")
+        for word in sorted(own - other):
+            partner = max((_alike(word, o) for o in other - own), default=0.0)
+            repeated = max((_alike(word, o) for o in other & own), default=0.0)
+            if word in _added() or (about_all and word in listed("subjects")):
+                continue
+            if partner >= _SHORTENED or repeated >= _MEANT:
+                common |= {word}
+                swapped.append(word)
+            else:
+                left.append(word)
+    if left or not _tells(common):
+        return Wording(Level.OTHER, tuple(left) or tuple(sorted(ours ^ theirs)))
+    return Wording(Level.LOOSE, tuple(swapped))
+
+
+def _alike(a: str, b: str) -> float:
+    """How alike two stems are, in the form in which they are listed."""
+    return max(word_similarity(x, y) for x in (a, f"{a}s") for y in (b, f"{b}s"))
+
+
+def is_generic(header: str) -> bool:
+    """Tell whether a header says nothing of what a column is about.
+
+    >>> [is_generic(h) for h in ("status", "Result Code", "id", "y", "patient_status", "income")]
+    [True, True, True, True, False, False]
+    """
+    return is_opaque(header) or not (_bag(words(header)) - listed("neutral") - listed("generic"))
+
+
+def names_key(header: str) -> bool:
+    """Tell whether a header is that of a number or name given to each row.
+
+    >>> names_key("patient_id"), names_key("Policy No"), names_key("age")
+    (True, True, False)
+    """
+    return not listed("keys").isdisjoint(words(header))
+
+
+def says_whose(header: str) -> str | None:
+    """Give the word by which a header speaks of someone else, another time or place, if any.
+
+    >>> says_whose("mother_education"), says_whose("education")
+    ('mother', None)
+    """
+    return min(set(words(header)) & (listed("others") | listed("wider")), default=None)
+
+
+def _tells(some: Iterable[str]) -> bool:
+    """Whether words are left that say what a column is about."""
+    return bool(set(some) - listed("subjects") - _added() - listed("generic"))
+
+
+@functools.cache
+def _added() -> frozenset[str]:
+    """Words that may be added, if the values say that nothing has changed."""
+    some = listed("neutral") | listed("units") | {"in"}
+    return some | frozenset(map(_stem, some))
+
+
+def _numbers(header: str) -> frozenset[str]:
+    return frozenset(str(int(w)) for w in words(header) if w.isdigit())
+
+
+def _bag(tokens: Iterable[str]) -> frozenset[str]:
+    """The words of a header without their plural, and without those that say nothing."""
+    told = [t for t in tokens if not t.isdigit() and t not in listed("empty")]
+    return frozenset(map(_stem, told)) or frozenset(tokens)
+
+
+def _stem(word: str) -> str:
+    """Give a word without its plural; of collected and collection what both begin with.
+
+    >>> [_stem(word) for word in ("units", "status", "collected", "collection", "bed", "education")]
+    ['unit', 'status', 'collect', 'collect', 'bed', 'education']
+    """
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    if re.fullmatch(r"\w{3,}[^aeiou](ed|ion)", word) and word not in _known():
+        return word.removesuffix("ed").removesuffix("ion")
+    return word
+
+
+@functools.cache
+def _known() -> frozenset[str]:
+    """Words that are listed as they stand."""
+    lines = (*stored()["meanings"], *stored()["same"])
+    return listed("neutral") | {word for line in lines for text in line for word in words(text)}
+
+
+def _in_one_word(bag: frozenset[str]) -> frozenset[str]:
+    """Put the first of several ways to say something in the place of the others."""
+    for first, phrase in _phrases():
+        if phrase <= bag:
+            bag = bag - phrase | first
+    return bag
+
+
+@functools.cache
+def _phrases() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+    """Every phrase and what stands for it, the longest first."""
+    found = []
+    for line in stored()["same"]:
+        first, *others = (_bag(words(phrase)) for phrase in line)
+        found += [(first, other) for other in others]
+    return tuple(sorted(found, key=lambda pair: -len(pair[1])))
