@@ -22,7 +22,9 @@ _HEADER = """\
 #   equipoise acquire PLAN LAKE --mapping {file} -o OUTPUT
 # A table is used if it says use = true. Those with use = false need you: look at the lines
 # marked "open", fill in what you know, and say use = true.
-#   [tables.columns]       column of {base} = "column of the table"; leave out what it lacks
+#   [tables.columns]       column of {base} = "column of the table"; leave out what it lacks. A line
+#                          that begins with "#?" is not certain and not used: if it is right, remove
+#                          the "#?"
 #   [tables.values.NAME]   "value of the table" = "value of {base}"; "" leaves its rows out. Values
 #                          of other columns may be mapped as well, and stay as they are if not.
 """
@@ -55,6 +57,10 @@ def write_mapping(
         lines += [
             f"{_key(match.base)} = {_text(match.source)}  # {_one_line(match.why)}"
             for match in _in_order(alignment, want)
+        ]
+        lines += [
+            f"#? {_key(match.base)} = {_text(match.source)}  # open: {_one_line(match.doubt or '')}"
+            for match in alignment.proposed.values()
         ]
         for column, values in alignment.values.items():
             lines += ["", f"[tables.values.{_key(column)}]", _one_line(f"# {values.why}")]

@@ -153,7 +153,7 @@ def _tells(some: Iterable[str]) -> bool:
 @functools.cache
 def _added() -> frozenset[str]:
     """Words that may be added, if the values say that nothing has changed."""
-    some = listed("neutral") | listed("units") | {"in"}
+    some = listed("neutral") | listed("units") | listed("mild") | {"in"}
     return some | frozenset(map(_stem, some))
 
 
