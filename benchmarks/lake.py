@@ -35,6 +35,7 @@ REACH = 0.6
 HEADERS = replace(planlake.Options(), headers=(0.2, 0.4, 0.4))  # more of the hard ones
 LEAST_F1 = {"renamed": 0.95, "opaque": 0.90}
 LEAST_ACCEPTED, MOST_COST = 0.90, 1.05
+MOST_UNSURE = 0.02  # the share of columns that were called certain
 TOLERANCE, MIN_GROUP = 0.2, 100
 
 
@@ -47,7 +48,8 @@ def section() -> Section:
         f"Two data sets, {len(SEEDS)} lakes of {TABLES} tables each and one of {MANY:,}: shards of "
         "the data set under kept, renamed or opaque headers, in other words and codes, in other "
         "orders and formats, with columns left out and added; decoys with the same headers; and "
-        "unrelated tables. A lake's truth is known. Columns are aligned with the base's profile."
+        "unrelated tables. A lake's truth is known. Columns are aligned with the base's profile; F1 "
+        "counts all matches, those that are certain and those that the mapping file asks about."
     )
     paragraphs = [
         how,
@@ -78,6 +80,8 @@ class Done:
     wrong: list[str] = field(default_factory=list)
     accepted: Counter[str] = field(default_factory=Counter)
     shards: Counter[str] = field(default_factory=Counter)
+    sure: int = 0  # columns taken for certain in usable tables
+    unsure: int = 0  # those of them that are wrong
     offered: int = 0  # unrelated tables and decoys that are put before the user
     index_seconds: float = 0.0
     survey_seconds: float = 0.0
@@ -159,7 +163,11 @@ def _judge(
     if not table.unionable:
         done.offered += found is not None
         return
-    columns = {} if found is None else {b: m.source for b, m in found.columns.items()}
+    matched = {} if found is None else {**found.columns, **found.proposed}
+    columns = {b: m.source for b, m in matched.items()}
+    if found is not None and found.certain:
+        done.sure += len(found.columns)
+        done.unsure += sum(table.columns.get(b) != m.source for b, m in found.columns.items())
     key = f"{truth.seed} {table.name}"
     done.true[table.header][key] = dict(table.columns)
     done.found[table.header][key] = columns
@@ -447,8 +455,10 @@ def _bars(small: Sequence[Done], many: Sequence[Done], words: Words) -> list[Bar
     own = max(_over(done.cost, done.bound) for done in lakes)
     milp = max(_over(done.cost, done.least) for done in lakes)
     unproved = sum(not (done.replayed and done.verified) for done in lakes)
+    unsure = sum(done.unsure for done in lakes) / max(sum(done.sure for done in lakes), 1)
     return [
         *bars,
+        Bar("certain columns of usable tables that are wrong", unsure, MOST_UNSURE, unit=""),
         Bar("wrong maps of values taken without asking", wrong, 0, unit=""),
         Bar("ordinary vocabularies mapped", accepted, LEAST_ACCEPTED, "at least", ""),
         Bar("tables in ordinary words used", _share(lakes, "told"), LEAST_ACCEPTED, "at least", ""),

@@ -302,4 +302,7 @@ def say_alignment(candidate: Candidate, required: Sequence[str]) -> str:
     if renamed:
         more = f" and {len(renamed) - _SHOWN} more" if len(renamed) > _SHOWN else ""
         parts.append(f"also {', '.join(renamed[:_SHOWN])}{more}")
+    if asked := [f"{m.base} ← {m.source}" for m in candidate.alignment.proposed.values()]:
+        more = f" and {len(asked) - _SHOWN} more" if len(asked) > _SHOWN else ""
+        parts.append(f"not certain and left empty: {', '.join(asked[:_SHOWN])}{more}")
     return ", ".join(parts)
