@@ -35,6 +35,10 @@ _SAME_NUMBERS, _OTHER_NUMBERS = 0.2, 0.5
 _SAME_TEXTS, _OTHER_TEXTS = 0.8, 0.2
 """The same for the share of rows whose value the other column has."""
 
+_ROWS = 30
+"""In fewer rows values do not contradict: others may come."""
+
+_MOSTLY = 0.5
 _FEW_CODES = 12
 _MANY_VALUES = 5
 _KEY = 0.9
@@ -100,12 +104,16 @@ class Judge:
             return Agreement.POSSIBLE
         if names_key(base.name) and names_key(column.name):
             return self._agreement_of_keys(base, column)
-        numbers = [c.numeric >= NUMERIC for c in (base, column)]
-        if all(numbers):
-            return self._agreement_of_numbers(i, j)
-        if any(numbers) or _is_dated(base) != _is_dated(column):
+        if all(c.numeric >= NUMERIC for c in (base, column)):
+            found = self._agreement_of_numbers(i, j)
+        elif (base.numeric >= _MOSTLY) != (column.numeric >= _MOSTLY):
             return Agreement.CONTRARY
-        return self._agreement_of_texts(i, j)
+        elif _is_dated(base) != _is_dated(column):
+            found = Agreement.CONTRARY
+        else:
+            found = self._agreement_of_texts(i, j)
+        enough = min(_known(base), _known(column)) >= _ROWS
+        return found if enough else max(found, Agreement.POSSIBLE)
 
     def _agreement_of_keys(self, base: ColumnProfile, column: ColumnProfile) -> Agreement:
         """Names given to rows need not meet; that both are given once only says much."""
