@@ -108,6 +108,8 @@ class Judge:
             found = self._agreement_of_numbers(i, j)
         elif (base.numeric >= _MOSTLY) != (column.numeric >= _MOSTLY):
             return Agreement.CONTRARY
+        elif base.numeric >= _MOSTLY:  # with some texts among them
+            return Agreement.POSSIBLE
         elif _is_dated(base) != _is_dated(column):
             found = Agreement.CONTRARY
         else:
