@@ -89,7 +89,8 @@ def test_a_view_is_no_table_of_a_lake():
 
 def test_rows_that_cannot_become_numbers_are_named_as_the_reason():
     write(Path("people.csv"), BASE * 3, first=0)
-    rows = [(*row, "unknown age" if row[0] == "Female" else 40) for row in OFFER]
+    ages = ["unknown age" if sex == "Female" else 40 + i for i, (sex, _) in enumerate(OFFER)]
+    rows = [(*row, age) for row, age in zip(OFFER, ages, strict=True)]
     write(Path("lake/staff.csv"), rows, header=("sex", "hired", "age", "nr"))
     # Repeated numbers: a text among them is no number of this kind.
     text = Path("people.csv").read_text("utf-8").splitlines()
