@@ -35,7 +35,7 @@ _SAME_NUMBERS, _OTHER_NUMBERS = 0.2, 0.5
 _SAME_TEXTS, _OTHER_TEXTS = 0.8, 0.2
 """The same for the share of rows whose value the other column has."""
 
-_ROWS = 30
+_ROWS = 50
 """In fewer rows values do not contradict: others may come."""
 
 _MOSTLY = 0.5
