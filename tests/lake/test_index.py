@@ -420,3 +420,21 @@ def test_two_lakes_in_one_process_do_not_hide_what_is_new():
     assert [t.name for t in Lake("lake").tables] == ["a.csv", "b.csv"]
     assert first.refresh() == Refreshed(0, 0, 0, 2)
     assert [t.name for t in first.tables] == ["a.csv", "b.csv"]
+
+
+def test_what_a_killed_run_left_is_removed_when_the_index_is_used_as_it_is():
+    put("a.csv")
+    refreshed()
+    left = [Path(f"{PATH}{ending}") for ending in (".new", ".new.wal", ".part")]
+    for path in left:
+        path.write_bytes(b"half")
+    assert Lake("lake", index=PATH, refresh=False).tables
+    assert all(path.exists() for path in left)  # less than a day old: the next refresh goes on
+    then = time.time() - 2 * 24 * 60 * 60
+    for path in left:
+        os.utime(path, (then, then))
+    with indexing._locked(PATH, lambda: None):  # a run goes on
+        assert Lake("lake", index=PATH, refresh=False).tables
+    assert all(path.exists() for path in left)
+    assert Lake("lake", index=PATH, refresh=False).tables
+    assert not any(path.exists() for path in left)

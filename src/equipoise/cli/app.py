@@ -160,7 +160,10 @@ def _make_ready() -> None:
             stream.reconfigure(errors="replace")  # a terminal may not know every sign
     if threading.current_thread() is threading.main_thread():
         # Asked to stop, the program removes its temporary files first.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)  # Windows knows no SIGHUP
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # by nohup
+                signal.signal(number, lambda caught, _: sys.exit(128 + caught))
 
 
 def _fail(sentence: str, code: int = 2) -> int:

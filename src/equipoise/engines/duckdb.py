@@ -7,7 +7,6 @@ import functools
 import glob
 import itertools
 import re
-import shutil
 import tempfile
 import threading
 import weakref
@@ -47,6 +46,7 @@ from equipoise.engines.sources import (
 )
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound, did_you_mean
 from equipoise.progress import Reporter, silent, watched
+from equipoise.scratch import ScratchFolder, make_folder
 from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
@@ -114,7 +114,8 @@ class DuckDBEngine:
         self._lock = threading.RLock()
         self._report, self._in_place = report, in_place
         self._registrations = itertools.count()
-        self._temporary = tempfile.mkdtemp(prefix="equipoise-")
+        folder = make_folder()
+        self._temporary = str(folder.path)
         settings: dict[str, Any] = {
             "temp_directory": self._temporary,
             # Nothing is ever fetched from outside.
@@ -130,13 +131,13 @@ class DuckDBEngine:
             _require_settings(threads, memory)
             self._connection = duckdb.connect(":memory:", config=settings)
         except (duckdb.Error, ValueError, TypeError) as error:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+            folder.remove()
             raise InputError(
                 f"threads={threads}, memory={memory!r} cannot be set; threads is a whole number of "
                 f"at least 1 and memory a size such as 2GB ({_reason(error)})."
             ) from None
         # Also when nobody closes it: at the end of the engine, or of the program.
-        self._close = weakref.finalize(self, _close, self._connection, self._temporary)
+        self._close = weakref.finalize(self, _close, self._connection, folder)
         self._connection.execute(
             "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
         )
@@ -595,9 +596,9 @@ def _require_settings(threads: object, memory: object) -> None:
         raise ValueError(f"not {memory!r} of memory")
 
 
-def _close(connection: duckdb.DuckDBPyConnection, folder: str) -> None:
+def _close(connection: duckdb.DuckDBPyConnection, folder: ScratchFolder) -> None:
     connection.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    folder.remove()
 
 
 def _paths(paths: tuple[Path, ...]) -> str:

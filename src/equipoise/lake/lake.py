@@ -15,7 +15,7 @@ from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError, did_you_mean
 from equipoise.lake.tables import catalog
-from equipoise.lake.tables.index import Index, Refreshed, Table, refresh
+from equipoise.lake.tables.index import Index, Refreshed, Table, refresh, sweep
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
@@ -103,6 +103,8 @@ class Lake:
         """What is known of the tables, brought up to date when it is first used."""
         if self._refresh_first or not self.index_path.exists():
             self.refresh()
+        else:
+            sweep(self.index_path)
         return Index(self.index_path, self.places)
 
     @functools.cached_property

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.atomic import atomic_path
+from equipoise.atomic import atomic_path, folder_beside
 from equipoise.counts.columns import encode_arrow
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source, locate
@@ -199,8 +198,7 @@ def published(
             stack.enter_context(atomic_path(path)).write_text(text, encoding="utf-8")
         listed = stack.enter_context(atomic_path(listing))
         whole = stack.enter_context(atomic_path(output))
-        folder = tempfile.TemporaryDirectory(dir=whole.parent, prefix=f".{output.name}.")
-        written = Path(stack.enter_context(folder)) / output.name
+        written = stack.enter_context(folder_beside(whole)) / output.name
         is_untyped = base.kind == "csv" and base.sql is None and output.suffix.lower() == ".parquet"
         engine.write(with_types(rows) if is_untyped else rows, written)
         yield replace(as_written(written), name=str(output)), listed

@@ -28,7 +28,9 @@ from equipoise.lake.tables import catalog
 from equipoise.lake.tables.catalog import Entry
 from equipoise.lake.tables.profiles import Profiled, file_hash, profile_table
 from equipoise.lake.tables.terms import column_terms
+from equipoise.locks import take_lock
 from equipoise.progress import Reporter, silent
+from equipoise.scratch import is_old
 
 if TYPE_CHECKING:
     import numpy as np
@@ -289,12 +291,15 @@ def _partial(path: Path) -> Path:
     return path.with_name(f"{path.name}.part")
 
 
+def _lock_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lock")
+
+
 @contextlib.contextmanager
 def _locked(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
     """Hold the lock of an index; it is released when the process ends, however it ends."""
-    lock = path.with_name(f"{path.name}.lock")
     try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = os.open(_lock_file(path), os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise InputError(
             f"{path.parent} cannot be written to ({error.strerror}); keep the index elsewhere with "
@@ -304,7 +309,7 @@ def _locked(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
         told = False
         while True:
             try:
-                _lock(descriptor)
+                take_lock(descriptor)
                 break
             except (BlockingIOError, PermissionError):
                 if not told:
@@ -314,18 +319,6 @@ def _locked(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _lock(descriptor: int) -> None:
-    """Take a lock or fail at once."""
-    try:
-        import fcntl
-    except ImportError:  # on Windows
-        import msvcrt
-
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    else:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextlib.contextmanager
@@ -371,9 +364,31 @@ def _begun(path: Path, *, anew: bool) -> duckdb.DuckDBPyConnection:
 
 def _removed(path: Path) -> None:
     """Remove what is beside an index but the lock."""
-    working = _working(path)
-    for leftover in (working, working.with_name(f"{working.name}.wal"), _partial(path)):
+    for leftover in _beside(path):
         leftover.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> tuple[Path, ...]:
+    """Name the files that a run which did not end can leave beside an index."""
+    working = _working(path)
+    return (working, working.with_name(f"{working.name}.wal"), _partial(path))
+
+
+def sweep(path: Path) -> None:
+    """Remove what a killed run left beside an index more than a day ago, unless a run goes on.
+
+    Bringing the index up to date needs no sweeping: it goes on with what was left.
+    """
+    left = [leftover for leftover in _beside(path) if leftover.exists()]
+    if not left or not all(is_old(leftover.stat()) for leftover in left):
+        return
+    with contextlib.suppress(OSError):
+        descriptor = os.open(_lock_file(path), os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            take_lock(descriptor)
+            _removed(path)
+        finally:
+            os.close(descriptor)
 
 
 @dataclass(frozen=True)
