@@ -83,7 +83,8 @@ def evaluate(
     **options
         Everything else an :class:`~equipoise.evaluation.request.EvaluationRequest` takes:
         ``seed``, ``test``, ``own_test``, ``tolerance``, ``min_group``, ``positive``,
-        ``without_sensitive``, ``keep_together``, ``same_size``, ``max_rows``, ``confidence``; and
+        ``without_sensitive``, ``keep_together``, ``equal_rows``, ``same_size``, ``max_rows``,
+        ``confidence``; and
         what :func:`count` takes about reading.
 
     Examples
