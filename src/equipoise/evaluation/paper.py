@@ -50,13 +50,14 @@ class Claim:
 
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Tell whether a difference bears it out; a slight change is one of the mean."""
-        gains, loses = row["mean"] > 0, row["mean"] < 0
-        return {
-            "clear gain": row["clear"] and gains,
-            "no clear loss": not (row["clear"] and loses),
+        gains, loses, clear = row["mean"] > 0, row["mean"] < 0, bool(row["clear"])
+        held: dict[str, bool] = {
+            "clear gain": clear and gains,
+            "no clear loss": not (clear and loses),
             "slight gain": gains,
             "slight loss": loses,
-        }[self.says]
+        }
+        return held[self.says]
 
 
 _ALL = tuple(MEASURES)
