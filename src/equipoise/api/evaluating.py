@@ -83,7 +83,8 @@ def evaluate(
     **options
         Everything else an :class:`~equipoise.evaluation.request.EvaluationRequest` takes:
         ``seed``, ``test``, ``own_test``, ``tolerance``, ``min_group``, ``positive``,
-        ``without_sensitive``, ``keep_together``, ``same_size``, ``max_rows``, ``confidence``; and
+        ``without_sensitive``, ``keep_together``, ``equal_rows``, ``same_size``, ``max_rows``,
+        ``confidence``; and
         what :func:`count` takes about reading.
 
     Examples
@@ -228,6 +229,7 @@ def compare_missing(
     min_count: int = 30,
     seed: int = 0,
     max_rows: int | None = None,
+    treat_label: bool = False,
     progress: Reporter = silent,
     **options: Any,
 ) -> MissingValues:
@@ -244,10 +246,14 @@ def compare_missing(
         Groups with fewer rows under some method are not compared.
     seed, max_rows
         What random choices start from; a larger table is sampled down to ``max_rows``.
+    treat_label
+        Let the methods treat missing labels as they do missing sensitive values. Otherwise
+        ``missing_label`` decides: ``"drop"`` leaves rows without a label out before anything is
+        compared, ``"group"`` takes them for rows with a label of their own, ``"raise"`` refuses them.
     progress
         Is told how far the work is.
     **options
-        What :func:`count` takes about reading, such as ``na``.
+        What :func:`count` takes about reading, such as ``na`` and ``missing_label``.
 
     Examples
     --------
@@ -272,6 +278,7 @@ def compare_missing(
         min_count=min_count,
         seed=seed,
         max_rows=max_rows,
+        treat_label=treat_label,
         progress=progress,
     )
 
@@ -310,7 +317,9 @@ def simulate_missing(
     methods, min_count, seed, max_rows, progress
         As in :func:`compare_missing`.
     **options
-        What :func:`count` takes about reading.
+        What :func:`count` takes about reading. Rows without a label are set aside with
+        ``missing_label="drop"``, have one of their own with ``"group"``, and are refused with
+        ``"raise"``.
     """
     from equipoise.evaluation.missing import simulation
 

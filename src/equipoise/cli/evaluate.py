@@ -14,7 +14,7 @@ FORMATS = ("text", "json", "html")
 PAPER_ONLY = ("studies", "compas")
 _PAPER_TAKES = (
     *("models", "sample", "repeats", "quick", "jobs", "seed", "test", "tolerance", "positive"),
-    *("max_rows", "confidence", "without_sensitive", "min_group", "versions"),
+    *("max_rows", "confidence", "without_sensitive", "min_group", "versions", "equal_rows"),
 )
 
 
@@ -77,7 +77,7 @@ Exit codes: 0 fine, 2 bad input, 130 interrupted.""",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Groups with fewer rows are not repaired.",
+    help="Groups with fewer rows in the initial sample are not repaired.",
 )
 @click.option("--positive", metavar="VALUE", help="The label that precision and recall are about.")
 @names_option("--also", help="Further attributes to give results by; not repaired.")
@@ -95,6 +95,14 @@ Exit codes: 0 fine, 2 bad input, 130 interrupted.""",
     "--keep-together",
     metavar="COLUMN",
     help="Rows with one value here, such as a person, are never in two parts.",
+)
+@click.option(
+    "--equal-rows",
+    type=click.Choice(["auto", "together", "apart"]),
+    default="auto",
+    show_default=True,
+    help="One table: keep rows that are equal in one part, take them for separate rows, or decide by "
+    "whether chance explains them.",
 )
 @click.option("--own-size", is_flag=True, help="Two tables: train on all rows of each.")
 @click.option("--max-rows", type=click.IntRange(min=10), help="Sample a larger table down to this.")

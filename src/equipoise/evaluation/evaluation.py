@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import InputError
+from equipoise.evaluation.studying.losses import losses_of
 from equipoise.evaluation.studying.telling import sentences_of, tables_of
 from equipoise.validate import one_of
 
@@ -105,7 +106,11 @@ class Evaluation:
         if data.get("schema") != SCHEMA:
             raise InputError(f"this is no evaluation: its schema is {data.get('schema')!r}.")
         own = ("is_paper", "version", "time")
-        return cls(studies=tuple(data["studies"]), **{name: data[name] for name in own})
+        studies = tuple(  # losses are a function of the differences, and older files lack them
+            s if "losses" in s else {**s, "losses": losses_of(s["differences"])}
+            for s in data["studies"]
+        )
+        return cls(studies=studies, **{name: data[name] for name in own})
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Evaluation:

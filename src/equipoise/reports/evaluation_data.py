@@ -12,6 +12,7 @@ from equipoise.evaluation.studying.telling import (
     TEST_NAMES,
     differences_grid,
     groups_grid,
+    losses_grid,
     number,
     scores_grid,
     sentences_of,
@@ -111,6 +112,7 @@ def summarize_page(study: Mapping[str, Any]) -> dict[str, Any]:
         "tables": plain_grid(versions_grid(study)),
         "scores": {t: plain_grid(scores_grid(study, t)) for t in TESTS},
         "differences": {t: plain_grid(differences_grid(study, t)) for t in TESTS},
+        "losses": plain_grid(losses_grid(study)),
         "groups": {
             title: plain_grid(groups_grid(study, name, size=size, versions=study["versions"]))
             for name, title in study["models"].items()
