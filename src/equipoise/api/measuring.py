@@ -193,6 +193,7 @@ def check(
     *,
     policy: Policy | Mapping[str, Any] | str | os.PathLike[str] | None = None,
     max_abs_ub: float | None = None,
+    four_fifths: bool = False,
     evidence: Evidence | None = None,
     **measuring: Any,
 ) -> Check:
@@ -206,6 +207,9 @@ def check(
         The limits: a Policy, plain data as in ``equipoise.toml``, or the path of such a file.
     max_abs_ub
         A limit on |UB| for every group and label; the policy's rules come after it.
+    four_fifths
+        Whether to hold every group's rate of the label that is named as ``favourable`` to 0.8
+        times that of the best-off group of the same attributes.
     evidence
         ``"estimate"`` (default) or ``"interval"``.
     **measuring
@@ -215,8 +219,17 @@ def check(
     --------
     >>> check("adult", sensitive_features=["sex"], label="income", max_abs_ub=0.6).status
     'inside'
+    >>> rule = check(
+    ...     "adult",
+    ...     sensitive_features=["sex"],
+    ...     label="income",
+    ...     four_fifths=True,
+    ...     favourable=">50K",
+    ... )
+    >>> [(str(f.row.group), round(f.value, 3), str(f.against)) for f in rule.outside]
+    [('sex=Female', 0.358, 'sex=Male')]
     """
-    chosen = Policy.of(policy, max_abs_ub=max_abs_ub, evidence=evidence)
+    chosen = Policy.of(policy, max_abs_ub=max_abs_ub, four_fifths=four_fifths, evidence=evidence)
     table = data if isinstance(data, BiasTable) else measure(data, **measuring)
     return chosen.check(table)
 
