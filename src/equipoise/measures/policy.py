@@ -612,7 +612,8 @@ def _sure(
 ) -> NDArray[np.bool_]:
     """Where what a rule is about differs by more than chance from its neutral value."""
     m = table.measured
-    if m.interval is None or not rule.has_interval or rule.key[0] == "uniform_bias" and rule.k == 1:
+    usual = rule.measure == "uniform_bias" and rule.k == 1
+    if usual or m.interval is None or not rule.has_interval:
         return np.asarray(m.evident[line, label])
     neutral = measure_named(rule.measure).neutral or 0.0
     low, high = _interval(table, rule, line, label)

@@ -179,10 +179,11 @@ def _on_one_row(tally: Tally) -> list[str]:
     many = int(tally.noted("rests on one row").sum())
     if not many:
         return []
-    return [
+    text = (
         f"{_count(many, 'pair rests', 'pairs rest')} on one row: without it the group would differ "
         f"to the other side. {'It is' if many == 1 else 'They are'} not counted above."
-    ]
+    )
+    return [text]
 
 
 def _nothing_to_compare(table: BiasTable) -> str | None:
