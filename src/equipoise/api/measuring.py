@@ -98,7 +98,7 @@ def count(
     elif data is None:
         raise InputError("name the data and its columns, or give the labels themselves as y=.")
     else:
-        reading = {"sql": sql, "encoding": encoding, "delimiter": delimiter}
+        reading: dict[str, Any] = {"sql": sql, "encoding": encoding, "delimiter": delimiter}
         require_named(data, sensitive_features, label, engine=engine, **reading)
         names = column_names(sensitive_features)
     if label is None:

@@ -309,7 +309,7 @@ class Measured:
         """
         enough = self.notes == 0
         if self.q_value is None or self.interval is None:
-            return enough
+            return np.asarray(enough)
         limit = self.options.limit
         inside = (self.interval.low >= -limit) & (self.interval.high <= limit)
         return np.asarray(enough & ((self.q_value < SURE) | inside))

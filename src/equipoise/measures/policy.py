@@ -243,8 +243,8 @@ class Policy:
         A file has a ``[check]`` table, or ``[tool.equipoise.check]`` if it is a pyproject file.
         """
         if isinstance(policy, Policy):
-            first = () if max_abs_ub is None else (Rule(max_abs=max_abs_ub),)
-            first += (four_fifths_rule(),) if four_fifths else ()
+            first = [] if max_abs_ub is None else [Rule(max_abs=max_abs_ub)]
+            first += [four_fifths_rule()] if four_fifths else []
             return cls(rules=(*first, *policy.rules), evidence=evidence or policy.evidence)
         if policy is None or isinstance(policy, Mapping):
             data = policy or {}
@@ -276,7 +276,8 @@ class Policy:
         *_, code, sure, far = columns
         # Those first for which there is enough evidence, whatever their size.
         order = np.lexsort((-np.round(far, 12), ~sure, code))
-        return Check(table, self, *(c[order] for c in columns[:-1]), rows_checked=looked_at)
+        rule, line, label, value, code, sure = (c[order] for c in columns[:-1])
+        return Check(table, self, rule, line, label, value, code, sure, rows_checked=looked_at)
 
     def _deciding(self, table: BiasTable, key: tuple[str, str | None]) -> NDArray[np.int64]:
         """For each line and label the number of the rule that decides it, or −1."""
@@ -474,12 +475,11 @@ class Check:
         """The findings, or the first of them, as a table."""
         found = list(self.findings(top))
         rows = tuple(_cells(f) for f in found)
-        headers = ("status", "group", self.table.counts.label.name, "rows", "value", "limits")
-        numbers = frozenset({3, 4})
+        headers = ["status", "group", self.table.counts.label.name, "rows", "value", "limits"]
         if any(f.against is not None for f in found):
             rows = tuple((*row, str(f.against or "")) for row, f in zip(rows, found, strict=True))
-            headers = (*headers, "compared with")
-        return Grid(headers, rows, numbers, self._line(found))
+            headers.append("compared with")
+        return Grid(tuple(headers), rows, frozenset({3, 4}), self._line(found))
 
     def _line(self, found: Sequence[Finding]) -> tuple[int, str] | None:
         """Where findings begin that are outside their limits, perhaps by chance alone."""
