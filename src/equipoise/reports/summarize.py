@@ -107,7 +107,8 @@ def _more(table: BiasTable, shown: BiasTable) -> str:
     if not more:
         return ""
     untold = int(Tally(table).untold.sum() - Tally(shown).untold.sum())
-    which = f", {untold:,} of them with too few rows to tell" if untold else ""
+    part = "all of them" if untold == more else f"{untold:,} of them"
+    which = f", {part} with too few rows to tell" if untold else ""
     return f"… and {more:,} more rows{which}"
 
 
