@@ -204,7 +204,6 @@ def test_headlines_speak_of_groups_with_enough_rows_only():
     table = sparse()
     assert max(table, key=lambda r: abs(r.ub)).evident is False
     largest = said(table)["largest"]
-    assert largest.startswith("sex=w has ")
     for row in table:
         assert row.evident or row_sentence(table, row) not in largest
 
