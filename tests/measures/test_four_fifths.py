@@ -18,6 +18,7 @@ from equipoise.measures.policy import Policy, Rule
 from equipoise.measures.suppression import suppress
 from equipoise.measures.table import bias_table
 from equipoise.measures.uncertainty import ratio_interval, ub_interval
+from equipoise.reports.summarize import summarize
 
 ADULT = {"sensitive_features": ["sex", "race"], "label": "income", "favourable": ">50K"}
 
@@ -130,6 +131,15 @@ def test_a_group_too_small_is_nobodys_best_and_has_no_verdict() -> None:
     groups = {g["pattern"]: g for g in table.to_dict()["four_fifths"]["groups"]}
     assert {g["best"] for g in groups.values()} == {"g=a"}
     assert (groups["g=c"]["below"], groups["g=c"]["too_small"]) == (None, True)
+
+
+def test_groups_without_a_verdict_come_last() -> None:
+    counts = one(a=(300, 700), b=(290, 710), c=(0, 2), d=(1, 0))
+    table = bias_table(counts, Options(favourable="+"))
+    found = [g["pattern"] for g in table.to_dict()["four_fifths"]["groups"]]
+    assert found[:2] == ["g=b", "g=a"]
+    rule = summarize(table)["four_fifths"]
+    assert rule["table"]["line"] == [2, "too small for a verdict"]
 
 
 def test_a_least_size_leaves_groups_out_as_best_too() -> None:

@@ -41,7 +41,8 @@ class FourFifths:
     label
         The number of the favourable label.
     line
-        The lattice lines of the groups shown, attributes together, the lowest rate first.
+        The lattice lines of the groups shown, attributes together, the lowest rate first; those
+        with too few rows for a verdict last.
     """
 
     measured: Measured
@@ -162,7 +163,8 @@ def four_fifths(table: BiasTable) -> FourFifths | None:
     fixed = m.lattice.codes[shown] != np.array(m.lattice.sizes)
     # The first attribute counts most, so that families stand in the order of attributes.
     family = ~fixed @ (1 << np.arange(fixed.shape[1], dtype=np.int64)[::-1])
-    order = np.lexsort((m.margins.rate[shown, label], family, m.lattice.orders[shown]))
+    silent = m.notes[shown, label] > 0
+    order = np.lexsort((m.margins.rate[shown, label], family, m.lattice.orders[shown], silent))
     return FourFifths(m, label, shown[order])
 
 

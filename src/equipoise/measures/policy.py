@@ -465,11 +465,15 @@ class Check:
                 plain(f.rule.bounds[0]),
                 plain(f.rule.bounds[1]),
                 f.rule.k,
+                f.rule.reference,
+                None if f.against is None else str(f.against),
+                f.sure,
             )
             for f in self.findings(top)
         )
         headers = ("status", "group", self.table.counts.label.name, "n_group", "n_cell")
-        return csv_text((*headers, "measure", "value", "least", "most", "k"), rows)
+        numbers = ("measure", "value", "least", "most", "k", "reference", "against", "sure")
+        return csv_text((*headers, *numbers), rows)
 
     def grid(self, top: int | None = None) -> Grid:
         """The findings, or the first of them, as a table."""

@@ -86,7 +86,9 @@ def _grid(lines: list[dict[str, Any]], favourable: str, limit: float) -> dict[st
     )
     headers += (f"≥ {RULE}", "UB", f"|UB| ≤ {limit:g}", "note")
     grid = Grid(headers, tuple(_cells(line) for line in lines), frozenset({1, 2, 4, 6}))
+    small = [line["too_small"] for line in lines]
     return {
+        "line": [small.index(True), "too small for a verdict"] if True in small else None,
         "headers": list(grid.headers),
         "rows": [list(row) for row in grid.rows],
         "numbers": sorted(grid.numbers),
