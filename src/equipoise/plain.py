@@ -20,23 +20,36 @@ class Grid:
     ─────  ─────
     sex=w    150
     sex=m  1,450
+    >>> print(Grid(grid.headers, grid.rows, grid.numbers, line=(1, "below")).text())
+    group      n
+    ─────  ─────
+    sex=w    150
+    ── below ───
+    sex=m  1,450
     """
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numbers: frozenset[int] = frozenset()
+    line: tuple[int, str] | None = None
+    """Above which row a line with a text divides the table."""
 
     def text(self, *, rule: str = "─") -> str:
         """Align the columns for a terminal."""
         lines = [tuple(_one_line(c) for c in line) for line in (self.headers, *self.rows)]
         widths = [max(_width(line[i]) for line in lines) for i in range(len(self.headers))]
         lines.insert(1, tuple(rule * w for w in widths))
-        return "\n".join(
+        texts = [
             "  ".join(
                 _pad(cell, widths[i], right=i in self.numbers) for i, cell in enumerate(line)
             ).rstrip()
             for line in lines
-        )
+        ]
+        if self.line is not None:
+            width = sum(widths) + 2 * (len(widths) - 1)
+            said = f"{rule * 2} {_one_line(self.line[1])} "
+            texts.insert(2 + self.line[0], said + rule * max(2, width - _width(said)))
+        return "\n".join(texts)
 
     def markdown(self) -> str:
         r"""A Markdown table.
@@ -48,6 +61,9 @@ class Grid:
         """
         rules = ["---:" if i in self.numbers else "---" for i in range(len(self.headers))]
         lines = [self.headers, rules, *self.rows]
+        if self.line is not None:
+            said = f"— {self.line[1]} —"
+            lines.insert(2 + self.line[0], (said, *[""] * (len(self.headers) - 1)))
         return "\n".join(
             "| " + " | ".join(_markdown_cell(c) for c in line) + " |" for line in lines
         )
@@ -61,13 +77,17 @@ class Grid:
         head = "".join(
             f"<th{self._side(i)}>{html.escape(h)}</th>" for i, h in enumerate(self.headers)
         )
-        body = "".join(
+        body = [
             "<tr>"
             + "".join(f"<td{self._side(i)}>{html.escape(c)}</td>" for i, c in enumerate(row))
             + "</tr>"
             for row in self.rows
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        ]
+        if self.line is not None:
+            said = html.escape(self.line[1])
+            line = f'<tr><th colspan="{len(self.headers)}" style="text-align:left">{said}</th></tr>'
+            body.insert(self.line[0], line)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
 
     def _side(self, column: int) -> str:
         return ' style="text-align:right"' if column in self.numbers else ""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from equipoise.api.columns import require_named
 from equipoise.api.measuring import column_names
 from equipoise.counts import CountRequest
 from equipoise.errors import InputError, did_you_mean
@@ -25,8 +26,8 @@ def evaluate(
     data: Any,
     after: Any = None,
     *,
-    sensitive_features: Any,
-    label: str,
+    sensitive_features: Any = None,
+    label: str | None = None,
     models: str | Sequence[str] | Mapping[str, Any] = ("gbdt", "logistic"),
     versions: Sequence[str] | None = None,
     sample: float | Sequence[float] | None = None,
@@ -117,6 +118,7 @@ def evaluate(
     }
     reading = {k: options.pop(k, None) for k in ("sql", "encoding", "delimiter")}
     engine = _engine(options, progress)
+    require_named(data, sensitive_features, label, engine=engine, **reading)
     request = EvaluationRequest(
         counting=_counting(sensitive_features, label, options),
         reading=Reading(drop=tuple(drop), categorical=tuple(categorical), impute=impute),  # type: ignore[arg-type]
@@ -196,7 +198,7 @@ def _quickly(asked: Mapping[str, Any], repeats: int | None, *, quick: bool) -> d
     return {**asked, "max_rows": most, "repeats": usual if repeats is None else repeats}
 
 
-def _counting(sensitive_features: Any, label: str, options: dict[str, Any]) -> CountRequest:
+def _counting(sensitive_features: Any, label: Any, options: dict[str, Any]) -> CountRequest:
     """Take how to count out of the options, of which none must be left."""
     names = ("count", "weight", "bins", "na", "missing", "missing_label")
     given = {k: options.pop(k) for k in names if k in options}
@@ -223,8 +225,8 @@ def _engine(options: dict[str, Any], progress: Reporter) -> Engine:
 def compare_missing(
     data: Any,
     *,
-    sensitive_features: Any,
-    label: str,
+    sensitive_features: Any = None,
+    label: str | None = None,
     methods: str | Sequence[str] = "all",
     min_count: int = 30,
     seed: int = 0,
@@ -286,8 +288,8 @@ def compare_missing(
 def simulate_missing(
     data: Any,
     *,
-    sensitive_features: Any,
-    label: str,
+    sensitive_features: Any = None,
+    label: str | None = None,
     column: str | None = None,
     share: float = 0.2,
     mechanism: Mechanism = "random",
@@ -347,7 +349,7 @@ def _listed(methods: str | Sequence[str]) -> str | tuple[str, ...]:
 
 
 def _rows(
-    data: Any, sensitive_features: Any, label: str, options: dict[str, Any], progress: Reporter
+    data: Any, sensitive_features: Any, label: Any, options: dict[str, Any], progress: Reporter
 ) -> tuple[pa.Table, CountRequest]:
     """Read all rows of a table, and say how they are counted."""
     from equipoise.datasets.naming import locate
@@ -355,5 +357,6 @@ def _rows(
 
     reading = {k: options.pop(k, None) for k in ("sql", "encoding", "delimiter")}
     engine = _engine(options, progress)
+    require_named(data, sensitive_features, label, engine=engine, **reading)
     counting = _counting(sensitive_features, label, options)
     return read_rows(locate(data, **reading), counting, engine), counting

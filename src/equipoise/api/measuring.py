@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from equipoise.api.columns import require_named
 from equipoise.counts import BinSpec, CountRequest, Counts, MissingPolicy
 from equipoise.counts.beside import feature_columns
 from equipoise.errors import InputError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 def count(
     data: Any = None,
     *,
-    sensitive_features: Any,
+    sensitive_features: Any = None,
     label: str | None = None,
     y: Any = None,
     count: str | None = None,
@@ -94,10 +95,14 @@ def count(
         return data
     if y is not None:
         data, names, label = _beside(data, y, sensitive_features, label)
+    elif data is None:
+        raise InputError("name the data and its columns, or give the labels themselves as y=.")
     else:
+        reading: dict[str, Any] = {"sql": sql, "encoding": encoding, "delimiter": delimiter}
+        require_named(data, sensitive_features, label, engine=engine, **reading)
         names = column_names(sensitive_features)
-    if data is None or label is None:
-        raise InputError("name the data and its label column, or give the labels themselves as y=.")
+    if label is None:
+        raise InputError("name the label column with label=.")
     if count is None and isinstance(data, str):
         count = _count_column(data)
     request = CountRequest(
@@ -193,6 +198,7 @@ def check(
     *,
     policy: Policy | Mapping[str, Any] | str | os.PathLike[str] | None = None,
     max_abs_ub: float | None = None,
+    four_fifths: bool = False,
     evidence: Evidence | None = None,
     **measuring: Any,
 ) -> Check:
@@ -206,6 +212,9 @@ def check(
         The limits: a Policy, plain data as in ``equipoise.toml``, or the path of such a file.
     max_abs_ub
         A limit on |UB| for every group and label; the policy's rules come after it.
+    four_fifths
+        Whether to hold every group's rate of the label that is named as ``favourable`` to 0.8
+        times that of the best-off group of the same attributes.
     evidence
         ``"estimate"`` (default) or ``"interval"``.
     **measuring
@@ -215,8 +224,17 @@ def check(
     --------
     >>> check("adult", sensitive_features=["sex"], label="income", max_abs_ub=0.6).status
     'inside'
+    >>> rule = check(
+    ...     "adult",
+    ...     sensitive_features=["sex"],
+    ...     label="income",
+    ...     four_fifths=True,
+    ...     favourable=">50K",
+    ... )
+    >>> [(str(f.row.group), round(f.value, 3), str(f.against)) for f in rule.outside]
+    [('sex=Female', 0.358, 'sex=Male')]
     """
-    chosen = Policy.of(policy, max_abs_ub=max_abs_ub, evidence=evidence)
+    chosen = Policy.of(policy, max_abs_ub=max_abs_ub, four_fifths=four_fifths, evidence=evidence)
     table = data if isinstance(data, BiasTable) else measure(data, **measuring)
     return chosen.check(table)
 
@@ -250,7 +268,7 @@ def diff(before: Any, after: Any, *, sensitive_features: Any = None, **options: 
 def sample_weight(
     data: Any = None,
     *,
-    sensitive_features: Any,
+    sensitive_features: Any = None,
     label: str | None = None,
     y: Any = None,
     **counting: Any,
@@ -284,8 +302,9 @@ def sample_weight(
     _refuse_counted(data, counting)
     if y is not None:
         data, sensitive_features, label = _beside(data, y, sensitive_features, label)
-    names = column_names(sensitive_features)
     reading = {k: counting.pop(k, None) for k in ("sql", "encoding", "delimiter")}
+    require_named(data, sensitive_features, label, engine=counting.get("engine"), **reading)
+    names = column_names(sensitive_features)
     from equipoise.datasets.naming import locate
 
     source = locate(data, **reading, columns=[*names, *filter(None, [label])])
@@ -360,8 +379,6 @@ def column_names(sensitive_features: Any) -> tuple[str, ...]:
     """
     if isinstance(sensitive_features, str):
         return (sensitive_features,)
-    if sensitive_features is None:
-        raise InputError("name the sensitive columns, as in sensitive_features=['sex', 'race'].")
     if not all(isinstance(s, str) for s in sensitive_features):
         raise InputError(
             "sensitive_features are names of columns, as in ['sex', 'race']; give columns "
@@ -375,6 +392,11 @@ def _beside(
 ) -> tuple[dict[str, Any], tuple[str, ...], str]:
     if data is not None:
         raise InputError("give either a table or y=, not both.")
+    if features is None:
+        raise InputError(
+            "sensitive_features is missing: give the sensitive columns themselves beside y=, as in "
+            "sensitive_features={'sex': [...]}."
+        )
     columns = feature_columns(features)
     name = label or str(getattr(y, "name", None) or "label")
     lengths = {len(c) for c in (*columns.values(), y)}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.cli import terminal
 from equipoise.cli.options import parse_bins
-from equipoise.errors import InputError
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
@@ -40,11 +39,11 @@ def _suggest(data: str, given: dict[str, Any], *, quiet: bool) -> None:
     from equipoise import datasets
 
     if data not in datasets.names() or Path(data).exists():
-        lacking = "--label" if given["sensitive_features"] else "--sensitive"
-        raise InputError(
-            f"name the columns to measure: {lacking} is missing, as in "
-            "--sensitive sex,race --label income."
-        )
+        from equipoise.api.columns import require_named
+
+        reading = {k: given.get(k) for k in ("sql", "encoding", "delimiter")}
+        require_named(data, given["sensitive_features"], given["label"], option=True, **reading)
+        return
     card = datasets.card(data)
     given["sensitive_features"] = given["sensitive_features"] or tuple(card.sensitive)
     given["label"] = given["label"] or card.label

@@ -39,7 +39,8 @@ Positive UB: the group has fewer such rows than its share; 0.2 means 20 % fewer.
 @click.option(
     "--favourable",
     metavar="VALUE",
-    help="The label value that is good to have: shows the four-fifths rule beside UB.",
+    help="The label value that is good to have: shows the four-fifths rule beside UB, against the "
+    "best-off of all groups measured.",
 )
 @click.option(
     "--reference",
@@ -54,7 +55,7 @@ Positive UB: the group has fewer such rows than its share; 0.2 means 20 % fewer.
     type=click.Choice(["worst", "ub", "group", "n", "p"]),
     default="worst",
     show_default=True,
-    help="The order of the rows.",
+    help="The order of the rows; worst puts those with too few rows to tell last.",
 )
 @click.option(
     "--top",

@@ -195,8 +195,8 @@ def _pictures(summary: Mapping[str, Any], charts: Mapping[str, str]) -> Section:
 
 def _table(summary: Mapping[str, Any]) -> Section:
     table = summary["table"]
-    more = table["total"] - len(table["rows"])
-    after = f'<p class="after">… and {more:,} more rows.</p>' if more else ""
+    more = table["more"]
+    after = f'<p class="after">{escape(more)}.</p>' if more else ""
     content = html_table(table, marked=table["ub"], sides=table["sides"])
     return Section("table", "All numbers" if not more else "The numbers", content + after)
 
@@ -215,7 +215,7 @@ def html_table(
     Parameters
     ----------
     table
-        Plain data.
+        Plain data; ``line``, if it has one, says above which row a text divides it.
     marked, sides
         A column to colour, and the class of each row for it.
     """
@@ -231,8 +231,12 @@ def html_table(
             here[marked] += f" {sides[place]}"
         cells = zip(row, here, strict=True)
         lines.append("".join(f'<td class="{kind}">{escape(cell)}</td>' for cell, kind in cells))
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    table_html = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    body = [f"<tr>{line}</tr>" for line in lines]
+    if table.get("line") is not None:
+        place, text = table["line"]
+        wide = f'<th colspan="{len(kinds)}" class="line">{escape(text)}</th>'
+        body.insert(place, f"<tr>{wide}</tr>")
+    table_html = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
     return f'<div class="wide">{table_html}</div>'
 
 

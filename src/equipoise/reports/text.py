@@ -123,18 +123,22 @@ def _table(table: dict[str, Any], *, colour: bool, width: int | None) -> str:
     lines = grid.text().split("\n")
     if colour:
         ub = grid.headers.index("UB", 2)
-        body = zip(lines[2:], grid.rows, table["sides"], strict=True)
-        lines[2:] = [_coloured(line, row, ub, side) for line, row, side in body]
+        at = len(lines) if grid.line is None else 2 + grid.line[0]
+        divider = [f"{_DIM}{line}{_RESET}" for line in lines[at : at + 1]]
+        body = zip(lines[2:at] + lines[at + 1 :], grid.rows, table["sides"], strict=True)
+        coloured = [_coloured(line, row, ub, side) for line, row, side in body]
         lines[1] = f"{_DIM}{lines[1]}{_RESET}"
-    more = table["total"] - len(table["rows"])
-    notes = [f"… and {more:,} more rows"] if more else []
+        lines[2:] = [*coloured[: at - 2], *divider, *coloured[at - 2 :]]
+    notes = [table["more"]] if table["more"] else []
     notes += [f"left out for the width: {', '.join(left_out)}"] if left_out else []
     return "\n".join([*lines, *notes])
 
 
 def _grid(table: dict[str, Any]) -> Grid:
     rows = tuple(tuple(row) for row in table["rows"])
-    return Grid(tuple(table["headers"]), rows, frozenset(table["numbers"]))
+    at = table.get("line")
+    line = None if at is None else (int(at[0]), str(at[1]))
+    return Grid(tuple(table["headers"]), rows, frozenset(table["numbers"]), line)
 
 
 def _fitting(grid: Grid, spare: tuple[str, ...], width: int | None) -> tuple[Grid, list[str]]:
@@ -154,7 +158,7 @@ def _without(grid: Grid, column: int) -> Grid:
         return cells[:column] + cells[column + 1 :]
 
     numbers = frozenset(i - (i > column) for i in grid.numbers if i != column)
-    return Grid(cut(grid.headers), tuple(cut(row) for row in grid.rows), numbers)
+    return Grid(cut(grid.headers), tuple(cut(row) for row in grid.rows), numbers, grid.line)
 
 
 def _coloured(line: str, row: tuple[str, ...], ub: int, side: str) -> str:
