@@ -473,7 +473,9 @@ def certificate_grid(certificate: Certificate) -> Grid:
         ("where", where(c.worst_before), where(c.worst_after), ""),
         ("label drift (total variation)", "", f"{c.label_drift:.4f}", ""),
     ]
-    limit = f"≤ {c.tolerance:g}" if c.rounding_bound is None else "up to rounding"
+    limit = f"≤ {c.tolerance:g}"
+    if c.rounding_bound is not None:
+        limit = f"up to rounding, ≤ {c.rounding_bound:.3g}"
     rows.append(
         (
             f"{c.kind} against {c.reference} frequencies {limit}",

@@ -173,6 +173,10 @@ class PlanRequest:
         """The same request with something changed."""
         return replace(self, **changes)
 
+    def widened(self, tolerance: float, **changes: Any) -> PlanRequest:
+        """The same request at a tolerance above zero, without what goes with zero only."""
+        return replace(self, tolerance=tolerance, extra=(), rounding="optimal", **changes)
+
     def to_dict(self) -> dict[str, Any]:
         """What differs from the defaults, as plain data."""
         given: dict[str, Any] = {}
