@@ -232,16 +232,30 @@ def _labels(
 def _certainty(problem: Problem, solution: Solution, rows: Whole) -> Iterator[str]:
     cost = float(problem.cells.cost(rows).sum())
     gap = max(cost - solution.bound, 0.0) / cost if cost else 0.0
-    if solution.timed_out:
-        yield f"Time ran out: a plan cheaper by up to {gap:.2%} is not excluded."
-    elif solution.method == "centre" and cost:
+    if solution.stopped is not None and cost:
         yield (
-            f"It costs {cost:,.6g}; no plan costs less than {solution.bound:,.6g}, a gap of {gap:.2%}."
+            f"It costs {cost:,.6g}; no plan costs less than {solution.bound:,.6g}, a gap of {gap:.2%}: "
+            f"{_stopped(problem, solution)}."
         )
+    elif solution.timed_out:
+        yield f"Time ran out: a plan cheaper by up to {gap:.2%} is not excluded."
     elif solution.method == "separated":
         yield "No plan for this request costs less."
     elif solution.method == "solver" and gap > 5e-5:
         yield f"No plan is cheaper by more than {gap:.2%}."
+
+
+def _stopped(problem: Problem, solution: Solution) -> str:
+    """What ended a search."""
+    asked = problem.request.gap
+    if solution.stopped == "gap":
+        return "this is the cheapest" if asked is None else f"the gap of {asked:g} is reached"
+    if solution.stopped == "time":
+        told = "" if asked is None else f" before the gap of {asked:g} was reached"
+        return f"the time limit of {problem.request.time_limit:g} seconds ended the search{told}"
+    if asked is not None:
+        return f"the gap of {asked:g} cannot be proved any further"
+    return "the search stopped at its limit of work; with --gap 0.001, say, it goes on"
 
 
 def _warnings(problem: Problem, rows: Whole) -> Iterator[str]:

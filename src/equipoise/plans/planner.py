@@ -126,7 +126,7 @@ def _with_labels_kept(problem: Problem) -> Whole | None:
         return None
     if reference_of(problem) == "original":
         return None  # fixed frequencies are the same, kept or free
-    return solve(problem.again(labels="keep", time_limit=request.time_limit / 3)).rows
+    return solve(problem.again(labels="keep", gap=None, time_limit=request.time_limit / 3)).rows
 
 
 def _finished(problem: Problem, spent: Spent, kept: Whole | None) -> Plan:
@@ -144,6 +144,7 @@ def _finished(problem: Problem, spent: Spent, kept: Whole | None) -> Plan:
         bound=min(max(solution.bound, 0.0), cost) if spent.in_full else 0.0,
         method=solution.method,
         timed_out=solution.timed_out,
+        stopped=solution.stopped if spent.in_full else None,
         certificate=certificate,
         explanation=explain(problem, spent, certificate, price),
         steps=spent.steps,

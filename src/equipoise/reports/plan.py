@@ -195,11 +195,18 @@ def _plan_facts(plan: Plan, source: str | None) -> list[list[str]]:
         *_counted(plan.counts, source),
         ["cost", f"{plan.cost:,.6g}"],
         ["no plan costs less than", sure if plan.reached and plan.bound else "–"],
-        ["found by", plan.method + (", time ran out" if plan.timed_out else "")],
+        ["found by", plan.method + _ended(plan)],
         ["fingerprint of the counts", f"sha256:{plan.counts.fingerprint}"],
         ["made by", f"equipoise {plan.version}"],
         ["time", plan.created],
     ]
+
+
+def _ended(plan: Plan) -> str:
+    """What ended the search for the cheapest plan, if something did."""
+    if plan.stopped == "work":
+        return ", until its limit of work"
+    return ", time ran out" if plan.timed_out else ""
 
 
 def _counted(counts: Counts, source: str | None) -> list[list[str]]:
