@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 REST = "everything else"
 
+NEAR_ZERO = 1e-3
+"""Zero bias up to rounding that leaves no more is taken as soon as it can be paid."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -117,7 +120,7 @@ def spend(
         return replace(everything, rows=rows, steps=steps, in_full=False, cut_short=cut)
     named = request.priority or request.extra or request.rounding != "optimal"
     left = what_is_left(problem, solution)
-    if not short and (request.tolerance or named or not left):
+    if not short and (request.tolerance or named or left <= NEAR_ZERO):
         return everything
     limit = min(budget, everything.needed)
     unless = math.inf if short else left

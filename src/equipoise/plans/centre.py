@@ -188,7 +188,7 @@ class _Search:
         if found.bound < math.inf and not self.enough():
             self.build(centres)
         found.bound = min(found.bound, found.cost)
-        if self.problem.request.gap is not None and self.effort >= 1 and not self.enough():
+        if self.problem.request.gap is not None and self.effort >= QUICK and not self.enough():
             self.close(self.problem.request.gap)
         return found
 

@@ -131,7 +131,7 @@ class _Closing:
             gap=max(self.gap / 4, 0.9 * (self.step or 0.0) / cost),
         )
         self.found.offer(self.problem, found.rows, self.box)
-        if math.isinf(found.bound):
+        if found.bound == math.inf:
             return cost if enough == self.step else cost - enough
         return self.rounded(found.bound)
 
