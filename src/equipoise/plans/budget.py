@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.plans.judgement import off_target
 from equipoise.plans.problem import Problem, cell_numbers
-from equipoise.plans.solve import Solution, base_rates, drift, off_by, reference_of, solve
+from equipoise.plans.solve import Solution, against, base_rates, drift, off_by, reference_of, solve
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Whole
 
 REST = "everything else"
+
+PARTS = 200
+"""How many parts of a plan of zero bias are compared at most."""
 
 NEAR_ZERO = 1e-3
 """Zero bias up to rounding that leaves no more is taken as soon as it can be paid."""
@@ -123,20 +127,53 @@ def spend(
     if not short and (request.tolerance or named or left <= NEAR_ZERO):
         return everything
     limit = min(budget, everything.needed)
-    unless = math.inf if short else left
+    part, unless = _best_part(problem, solution, limit)
     found = least_tolerance(problem, limit, unless=unless, progress=progress)
-    if found is None or found[1].rows is None:
+    best, remains = (part, unless) if found is None or found[0] >= unless else (found[1], found[0])
+    if best is None or best.rows is None:
         return None if short else everything
-    if not short and found[0] >= left:
+    if not short and remains >= left:
         return everything
     return Spent(
-        solution=replace(found[1], sizes=None),
-        rows=found[1].rows,
+        solution=replace(best, sizes=None),
+        rows=best.rows,
         needed=everything.needed,
         in_full=False,
-        cut_short=short and not request.tolerance and found[0] > 0,
+        cut_short=short and not request.tolerance and remains > 0,
         passed_over=None if short else left,
     )
+
+
+def _best_part(problem: Problem, ideal: Solution, budget: float) -> tuple[Solution | None, float]:
+    """Zero bias carried out group by group, the worst first, up to where it leaves least.
+
+    Which parts there are does not depend on the budget, so that more money has more to choose
+    from.
+    """
+    assert ideal.rows is not None  # noqa: S101 - parts are parts of a plan
+    best, least = None, math.inf
+    if ideal.method != "closed form" or problem.request.label_drift is not None:
+        return best, least
+    held = against(problem, ideal.base, problem.have).real
+    off = off_target(problem.have, problem.ratios, held, problem.request.tolerance_on)
+    order = np.argsort(-np.nan_to_num(off, nan=math.inf).max(axis=1), kind="stable")
+    cost = np.cumsum(problem.cells.cost(ideal.rows)[order])
+    for end in np.unique(np.linspace(0, len(order), PARTS).astype(np.int64)).tolist():
+        if end and cost[end - 1] > budget * (1 + 1e-12) + 1e-9:
+            break
+        rows = problem.have.copy()
+        rows[order[:end]] = ideal.rows[order[:end]]
+        part = replace(ideal, rows=rows)
+        if _holds(problem, rows) and (left := what_is_left(problem, part)) < least:
+            best, least = part, left
+    return best, least
+
+
+def _holds(problem: Problem, rows: Whole) -> bool:
+    """Whether rows keep to every limit but the tolerance."""
+    cells = problem.cells
+    inside = bool((rows >= cells.least).all() and (rows <= cells.most).all())
+    return inside and bool((rows.sum(axis=1) >= cells.group_least).all()) and problem.holds(rows)
 
 
 def serve(problem: Problem, ideal: Whole) -> tuple[Whole, tuple[Step, ...]]:
