@@ -61,8 +61,9 @@ def plan(
         are not in the data already. How to look for them is said by further options, those of
         :class:`~equipoise.lake.choosing.survey.Looking`.
     budget
-        How much may be spent. If it does not suffice the plan is the one with the least
-        largest |UB| it buys, or follows ``priority``.
+        How much may be spent. If it does not suffice, or at zero tolerance leaves more than a
+        cheaper plan does, the plan is the one with the least largest |UB| found that it buys;
+        with ``priority`` it follows that.
     candidates
         Plans for the same table that may do, as those of a tighter request.
     progress

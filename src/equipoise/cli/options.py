@@ -284,9 +284,8 @@ _PLANNING = (
     click.option(
         "--gap",
         type=click.FloatRange(min=0),
-        default=1e-4,
-        show_default=True,
-        help="A solver may stop this near to the least cost.",
+        help="Search until no plan can be cheaper by more than this share of the cost, or time is "
+        "up. If not given, a search ends after a fixed amount of work.",
     ),
 )
 

@@ -38,7 +38,7 @@ Examples:
 
 Every plan carries a certificate: the repaired counts, measured again over all groups.
 
-Exit codes: 0 the tolerance is reached, 1 it is not, or no plan can do it, 2 bad input.""",
+Exit codes: 0 the tolerance is reached (zero: up to rounding), 1 it is not, or no plan can do it, 2 bad input.""",
 )
 @click.argument("data")
 @counting_options
@@ -61,7 +61,7 @@ Exit codes: 0 the tolerance is reached, 1 it is not, or no plan can do it, 2 bad
     type=click.Choice(["floor", "nearest", "optimal"]),
     default="optimal",
     show_default=True,
-    help="At zero tolerance: how exact numbers become whole rows.",
+    help="At zero tolerance: how exact numbers become whole rows, if the budget suffices.",
 )
 @click.option(
     "--extra",
@@ -83,7 +83,11 @@ Exit codes: 0 the tolerance is reached, 1 it is not, or no plan can do it, 2 bad
     metavar="FILE",
     help="With --lake: what columns and values of its tables mean; see equipoise lake mapping.",
 )
-@click.option("--budget", type=float, help="How much may be spent.")
+@click.option(
+    "--budget",
+    type=float,
+    help="How much may be spent; buys the plan that leaves the least largest |UB|.",
+)
 @click.option(
     "--priority",
     multiple=True,

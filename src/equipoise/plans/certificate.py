@@ -79,11 +79,13 @@ class Certificate:
         What was asked for, and against which label frequencies.
     reached
         Whether every group that counts is within the tolerance, and every limit holds. At
-        zero tolerance: whether every cell is within rounding of its exact number.
+        zero tolerance: whether every cell is within one row of its exact number, and what is
+        left to any group is within ``rounding_bound``.
     off_before, off_after
         The largest distance of a group that counts from its target, as the tolerance means it.
     rounding_bound
-        At zero tolerance, how large whole numbers can leave ``off_after`` at most.
+        At zero tolerance, how large whole numbers can leave ``off_after`` at most. With groups
+        of a few rows that is 1 and more, and says nothing.
     max_abs_ub_before, max_abs_ub_after, worst_before, worst_after
         The largest |UB| of all groups of the lattice, and where it is, before and after,
         each against the table's own label frequencies.
@@ -170,11 +172,11 @@ def certify(
     cost = float(problem.cells.cost(rows).sum())
     held = against(problem, base, rows)
     off = worst_off(problem, rows, held)
-    bound = _bound(problem, solution.base, rows) if not problem.request.tolerance else None
+    bound = _bound(problem, solution.base, rows, held) if not problem.request.tolerance else None
     if bound is None:
         good = within_tolerance(problem, rows, held)
     else:
-        good = _rounded(problem, rows, solution)
+        good = _rounded(problem, rows, solution) and off <= bound * (1 + 1e-9)
     before, after = _worst(problem, have), _worst(problem, rows)
     constraints = tuple(_constraints(problem, rows, solution, cost))
     f, g = have.sum(axis=0) / have.sum(), rows.sum(axis=0) / max(rows.sum(), 1)
@@ -210,18 +212,21 @@ def _before(problem: Problem, solution: Solution) -> Against:
     return given_frequencies(problem, solution.base)
 
 
-def _bound(problem: Problem, base: Real, rows: Whole) -> float:
+def _bound(problem: Problem, base: Real, rows: Whole, held: Against) -> float:
     """How far rounding can leave a group from its target, against new frequencies, too."""
-    finest = rows[problem.judged].sum(axis=1)
-    size = np.concatenate([finest, coarse_rows(problem, rows).sum(axis=1)]).astype(float)
-    ratios = np.concatenate([problem.ratios[problem.judged], coarse_ratios(problem)])
-    each = rounding_bound(ratios * base, size)
-    own = float(each.max())
+    size = rows[problem.judged].sum(axis=1).astype(float)
+    each = rounding_bound(problem.ratios[problem.judged] * base, size)
+    coarse = rounding_bound(coarse_ratios(problem) * base, coarse_rows(problem, rows).sum(axis=1))
+    own = float(max(each.max(initial=0.0), coarse.max(initial=0.0)))
     if reference_of(problem) == "original":
         return own
-    mean = float((each * size).sum() / max(size.sum(), 1))
-    anything = max(1.0, 1 / float(base[base > 0].min()) - 1)
-    return min((own + mean) / (1 - mean), anything) if mean < 1 else anything
+    if problem.judged.all():  # then the table is off by what its groups are off at most
+        moved = float((each * size).sum() / max(size.sum(), 1))
+    else:
+        moved = drift(rows, base, "ub")
+    rare = min((f for f in held.real.tolist() if f > 0), default=1.0)
+    anything = max(1.0, 1 / rare - 1)
+    return min((own + moved) / (1 - moved), anything) if moved < 1 else anything
 
 
 def _rounded(problem: Problem, rows: Whole, solution: Solution) -> bool:

@@ -62,7 +62,7 @@ class Relaxation:
     def apply(self, request: PlanRequest) -> PlanRequest:
         """The request with this one thing changed."""
         if self.option == "tolerance":
-            return request.but(tolerance=self.needed, extra=())
+            return request.widened(self.needed)
         if self.pattern is None:
             return request.but(**{self.option: self.needed})
         given = list(getattr(request, self.option))
@@ -141,9 +141,7 @@ def explain_poor(problem: Problem, budget: float) -> Infeasible:
 
 def _least_cost(counts: Counts, request: PlanRequest) -> float:
     """What the limits on rows cost, whatever the bias."""
-    problem = pose(
-        counts, request.but(tolerance=ANY_PLAN, labels="free", label_drift=None, extra=())
-    )
+    problem = pose(counts, request.widened(ANY_PLAN, labels="free", label_drift=None))
     nobody = np.zeros(len(problem.cells), np.bool_)
     free = replace(problem, judged=nobody, coarse=())
     rows = solve_coupled(free, problem.rates, time_limit=EACH).rows
@@ -252,11 +250,11 @@ def _give_tolerance(problem: Problem) -> Relaxation | None:
     needed = found[0]
     for digits in (4, 6):
         rounded = math.ceil(needed * 10**digits) / 10**digits
-        if possible(problem.counts, problem.request.but(tolerance=rounded, extra=())):
+        if possible(problem.counts, problem.request.widened(rounded)):
             needed = rounded
             break
     for _ in range(100):
-        if possible(problem.counts, problem.request.but(tolerance=needed, extra=())):
+        if possible(problem.counts, problem.request.widened(needed)):
             break
         needed *= 1.005  # what was found on the way here need not be found again
     else:

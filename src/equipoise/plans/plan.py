@@ -92,6 +92,10 @@ class Plan:
         How it was found: ``"closed form"``, ``"separated"``, ``"solver"`` or ``"centre"``.
     timed_out
         Whether time ran out before it was sure that nothing is cheaper.
+    stopped
+        What ended the search for the cheapest plan: ``"gap"``, it is as near to the bound as was
+        asked for; ``"work"`` or ``"time"``, its limit of work, or the time limit; none where
+        no search is needed.
     certificate
         The proof.
     explanation
@@ -116,6 +120,7 @@ class Plan:
     explanation: tuple[str, ...]
     steps: tuple[Step, ...] = ()
     price: Mapping[str, float] | None = None
+    stopped: str | None = None
     source: str | None = None
     created: str = field(default_factory=_now)
     version: str = __version__
@@ -275,6 +280,7 @@ class Plan:
             "gap": self.gap,
             "method": self.method,
             "timed_out": self.timed_out,
+            "stopped": self.stopped,
             "n_before": self.certificate.n_before,
             "n_after": self.certificate.n_after,
             "certificate": self.certificate.to_dict(),
@@ -327,6 +333,7 @@ class Plan:
             explanation=tuple(data["explanation"]),
             steps=steps,
             price=data["price_of_labels"],
+            stopped=data.get("stopped"),
             source=data.get("source"),
             created=data["created"],
             version=data["version"],
@@ -473,7 +480,9 @@ def certificate_grid(certificate: Certificate) -> Grid:
         ("where", where(c.worst_before), where(c.worst_after), ""),
         ("label drift (total variation)", "", f"{c.label_drift:.4f}", ""),
     ]
-    limit = f"≤ {c.tolerance:g}" if c.rounding_bound is None else "up to rounding"
+    limit = f"≤ {c.tolerance:g}"
+    if c.rounding_bound is not None:
+        limit = f"up to rounding, ≤ {c.rounding_bound:.3g}"
     rows.append(
         (
             f"{c.kind} against {c.reference} frequencies {limit}",

@@ -147,12 +147,15 @@ def render_plan(
 def _plan_figures(plan: Plan) -> list[list[str]]:
     proof = plan.certificate
     against = " against original frequencies" if proof.reference == "original" else ""
+    goal = f"tolerance {proof.tolerance:g}"
+    if proof.rounding_bound is not None:
+        goal = "every target, up to rounding," if proof.targets else "zero bias, up to rounding,"
     figures = [
         [whole(plan.additions), "rows to add"],
         [whole(plan.deletions), "rows to delete"],
         [f"{proof.max_abs_ub_before:.3f}", "largest |UB| now"],
         [_small(proof.max_abs_ub_after), "largest |UB| after"],
-        ["yes" if plan.reached else "NO", f"tolerance {proof.tolerance:g}{against} reached"],
+        ["yes" if plan.reached else "NO", f"{goal}{against} reached"],
     ]
     if plan.cost != plan.additions + plan.deletions:
         figures.insert(2, [f"{plan.cost:,.6g}", "cost"])
@@ -191,12 +194,19 @@ def _plan_facts(plan: Plan, source: str | None) -> list[list[str]]:
     return [
         *_counted(plan.counts, source),
         ["cost", f"{plan.cost:,.6g}"],
-        ["no plan costs less than", sure if plan.reached else "–"],
-        ["found by", plan.method + (", time ran out" if plan.timed_out else "")],
+        ["no plan costs less than", sure if plan.reached and plan.bound else "–"],
+        ["found by", plan.method + _ended(plan)],
         ["fingerprint of the counts", f"sha256:{plan.counts.fingerprint}"],
         ["made by", f"equipoise {plan.version}"],
         ["time", plan.created],
     ]
+
+
+def _ended(plan: Plan) -> str:
+    """What ended the search for the cheapest plan, if something did."""
+    if plan.stopped == "work":
+        return ", until its limit of work"
+    return ", time ran out" if plan.timed_out else ""
 
 
 def _counted(counts: Counts, source: str | None) -> list[list[str]]:
