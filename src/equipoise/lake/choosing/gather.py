@@ -12,6 +12,7 @@ from equipoise.lake.acquiring.planned import request_of
 from equipoise.lake.choosing.duplicates import Known
 from equipoise.lake.choosing.fingerprints import RowHashes
 from equipoise.lake.choosing.offers import Need, Offer, Scanner
+from equipoise.lake.choosing.other_columns import settle_columns
 from equipoise.lake.choosing.survey import Candidate, Looking, Survey, survey
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.align import wanted
@@ -68,6 +69,7 @@ def gather(
     known = Known(RowHashes.of(rows), looking.dedupe, tuple(looking.key))
     want = wanted(counts, engine.profile(base))
     found = survey(lake, want, looking, progress)
+    found = replace(found, usable=settle_columns(found, base, engine, looking, progress))
     needed = [c.name for c in want.columns] if require_columns else list(looking.key)
     barred = {c.name: _barred(c, base, needed) for c in found.usable}
     usable = tuple(c for c in found.usable if barred[c.name] is None)
@@ -82,13 +84,23 @@ def gather(
 def comparable(scanner: Scanner, candidate: Candidate) -> bool:
     """Tell whether a table has the key by which duplicates are known, if there is one."""
     key = () if scanner.known is None else scanner.known.key
-    return all(name in candidate.alignment.columns for name in key)
+    return all(_is_comparable(name, candidate) for name in key)
+
+
+def _is_comparable(name: str, candidate: Candidate) -> bool:
+    """Tell whether a table has a column, and it is certain what its values say."""
+    alignment = candidate.alignment
+    return name in alignment.columns and not (name in alignment.kept and alignment.kept[name].doubt)
 
 
 def _barred(candidate: Candidate, base: Source, needed: Sequence[str]) -> str | None:
     if _is_base(candidate.table.source, base):
         return "it is the base itself"
-    lacking = [name for name in needed if name not in candidate.alignment.columns]
+    lacking = [name for name in needed if not _is_comparable(name, candidate)]
+    treated = {t.name: t for t in candidate.alignment.treated if t.name in lacking}
+    if treated:
+        first = next(iter(treated.values()))
+        return f"its {first.column} cannot be read as {first.name!r}: {first.how}"
     return f"it lacks {sentences([repr(n) for n in lacking[:_SHOWN]])}" if lacking else None
 
 
