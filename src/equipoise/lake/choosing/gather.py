@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from equipoise.counts import Counts
 from equipoise.engines.base import Engine
@@ -19,6 +20,9 @@ from equipoise.lake.matching.align import wanted
 from equipoise.plain import sentences
 from equipoise.progress import Reporter, silent
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _SHOWN = 5
 
 
@@ -32,10 +36,13 @@ class Gathered:
     looking: Looking
     survey: Survey
     known: Known
+    counted: pa.Table
+    """The columns of the base that are counted."""
 
     def scanner(self, need: Need) -> Scanner:
         """Give what looks for rows of some cells."""
-        return Scanner(self.engine, self.survey.want, need, self.known, self.looking.seed)
+        seed, counted = self.looking.seed, self.counted
+        return Scanner(self.engine, self.survey.want, need, self.known, seed, counted)
 
     def offers(
         self, scanner: Scanner, progress: Reporter, *, among: Sequence[Candidate] | None = None
@@ -78,7 +85,15 @@ def gather(
         usable = tuple(sorted(usable, key=lambda c: -len(c.alignment.columns)))
     out = tuple(replace(c, barred=barred[c.name]) for c in found.usable if barred[c.name])
     found = replace(found, usable=usable, barred=(*found.barred, *out))
-    return Gathered(base=base, engine=engine, lake=lake, looking=looking, survey=found, known=known)
+    return Gathered(
+        base=base,
+        engine=engine,
+        lake=lake,
+        looking=looking,
+        survey=found,
+        known=known,
+        counted=rows.select(list(request.columns)),
+    )
 
 
 def comparable(scanner: Scanner, candidate: Candidate) -> bool:

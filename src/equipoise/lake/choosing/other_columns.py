@@ -82,7 +82,7 @@ class _Settling:
         """Take in a decision on a column; one that is left missing is not matched any more."""
         name = base.column.name
         if decision.as_it_is:
-            if base.is_measured and self.policy != "keep":
+            if base.is_measured and not base.has_absent and self.policy != "keep":
                 self.absent.add(name)
             return
         action = self._action(base, decision)
@@ -90,7 +90,7 @@ class _Settling:
         if action == "kept":
             self.kept[name] = decision
         elif action == "converted":
-            if base.is_measured:
+            if base.is_measured and not base.has_absent:
                 self.absent.add(name)
             if decision.conversion is not None:
                 self.conversions[name] = decision.conversion

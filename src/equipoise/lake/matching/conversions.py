@@ -6,7 +6,7 @@ writes the same otherwise is converted if its notation is certain; else it is do
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -69,9 +69,7 @@ class Conversion:
     def how(self) -> str:
         """What is done, in words."""
         if self.kind == "number":
-            return (
-                f"numbers such as {_EXAMPLES[self.read]} are written as {_EXAMPLES[self.write]}"
-            )
+            return f"numbers such as {_EXAMPLES[self.read]} are written as {_EXAMPLES[self.write]}"
         return f"dates such as {_example(self.read)} are written as {_example(self.write)}"
 
     def sql(self, text: str) -> str:
@@ -131,9 +129,47 @@ def _number_sql(text: str, read: str, write: str) -> str:
     return f"CASE WHEN {fits} THEN {written} END"
 
 
+def renamed(text: str, values: Mapping[str, str]) -> str:
+    """Give the value that each text stands for; null for a text without one."""
+    if not values:
+        return "CAST(NULL AS VARCHAR)"
+    whens = " ".join(f"WHEN {sql.literal(s)} THEN {sql.literal(b)}" for s, b in values.items())
+    return f"CASE {text} {whens} END"
+
+
+def respelled(text: str, told: Mapping[str, str] | None) -> str:
+    """Give texts in the spelling they are told to have; the others as they are."""
+    return text if not told else f"coalesce({renamed(text, told)}, {text})"
+
+
 def without_absent(text: str) -> str:
     """Give a text of a column of numbers or dates; null where it stands for no value."""
     return f"CASE WHEN NOT {absent_sql(text)} THEN {text} END"
+
+
+def meant_query(
+    columns: Mapping[str, tuple[str, str]],
+    conversions: Mapping[str, Conversion],
+    absent: Collection[str],
+    spellings: Mapping[str, Mapping[str, str]],
+) -> str:
+    """Give what values of a table mean in the base: a query over the table.
+
+    Parameters
+    ----------
+    columns
+        By the base's column, the table's and its type.
+    conversions, absent, spellings
+        As a ledger tells them.
+    """
+    texts, meant = [], []
+    for i, (name, (column, kind)) in enumerate(columns.items()):
+        text = respelled(sql.value_text(column, kind), spellings.get(name))
+        text = f"nullif(trim({text}), '')"
+        texts.append(f"{without_absent(text) if name in absent else text} AS t{i}")
+        said = conversions[name].sql(f"t{i}") if name in conversions else f"t{i}"
+        meant.append(f"{said} AS {sql.identifier(name)}")
+    return f"SELECT {', '.join(meant)}\nFROM (SELECT {', '.join(texts)}\nFROM input)"
 
 
 # -------------------------------------------------------------------- what the base holds
@@ -159,6 +195,12 @@ class Held:
     def is_measured(self) -> bool:
         """Whether a text that stands for no value is no value of it."""
         return self.numbers is not None or self.dates is not None
+
+    @property
+    def has_absent(self) -> bool:
+        """Whether the base itself has texts that stand for no value."""
+        known = self.column.values or [t for t in self.column.sample if t is not None]
+        return any(map(is_absent, known))
 
 
 def patterns_of(column: ColumnProfile) -> tuple[str, ...]:
@@ -277,6 +319,8 @@ def decide(base: Held, column: ColumnProfile, tally: Tally) -> Decision:
         return Decision(spellings=spelled)
     if not column.distinct:
         return Decision()
+    if _is_truth(base.column) and not _holds_truths(base.column, column):
+        return Decision(doubt="the base has yes and no alone, and it has other values")
     if base.numbers is not None:
         return _of_numbers(base.numbers, read_numbers(tally), column)
     if base.dates is not None:
@@ -363,6 +407,17 @@ def _truth_of(values: Mapping[str, int] | None) -> dict[str, bool] | None:
     return None
 
 
+def _is_truth(base: ColumnProfile) -> bool:
+    """Tell whether a column of the base holds yes and no; 0 and 1 may be numbers."""
+    truths = _truth_of(base.values)
+    return truths is not None and len(set(truths.values())) > 1 and base.numeric < _NAMES
+
+
+def _holds_truths(base: ColumnProfile, column: ColumnProfile) -> bool:
+    known = base.values or {}
+    return column.values is not None and all(v in known or is_absent(v) for v in column.values)
+
+
 def _truths(base: ColumnProfile, column: ColumnProfile) -> dict[str, str] | None:
     """Map yes and no in one spelling to those in another; none if they are not such."""
     is_truth = base.type.upper() == "BOOLEAN"
@@ -386,9 +441,7 @@ def _of_words(base: ColumnProfile, column: ColumnProfile) -> Decision:
     if found.certain and found.step in ("normalised", "synonyms"):
         told = {s: b for s, b in found.values.items() if s != b}
         return Decision(spellings=told or None)
-    ours, theirs = (
-        [v for v in c.values or () if not is_absent(v)] for c in (base, column)
-    )
+    ours, theirs = ([v for v in c.values or () if not is_absent(v)] for c in (base, column))
     known = {value.strip().casefold() for value in ours}
     if not ours or not theirs or any(value.strip().casefold() in known for value in theirs):
         return Decision()
@@ -397,5 +450,3 @@ def _of_words(base: ColumnProfile, column: ColumnProfile) -> Decision:
         whose = ("words", "codes") if codes[1] else ("codes", "words")
         return Decision(doubt=f"the base has {whose[0]}, and it has {whose[1]}")
     return Decision()
-
-

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from equipoise.engines import sql
 from equipoise.engines.profiling import ColumnProfile, Profile
 from equipoise.engines.sources import Source
 from equipoise.lake.matching.align import Alignment, Wanted
-from equipoise.lake.matching.conversions import Decision, without_absent
+from equipoise.lake.matching.conversions import (
+    Decision,
+    renamed,
+    respelled,
+    without_absent,
+)
 
 _NUMBERS = 0.99
 """Where nearly all of the base's texts are numbers, one that is none cannot be added."""
@@ -54,10 +58,10 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
         name = sql.identifier(base.name)
         if base.name in want.vocabularies:
             texts.append(f"{text} AS t{i}")
-            values.append(f"{_renamed(f't{i}', alignment.values[base.name].values)} AS v{i}")
+            values.append(f"{renamed(f't{i}', alignment.values[base.name].values)} AS v{i}")
             final.append(f"CASE WHEN failed IS NULL THEN v{i} END AS {name}")
             continue
-        spelled = _plain(_respelled(text, alignment.spellings.get(base.name)), base)
+        spelled = _plain(respelled(text, alignment.spellings.get(base.name)), base)
         texts.append(f"{_present(spelled, base, alignment)} AS t{i}")
         is_number = _is_number(base, want, alignment)
         read = alignment.conversions.get(base.name)
@@ -100,11 +104,7 @@ def said_columns(want: Wanted, alignment: Alignment) -> dict[str, str]:
 def _meant(text: str, decision: Decision) -> str:
     if decision.conversion is not None:
         return decision.conversion.sql(text)
-    return _respelled(text, decision.spellings)
-
-
-def _respelled(text: str, told: Mapping[str, str] | None) -> str:
-    return text if not told else f"coalesce({_renamed(text, told)}, {text})"
+    return respelled(text, decision.spellings)
 
 
 def _present(text: str, base: ColumnProfile, alignment: Alignment) -> str:
@@ -128,13 +128,6 @@ def _holds_numbers(base: ColumnProfile) -> bool:
     repeated = sum(known.values()) if base.values else len(base.sample)
     may_be_names = len(known) >= 0.9 * repeated and not any("." in value for value in known)
     return base.numeric >= _NUMBERS and not may_be_names
-
-
-def _renamed(text: str, values: Mapping[str, str]) -> str:
-    if not values:
-        return "CAST(NULL AS VARCHAR)"
-    whens = " ".join(f"WHEN {sql.literal(s)} THEN {sql.literal(b)}" for s, b in values.items())
-    return f"CASE {text} {whens} END"
 
 
 def _plain(text: str, base: ColumnProfile) -> str:
