@@ -53,7 +53,7 @@ def german(number):
     return f"{whole.replace(',', '.')},{rest}"
 
 
-def person(i, sex, hired, *, since=iso, pay=lambda x: f"{x:.2f}", member=("YES", "NO"), town=str):
+def person(i, sex, hired, *, since=iso, pay=str, member=("YES", "NO"), town=str):
     place = "Ulm" if i % 3 else "Bonn"
     return (sex, hired, since(i), pay(900 + 7.25 * i), member[i % 2], town(place))
 
@@ -233,7 +233,7 @@ def test_the_same_rows_in_another_spelling_are_duplicates(policy):
 def test_all_rows_of_a_source_decide_and_not_those_that_are_taken():
     """The one date that tells day from month is in a cell that gets no rows."""
     base()
-    cells = [("Female", "yes")] * 700 + [("Male", "yes")] * 2
+    cells = [("Female", "yes")] * 700 + [("Male", "no")] * 2 + [("Female", "no")]
     rows = [
         person(i, s, h, since=lambda i: f"{1 + i % 12:02}/{1 + i // 12 % 12:02}/{1950 + i // 144}")
         for i, (s, h) in enumerate(cells)
@@ -252,13 +252,17 @@ def test_all_rows_of_a_source_decide_and_not_those_that_are_taken():
 
 
 def test_chance_is_that_of_the_cells_that_get_rows():
-    """Men look alike, women do not; only women are needed."""
-    alike = [("Male", hired, iso(0), "1.5", "YES", "Ulm") for hired in ("yes", "no") * 30]
-    women = people(0, [("Female", "yes", 10), ("Female", "no", 40)])
-    write("people.csv", HEADER, [*women, *alike])
-    write("lake/a.csv", HEADER, [*women[:5], *people(200, MORE)])
+    """Those who look alike are in cells that get no rows."""
+    alike = [
+        ("Female", "no", iso(0), "1.5", "YES", "Ulm"),
+        ("Male", "yes", iso(0), "1.5", "YES", "Ulm"),
+    ]
+    others = people(0, [("Female", "yes", 10), ("Male", "no", 30)])
+    write("people.csv", HEADER, [*others, *(alike * 40)])
+    write("lake/a.csv", HEADER, [*others[:5], *people(200, MORE)])
     done = repaired()
-    assert {line["cell"] for line in ledger()} == {'{"sex": "Female", "hired": "yes"}'}
+    cells = [json.loads(line["cell"]) for line in ledger()]
+    assert all((cell["sex"] == "Female") == (cell["hired"] == "yes") for cell in cells)
     assert done.acquired.duplicates == 5
     assert done.acquired.by_chance == 0
 

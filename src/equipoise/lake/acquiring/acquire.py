@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,7 +58,6 @@ from equipoise.values import MISSING, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
 
 def acquire(
@@ -150,7 +149,7 @@ def acquire(
             progress(f"counting {places[0]}", 0.9)
             after = engine.counts(written, request)
             told = gathered.looking.other_columns
-            lines = _lines(taken, need, len(stay), engine, written, hash_key, told)
+            lines = _lines(taken, need, len(stay), engine, written, hash_key, told, lost)
             about = _about(plan, gathered, places[0], keyed_=hash_key is not None)
             ledger_rows = ledger_table([*removed, *lines], about)
             write_ledger(ledger_rows, listed, engine, require_writable(places[1], engine.writes))
@@ -277,6 +276,7 @@ def _lines(
     written: Source,
     key: bytes | None,
     other_columns: OtherColumns,
+    lost: Collection[str],
 ) -> list[dict[str, Any]]:
     """List the rows that were added, each with its hash as it was written."""
     if not taken.rows:
@@ -290,7 +290,7 @@ def _lines(
         candidate.require_unchanged(surely=True)  # now that both were read: rows and their hashes
         place, md5 = (column.to_pylist() for column in sent.columns[-2:])
         original = dict(zip(place, md5, strict=True))
-        told = _mapping(candidate, other_columns)
+        told = {**_mapping(candidate, other_columns), "lost": sorted(lost)}
         mapping = json.dumps(told, ensure_ascii=False, sort_keys=True)
         opening = candidate.conditions.table_cost / len(part.drawn.places)
         for cell, at in zip(part.drawn.cells.tolist(), part.drawn.places.tolist(), strict=True):

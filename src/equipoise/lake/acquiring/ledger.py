@@ -353,7 +353,7 @@ def _as_mapped(rows: pa.Table, mapping: Mapping[str, Any], written: pa.Schema) -
     """Give rows of a source with the base's columns and values, and if they can be its types."""
     import pyarrow as pa
 
-    from equipoise.lake.acquiring.writing import cast
+    from equipoise.lake.acquiring.writing import cast, cast_where_possible
     from equipoise.values import MISSING, as_value
 
     columns = {}
@@ -369,7 +369,10 @@ def _as_mapped(rows: pa.Table, mapping: Mapping[str, Any], written: pa.Schema) -
             column = pa.array(
                 [None if t is MISSING else told.get(t, t) for t in texts], pa.string()
             )
+        kind = written.field(base).type
+        if base in mapping.get("lost", ()):
+            column = cast_where_possible(pa.chunked_array(column).cast(pa.string()), kind)
         with contextlib.suppress(pa.ArrowException):
-            column = cast(pa.chunked_array(column), written.field(base).type)
+            column = cast(pa.chunked_array(column), kind)
         columns[base] = column
     return pa.table(columns)

@@ -142,11 +142,11 @@ def _typed(column: pa.ChunkedArray, stay: int) -> pa.ChunkedArray:
     different = pa.chunked_array([decides.unique().drop_null()])
     for kind in (pa.int64(), pa.float64(), pa.date32(), pa.bool_()):
         if all(_is_kept(some, kind) for some in (different.slice(0, 1), different)):
-            return _cast_where_possible(column, kind)
+            return cast_where_possible(column, kind)
     return column
 
 
-def _cast_where_possible(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+def cast_where_possible(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Give a column a type; a wider one for whole numbers if it needs be, else values are lost."""
     import pyarrow as pa
 

@@ -112,7 +112,7 @@ def _say(found: _Found, old: Table, new: Table) -> str:
 def _other_type(name: str, old: Table, new: Table) -> str | None:
     """Say that a column has another type; where one of the files has none nothing can be said."""
     ours, theirs = (_class(table.rows[name].type) for table in (old, new))
-    if ours == theirs or "text" in (ours, theirs) and not (old.has_types and new.has_types):
+    if ours == theirs or ("text" in (ours, theirs) and not (old.has_types and new.has_types)):
         return None
     return f"the column {name!r} is {ours} in {old.name} and {theirs} in {new.name}"
 
@@ -189,7 +189,7 @@ def _kind(held: Counter[str]) -> tuple[str, Callable[[str], bool] | None]:
         return "the numbers", None if own else lambda v: _PLAIN.fullmatch(v) is not None
     for pattern in (_WITH_COMMA, _WITH_GROUPS):
         if all(pattern.fullmatch(text) for text in texts):
-            return "the numbers", lambda v, p=pattern: p.fullmatch(v) is not None  # type: ignore[misc]
+            return "the numbers", lambda v, p=pattern: p.fullmatch(v) is not None
     return "", None
 
 

@@ -277,7 +277,7 @@ class Scanner:
 def _hashes(
     rows: pa.Table, found: pa.Table, candidate: Candidate, said: Mapping[str, str]
 ) -> RowHashes:
-    """Hash rows by what they say, also where it is kept as a table writes it.
+    """Hash rows by what they say, also where it is kept as a table writes it or left missing.
 
     A column of which it is not certain what it says is not compared.
     """
@@ -285,7 +285,8 @@ def _hashes(
     compared = [n for n in rows.column_names if n not in kept or not kept[n].doubt]
     hashes = RowHashes.of(rows, [n for n in compared if n not in said])
     meant = RowHashes.of(found, said.values())
-    columns = {n: meant.columns[said[n]] if n in said else hashes.columns[n] for n in compared}
+    columns = {n: hashes.columns[n] for n in compared if n not in said}
+    columns |= {name: meant.columns[column] for name, column in said.items()}
     return RowHashes(columns, len(rows))
 
 

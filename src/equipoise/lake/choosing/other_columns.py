@@ -76,6 +76,7 @@ class _Settling:
     conversions: dict[str, Conversion] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
     kept: dict[str, Decision] = field(default_factory=dict)
+    unseen: dict[str, tuple[str, Decision]] = field(default_factory=dict)
     treated: list[Treatment] = field(default_factory=list)
 
     def add(self, base: Held, column: str, decision: Decision) -> None:
@@ -89,6 +90,8 @@ class _Settling:
         self.treated.append(Treatment(name, column, action, decision.doubt or decision.how))
         if action == "kept":
             self.kept[name] = decision
+        elif action == "left missing" and not decision.doubt:
+            self.unseen[name] = (column, decision)
         elif action == "converted":
             if base.is_measured and not base.has_absent:
                 self.absent.add(name)
@@ -129,6 +132,7 @@ def _settled(
         conversions=settling.conversions,
         absent=frozenset(settling.absent),
         kept=settling.kept,
+        unseen=settling.unseen,
         treated=tuple(settling.treated),
     )
     return replace(candidate, alignment=settled)

@@ -125,6 +125,9 @@ class Alignment:
     kept
         Other columns that stay as they are though the base writes them otherwise, with how they
         are compared.
+    unseen
+        Other columns that are left missing though it is certain what they say, with the table's
+        column and how they are compared.
     treated
         What is done with columns that are not written as in the base.
     """
@@ -137,6 +140,7 @@ class Alignment:
     conversions: Mapping[str, Conversion] = field(default_factory=dict)
     absent: frozenset[str] = frozenset()
     kept: Mapping[str, Decision] = field(default_factory=dict)
+    unseen: Mapping[str, tuple[str, Decision]] = field(default_factory=dict)
     treated: tuple[Treatment, ...] = ()
 
     @property

@@ -15,6 +15,7 @@ from equipoise.engines.profiling import ColumnProfile
 from equipoise.errors import InputError
 from equipoise.lake.matching.readings import (
     NOTATIONS,
+    DateFormat,
     Dates,
     Numbers,
     Tally,
@@ -324,7 +325,7 @@ def decide(base: Held, column: ColumnProfile, tally: Tally) -> Decision:
     if base.numbers is not None:
         return _of_numbers(base.numbers, read_numbers(tally), column)
     if base.dates is not None:
-        return _of_dates(base, column, tally)
+        return _of_dates(base.dates, base.column, column, tally)
     return _of_words(base.column, column)
 
 
@@ -350,10 +351,8 @@ def _is_empty(column: ColumnProfile) -> bool:
     return column.values is not None and all(map(is_absent, column.values))
 
 
-def _of_dates(base: Held, column: ColumnProfile, tally: Tally) -> Decision:
-    ours = base.dates
-    assert ours is not None
-    if _is_date(base.column.type) and base.column.type == column.type:
+def _of_dates(ours: Dates, base: ColumnProfile, column: ColumnProfile, tally: Tally) -> Decision:
+    if _is_date(base.type) and base.type == column.type:
         return Decision()
     found = read_dates(tally)
     if found is None:
@@ -369,24 +368,21 @@ def _of_dates(base: Held, column: ColumnProfile, tally: Tally) -> Decision:
         return Decision(Conversion("date", found.form.name, ours.written))
     if ours.form.name == found.form.name and ours.written in (None, found.written):
         return Decision()
-    doubt = _differing(ours, found)
+    doubt = _differing(ours.form, found.form, ours, found)
     if doubt or ours.written is None:
         return Decision(doubt=doubt or "its dates cannot be written as the base writes them")
     return Decision(Conversion("date", found.form.name, ours.written))
 
 
-def _differing(ours: Dates, found: Dates) -> str:
+def _differing(base: DateFormat, source: DateFormat, ours: Dates, found: Dates) -> str:
     """Say what one side does not tell: a century, or a time of day."""
-    assert ours.form is not None
-    assert found.form is not None
-    if ours.form.is_short or found.form.is_short:
-        return "its years have two digits" if found.form.is_short else "the base's years have two"
-    if found.form.time and not ours.form.time and not found.midnight:
+    if base.is_short or source.is_short:
+        return "its years have two digits" if source.is_short else "the base's years have two"
+    if source.time and not base.time and not found.midnight:
         return "it has times of day, which the base lacks"
-    if ours.form.time and not found.form.time and not ours.midnight:
+    if base.time and not source.time and not ours.midnight:
         return "it lacks times of day, which the base has"
-    finer = ("%S" in found.form.time) > ("%S" in ours.form.time)
-    if ours.form.time and finer and not found.midnight:
+    if base.time and "%S" in source.time and "%S" not in base.time and not found.midnight:
         return "it has seconds, which the base lacks"
     return ""
 

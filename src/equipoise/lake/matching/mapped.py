@@ -50,7 +50,13 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
     """
     columns = {column.name: column for column in table.columns}
     texts, reads, values, final, checked = [], ["*"], [], [], []
+    compared = said_columns(want, alignment)
     for i, base in enumerate(want.columns):
+        if base.name in alignment.unseen:
+            source_name, decision = alignment.unseen[base.name]
+            column = columns[source_name]
+            texts.append(f"trim({sql.value_text(column.name, column.type)}) AS t{i}")
+            final.append(f"{_meant(f't{i}', decision)} AS {compared[base.name]}")
         if base.name not in alignment.columns:
             continue
         column = columns[alignment.columns[base.name].source]
@@ -70,9 +76,9 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
         said = f"t{i}" if read is None else f"r{i}"
         values.append(f"{_converted(said, base, is_number=is_number)} AS v{i}")
         final.append(f"v{i} AS {name}")
-        if base.name in said_columns(want, alignment):
-            meant = sql.identifier(said_columns(want, alignment)[base.name])
-            final.append(f"{_meant(f't{i}', alignment.kept[base.name])} AS {meant}")
+        if base.name in compared:
+            meant = _meant(f"t{i}", alignment.kept[base.name])
+            final.append(f"{meant} AS {compared[base.name]}")
         if is_number or read is not None or not sql.is_text(base.type):
             checked.append(f"WHEN t{i} IS NOT NULL AND v{i} IS NULL THEN '{_FAILED}{i}'")
     failed = f"CASE {' '.join(checked)} END" if checked else "CAST(NULL AS VARCHAR)"
@@ -87,12 +93,13 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
 
 
 def said_columns(want: Wanted, alignment: Alignment) -> dict[str, str]:
-    """Name the columns that say what values mean that are kept as they are written."""
+    """Name the columns that say what values mean, where they are kept as written or left missing."""
     taken = {name.casefold() for name in (*want.required, *(c.name for c in want.columns))}
     found = {}
     for i, base in enumerate(want.columns):
         decision = alignment.kept.get(base.name)
-        if decision is None or decision.doubt or base.name not in alignment.columns:
+        is_kept = decision is not None and not decision.doubt
+        if not is_kept and base.name not in alignment.unseen:
             continue
         name = f"equipoise_said_{i}"
         while name in taken:

@@ -308,7 +308,7 @@ def read_numbers(tally: Tally) -> Numbers | None:
         whole = tally.misfits[WHOLE] == odd
         thousands = not whole and tally.misfits[THOUSANDS] == odd
         return Numbers("plain", share, whole, thousands)
-    fitting = [name for name in ("comma", "grouped") if tally.fits(NOTATIONS[name])]
+    fitting: list[Notation] = [n for n in NOTATIONS if n != "plain" and tally.fits(NOTATIONS[n])]
     if len(fitting) == 1:
         return Numbers(fitting[0], share)
     doubt = (
