@@ -132,7 +132,7 @@ def test_added_rows_are_written_as_the_base_writes_them(kind, ending):
         ("since", "pay", "member"), "converted"
     )
     assert told["since"].values == done.acquired.added
-    assert any("dates such as 03/25/2021 are written as 2021-03-25" in s for s in done.sentences)
+    assert any("dates such as 03/25/2021 are 2021-03-25 in the base" in s for s in done.sentences)
     mapping = json.loads(ledger(f"{output}.ledger.parquet")[-1]["mapping"])
     assert mapping["conversions"]["since"]["read"] == "%m/%d/%Y"
     assert mapping["other_columns"] == "convert"
@@ -230,6 +230,29 @@ def test_the_same_rows_in_another_spelling_are_duplicates(policy):
     assert done.acquired.duplicates >= 10
 
 
+@pytest.mark.parametrize("policy", ["convert", "keep", "blank"])
+def test_rows_that_may_be_read_as_those_of_the_base_are_duplicates(policy):
+    """By one of two readings; those that are none by either are new."""
+    days = [
+        FIRST.replace(month=1 + i % 12, day=1 + i // 12 % 12, year=2000 + i // 144)
+        for i in range(400)
+    ]
+
+    def both(form):
+        return lambda i: days[i].strftime(form)
+
+    write(
+        "people.csv", HEADER, [*people(since=both("%Y-%m-%d")), *people(380, [("Male", "no", 1)])]
+    )
+    copies = people(cells=CELLS[:1], since=both("%d/%m/%Y"))
+    write("lake/a.csv", HEADER, [*copies, *people(200, MORE, since=both("%d/%m/%Y"))])
+    done = repaired(other_columns=policy)
+    assert done.acquired.added
+    assert done.acquired.duplicates == len(copies) == 10
+    assert treated(done)["since"].action == ("kept" if policy == "keep" else "left missing")
+    assert checked("people.csv", "out.csv").ok
+
+
 def test_all_rows_of_a_source_decide_and_not_those_that_are_taken():
     """The one date that tells day from month is in a cell that gets no rows."""
     base()
@@ -276,9 +299,9 @@ def test_the_page_and_the_plain_data_tell_it(tmp_path):
     (source,) = done.to_dict()["acquired"]["sources"]
     told = {t["name"]: t for t in source["other_columns"]}
     assert told["pay"]["action"] == "converted"
-    assert told["pay"]["how"] == "numbers such as 1234,5 are written as 1234.5"
+    assert told["pay"]["how"] == "numbers such as 1234,5 are 1234.5 in the base"
     write_repair(done, tmp_path / "page.html", source="people.csv")
-    assert "numbers such as 1234,5 are written as 1234.5" in (tmp_path / "page.html").read_text()
+    assert "numbers such as 1234,5 are 1234.5 in the base" in (tmp_path / "page.html").read_text()
 
 
 # ------------------------------------------------------------------------------- decisions

@@ -183,9 +183,41 @@ def _day(text: str) -> str | None:
         year, month, day = third, min(a, b), max(a, b)
     else:
         return None
+    return f"{year}-{month:02}-{day:02}{_time(hour, minute, seconds, half)}"
+
+
+def _time(hour: str | None, minute: str | None, seconds: str | None, half: str | None) -> str:
+    """Write a time of day behind a date; midnight is none."""
     hours = int(hour or 0) % 12 + 12 * (half == "p") if half else int(hour or 0)
     time = f" {hours:02}:{minute or '00'}:{seconds or '00'}"
-    return f"{year}-{month:02}-{day:02}{'' if time == ' 00:00:00' else time}"
+    return "" if time == " 00:00:00" else time
+
+
+def loosely(name: str) -> str:
+    """Name the hashes of a column whose values can be read in several ways."""
+    return f"{name}\0loosely"
+
+
+def loose_hashes(column: pa.ChunkedArray) -> Hashes:
+    """Hash dates whatever is their day and month, and numbers whatever their marks mean.
+
+    >>> import pyarrow as pa
+    >>> texts = pa.chunked_array([["2021-03-04", "04/03/2021", "3.4.21", "1,500", "1.5", "2"]])
+    >>> len(np.unique(loose_hashes(texts)))
+    3
+    """
+    values, numbers = encode_arrow(column, None)
+    texts = ("" if value is MISSING else value.strip().lower() for value in values)
+    return np.array([_md5(_loose(text)) for text in texts], np.uint64)[numbers]
+
+
+def _loose(text: str) -> str:
+    found = _DATE.fullmatch(text)
+    if found is not None:
+        parts = sorted(int(found[i][-2:]) for i in (1, 3, 4))
+        return f"{parts}{_time(*found.groups()[4:])}"
+    digits = re.sub("[^0-9]", "", text)
+    return digits.strip("0") if digits else text
 
 
 def _of_numbers(numbers: NDArray[np.float64]) -> Hashes:

@@ -11,7 +11,7 @@ from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
 from equipoise.lake.acquiring.planned import request_of
 from equipoise.lake.choosing.duplicates import Known
-from equipoise.lake.choosing.fingerprints import RowHashes
+from equipoise.lake.choosing.fingerprints import RowHashes, loose_hashes, loosely
 from equipoise.lake.choosing.offers import Need, Offer, Scanner
 from equipoise.lake.choosing.other_columns import settle_columns
 from equipoise.lake.choosing.survey import Candidate, Looking, Survey, survey
@@ -77,6 +77,7 @@ def gather(
     want = wanted(counts, engine.profile(base))
     found = survey(lake, want, looking, progress)
     found = replace(found, usable=settle_columns(found, base, engine, looking, progress))
+    known = replace(known, base=_with_loose(known.base, rows, found.usable))
     needed = [c.name for c in want.columns] if require_columns else list(looking.key)
     barred = {c.name: _barred(c, base, needed) for c in found.usable}
     usable = tuple(c for c in found.usable if barred[c.name] is None)
@@ -94,6 +95,18 @@ def gather(
         known=known,
         counted=rows.select(list(request.columns)),
     )
+
+
+def _with_loose(base: RowHashes, rows: pa.Table, candidates: Sequence[Candidate]) -> RowHashes:
+    """Hash columns loosely, too, that some table writes so that they can be read in several ways."""
+    names = {
+        name
+        for candidate in candidates
+        for name, decision in candidate.alignment.compared.items()
+        if decision.has_readings
+    }
+    loose = {loosely(name): loose_hashes(rows[name]) for name in sorted(names)}
+    return replace(base, columns={**base.columns, **loose}) if loose else base
 
 
 def comparable(scanner: Scanner, candidate: Candidate) -> bool:

@@ -20,9 +20,9 @@ from equipoise.lake.acquiring.planned import cells_of, named, rows_text
 from equipoise.lake.choosing import rank
 from equipoise.lake.choosing.cells import cell_numbers
 from equipoise.lake.choosing.duplicates import Known
-from equipoise.lake.choosing.fingerprints import RowHashes
+from equipoise.lake.choosing.fingerprints import RowHashes, loose_hashes, loosely
 from equipoise.lake.choosing.survey import Candidate
-from equipoise.lake.matching.align import Wanted
+from equipoise.lake.matching.align import Alignment, Wanted
 from equipoise.lake.matching.mapped import (
     failed_column,
     mapped_source,
@@ -245,7 +245,7 @@ class Scanner:
         rows = found.select([n for n in found.column_names[:-2] if n not in hidden])
         cells = np.repeat(np.arange(len(there)), there)
         places = found.column(found.num_columns - 2).to_numpy().astype(np.int64)
-        drawn = Drawn(rows, places, cells, _hashes(rows, found, candidate, said))
+        drawn = Drawn(rows, places, cells, _hashes(rows, found, candidate.alignment, said))
         if len(places) + sum(len(d.places) for d in self.kept.values()) <= _KEPT:
             self.kept[candidate.name] = drawn
         return drawn
@@ -275,18 +275,16 @@ class Scanner:
 
 
 def _hashes(
-    rows: pa.Table, found: pa.Table, candidate: Candidate, said: Mapping[str, str]
+    rows: pa.Table, found: pa.Table, alignment: Alignment, said: Mapping[str, str]
 ) -> RowHashes:
-    """Hash rows by what they say, also where it is kept as a table writes it or left missing.
-
-    A column of which it is not certain what it says is not compared.
-    """
-    kept = candidate.alignment.kept
-    compared = [n for n in rows.column_names if n not in kept or not kept[n].doubt]
-    hashes = RowHashes.of(rows, [n for n in compared if n not in said])
-    meant = RowHashes.of(found, said.values())
-    columns = {n: hashes.columns[n] for n in compared if n not in said}
-    columns |= {name: meant.columns[column] for name, column in said.items()}
+    """Hash rows by what they say, also where it is kept as a table writes it or left missing."""
+    plain = [name for name in rows.column_names if name not in said]
+    columns = dict(RowHashes.of(rows, plain).columns)
+    for name, column in said.items():
+        if alignment.compared[name].has_readings:
+            columns[loosely(name)] = loose_hashes(found[column])
+        else:
+            columns[name] = RowHashes.of(found, [column]).columns[column]
     return RowHashes(columns, len(rows))
 
 

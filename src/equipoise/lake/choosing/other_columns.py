@@ -90,7 +90,7 @@ class _Settling:
         self.treated.append(Treatment(name, column, action, decision.doubt or decision.how))
         if action == "kept":
             self.kept[name] = decision
-        elif action == "left missing" and not decision.doubt:
+        elif action == "left missing":
             self.unseen[name] = (column, decision)
         elif action == "converted":
             if base.is_measured and not base.has_absent:

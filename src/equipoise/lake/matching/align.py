@@ -126,8 +126,7 @@ class Alignment:
         Other columns that stay as they are though the base writes them otherwise, with how they
         are compared.
     unseen
-        Other columns that are left missing though it is certain what they say, with the table's
-        column and how they are compared.
+        Other columns that are left missing, with the table's column and how they are compared.
     treated
         What is done with columns that are not written as in the base.
     """
@@ -142,6 +141,11 @@ class Alignment:
     kept: Mapping[str, Decision] = field(default_factory=dict)
     unseen: Mapping[str, tuple[str, Decision]] = field(default_factory=dict)
     treated: tuple[Treatment, ...] = ()
+
+    @property
+    def compared(self) -> dict[str, Decision]:
+        """How columns are compared whose values are not written as in the base."""
+        return {**self.kept, **{name: decision for name, (_, decision) in self.unseen.items()}}
 
     @property
     def certain(self) -> bool:

@@ -59,7 +59,7 @@ class Conversion:
         The notation of the table, and that of the base.
 
     >>> Conversion("date", "%m/%d/%Y", "%Y-%m-%d").how
-    'dates such as 03/25/2021 are written as 2021-03-25'
+    'dates such as 03/25/2021 are 2021-03-25 in the base'
     """
 
     kind: str
@@ -70,8 +70,8 @@ class Conversion:
     def how(self) -> str:
         """What is done, in words."""
         if self.kind == "number":
-            return f"numbers such as {_EXAMPLES[self.read]} are written as {_EXAMPLES[self.write]}"
-        return f"dates such as {_example(self.read)} are written as {_example(self.write)}"
+            return f"numbers such as {_EXAMPLES[self.read]} are {_EXAMPLES[self.write]} in the base"
+        return f"dates such as {_example(self.read)} are {_example(self.write)} in the base"
 
     def sql(self, text: str) -> str:
         """Give the converted text of a text; null if it cannot be read so."""
@@ -256,11 +256,23 @@ def _may_be_names(column: ColumnProfile) -> bool:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is to be done with a column: nothing, a conversion, other spellings, or it is doubted."""
+    """What is to be done with a column: nothing, a conversion, other spellings, or it is doubted.
+
+    Attributes
+    ----------
+    conversion, spellings
+        How its values become the base's.
+    doubt
+        Why that is not certain.
+    has_readings
+        Whether values have a few readings, as 03/04/2021 has: then rows are taken for duplicates
+        if they are by one of them.
+    """
 
     conversion: Conversion | None = None
     spellings: Mapping[str, str] | None = None
     doubt: str = ""
+    has_readings: bool = False
 
     @property
     def as_it_is(self) -> bool:
@@ -272,8 +284,8 @@ class Decision:
         """What is done, in words."""
         if self.conversion is not None:
             return self.conversion.how
-        told = [f"{source} is written as {base}" for source, base in (self.spellings or {}).items()]
-        return ", ".join(told[:4]) + (", …" if len(told) > 4 else "")
+        told = [f"{source} is {base}" for source, base in (self.spellings or {}).items()]
+        return ", ".join(told[:4]) + (", …" if len(told) > 4 else "") + " in the base"
 
 
 Action = Literal["converted", "left missing", "kept"]
@@ -331,16 +343,17 @@ def decide(base: Held, column: ColumnProfile, tally: Tally) -> Decision:
 
 def _of_numbers(base: Numbers, found: Numbers | None, column: ColumnProfile) -> Decision:
     if base.notation is None:
-        return Decision(doubt=f"in the base, {base.doubt}")
+        return Decision(doubt=f"in the base, {base.doubt}", has_readings=True)
     if _is_numeric(column.type):
         found = Numbers("plain", 0.0)
     if found is None:
         some = "it does not hold numbers, as the base does"
         return Decision(doubt="" if _is_empty(column) else some)
     if found.notation is None:
-        return Decision(doubt=found.doubt)
+        return Decision(doubt=found.doubt, has_readings=True)
     if base.whole and found.may_be_thousands:
-        return Decision(doubt="1.234 may be a thousand and more, or a little more than one")
+        doubt = "1.234 may be a thousand and more, or a little more than one"
+        return Decision(doubt=doubt, has_readings=True)
     if found.notation == base.notation:
         return Decision()
     return Decision(Conversion("number", found.notation, base.notation))
@@ -359,9 +372,9 @@ def _of_dates(ours: Dates, base: ColumnProfile, column: ColumnProfile, tally: Ta
         some = "not all of its values are dates written in one way"
         return Decision(doubt="" if _is_empty(column) else some)
     if found.form is None:
-        return Decision(doubt=found.doubt)
+        return Decision(doubt=found.doubt, has_readings=True)
     if ours.form is None:
-        return Decision(doubt=f"in the base, {ours.doubt}")
+        return Decision(doubt=f"in the base, {ours.doubt}", has_readings=True)
     if found.odd and (ours.form.name != found.form.name or ours.written is None):
         return Decision(doubt="not all of its values are dates written in one way")
     if found.odd and ours.written is not None:  # and the rows of the others are left out
@@ -370,7 +383,9 @@ def _of_dates(ours: Dates, base: ColumnProfile, column: ColumnProfile, tally: Ta
         return Decision()
     doubt = _differing(ours.form, found.form, ours, found)
     if doubt or ours.written is None:
-        return Decision(doubt=doubt or "its dates cannot be written as the base writes them")
+        doubt = doubt or "its dates cannot be written as the base writes them"
+        is_short = ours.form.is_short or found.form.is_short
+        return Decision(doubt=doubt, has_readings=is_short)
     return Decision(Conversion("date", found.form.name, ours.written))
 
 

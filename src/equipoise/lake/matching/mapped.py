@@ -97,9 +97,7 @@ def said_columns(want: Wanted, alignment: Alignment) -> dict[str, str]:
     taken = {name.casefold() for name in (*want.required, *(c.name for c in want.columns))}
     found = {}
     for i, base in enumerate(want.columns):
-        decision = alignment.kept.get(base.name)
-        is_kept = decision is not None and not decision.doubt
-        if not is_kept and base.name not in alignment.unseen:
+        if base.name not in alignment.compared:
             continue
         name = f"equipoise_said_{i}"
         while name in taken:
