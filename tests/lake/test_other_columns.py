@@ -197,6 +197,25 @@ def test_a_ledger_that_does_not_say_that_values_were_kept_does_not_excuse_them()
     assert f"{done.acquired.added} added values" in found.sentences[1]
 
 
+def test_texts_for_missing_values_among_converted_numbers_are_missing_values():
+    base()
+    lines = read("people.csv")
+    write(
+        "people.csv",
+        HEADER,
+        [*(tuple(line.values()) for line in lines), ("Male", "yes", "", "?", "", "")],
+    )
+    rows = people(200, MORE, **FOREIGN)
+    rows = [(*row[:3], "n/a", *row[4:]) if i % 2 else row for i, row in enumerate(rows)]
+    write("lake/a.csv", HEADER, rows, delimiter=";")
+    done = repaired()
+    added = read("out.csv")[len(people()) + 1 :]
+    assert not done.acquired.failed
+    assert {row["pay"] == "" for row in added} == {True, False}
+    assert all(not row["pay"] or float(row["pay"]) for row in added)
+    assert checked("people.csv", "out.csv").ok
+
+
 def test_nothing_is_converted_if_that_is_asked():
     base()
     write("lake/a.csv", HEADER, people(200, MORE, **FOREIGN), delimiter=";")

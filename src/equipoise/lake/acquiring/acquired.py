@@ -18,6 +18,8 @@ from equipoise.values import plain
 
 SCHEMA = "equipoise.acquire/1"
 _SHOWN = 5
+_NAMED = 20
+"""Up to how many columns are named that lack values the sources have."""
 
 
 @dataclass(frozen=True)
@@ -269,27 +271,26 @@ def _said(result: Acquired) -> list[str]:
     return said
 
 
-_SAID: dict[str, tuple[str, str]] = {
-    "converted": ("Values of other columns were written as the base writes them", ""),
-    "left missing": ("Other columns were left missing in added rows", ", since "),
-    "kept": ("Other columns were kept as their tables write them", ""),
+_SAID: dict[str, tuple[str, int]] = {
+    "converted": ("Values of other columns were written as the base writes them", _SHOWN),
+    "left missing": ("Other columns were left missing in added rows", _NAMED),
+    "kept": ("Other columns were kept as their tables write them", _SHOWN),
 }
 
 
 def _treated(result: Acquired) -> list[str]:
     """Say what was done with columns that their tables write otherwise than the base."""
     said = []
-    for action, (what, since) in _SAID.items():
+    for action, (what, most) in _SAID.items():
         found = [
-            f"{t.name} of {share.name} ({t.values:,} value{'' if t.values == 1 else 's'}"
-            f"{since or ': '}{t.how})"
+            f"{t.name} of {share.name} ({t.values:,} value{'' if t.values == 1 else 's'}: {t.how})"
             for share in result.shares
             for t in share.treated
             if t.action == action
         ]
         if found:
-            more = [f"{len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
-            said.append(f"{what}: {sentences([*found[:_SHOWN], *more])}.")
+            more = [f"{len(found) - most:,} more"] if len(found) > most else []
+            said.append(f"{what}: {sentences([*found[:most], *more])}.")
     if result.lost:
         names = sentences([f"{name} ({n:,})" for name, n in result.lost.items()])
         said.append(f"Values that are none of the base's type are missing in the file: {names}.")

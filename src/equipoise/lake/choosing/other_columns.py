@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from equipoise.engines import sql
@@ -49,7 +49,10 @@ def settle_columns(
 
 
 def _tallies(
-    source: Source, columns: Mapping[str, ColumnProfile], engine: Engine
+    source: Source,
+    columns: Mapping[str, ColumnProfile],
+    engine: Engine,
+    before: Callable[[], None] = lambda: None,
 ) -> dict[str, Tally]:
     """Hold columns against patterns: by their profiles, or by one pass over the table."""
     found, open_ = {}, {}
@@ -60,6 +63,7 @@ def _tallies(
         else:
             found[name] = tally
     if open_:
+        before()
         query = tally_query(open_, source.sql)
         (row,) = engine.fetch(replace(source, sql=query), [0]).to_pylist()
         by_column = tallies_from(row, open_)
@@ -93,10 +97,9 @@ class _Settling:
         elif action == "left missing":
             self.unseen[name] = (column, decision)
         elif action == "converted":
-            if base.is_measured and not base.has_absent:
-                self.absent.add(name)
             if decision.conversion is not None:
                 self.conversions[name] = decision.conversion
+                self.absent.add(name)
             # What a person said in a mapping file has the last word.
             self.spellings[name] = {**(decision.spellings or {}), **self.spellings.get(name, {})}
 
@@ -118,9 +121,8 @@ def _settled(
         name: by_name[alignment.columns[name].source] for name in held if name in alignment.columns
     }
     columns = {name: _as_told(column, alignment, name) for name, column in columns.items()}
-    if any(tally_of(column) is None for column in columns.values()):
-        candidate.require_unchanged()
-    tallies = _tallies(candidate.table.source, columns, engine)
+    ready = candidate.require_unchanged
+    tallies = _tallies(candidate.table.source, columns, engine, ready)
     settling = _Settling(policy, dict(alignment.spellings))
     for name, column in columns.items():
         settling.add(held[name], column.name, decide(held[name], column, tallies[name]))

@@ -71,7 +71,9 @@ class Conversion:
         """What is done, in words."""
         if self.kind == "number":
             return f"numbers such as {_EXAMPLES[self.read]} are {_EXAMPLES[self.write]} in the base"
-        return f"dates such as {_example(self.read)} are {_example(self.write)} in the base"
+        hour = 14 if "%M" in self.write else 0  # what is lost is midnight
+        read, written = _example(self.read, hour), _example(self.write, hour)
+        return f"dates such as {read} are {written} in the base"
 
     def sql(self, text: str) -> str:
         """Give the converted text of a text; null if it cannot be read so."""
@@ -108,11 +110,11 @@ class Conversion:
         return found
 
 
-def _example(form: str) -> str:
+def _example(form: str, hour: int) -> str:
     import datetime
 
-    moment = datetime.datetime(2021, 3, 25, 14, 30)  # noqa: DTZ001 - an example of a text
-    parts = {"%-m": "3", "%-d": "25", "%-H": "14", "%-I": "2", "%g": "000"}
+    moment = datetime.datetime(2021, 3, 25, hour)  # noqa: DTZ001 - an example of a text
+    parts = {"%-m": "3", "%-d": "25", "%-H": str(hour), "%-I": str(hour % 12 or 12), "%g": "000"}
     for part, text in parts.items():
         form = form.replace(part, text)
     return moment.strftime(form)

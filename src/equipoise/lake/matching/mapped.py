@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from equipoise.engines import sql
@@ -53,10 +54,8 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
     compared = said_columns(want, alignment)
     for i, base in enumerate(want.columns):
         if base.name in alignment.unseen:
-            source_name, decision = alignment.unseen[base.name]
-            column = columns[source_name]
-            texts.append(f"trim({sql.value_text(column.name, column.type)}) AS t{i}")
-            final.append(f"{_meant(f't{i}', decision)} AS {compared[base.name]}")
+            texts.append(f"{_unseen(base.name, alignment, columns)} AS {compared[base.name]}")
+            final.append(compared[base.name])
         if base.name not in alignment.columns:
             continue
         column = columns[alignment.columns[base.name].source]
@@ -104,6 +103,13 @@ def said_columns(want: Wanted, alignment: Alignment) -> dict[str, str]:
             name += "_"
         found[base.name] = name
     return found
+
+
+def _unseen(name: str, alignment: Alignment, columns: Mapping[str, ColumnProfile]) -> str:
+    """Give what values say that are left missing, so that rows can be compared by them."""
+    source, decision = alignment.unseen[name]
+    text = f"trim({sql.value_text(source, columns[source].type)})"
+    return _meant(text, decision)
 
 
 def _meant(text: str, decision: Decision) -> str:

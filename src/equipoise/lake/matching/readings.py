@@ -214,6 +214,8 @@ def _fitting(texts: Iterable[str]) -> list[DateFormat]:
 
 def _mostly_fitting(texts: list[str]) -> list[DateFormat]:
     """Give the formats that fit most of some values, among those that cannot be mistaken."""
+    if 2 * sum(text[:4].isdigit() and len(text) > 7 for text in texts) < len(texts):
+        return []  # as at once is told of most columns
     return [
         form
         for form in date_formats().values()
