@@ -250,7 +250,7 @@ def test_demo_runs_the_whole_loop(tmp_path, monkeypatch, capsys):
     assert repaired == planned.after(people)
     assert max(abs(row.ub) for row in eq.measure(repaired)) <= 0.1
     assert "partners/registry.csv" in text  # rows that only a confirmed mapping gives
-    assert "All 7 checks hold." in text
+    assert "All 8 checks hold." in text
     assert f"All {planned.additions} added rows were fetched again" in text
 
 

@@ -89,7 +89,8 @@ def test_a_view_is_no_table_of_a_lake():
 
 def test_rows_that_cannot_become_numbers_are_named_as_the_reason():
     write(Path("people.csv"), BASE * 3, first=0)
-    rows = [(*row, "unknown age") for row in OFFER]
+    rows = [(*row, "unclear") for row in OFFER]
+    rows += [("Female", "no", "5")] * len(OFFER)  # so that it is a column of numbers
     write(Path("lake/staff.csv"), rows, header=("sex", "hired", "age", "nr"))
     # Repeated numbers: a text among them is no number of this kind.
     text = Path("people.csv").read_text("utf-8").splitlines()

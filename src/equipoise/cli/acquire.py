@@ -13,6 +13,7 @@ from equipoise.cli.options import (
     lake_options,
     limit_options,
     looking_options,
+    other_columns_option,
     require_output,
     writing_options,
 )
@@ -36,6 +37,7 @@ Exit codes: 0 fine, 1 the lake has too few rows or too different ones, 2 bad inp
 @click.option("--base", metavar="DATA", help="The table of the plan; else the one it names.")
 @writing_options
 @looking_options
+@other_columns_option
 @limit_options
 @click.option("--partial", is_flag=True, help="Take what there is, if the lake has too few rows.")
 @click.option("--force", is_flag=True, help="Also if the base has other counts than the plan's.")

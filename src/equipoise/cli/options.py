@@ -389,6 +389,17 @@ _LIMITS = (
     ),
 )
 
+other_columns_option = click.option(
+    "--other-columns",
+    type=click.Choice(["convert", "keep", "blank"]),
+    default="convert",
+    show_default=True,
+    help="Values of columns that are not counted, where a source writes them otherwise: written as "
+    "the table writes them where that is certain and left missing where not, kept as they are, or "
+    "all left missing.",
+)
+"""What becomes of values that a source writes otherwise."""
+
 _WRITING = (
     click.option(
         "--output",

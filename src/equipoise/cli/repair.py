@@ -14,6 +14,7 @@ from equipoise.cli.options import (
     hash_key_option,
     limit_options,
     looking_options,
+    other_columns_option,
     planning_options,
     require_output,
     writing_options,
@@ -52,6 +53,7 @@ Exit codes: 0 fine, 1 the tolerance was not reached or a check failed, 2 bad inp
     "--report", type=click.Path(), metavar="FILE", help="A page: before, plan, sources, after."
 )
 @looking_options
+@other_columns_option
 @limit_options
 @hash_key_option
 @click.option("--index", type=click.Path(), metavar="FILE", help="The index of the lake.")

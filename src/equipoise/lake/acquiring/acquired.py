@@ -12,11 +12,21 @@ from equipoise.counts import Counts
 from equipoise.lake.acquiring.planned import difference, rows_text, ub_text
 from equipoise.lake.acquiring.shift.shift import Shift
 from equipoise.lake.choosing.shortfall import Lack
+from equipoise.lake.matching.conversions import Treatment
 from equipoise.plain import Grid, sentences
 from equipoise.values import plain
 
 SCHEMA = "equipoise.acquire/1"
 _SHOWN = 5
+_NAMED = 20
+"""Up to how many columns are named that lack values the sources have."""
+
+
+@dataclass(frozen=True)
+class TreatedColumn(Treatment):
+    """What was done with a column of a source, and with how many values of added rows."""
+
+    values: int
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,7 @@ class Share:
     columns: Mapping[str, str]
     lacking: tuple[str, ...]
     why: str
+    treated: tuple[TreatedColumn, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,6 +84,9 @@ class Acquired:
     known_again
         By columns in which every row of the base has a value of its own: how many added rows
         have such a value.
+    lost
+        By column, how many values of added rows the file cannot hold, since they are none of the
+        base's type.
     """
 
     output: str | None
@@ -96,6 +110,7 @@ class Acquired:
     open_tables: int
     seed: int
     known_again: Mapping[str, int] = field(default_factory=dict)
+    lost: Mapping[str, int] = field(default_factory=dict)
     time: str = field(
         default_factory=lambda: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     )
@@ -190,6 +205,7 @@ class Acquired:
                     "columns": dict(s.columns),
                     "lacking": list(s.lacking),
                     "why": s.why,
+                    "other_columns": [vars(t) for t in s.treated],
                 }
                 for s in self.shares
             ],
@@ -205,6 +221,7 @@ class Acquired:
             "fingerprint_before": self.before.fingerprint,
             "fingerprint_after": self.after.fingerprint,
             "known_again": dict(self.known_again),
+            "lost": dict(self.lost),
             "shift": None if self.shift is None else self.shift.to_dict(),
             "sentences": list(self.sentences),
             "version": __version__,
@@ -241,7 +258,9 @@ def _said(result: Acquired) -> list[str]:
     if not result.as_planned:
         said.append(f"This is not as planned: {difference(result.after, result.planned)}.")
     said += _left_out(result)
-    lacking = sorted({name for share in result.shares for name in share.lacking})
+    said += _treated(result)
+    doubted = {t.name for share in result.shares for t in share.treated}
+    lacking = sorted({n for share in result.shares for n in share.lacking} - doubted)
     if lacking:
         names = sentences([repr(n) for n in lacking[:_SHOWN]])
         said.append(f"Some sources lack {names}, which stay empty in their rows.")
@@ -249,6 +268,32 @@ def _said(result: Acquired) -> list[str]:
         said += result.shift.sentences
     if result.ledger:
         said.append(f"Every row added or removed is listed in {result.ledger}.")
+    return said
+
+
+_SAID: dict[str, tuple[str, int]] = {
+    "converted": ("Values of other columns were written as the base writes them", _SHOWN),
+    "left missing": ("Other columns were left missing in added rows", _NAMED),
+    "kept": ("Other columns were kept as their tables write them", _SHOWN),
+}
+
+
+def _treated(result: Acquired) -> list[str]:
+    """Say what was done with columns that their tables write otherwise than the base."""
+    said = []
+    for action, (what, most) in _SAID.items():
+        found = [
+            f"{t.name} of {share.name} ({t.values:,} value{'' if t.values == 1 else 's'}: {t.how})"
+            for share in result.shares
+            for t in share.treated
+            if t.action == action
+        ]
+        if found:
+            more = [f"{len(found) - most:,} more"] if len(found) > most else []
+            said.append(f"{what}: {sentences([*found[:most], *more])}.")
+    if result.lost:
+        names = sentences([f"{name} ({n:,})" for name, n in result.lost.items()])
+        said.append(f"Values that are none of the base's type are missing in the file: {names}.")
     return said
 
 

@@ -28,7 +28,13 @@ from equipoise.lake.acquiring.planned import (
     rows_text,
     ub_text,
 )
-from equipoise.lake.acquiring.writing import Part, published, put_together, without_categories
+from equipoise.lake.acquiring.writing import (
+    Part,
+    published,
+    put_together,
+    typed_for,
+    without_categories,
+)
 from equipoise.lattice import Group
 from equipoise.plain import csv_text, sentences
 from equipoise.progress import Reporter, silent
@@ -262,7 +268,8 @@ def apply_plan(
     parts = [] if added.rows is None else [Part(added.source, added.rows)]
     rows = put_together(stay, parts, base.name)
     progress(f"writing {output}", 4 / STEPS)
-    with published(rows, Path(output), listing, engine, base) as (written, listed):
+    rows = typed_for(Path(output), base, rows, len(rows))
+    with published(rows, Path(output), listing, engine) as (written, listed):
         progress(f"counting {output}", 5 / STEPS)
         after = engine.counts(written, request)
         listed.write_text(_changes(request, removed, added), encoding="utf-8")

@@ -47,6 +47,8 @@ class Finding:
     holds: bool
     sentence: str
     examples: tuple[str, ...] = ()
+    noted: bool = False
+    """Whether it holds only since what was found had been asked for."""
 
 
 def finding(name: str, wrong: Iterable[str], right: str) -> Finding:
@@ -66,7 +68,7 @@ def finding(name: str, wrong: Iterable[str], right: str) -> Finding:
 
 @dataclass(frozen=True)
 class Verification:
-    """What an independent look at a repair found: always the same seven things in one order.
+    """What an independent look at a repair found: always the same eight things in one order.
 
     >>> found = Verification((Finding("base", holds=False, sentence="It is another table."),))
     >>> found.ok, found.exit_code
@@ -91,13 +93,15 @@ class Verification:
         broken = [f.sentence for f in self.findings if not f.holds]
         verdict = f"{len(broken)} of {len(self.findings)} checks do not hold."
         kept = [f.sentence for f in self.findings if f.holds]
-        return (verdict if broken else f"All {len(kept)} checks hold.", *broken, *kept)
+        noted = " One is noted." if any(f.noted for f in self.findings) else ""
+        return (verdict if broken else f"All {len(kept)} checks hold.{noted}", *broken, *kept)
 
     def text(self) -> str:
         """All findings, those that do not hold with examples."""
         lines = [self.sentences[0]]
         for finding in self.findings:
-            lines.append(f"{'holds ' if finding.holds else 'BROKEN'}  {finding.sentence}")
+            word = "noted " if finding.noted else "holds " if finding.holds else "BROKEN"
+            lines.append(f"{word}  {finding.sentence}")
             lines += [f"          {example}" for example in finding.examples]
         return "\n".join([*lines, "Rows and the entries of a ledger are counted from 0."])
 
@@ -147,6 +151,11 @@ class Table:
     key: bytes | None
     cells: Mapping[Cell, int] | None
     why_not: str
+
+    @property
+    def has_types(self) -> bool:
+        """Whether its kind of file gives columns types."""
+        return self.kind not in ("csv", "json")
 
     def hash_at(self, place: int) -> str:
         """Hash a row as ledgers do: by its md5 or, with a key, an HMAC of that."""
@@ -274,6 +283,8 @@ class Entry(NamedTuple):
     source_hash: str | None
     hash: str | None
     cell: Cell | None
+    keeps_values: bool = False
+    """Whether values were asked to be kept as the source writes them."""
 
     def __str__(self) -> str:
         return f"entry {self.number:,} of {self.ledger}"
@@ -294,6 +305,9 @@ def read_ledger(
             raise ColumnNotFound(name, table=f"the ledger {path}", columns=table.column_names)
     lines = zip(*(table[name].to_pylist() for name in LEDGER_COLUMNS), strict=True)
     entries = [_entry(public(source.name), i, line, columns) for i, line in enumerate(lines)]
+    if "mapping" in table.column_names:
+        told = zip(entries, table["mapping"].to_pylist(), strict=True)
+        entries = [entry._replace(keeps_values=_keeps(mapping)) for entry, mapping in told]
     lengths = {len(str(entry.hash)) for entry in entries}
     if not keyed and lengths == {_KEYED_LENGTH}:
         raise InputError(
@@ -304,6 +318,15 @@ def read_ledger(
             f"the hashes in {path} were made without a key; leave out --hash-key-file."
         )
     return entries
+
+
+def _keeps(mapping: Any) -> bool:
+    """Tell whether an entry says that values were kept as the source writes them."""
+    try:
+        told = mapping if isinstance(mapping, dict) else json.loads(mapping)
+        return bool(told["other_columns"] == "keep")
+    except (TypeError, ValueError, LookupError, RecursionError):
+        return False
 
 
 def _entry(name: str, number: int, line: Sequence[Any], columns: Sequence[str]) -> Entry:

@@ -21,6 +21,7 @@ from equipoise.counts.columns import bin_codes, encode_arrow, numbers_in
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
 from equipoise.lake.checking import verification as files
+from equipoise.lake.checking.columns import check_columns
 from equipoise.lake.checking.verification import (
     Cell,
     Entry,
@@ -110,6 +111,9 @@ def verify(
             _cells_are_as_planned(old, new, asked, gone, came),
             _certificate_is_true(new, asked),
             _rows_have_sources(came),
+            check_columns(
+                old, new, list(came.true), {i for i, e in came.true.items() if e.keeps_values}
+            ),
         )
     )
 
@@ -229,7 +233,7 @@ def _meaning(text: Value, kinds: Sequence[pa.DataType]) -> Value | float | decim
     return float(text) if is_float else decimal.Decimal(text)
 
 
-# --------------------------------------------------------------------------- the seven checks
+# --------------------------------------------------------------------------- the seven checks of rows
 
 
 def _contradictions(plan: PlanFile) -> Iterator[str]:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from equipoise.counts import Counts
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
 from equipoise.lake.acquiring.planned import request_of
 from equipoise.lake.choosing.duplicates import Known
-from equipoise.lake.choosing.fingerprints import RowHashes
+from equipoise.lake.choosing.fingerprints import RowHashes, loose_hashes, loosely
 from equipoise.lake.choosing.offers import Need, Offer, Scanner
+from equipoise.lake.choosing.other_columns import settle_columns
 from equipoise.lake.choosing.survey import Candidate, Looking, Survey, survey
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.align import wanted
 from equipoise.plain import sentences
 from equipoise.progress import Reporter, silent
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _SHOWN = 5
 
@@ -31,10 +36,13 @@ class Gathered:
     looking: Looking
     survey: Survey
     known: Known
+    counted: pa.Table
+    """The columns of the base that are counted."""
 
     def scanner(self, need: Need) -> Scanner:
         """Give what looks for rows of some cells."""
-        return Scanner(self.engine, self.survey.want, need, self.known, self.looking.seed)
+        seed, counted = self.looking.seed, self.counted
+        return Scanner(self.engine, self.survey.want, need, self.known, seed, counted)
 
     def offers(
         self, scanner: Scanner, progress: Reporter, *, among: Sequence[Candidate] | None = None
@@ -68,6 +76,8 @@ def gather(
     known = Known(RowHashes.of(rows), looking.dedupe, tuple(looking.key))
     want = wanted(counts, engine.profile(base))
     found = survey(lake, want, looking, progress)
+    found = replace(found, usable=settle_columns(found, base, engine, looking, progress))
+    known = replace(known, base=_with_loose(known.base, rows, found.usable))
     needed = [c.name for c in want.columns] if require_columns else list(looking.key)
     barred = {c.name: _barred(c, base, needed) for c in found.usable}
     usable = tuple(c for c in found.usable if barred[c.name] is None)
@@ -76,19 +86,49 @@ def gather(
         usable = tuple(sorted(usable, key=lambda c: -len(c.alignment.columns)))
     out = tuple(replace(c, barred=barred[c.name]) for c in found.usable if barred[c.name])
     found = replace(found, usable=usable, barred=(*found.barred, *out))
-    return Gathered(base=base, engine=engine, lake=lake, looking=looking, survey=found, known=known)
+    return Gathered(
+        base=base,
+        engine=engine,
+        lake=lake,
+        looking=looking,
+        survey=found,
+        known=known,
+        counted=rows.select(list(request.columns)),
+    )
+
+
+def _with_loose(base: RowHashes, rows: pa.Table, candidates: Sequence[Candidate]) -> RowHashes:
+    """Hash columns loosely, too, that some table writes so that they can be read in several ways."""
+    names = {
+        name
+        for candidate in candidates
+        for name, decision in candidate.alignment.compared.items()
+        if decision.has_readings
+    }
+    loose = {loosely(name): loose_hashes(rows[name]) for name in sorted(names)}
+    return replace(base, columns={**base.columns, **loose}) if loose else base
 
 
 def comparable(scanner: Scanner, candidate: Candidate) -> bool:
     """Tell whether a table has the key by which duplicates are known, if there is one."""
     key = () if scanner.known is None else scanner.known.key
-    return all(name in candidate.alignment.columns for name in key)
+    return all(_is_comparable(name, candidate) for name in key)
+
+
+def _is_comparable(name: str, candidate: Candidate) -> bool:
+    """Tell whether a table has a column, and it is certain what its values say."""
+    alignment = candidate.alignment
+    return name in alignment.columns and not (name in alignment.kept and alignment.kept[name].doubt)
 
 
 def _barred(candidate: Candidate, base: Source, needed: Sequence[str]) -> str | None:
     if _is_base(candidate.table.source, base):
         return "it is the base itself"
-    lacking = [name for name in needed if name not in candidate.alignment.columns]
+    lacking = [name for name in needed if not _is_comparable(name, candidate)]
+    treated = {t.name: t for t in candidate.alignment.treated if t.name in lacking}
+    if treated:
+        first = next(iter(treated.values()))
+        return f"its {first.column} cannot be read as {first.name!r}: {first.how}"
     return f"it lacks {sentences([repr(n) for n in lacking[:_SHOWN]])}" if lacking else None
 
 

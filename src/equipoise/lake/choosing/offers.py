@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,11 +18,17 @@ from equipoise.engines.profiling import ColumnProfile
 from equipoise.engines.sources import Source
 from equipoise.lake.acquiring.planned import cells_of, named, rows_text
 from equipoise.lake.choosing import rank
+from equipoise.lake.choosing.cells import cell_numbers
 from equipoise.lake.choosing.duplicates import Known
-from equipoise.lake.choosing.fingerprints import RowHashes
+from equipoise.lake.choosing.fingerprints import RowHashes, loose_hashes, loosely
 from equipoise.lake.choosing.survey import Candidate
-from equipoise.lake.matching.align import Wanted
-from equipoise.lake.matching.mapped import failed_column, mapped_source, number_of_failed
+from equipoise.lake.matching.align import Alignment, Wanted
+from equipoise.lake.matching.mapped import (
+    failed_column,
+    mapped_source,
+    number_of_failed,
+    said_columns,
+)
 from equipoise.lattice import Group
 from equipoise.values import MISSING, Value
 
@@ -94,7 +101,7 @@ class Offer:
     unmapped
         How many rows have a value of a required column that is mapped to nothing.
     chance
-        The share of new rows that equal one of the base by chance.
+        By needed cell, the share of new rows that equal one of the base by chance.
     most
         How many rows of each needed cell the base lacks, if of equal ones in different cells any
         could be taken, and not the first alone.
@@ -105,7 +112,7 @@ class Offer:
     duplicates: Whole
     failures: Mapping[str, int]
     unmapped: int
-    chance: float
+    chance: NDArray[np.float64]
     most: Whole | None = None
 
     @property
@@ -132,7 +139,7 @@ class Offer:
     @property
     def by_chance(self) -> float:
         """How many rows would be taken for duplicates by chance, were all of them new."""
-        return self.chance * float((self.rows + self.duplicates).sum())
+        return float((self.chance * (self.rows + self.duplicates)).sum())
 
 
 @dataclass(frozen=True)
@@ -166,7 +173,15 @@ class Scanner:
     need: Need
     known: Known | None = None
     seed: int = 0
+    counted: pa.Table | None = None
     kept: dict[str, Drawn] = field(default_factory=dict)
+
+    @functools.cached_property
+    def _base_cells(self) -> Whole | None:
+        """In which of the needed cells each row of the base is; −1 if in none."""
+        if self.counted is None:
+            return None
+        return cell_numbers(self.counted, self.need.cells, self.need.request)
 
     def bound(self, candidate: Candidate) -> Whole:
         """At most how many rows of each needed cell a table has, by what its profile tells."""
@@ -193,12 +208,14 @@ class Scanner:
         """Count what a table offers."""
         candidate.require_unchanged()
         there, failures = self._count(candidate)
-        new, chance, most = there, 0.0, None
+        new, most = there, None
+        chance = np.zeros(len(there))
         if self.known is not None and there.sum():
             drawn = self.draw(candidate, there)
             fresh = self.known.is_new(drawn.hashes)
             new = np.bincount(drawn.cells[fresh], minlength=len(there)).astype(np.int64)
-            chance = self.known.chance(drawn.hashes)
+            if self._base_cells is not None:
+                chance = self.known.chance(drawn.hashes, self._base_cells, len(there))
             if self.known.policy == "key":
                 absent = self.known.is_absent(drawn.hashes)
                 most = np.bincount(drawn.cells[absent], minlength=len(there)).astype(np.int64)
@@ -223,11 +240,12 @@ class Scanner:
         found = self.engine.rows(
             self._mapped(candidate), self._request, take, self.seed, located=True
         )
-        failed = failed_column(self.want)
-        rows = found.select([n for n in found.column_names[:-2] if n != failed])
+        said = said_columns(self.want, candidate.alignment)
+        hidden = {failed_column(self.want), *said.values()}
+        rows = found.select([n for n in found.column_names[:-2] if n not in hidden])
         cells = np.repeat(np.arange(len(there)), there)
         places = found.column(found.num_columns - 2).to_numpy().astype(np.int64)
-        drawn = Drawn(rows, places, cells, RowHashes.of(rows))
+        drawn = Drawn(rows, places, cells, _hashes(rows, found, candidate.alignment, said))
         if len(places) + sum(len(d.places) for d in self.kept.values()) <= _KEPT:
             self.kept[candidate.name] = drawn
         return drawn
@@ -254,6 +272,20 @@ class Scanner:
         return mapped_source(
             candidate.table.source, candidate.profile, candidate.alignment, self.want
         )
+
+
+def _hashes(
+    rows: pa.Table, found: pa.Table, alignment: Alignment, said: Mapping[str, str]
+) -> RowHashes:
+    """Hash rows by what they say, also where it is kept as a table writes it or left missing."""
+    plain = [name for name in rows.column_names if name not in said]
+    columns = dict(RowHashes.of(rows, plain).columns)
+    for name, column in said.items():
+        if alignment.compared[name].has_readings:
+            columns[loosely(name)] = loose_hashes(found[column])
+        else:
+            columns[name] = RowHashes.of(found, [column]).columns[column]
+    return RowHashes(columns, len(rows))
 
 
 @dataclass

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from equipoise.counts import Counts
 from equipoise.engines.profiling import FEW_VALUES, ColumnProfile, Profile
 from equipoise.lake.matching.assignment import PLAUSIBLE, assigned, improved, one_to_one
+from equipoise.lake.matching.conversions import Conversion, Decision, Treatment
 from equipoise.lake.matching.headers import (
     header_similarity,
     is_opaque,
@@ -118,6 +119,16 @@ class Alignment:
         Whether a user has confirmed it, in a mapping file.
     spellings
         For other columns: the values that the base spells otherwise.
+    conversions, absent
+        Other columns whose numbers or dates are written otherwise, and those in which texts such
+        as ``NA`` stand for no value.
+    kept
+        Other columns that stay as they are though the base writes them otherwise, with how they
+        are compared.
+    unseen
+        Other columns that are left missing, with the table's column and how they are compared.
+    treated
+        What is done with columns that are not written as in the base.
     """
 
     columns: Mapping[str, ColumnMatch]
@@ -125,6 +136,16 @@ class Alignment:
     doubts: Mapping[str, str]
     confirmed: bool = False
     spellings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    conversions: Mapping[str, Conversion] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
+    kept: Mapping[str, Decision] = field(default_factory=dict)
+    unseen: Mapping[str, tuple[str, Decision]] = field(default_factory=dict)
+    treated: tuple[Treatment, ...] = ()
+
+    @property
+    def compared(self) -> dict[str, Decision]:
+        """How columns are compared whose values are not written as in the base."""
+        return {**self.kept, **{name: decision for name, (_, decision) in self.unseen.items()}}
 
     @property
     def certain(self) -> bool:
