@@ -202,7 +202,8 @@ class DuckDBEngine:
             types = {c.name: c for c in columns}
             counted = [types[name] for name in request.columns]
             counts = self._to_counts(source, table, counted, cells, request)
-            return require_rows(counts, source.name)
+            where = "" if source.where is None else f" where {source.where.one_line}"
+            return require_rows(counts, f"{source.name}{where}")
 
     def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
         """The values of a column with their rows, most frequent first."""

@@ -9,6 +9,7 @@ from equipoise.evaluation.paper import STUDIES, claims_grid
 from equipoise.evaluation.request import BASELINES, TESTS
 from equipoise.evaluation.studying.scores import MEASURES
 from equipoise.evaluation.studying.telling import (
+    reading_of,
     TEST_NAMES,
     differences_grid,
     groups_grid,
@@ -83,6 +84,7 @@ def _facts(evaluation: Evaluation) -> list[list[str]]:
         start = f"{study['title']}: " if len(evaluation.studies) > 1 else ""
         facts += [
             [f"{start}sensitive, label", f"{', '.join(study['sensitive'])}; {study['label']}"],
+            *([f"{start}{name}", value] for name, value in reading_of(study).facts),
             [f"{start}features", _features(study)],
             [f"{start}models", ", ".join(study["models"].values())],
             [f"{start}seed", str(study["seed"])],

@@ -32,4 +32,5 @@ def propose(
         )
     proposals = [(candidate.name, candidate.alignment) for candidate in listed]
     called = "the base" if base is None else public_name(base)
-    return write_mapping(proposals, found.want, base=called, file=file)
+    said = "".join(f"# {sentence}\n" for sentence in counts.reading.sentences)
+    return said + write_mapping(proposals, found.want, base=called, file=file)
