@@ -90,9 +90,7 @@ class Source:
     def reading(self) -> Reading:
         """How it is read, to be recorded."""
         encoding = None if self.encoding == "utf-8" else self.encoding
-        return Reading(
-            where=self.where, sql=self.sql, encoding=encoding, delimiter=self.delimiter
-        )
+        return Reading(where=self.where, sql=self.sql, encoding=encoding, delimiter=self.delimiter)
 
 
 def locate(

@@ -89,7 +89,15 @@ class BiasChange:
             "schema": SCHEMA,
             **{
                 k: about[k]
-                for k in ("sensitive", "label", "labels", "parameters", "reading", "version", "time")
+                for k in (
+                    "sensitive",
+                    "label",
+                    "labels",
+                    "parameters",
+                    "reading",
+                    "version",
+                    "time",
+                )
             },
             "n_before": self.before.counts.n,
             "n_after": self.after.counts.n,

@@ -9,11 +9,11 @@ from equipoise.evaluation.paper import STUDIES, claims_grid
 from equipoise.evaluation.request import BASELINES, TESTS
 from equipoise.evaluation.studying.scores import MEASURES
 from equipoise.evaluation.studying.telling import (
-    reading_of,
     TEST_NAMES,
     differences_grid,
     groups_grid,
     number,
+    reading_of,
     scores_grid,
     sentences_of,
     untreated,

@@ -97,7 +97,7 @@ def refuse_sql(query: str | None) -> None:
     """Refuse a query where rows of other tables are looked for, which it cannot be run over."""
     if query is not None:
         raise InputError(
-            "--sql makes another table of DATA, and the tables of a lake cannot be made so; choose "
-            "rows with --where, which is held against them too, or write the result of the query "
-            "to a file and give that."
+            "--sql makes another table of DATA, and cannot be run over the tables of a lake; choose "
+            "rows with --where, which holds for them too, or write the result of the query to a "
+            "file and plan the repair of that file."
         )
