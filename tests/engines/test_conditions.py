@@ -40,7 +40,8 @@ def people(n=60, seed=1):
 
 
 def as_table(rows):
-    return pa.table({name: list(column) for name, column in zip(NAMES, zip(*rows), strict=True)})
+    columns = zip(*rows, strict=True)
+    return pa.table({n: list(column) for n, column in zip(NAMES, columns, strict=True)})
 
 
 def as_csv(path, rows, **how):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from equipoise.counts import Condition
 from equipoise.engines import conditions, sql
 from equipoise.engines.base import Column, Engine
-from equipoise.engines.profiling import FEW_VALUES
+from equipoise.engines.profiling import FEW_VALUES, Profile
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.lake.matching.align import Alignment, Wanted
@@ -57,6 +57,15 @@ def restriction(base: Source, engine: Engine) -> Restriction | None:
             if len(values) <= FEW_VALUES:
                 known[name] = tuple(sorted({v for v in values if v is not MISSING} | set(said)))
     return Restriction(condition, known)
+
+
+def whole_profile(base: Source, engine: Engine) -> Profile:
+    """What all rows of a base tell of its columns, those outside its condition among them.
+
+    Tables of a lake have rows of both kinds: a column that is constant in one year is not so
+    in a table of many, and would not be known again.
+    """
+    return engine.profile(replace(base, where=None))
 
 
 def inside(mapped: Source, want: Wanted, alignment: Alignment, limit: Restriction) -> Source:

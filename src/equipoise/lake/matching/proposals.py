@@ -9,6 +9,7 @@ from equipoise.lake.acquiring.planned import public_name
 from equipoise.lake.choosing.survey import Looking, say_nearest, survey
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.align import wanted
+from equipoise.lake.matching.inside import whole_profile
 from equipoise.lake.matching.mapping import write_mapping
 from equipoise.progress import Reporter, silent
 
@@ -23,7 +24,7 @@ def propose(
     progress: Reporter = silent,
 ) -> str:
     """Give the text of a mapping file: tables that are certain first, then those that are open."""
-    profile = None if base is None else lake.engine.profile(base)
+    profile = None if base is None else whole_profile(base, lake.engine)
     found = survey(lake, wanted(counts, profile), looking, progress)
     listed = [*found.usable, *sorted(found.open, key=lambda c: -c.confidence)]
     if not listed:
