@@ -68,7 +68,7 @@ _COPY_OPTIONS = {
 
 
 class DuckDBEngine:
-    """Seven verbs over files, DuckDB databases and frames.
+    """Nine verbs over files, DuckDB databases and frames.
 
     Parameters
     ----------
