@@ -265,6 +265,12 @@ def test_plans_without_the_record_are_still_read():
     done("verify", "out.csv", "--base", "people.csv", *ledger)
 
 
+def test_a_lake_is_searched_for_a_table_in_another_encoding(capsys):
+    found = printed(capsys, "lake", "search", "people.csv", "lake", "--encoding", "latin-1")
+    assert "a.csv" in found
+    assert "--encoding" in refused(capsys, "lake", "search", "people.csv", "lake")
+
+
 def test_rows_that_can_be_added_are_those_of_the_condition():
     counts = eq.count(
         "people.csv", sensitive_features=["sex"], label="hired", where=WHERE, encoding="latin-1"

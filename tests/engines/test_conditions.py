@@ -211,6 +211,30 @@ def test_counts_that_are_made_already_take_no_condition():
         eq.measure(counts, where="age > 3")
 
 
+def test_rows_of_two_conditions_together_are_of_neither():
+    old, young = (
+        eq.count(as_table(people()), sensitive_features="sex", label="hired", where=where)
+        for where in ("age > 30", "age <= 30")
+    )
+    assert (old + young).reading == Reading()
+    assert (old + old).reading == old.reading
+    told = eq.diff(old, young)
+    assert "Before: Only rows where age > 30 are counted" in told.text()
+    assert "After: Only rows where age <= 30 are counted" in told.text()
+    assert told.to_dict()["reading_after"]["where"] == "age <= 30"
+
+
+def test_a_broken_file_is_no_fault_of_the_condition(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("sex,hired,age\nw,yes,31\nm,no,9,8\n", "utf-8")
+    with pytest.raises(InputError, match=r"line 3 of .* has 4 fields"):
+        eq.count(path, sensitive_features="sex", label="hired", where="age > 30")
+    with pytest.raises(InputError, match=r"cannot be evaluated on the frame: .*\["):
+        eq.count(
+            as_table(people()), sensitive_features="sex", label="hired", where="dept SIMILAR TO '['"
+        )
+
+
 def test_the_memory_engine_declares_that_it_cannot():
     source = locate(as_table(people()), where="age > 3")
     for verb in (MemoryEngine().settled, MemoryEngine().schema):

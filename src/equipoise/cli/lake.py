@@ -94,12 +94,18 @@ Examples:
 @click.option(
     "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Show so many tables."
 )
+@click.option(
+    "--encoding",
+    metavar="NAME",
+    help="Of DATA, if it is a CSV file: utf-8, latin-1, cp1252, utf-16.",
+)
+@click.option("--delimiter", metavar="CHARACTER", help="Of DATA; found if not given.")
 @lake_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def search(data: str, lake: tuple[str, ...], top: int, as_json: bool, **options: Any) -> None:
+def search(data: str, lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Find the tables of LAKE whose rows could be put below those of DATA."""
     with lakes.opened(lake, options) as opened:
-        found = opened.search(data, top=top)
+        found = opened.search(data, **options)
     click.echo(found.to_json(indent=2) if as_json else found.text())
 
 

@@ -267,9 +267,10 @@ class Counts:
             for a in axes
         }
         dropped = operation(self.dropped, other.dropped)
-        return _merge(
-            replace(self, missing_values=missing, dropped=dropped), axes, codes, rows, weights
-        )
+        # Rows of two conditions together are those of neither.
+        reading = self.reading if self.reading == other.reading else Reading()
+        both = replace(self, missing_values=missing, dropped=dropped, reading=reading)
+        return _merge(both, axes, codes, rows, weights)
 
     def _recode(self, axes: Sequence[Axis]) -> NDArray[np.int32]:
         maps = [

@@ -67,6 +67,15 @@ _COPY_OPTIONS = {
 }
 
 
+_MEANINGLESS = (
+    duckdb.BinderException,
+    duckdb.ConversionException,
+    duckdb.InvalidInputException,
+    duckdb.OutOfRangeException,
+)
+"""What a condition fails with that cannot be evaluated."""
+
+
 class DuckDBEngine:
     """Nine verbs over files, DuckDB databases and frames.
 
@@ -343,7 +352,9 @@ class DuckDBEngine:
             condition = Condition(text, types)
             try:
                 kept = self._satisfying(source, table, columns, condition)
-            except (duckdb.BinderException, duckdb.ConversionException) as error:
+            except duckdb.Error as error:
+                if not isinstance(error, _MEANINGLESS) or "CSV Error" in str(error):
+                    raise _explained(error, source) from None
                 first = first or error
                 continue
             if not kept:
@@ -777,7 +788,7 @@ def _explained(error: duckdb.Error, source: Source) -> Exception:
         )
     if isinstance(error, duckdb.IOException):
         return SourceNotFound(f"{source.name} cannot be read: {_reason(error)}.")
-    if source.where is not None and isinstance(error, duckdb.ConversionException):
+    if source.where is not None and isinstance(error, _MEANINGLESS):
         return conditions.not_evaluated(source.where, source.name, _reason(error))
     if source.sql is not None:
         return InputError(f"the SQL over {source.name} failed: {_reason(error)}.")

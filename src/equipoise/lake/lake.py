@@ -135,7 +135,14 @@ class Lake:
 
     # ------------------------------------------------------------------- using
 
-    def search(self, data: Any, *, top: int = 10) -> Hits:
+    def search(
+        self,
+        data: Any,
+        *,
+        top: int = 10,
+        encoding: str | None = None,
+        delimiter: str | None = None,
+    ) -> Hits:
         """Find the tables whose rows could be put below those of a table.
 
         Parameters
@@ -144,11 +151,13 @@ class Lake:
             A path, the name of a bundled data set, or a frame.
         top
             How many to give.
+        encoding, delimiter
+            How the table is read if it is a CSV file.
         """
         from equipoise.datasets.naming import locate
         from equipoise.lake.tables.hits import search_lake
 
-        return search_lake(self, locate(data), top=top)
+        return search_lake(self, locate(data, encoding=encoding, delimiter=delimiter), top=top)
 
     def find(
         self,
