@@ -186,6 +186,19 @@ def test_columns_are_matched_by_all_rows_of_the_base():
     assert any(int(row["id"]) >= 1000 for row in read("out.csv"))
 
 
+def test_values_that_the_condition_rules_out_are_still_values_of_the_base():
+    """Or a table that has them would be open: nobody would know what they mean."""
+    asked = {"sensitive_features": ["dept"], "label": "hired"}
+    write("lake/a.csv", HEADER, people(600, 2, 1000))
+    made = eq.plan("people.csv", **asked, where="dept <> 'Law'")
+    assert "Law" not in made.counts.axis("dept").values
+    found = Lake("lake").find(made)
+    assert not found.survey.open
+    assert not found.lacks
+    Lake("lake").acquire(made, "out.csv")
+    assert {row["dept"] for row in read("out.csv")} == {"Sales", "Ops"}
+
+
 def test_the_plan_from_a_lake_counts_only_such_rows():
     write("lake/a.csv", HEADER, people(300, 2, 1000))
     made = plan("age > 30", lake="lake", allow="both")

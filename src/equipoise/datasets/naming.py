@@ -53,5 +53,8 @@ def _is_utf8(source: Source) -> bool:
 
 def _is_split(source: Source) -> bool:
     """Tell whether a table has more than one column by the delimiter it is said to have."""
-    how = {"encoding": source.encoding, "delimiter": source.delimiter}
-    return all(len(csv_dialect(file, **how).columns) > 1 for file in source.paths)
+    dialects = (
+        csv_dialect(file, encoding=source.encoding, delimiter=source.delimiter)
+        for file in source.paths
+    )
+    return all(len(dialect.columns) > 1 for dialect in dialects)

@@ -15,8 +15,7 @@ from equipoise.lake.choosing.fingerprints import RowHashes
 from equipoise.lake.choosing.offers import Need, Offer, Scanner
 from equipoise.lake.choosing.survey import Candidate, Looking, Survey, survey
 from equipoise.lake.lake import Lake
-from equipoise.lake.matching.align import wanted
-from equipoise.lake.matching.inside import Restriction, restriction, whole_profile
+from equipoise.lake.matching.inside import Restriction, restriction, wanted_by
 from equipoise.plain import sentences
 from equipoise.progress import Reporter, silent
 
@@ -77,7 +76,7 @@ def gather(
     request = request_of(counts)
     rows = engine.rows(base, request, counts - counts, rest=True)
     known = Known(RowHashes.of(rows), looking.dedupe, tuple(looking.key))
-    want = wanted(counts, whole_profile(base, engine))
+    want = wanted_by(counts, base, engine)
     found = survey(lake, want, looking, progress)
     needed = [c.name for c in want.columns] if require_columns else list(looking.key)
     within = restriction(base, engine)

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from equipoise.counts import Condition
+from equipoise.counts import Condition, Counts
 from equipoise.engines import conditions, sql
 from equipoise.engines.base import Column, Engine
-from equipoise.engines.profiling import FEW_VALUES, Profile
+from equipoise.engines.profiling import FEW_VALUES
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
-from equipoise.lake.matching.align import Alignment, Wanted
+from equipoise.lake.matching.align import Alignment, Wanted, wanted
 from equipoise.lake.matching.mapped import failed_column
 from equipoise.values import MISSING
 
@@ -59,13 +59,23 @@ def restriction(base: Source, engine: Engine) -> Restriction | None:
     return Restriction(condition, known)
 
 
-def whole_profile(base: Source, engine: Engine) -> Profile:
-    """What all rows of a base tell of its columns, those outside its condition among them.
+def wanted_by(counts: Counts, base: Source, engine: Engine) -> Wanted:
+    """Say what a base wants of a table, by all its rows, those outside its condition among them.
 
-    Tables of a lake have rows of both kinds: a column that is constant in one year is not so
-    in a table of many, and would not be known again.
+    Tables of a lake have rows of both kinds. A column that is constant where the condition holds
+    would not be known again, and a value that stands only outside it would mean nothing.
     """
-    return engine.profile(replace(base, where=None))
+    profile = engine.profile(replace(base, where=None))
+    want = wanted(counts, profile)
+    if base.where is None:
+        return want
+    na = () if counts.request is None else counts.request.na
+    values = {column.name: column.values or {} for column in profile.columns}
+    vocabularies = {
+        name: {**known, **{v: 0 for v in values[name] if v not in known and v not in na}}
+        for name, known in want.vocabularies.items()
+    }
+    return replace(want, vocabularies=vocabularies)
 
 
 def inside(mapped: Source, want: Wanted, alignment: Alignment, limit: Restriction) -> Source:

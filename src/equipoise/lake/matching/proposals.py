@@ -9,7 +9,7 @@ from equipoise.lake.acquiring.planned import public_name
 from equipoise.lake.choosing.survey import Looking, say_nearest, survey
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.align import wanted
-from equipoise.lake.matching.inside import whole_profile
+from equipoise.lake.matching.inside import wanted_by
 from equipoise.lake.matching.mapping import write_mapping
 from equipoise.progress import Reporter, silent
 
@@ -24,8 +24,8 @@ def propose(
     progress: Reporter = silent,
 ) -> str:
     """Give the text of a mapping file: tables that are certain first, then those that are open."""
-    profile = None if base is None else whole_profile(base, lake.engine)
-    found = survey(lake, wanted(counts, profile), looking, progress)
+    want = wanted(counts) if base is None else wanted_by(counts, base, lake.engine)
+    found = survey(lake, want, looking, progress)
     listed = [*found.usable, *sorted(found.open, key=lambda c: -c.confidence)]
     if not listed:
         raise PoolTooSmall(
