@@ -213,7 +213,7 @@ def test_verify_finds_rows_outside_the_condition():
         ledger="out.csv.ledger.parquet",
     )
     said = [example for finding in found.findings for example in finding.examples]
-    assert "1 row of out.csv do not satisfy the condition of the plan" in said
+    assert "1 row of out.csv does not satisfy the condition of the plan" in said
 
 
 def test_a_query_is_recorded_and_refused_where_other_tables_are_looked_into(capsys):

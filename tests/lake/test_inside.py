@@ -128,7 +128,7 @@ def test_a_table_without_a_column_of_the_condition_is_not_used_and_said_to_be():
     (candidate,) = found.survey.barred
     why = "no column of it is surely 'age' and 'dept', which the condition names"
     assert candidate.barred == why
-    assert f"The condition cannot be held against a.csv ({why})." in found.sentences
+    assert f"The condition cannot be checked in a.csv ({why})." in found.sentences
     assert found.to_dict()["not_used"] == [{"table": "a.csv", "why": why}]
     (_, lack), *_ = found.lacks
     assert lack.reasons == {"at most in tables that lack a column of the condition": lack.missing}

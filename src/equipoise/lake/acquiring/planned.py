@@ -127,11 +127,12 @@ def say_restricted(reading: Reading, base: str) -> list[str]:
     """Say which rows of a base are in a repaired table, if not all, and which may be added.
 
     >>> say_restricted(Reading(where=Condition("age > 30")), "people.csv")
-    ['Only rows where age > 30 are in it, of people.csv and of those added.']
+    ['Only rows where age > 30 are in it: other rows of people.csv are left out, and none is added.']
     """
     if reading.where is None:
         return []
-    return [f"Only rows where {reading.where.one_line} are in it, of {base} and of those added."]
+    others = f"other rows of {base} are left out, and none is added"
+    return [f"Only rows where {reading.where.one_line} are in it: {others}."]
 
 
 def ub_text(value: float) -> str:

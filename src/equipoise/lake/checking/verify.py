@@ -302,7 +302,8 @@ def _nothing_is_foreign(
     rows = [f"row {i:,} of {new.name} is neither in {old.name} nor listed" for i in sorted(left)]
     if outside:
         some = "1 row" if outside == 1 else f"{outside:,} rows"
-        said.append(f"{some} of {new.name} do not satisfy the condition of the plan")
+        do = "does" if outside == 1 else "do"
+        said.append(f"{some} of {new.name} {do} not satisfy the condition of the plan")
     right = f"Every other row of {new.name} is one of the {len(came.true):,} listed as added."
     return finding("added", [*rows, *said], right)
 

@@ -145,8 +145,9 @@ class Found:
         where = self.reading.where
         if where is None:
             return []
-        said = f"Only rows where {where.one_line} are offered"
-        said += f"; {rows_text(self.outside)} of these tables {'is' if self.outside == 1 else 'are'} not such."
+        do = "does" if self.outside == 1 else "do"
+        others = f"{rows_text(self.outside)} of the tables looked into {do} not satisfy this."
+        said = f"Only rows where {where.one_line} are offered; {others}"
         lacking = [
             f"{c.name} ({c.barred})"
             for c in self.survey.barred
@@ -155,7 +156,7 @@ class Found:
         if not lacking:
             return [said]
         more = f" and {len(lacking) - _SHOWN:,} more" if len(lacking) > _SHOWN else ""
-        return [said, f"The condition cannot be held against {', '.join(lacking[:_SHOWN])}{more}."]
+        return [said, f"The condition cannot be checked in {', '.join(lacking[:_SHOWN])}{more}."]
 
     def _chance(self) -> list[str]:
         """Warn where most rows that are left out may be other people who look alike."""
