@@ -182,7 +182,7 @@ def sentences_of(study: Mapping[str, Any]) -> tuple[str, ...]:
 
 def reading_of(study: Mapping[str, Any]) -> Reading:
     """How a table was read; the paper's own are as its text says."""
-    return Reading() if study["paper"] else Reading.from_dict(study.get("reading"))
+    return Reading() if study.get("paper") else Reading.from_dict(study.get("reading"))
 
 
 def _done(study: Mapping[str, Any]) -> list[str]:
