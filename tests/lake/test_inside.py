@@ -199,6 +199,16 @@ def test_values_that_the_condition_rules_out_are_still_values_of_the_base():
     assert {row["dept"] for row in read("out.csv")} == {"Sales", "Ops"}
 
 
+def test_values_that_look_like_sql_are_values():
+    strange = (";--", "'); DROP TABLE x; --", "Sales")
+    write("people.csv", HEADER, people(160, 1, depts=strange))
+    write("lake/a.csv", HEADER, people(600, 2, 1000, depts=strange))
+    where = "dept <> 'Sales' AND dept NOT LIKE ';%' -- and no more"
+    Lake("lake").acquire(plan(where), "out.csv")
+    assert {row["dept"] for row in read("out.csv")} == {strange[1]}
+    assert any(int(row["id"]) >= 1000 for row in read("out.csv"))
+
+
 def test_the_plan_from_a_lake_counts_only_such_rows():
     write("lake/a.csv", HEADER, people(300, 2, 1000))
     made = plan("age > 30", lake="lake", allow="both")
