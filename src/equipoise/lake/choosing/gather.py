@@ -42,9 +42,8 @@ class Gathered:
 
     def scanner(self, need: Need) -> Scanner:
         """Give what looks for rows of some cells."""
-        return Scanner(
-            self.engine, self.survey.want, need, self.known, self.looking.seed, self.within
-        )
+        seed, within = self.looking.seed, self.within
+        return Scanner(self.engine, self.survey.want, need, self.known, seed, within=within)
 
     def offers(
         self, scanner: Scanner, progress: Reporter, *, among: Sequence[Candidate] | None = None
