@@ -492,6 +492,7 @@ def test_json_has_the_documented_keys() -> None:
         "missing_values",
         "dropped",
         "bins",
+        "reading",
         "parameters",
         "fingerprint",
         "version",

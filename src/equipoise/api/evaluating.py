@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from equipoise.api.columns import require_named
 from equipoise.api.measuring import column_names
-from equipoise.counts import CountRequest
+from equipoise.counts import CountRequest, Reading
 from equipoise.errors import InputError, did_you_mean
 from equipoise.progress import Reporter, silent
 
@@ -105,6 +106,7 @@ def evaluate(
     (True, True)
     """
     from equipoise.datasets.naming import locate
+    from equipoise.engines.sources import READING
     from equipoise.evaluation import evaluate as work
     from equipoise.evaluation.request import AFTER, BEFORE, VERSIONS, EvaluationRequest
     from equipoise.evaluation.training.features import Reading
@@ -116,7 +118,7 @@ def evaluate(
     asked = {
         k: options.pop(k) for k in list(options) if k in EvaluationRequest.__dataclass_fields__
     }
-    reading = {k: options.pop(k, None) for k in ("sql", "encoding", "delimiter")}
+    reading = {k: options.pop(k, None) for k in READING}
     engine = _engine(options, progress)
     require_named(data, sensitive_features, label, engine=engine, **reading)
     request = EvaluationRequest(
@@ -127,8 +129,10 @@ def evaluate(
         sizes=(0.0,) if after is not None else _percents(20.0 if sample is None else sample),
         **_quickly(asked, repeats, quick=quick),
     )
+    source = engine.settled(locate(data, **reading))
+    reading["where"] = source.where  # which means the same in both
     wanted = work.Wanted(
-        source=locate(data, **reading),
+        source=source,
         after=None if after is None else locate(after, **reading),
         request=request,
         models=models,
@@ -272,8 +276,8 @@ def compare_missing(
     """
     from equipoise.evaluation.missing import comparison
 
-    table, counting = _rows(data, sensitive_features, label, options, progress)
-    return comparison.compare_missing(
+    table, counting, reading = _rows(data, sensitive_features, label, options, progress)
+    found = comparison.compare_missing(
         table,
         counting,
         methods=_listed(methods),
@@ -283,6 +287,7 @@ def compare_missing(
         treat_label=treat_label,
         progress=progress,
     )
+    return replace(found, reading=reading)
 
 
 def simulate_missing(
@@ -325,8 +330,8 @@ def simulate_missing(
     """
     from equipoise.evaluation.missing import simulation
 
-    table, counting = _rows(data, sensitive_features, label, options, progress)
-    return simulation.simulate_missing(
+    table, counting, reading = _rows(data, sensitive_features, label, options, progress)
+    found = simulation.simulate_missing(
         table,
         counting,
         column=column,
@@ -339,6 +344,7 @@ def simulate_missing(
         max_rows=max_rows,
         progress=progress,
     )
+    return replace(found, reading=reading)
 
 
 def _listed(methods: str | Sequence[str]) -> str | tuple[str, ...]:
@@ -350,13 +356,15 @@ def _listed(methods: str | Sequence[str]) -> str | tuple[str, ...]:
 
 def _rows(
     data: Any, sensitive_features: Any, label: Any, options: dict[str, Any], progress: Reporter
-) -> tuple[pa.Table, CountRequest]:
-    """Read all rows of a table, and say how they are counted."""
+) -> tuple[pa.Table, CountRequest, Reading]:
+    """Read all rows of a table, and say how they are counted and were read."""
     from equipoise.datasets.naming import locate
+    from equipoise.engines.sources import READING
     from equipoise.evaluation.evaluate import read_rows
 
-    reading = {k: options.pop(k, None) for k in ("sql", "encoding", "delimiter")}
+    reading = {k: options.pop(k, None) for k in READING}
     engine = _engine(options, progress)
     require_named(data, sensitive_features, label, engine=engine, **reading)
     counting = _counting(sensitive_features, label, options)
-    return read_rows(locate(data, **reading), counting, engine), counting
+    source = engine.settled(locate(data, **reading))
+    return read_rows(source, counting, engine), counting, source.reading

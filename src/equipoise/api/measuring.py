@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.api.columns import require_named
-from equipoise.counts import BinSpec, CountRequest, Counts, MissingPolicy
+from equipoise.counts import BinSpec, Condition, CountRequest, Counts, MissingPolicy
 from equipoise.counts.beside import feature_columns
 from equipoise.errors import InputError
 from equipoise.measures.change import BiasChange, bias_change
@@ -40,6 +40,7 @@ def count(
     na: Sequence[str] = (),
     missing: MissingPolicy = "group",
     missing_label: MissingPolicy = "drop",
+    where: str | Condition | None = None,
     sql: str | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
@@ -73,8 +74,12 @@ def count(
         Texts that mean a missing value, beside empty fields and nulls.
     missing, missing_label
         ``"group"``, ``"drop"`` or ``"raise"``, for sensitive attributes and for the label.
+    where
+        A condition over the columns, in SQL: only rows that satisfy it are seen, as in
+        ``"age >= 18 AND state = 'CA'"``. In texts, such as all of a CSV file, numbers, dates and
+        times are compared as such where every value that is present reads so.
     sql
-        A query over the data, in which it is called ``input``.
+        A query over the data, in which it is called ``input``; a condition is about its result.
     encoding, delimiter
         How CSV files are read.
     threads, memory
@@ -92,6 +97,8 @@ def count(
     3
     """
     if isinstance(data, Counts):
+        if where is not None or sql is not None:
+            raise InputError("these rows are counted already; give where and sql to count().")
         return data
     if y is not None:
         data, names, label = _beside(data, y, sensitive_features, label)
@@ -118,12 +125,15 @@ def count(
     columns = [*request.columns, *filter(None, (count, weight))]
     from equipoise.datasets.naming import locate
 
-    source = locate(data, sql=sql, encoding=encoding, delimiter=delimiter, columns=columns)
+    reading = {"where": where, "sql": sql, "encoding": encoding, "delimiter": delimiter}
+    source = locate(data, **reading, columns=columns)
     if engine is None:
         from equipoise.engines.duckdb import shared_engine
 
         engine = shared_engine(threads, memory, progress)
-    return engine.counts(source, request)
+    if source.where is not None:
+        source = engine.settled(source)
+    return replace(engine.counts(source, request), reading=source.reading)
 
 
 def measure(
@@ -259,10 +269,11 @@ def diff(before: Any, after: Any, *, sensitive_features: Any = None, **options: 
     """
     measuring = {k: options.pop(k) for k in list(options) if k in _MEASURING}
     measuring["memory"] = lattice_memory(options.get("memory"))
-    counts = [
-        count(data, sensitive_features=sensitive_features, **options) for data in (before, after)
-    ]
-    return bias_change(counts[0], counts[1], Options(**measuring))
+    first = count(before, sensitive_features=sensitive_features, **options)
+    if options.get("where") is not None:  # which means the same in both
+        options["where"] = first.reading.where
+    second = count(after, sensitive_features=sensitive_features, **options)
+    return bias_change(first, second, Options(**measuring))
 
 
 def sample_weight(
@@ -302,11 +313,12 @@ def sample_weight(
     _refuse_counted(data, counting)
     if y is not None:
         data, sensitive_features, label = _beside(data, y, sensitive_features, label)
-    reading = {k: counting.pop(k, None) for k in ("sql", "encoding", "delimiter")}
+    from equipoise.datasets.naming import locate
+    from equipoise.engines.sources import READING
+
+    reading = {k: counting.pop(k, None) for k in READING}
     require_named(data, sensitive_features, label, engine=counting.get("engine"), **reading)
     names = column_names(sensitive_features)
-    from equipoise.datasets.naming import locate
-
     source = locate(data, **reading, columns=[*names, *filter(None, [label])])
     counts = count(source, sensitive_features=names, label=label, **counting)
     return row_weights(_rows_of(source, counts, counting), counts)
@@ -324,7 +336,8 @@ def _refuse_counted(data: Any, counting: Mapping[str, Any]) -> None:
 
 def _rows_of(source: Source, counts: Counts, counting: Mapping[str, Any]) -> pa.Table:
     """Read the counted columns of all rows, in their order."""
-    if source.kind == "frame" and source.sql is None:
+    is_whole = source.sql is None and source.where is None
+    if source.kind == "frame" and is_whole:
         return source.data
     engine = counting.get("engine")
     request = CountRequest(
@@ -335,7 +348,7 @@ def _rows_of(source: Source, counts: Counts, counting: Mapping[str, Any]) -> pa.
         from equipoise.engines.sql import identifier
 
         engine = shared_engine(*(counting.get(k) for k in ("threads", "memory")))
-        if source.sql is None:
+        if is_whole:
             columns = ", ".join(identifier(axis.name) for axis in counts.axes)
             source = replace(source, sql=f"SELECT {columns} FROM input")
     return engine.rows(source, request, counts - counts, rest=True)

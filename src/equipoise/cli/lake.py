@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import lakes, terminal
-from equipoise.cli.options import hash_key, hash_key_option, lake_options, looking_options
+from equipoise.cli.options import (
+    base_options,
+    hash_key,
+    hash_key_option,
+    lake_options,
+    looking_options,
+)
 from equipoise.errors import InputError
 from equipoise.plain import Grid
 
@@ -88,12 +94,18 @@ Examples:
 @click.option(
     "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Show so many tables."
 )
+@click.option(
+    "--encoding",
+    metavar="NAME",
+    help="Of DATA, if it is a CSV file: utf-8, latin-1, cp1252, utf-16.",
+)
+@click.option("--delimiter", metavar="CHARACTER", help="Of DATA; found if not given.")
 @lake_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def search(data: str, lake: tuple[str, ...], top: int, as_json: bool, **options: Any) -> None:
+def search(data: str, lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Find the tables of LAKE whose rows could be put below those of DATA."""
     with lakes.opened(lake, options) as opened:
-        found = opened.search(data, top=top)
+        found = opened.search(data, **options)
     click.echo(found.to_json(indent=2) if as_json else found.text())
 
 
@@ -107,6 +119,7 @@ Read the file, fill in what is open, and give it to equipoise acquire with --map
 @click.argument("plan")
 @click.argument("lake", nargs=-1, required=True)
 @click.option("--base", metavar="DATA", help="The table of the plan; else the one it names.")
+@base_options
 @click.option("--output", "-o", type=click.Path(), metavar="FILE", help="Write to a file.")
 @looking_options
 @lake_options

@@ -27,6 +27,7 @@ from equipoise.counts.columns import (
     take,
     weights_in,
 )
+from equipoise.counts.reading import Reading
 from equipoise.counts.request import CountRequest, request_from_dict
 from equipoise.errors import ColumnNotFound, CountsError, InputError, PatternError, did_you_mean
 from equipoise.lattice import Group, format_value
@@ -108,6 +109,8 @@ class Counts:
         How many rows were left out for a missing value.
     bins
         The edges of the binned attributes.
+    request, reading
+        What was asked for, and how the table was read.
     """
 
     axes: tuple[Axis, ...]
@@ -118,6 +121,7 @@ class Counts:
     dropped: int = 0
     bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     request: CountRequest | None = None
+    reading: Reading = field(default_factory=Reading)
 
     def __post_init__(self) -> None:
         for array in (self.codes, self.rows, self.weights):
@@ -263,9 +267,10 @@ class Counts:
             for a in axes
         }
         dropped = operation(self.dropped, other.dropped)
-        return _merge(
-            replace(self, missing_values=missing, dropped=dropped), axes, codes, rows, weights
-        )
+        # Rows of two conditions together are those of neither.
+        reading = self.reading if self.reading == other.reading else Reading()
+        both = replace(self, missing_values=missing, dropped=dropped, reading=reading)
+        return _merge(both, axes, codes, rows, weights)
 
     def _recode(self, axes: Sequence[Axis]) -> NDArray[np.int32]:
         maps = [
@@ -470,6 +475,7 @@ class Counts:
             "dropped": self.dropped,
             "bins": {n: list(b) for n, b in self.bins.items()},
             "request": None if self.request is None else self.request.to_dict(),
+            "reading": self.reading.to_dict(),
         }
 
     def to_json(self) -> str:
@@ -507,6 +513,7 @@ class Counts:
             dropped=data["dropped"],
             bins={n: tuple(b) for n, b in data["bins"].items()},
             request=request_from_dict(data["request"]),
+            reading=Reading.from_dict(data.get("reading")),
         )
         if (counts.codes < 0).any() or (counts.codes >= [len(a) for a in axes]).any():
             raise IndexError("a cell names a value that is not there")

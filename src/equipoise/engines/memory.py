@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class MemoryEngine:
-    """Seven verbs over tables held in memory, for tests and small tables.
+    """Nine verbs over tables held in memory, for tests and small tables.
 
     >>> from equipoise.engines.sources import locate
     >>> people = locate({"sex": ["m", "w", "w"], "hired": ["yes", "no", "yes"]})
@@ -61,6 +61,12 @@ class MemoryEngine:
     def schema(self, source: Source) -> tuple[Column, ...]:
         """The columns of a table."""
         return tuple(Column(field.name, str(field.type)) for field in _table(source).schema)
+
+    def settled(self, source: Source) -> Source:
+        """The same source; one with a condition is refused."""
+        if source.where is not None:
+            raise Unsupported("the memory engine runs no SQL; use the duckdb engine.")
+        return source
 
     def profile(self, source: Source) -> Profile:
         """What one pass over the table tells."""
@@ -129,7 +135,7 @@ class MemoryEngine:
 
 
 def _table(source: Source) -> pa.Table:
-    if source.sql is not None:
+    if source.sql is not None or source.where is not None:
         raise Unsupported("the memory engine runs no SQL; use the duckdb engine.")
     if source.kind == "frame":
         return _without_views(source.data)

@@ -14,10 +14,11 @@ import re
 import tempfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
+from equipoise.counts.reading import Condition, Reading
 from equipoise.errors import InputError, SourceNotFound, did_you_mean
 from equipoise.values import MISSING, as_value
 
@@ -40,6 +41,9 @@ ENDINGS: Mapping[str, Kind] = {
     ".db": "duckdb",
 }
 DELIMITERS = (",", ";", "|", "\t")
+
+READING = tuple(f.name for f in fields(Reading))
+"""What a user may say about how a table is read: options of :func:`locate`."""
 
 _LONGEST_LINE = 1 << 24
 _LONGEST_RECORD = 1 << 21
@@ -66,6 +70,8 @@ class Source:
         The Arrow table or the relation itself.
     sql
         A query to run over it, in which it is called ``input``.
+    where
+        A condition that its rows, or those of the query, satisfy; others are not seen.
     encoding, delimiter
         How CSV files are read; a delimiter that is not given is found.
     """
@@ -76,13 +82,21 @@ class Source:
     table: str | None = None
     data: Any = field(default=None, repr=False, compare=False)
     sql: str | None = None
+    where: Condition | None = None
     encoding: str = "utf-8"
     delimiter: str | None = None
+
+    @property
+    def reading(self) -> Reading:
+        """How it is read, to be recorded."""
+        encoding = None if self.encoding == "utf-8" else self.encoding
+        return Reading(where=self.where, sql=self.sql, encoding=encoding, delimiter=self.delimiter)
 
 
 def locate(
     data: Any,
     *,
+    where: str | Condition | None = None,
     sql: str | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
@@ -104,6 +118,7 @@ def locate(
         )
     options: dict[str, Any] = {
         "sql": sql,
+        "where": Condition(where) if isinstance(where, str) else where,
         "encoding": _codec(encoding or "utf-8"),
         "delimiter": delimiter,
     }
@@ -111,7 +126,7 @@ def locate(
         return data
     if isinstance(data, (str, os.PathLike)):
         return _from_path(os.fspath(data), options, known)
-    return _from_frame(data, options, () if sql else columns)
+    return _from_frame(data, options, () if sql or where else columns)
 
 
 def _codec(encoding: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -93,8 +93,17 @@ class BiasChange:
             "schema": SCHEMA,
             **{
                 k: about[k]
-                for k in ("sensitive", "label", "labels", "parameters", "version", "time")
+                for k in (
+                    "sensitive",
+                    "label",
+                    "labels",
+                    "parameters",
+                    "reading",
+                    "version",
+                    "time",
+                )
             },
+            "reading_after": self.after.counts.reading.to_dict(),
             "n_before": self.before.counts.n,
             "n_after": self.after.counts.n,
             "fingerprint_before": self.before.counts.fingerprint,
@@ -126,7 +135,10 @@ class BiasChange:
     def heading(self) -> str:
         """What was compared, in one line."""
         sizes = f"{self.before.counts.n:,} rows before, {self.after.counts.n:,} after"
-        return f"Change of Uniform Bias: {sizes}"
+        first, second = (table.counts.reading.sentences for table in (self.before, self.after))
+        told = first if first == second else (*_of("Before", first), *_of("After", second))
+        said = " ".join(("", *told)) if told else ""
+        return f"Change of Uniform Bias: {sizes}{f'.{said}' if said else ''}"
 
     @property
     def sentence(self) -> str:
@@ -160,13 +172,18 @@ class BiasChange:
         return self.text()
 
 
+def _of(when: str, said: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{when}: {sentence}" for sentence in said)
+
+
 def bias_change(before: Counts, after: Counts, options: Options | None = None) -> BiasChange:
     """Compare the biases of two tables over the same columns."""
     options = replace(options or Options(), uncertainty=True)
     try:
         empty_after, empty_before = after - after, before - before
         first, second = before + empty_after, after + empty_before
-        first = first.with_axes(second)
+        first = replace(first.with_axes(second), reading=before.reading)
+        second = replace(second, reading=after.reading)
     except CountsError as error:
         raise CountsError(f"the two tables cannot be compared: {error}") from None
     tables = [bias_table(counts, options) for counts in (first, second)]

@@ -386,6 +386,7 @@ class BiasTable:
             "missing_values": dict(counts.missing_values),
             "dropped": counts.dropped,
             "bins": {n: list(b) for n, b in counts.bins.items()},
+            "reading": counts.reading.to_dict(),
             "parameters": {
                 **({} if counts.request is None else counts.request.to_dict()),
                 **self.options.to_dict(),

@@ -46,6 +46,7 @@ def explain(
             _labels(problem, solution, certificate, price),
             _certainty(problem, solution, rows) if sure else (),
             _warnings(problem, rows),
+            problem.counts.reading.sentences,
         )
         for s in part
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from equipoise.counts import Reading
 from equipoise.evaluation.request import TESTS, VERSIONS
 from equipoise.evaluation.studying.intervals import LEAST_REPEATS
 from equipoise.evaluation.studying.scores import MEASURES, PREDICTION_UB
@@ -183,7 +184,13 @@ def sentences_of(study: Mapping[str, Any]) -> tuple[str, ...]:
         *_found(study),
         *_ruled_out(study),
         *_related(study),
+        *reading_of(study).sentences,
     )
+
+
+def reading_of(study: Mapping[str, Any]) -> Reading:
+    """How a table was read; the paper's own are as its text says."""
+    return Reading() if study.get("paper") else Reading.from_dict(study.get("reading"))
 
 
 def _done(study: Mapping[str, Any]) -> list[str]:

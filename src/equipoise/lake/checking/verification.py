@@ -9,11 +9,11 @@ import operator
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from equipoise.counts import CountRequest, Counts
+from equipoise.counts import CountRequest, Counts, Reading
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
@@ -76,6 +76,7 @@ class Verification:
     """
 
     findings: tuple[Finding, ...]
+    reading: Reading = field(default_factory=Reading)
 
     @property
     def ok(self) -> bool:
@@ -94,7 +95,8 @@ class Verification:
         verdict = f"{len(broken)} of {len(self.findings)} checks do not hold."
         kept = [f.sentence for f in self.findings if f.holds]
         noted = " One is noted." if any(f.noted for f in self.findings) else ""
-        return (verdict if broken else f"All {len(kept)} checks hold.{noted}", *broken, *kept)
+        verdict = verdict if broken else f"All {len(kept)} checks hold.{noted}"
+        return (verdict, *broken, *kept, *self.reading.sentences)
 
     def text(self) -> str:
         """All findings, those that do not hold with examples."""
@@ -103,7 +105,8 @@ class Verification:
             word = "noted " if finding.noted else "holds " if finding.holds else "BROKEN"
             lines.append(f"{word}  {finding.sentence}")
             lines += [f"          {example}" for example in finding.examples]
-        return "\n".join([*lines, "Rows and the entries of a ledger are counted from 0."])
+        places = "Rows and the entries of a ledger are counted from 0."
+        return "\n".join([*lines, *self.reading.sentences, places])
 
     def __str__(self) -> str:
         return self.text()
@@ -116,6 +119,7 @@ class Verification:
             "schema": "equipoise.verify/1",
             "ok": self.ok,
             "findings": [{**vars(f), "examples": list(f.examples)} for f in self.findings],
+            "reading": self.reading.to_dict(),
             "sentences": list(self.sentences),
             "version": __version__,
         }
@@ -165,7 +169,8 @@ class Table:
 
 def read_table(source: Source, plan: PlanFile, engine: Engine, key: bytes | None) -> Table:
     """Read a table, and count it as the plan does."""
-    name, cells, why_not = public(source.name), None, ""
+    where = "" if source.where is None else f" (where {source.where.one_line})"
+    name, cells, why_not = f"{public(source.name)}{where}", None, ""
     try:
         cells = cells_of(engine.counts(source, plan.request))
     except ColumnNotFound:
@@ -176,6 +181,20 @@ def read_table(source: Source, plan: PlanFile, engine: Engine, key: bytes | None
     *own, _, md5 = rows.column_names
     md5s = rows[md5].combine_chunks()
     return Table(name, source.kind, rows.select(own), md5s, key, cells, why_not)
+
+
+def rows_outside(source: Source, table: Table, plan: PlanFile, engine: Engine) -> int:
+    """How many rows of a table do not satisfy the condition that the plan was made with."""
+    where = plan.counts.reading.where
+    if where is None:
+        return 0
+    try:
+        counts = engine.counts(replace(source, where=where), plan.request)
+    except ColumnNotFound:
+        raise
+    except InputError:  # none does, or it cannot be evaluated
+        return len(table.rows)
+    return len(table.rows) - counts.n - counts.dropped
 
 
 def _all_rows(
