@@ -28,6 +28,7 @@ from equipoise.counts.columns import (
     weights_in,
 )
 from equipoise.counts.request import CountRequest, request_from_dict
+from equipoise.counts.skipped import Skipped
 from equipoise.errors import ColumnNotFound, CountsError, InputError, PatternError, did_you_mean
 from equipoise.lattice import Group, format_value
 from equipoise.values import MISSING, Value, as_value
@@ -108,6 +109,8 @@ class Counts:
         How many rows were left out for a missing value.
     bins
         The edges of the binned attributes.
+    skipped
+        Lines of the file that are no rows and were left out, as ``lenient`` allows.
     """
 
     axes: tuple[Axis, ...]
@@ -118,6 +121,7 @@ class Counts:
     dropped: int = 0
     bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     request: CountRequest | None = None
+    skipped: Skipped = Skipped()
 
     def __post_init__(self) -> None:
         for array in (self.codes, self.rows, self.weights):
@@ -470,6 +474,7 @@ class Counts:
             "dropped": self.dropped,
             "bins": {n: list(b) for n, b in self.bins.items()},
             "request": None if self.request is None else self.request.to_dict(),
+            **({"skipped": self.skipped.to_dict()} if self.skipped else {}),
         }
 
     def to_json(self) -> str:
@@ -507,6 +512,7 @@ class Counts:
             dropped=data["dropped"],
             bins={n: tuple(b) for n, b in data["bins"].items()},
             request=request_from_dict(data["request"]),
+            skipped=Skipped.from_dict(data.get("skipped")),
         )
         if (counts.codes < 0).any() or (counts.codes >= [len(a) for a in axes]).any():
             raise IndexError("a cell names a value that is not there")
