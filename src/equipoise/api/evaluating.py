@@ -103,6 +103,7 @@ def evaluate(
     (True, True)
     """
     from equipoise.datasets.naming import locate
+    from equipoise.engines.sources import READING
     from equipoise.evaluation import evaluate as work
     from equipoise.evaluation.request import AFTER, BEFORE, VERSIONS, EvaluationRequest
     from equipoise.evaluation.training.features import Reading
@@ -114,7 +115,7 @@ def evaluate(
     asked = {
         k: options.pop(k) for k in list(options) if k in EvaluationRequest.__dataclass_fields__
     }
-    reading = {k: options.pop(k, None) for k in ("sql", "encoding", "delimiter")}
+    reading = {k: options.pop(k, None) for k in READING}
     engine = _engine(options, progress)
     request = EvaluationRequest(
         counting=_counting(sensitive_features, label, options),
@@ -342,9 +343,10 @@ def _rows(
 ) -> tuple[pa.Table, CountRequest]:
     """Read all rows of a table, and say how they are counted."""
     from equipoise.datasets.naming import locate
+    from equipoise.engines.sources import READING
     from equipoise.evaluation.evaluate import read_rows
 
-    reading = {k: options.pop(k, None) for k in ("sql", "encoding", "delimiter")}
+    reading = {k: options.pop(k, None) for k in READING}
     engine = _engine(options, progress)
     counting = _counting(sensitive_features, label, options)
     return read_rows(locate(data, **reading), counting, engine), counting

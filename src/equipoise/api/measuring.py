@@ -39,9 +39,12 @@ def count(
     na: Sequence[str] = (),
     missing: MissingPolicy = "group",
     missing_label: MissingPolicy = "drop",
+    where: str | None = None,
     sql: str | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
+    header: bool | None = None,
+    lenient: bool | None = None,
     threads: int | None = None,
     memory: str | None = None,
     engine: Engine | None = None,
@@ -53,7 +56,8 @@ def count(
     ----------
     data
         A path (CSV, TSV, Parquet, JSON lines, gzipped or not; a folder; a glob;
-        ``file.duckdb::table``), the name of a bundled data set, a pandas, polars or Arrow
+        ``file.duckdb::table``, ``file.sqlite::table``, ``book.xlsx::sheet``), ``"-"`` for standard
+        input, the name of a bundled data set, a pandas, polars or Arrow
         table, a mapping of columns, a DuckDB relation, or Counts, which are returned.
     sensitive_features
         Names of the sensitive columns; with ``y``, the columns themselves: a frame, a
@@ -72,10 +76,20 @@ def count(
         Texts that mean a missing value, beside empty fields and nulls.
     missing, missing_label
         ``"group"``, ``"drop"`` or ``"raise"``, for sensitive attributes and for the label.
+    where
+        A condition over the columns, in SQL: only rows that satisfy it are seen, as in
+        ``"age >= 18 AND state = 'CA'"``. In texts, such as all of a CSV file, numbers, dates and
+        times are compared as such where every value that is present reads so.
     sql
-        A query over the data, in which it is called ``input``.
+        A query over the data, in which it is called ``input``; a condition is about its result.
     encoding, delimiter
         How CSV files are read.
+    header
+        False if the first line of a CSV file or of a sheet is a row: columns are then called
+        ``column_1``, ``column_2``, ….
+    lenient
+        True to skip lines of CSV files that are no rows, such as those with too many fields. They
+        are counted (``Counts.skipped``); without it they are an error.
     threads, memory
         How many cores, and how much memory (``"2GB"``), to use.
     engine
@@ -91,6 +105,8 @@ def count(
     3
     """
     if isinstance(data, Counts):
+        if where is not None or sql is not None:
+            raise InputError("these rows are counted already; give where and sql to count().")
         return data
     if y is not None:
         data, names, label = _beside(data, y, sensitive_features, label)
@@ -113,12 +129,16 @@ def count(
     columns = [*request.columns, *filter(None, (count, weight))]
     from equipoise.datasets.naming import locate
 
-    source = locate(data, sql=sql, encoding=encoding, delimiter=delimiter, columns=columns)
+    reading = {"where": where, "sql": sql, "encoding": encoding, "delimiter": delimiter}
+    reading |= {"header": header, "lenient": lenient}
+    source = locate(data, **reading, columns=columns)
     if engine is None:
         from equipoise.engines.duckdb import shared_engine
 
         engine = shared_engine(threads, memory, progress)
-    return engine.counts(source, request)
+    if source.where is not None:
+        source = engine.settled(source)
+    return replace(engine.counts(source, request), reading=source.reading)
 
 
 def measure(
@@ -285,9 +305,10 @@ def sample_weight(
     if y is not None:
         data, sensitive_features, label = _beside(data, y, sensitive_features, label)
     names = column_names(sensitive_features)
-    reading = {k: counting.pop(k, None) for k in ("sql", "encoding", "delimiter")}
     from equipoise.datasets.naming import locate
+    from equipoise.engines.sources import READING
 
+    reading = {k: counting.pop(k, None) for k in READING}
     source = locate(data, **reading, columns=[*names, *filter(None, [label])])
     counts = count(source, sensitive_features=names, label=label, **counting)
     return row_weights(_rows_of(source, counts, counting), counts)
@@ -305,7 +326,8 @@ def _refuse_counted(data: Any, counting: Mapping[str, Any]) -> None:
 
 def _rows_of(source: Source, counts: Counts, counting: Mapping[str, Any]) -> pa.Table:
     """Read the counted columns of all rows, in their order."""
-    if source.kind == "frame" and source.sql is None:
+    is_whole = source.sql is None and source.where is None
+    if source.kind == "frame" and is_whole:
         return source.data
     engine = counting.get("engine")
     request = CountRequest(
@@ -316,7 +338,7 @@ def _rows_of(source: Source, counts: Counts, counting: Mapping[str, Any]) -> pa.
         from equipoise.engines.sql import identifier
 
         engine = shared_engine(*(counting.get(k) for k in ("threads", "memory")))
-        if source.sql is None:
+        if is_whole:
             columns = ", ".join(identifier(axis.name) for axis in counts.axes)
             source = replace(source, sql=f"SELECT {columns} FROM input")
     return engine.rows(source, request, counts - counts, rest=True)

@@ -93,6 +93,10 @@ def plan(
         raise InputError(
             "rows come from one place: name a table with --available-from, or a --lake of tables."
         )
+    if lake is not None:
+        from equipoise.lake.matching.inside import refuse_sql
+
+        refuse_sql(options.get("sql"))
     looking = _looking(options) if lake is not None else None
     planning = planning_options(options, costs)
     counts = count(
@@ -280,18 +284,21 @@ def _offered_by(
     from equipoise.lake.lake import as_lake
     from equipoise.lake.repair import all_available
 
-    base = locate(data, **{k: options.get(k) for k in ("sql", "encoding", "delimiter")})
+    base = locate(data, **counts.reading.options)
     found = gather(counts, base, as_lake(lake, progress=progress), looking, progress=progress)
     return all_available(counts, found, progress)
 
 
 def _counted_alike(data: Any, counts: Counts, options: Mapping[str, Any]) -> Counts:
-    """Count another table by the same columns and bins."""
+    """Count another table by the same columns and bins, the rows of the same condition."""
     if isinstance(data, Counts):
         return data
+    from equipoise.datasets.naming import locate_pool
+
+    pool = locate_pool(data, counts.reading)
     how = {k: v for k, v in options.items() if k in ("na", "missing", "missing_label", "engine")}
-    how |= {k: options.get(k) for k in ("encoding", "delimiter", "threads", "memory")}
+    how |= {k: options.get(k) for k in ("threads", "memory")}
     names = [a.name for a in counts.sensitive]
     return count(
-        data, sensitive_features=names, label=counts.label.name, bins=dict(counts.bins), **how
+        pool, sensitive_features=names, label=counts.label.name, bins=dict(counts.bins), **how
     )

@@ -27,6 +27,7 @@ from equipoise.counts.columns import (
     take,
     weights_in,
 )
+from equipoise.counts.reading import Reading
 from equipoise.counts.request import CountRequest, request_from_dict
 from equipoise.counts.skipped import Skipped
 from equipoise.errors import ColumnNotFound, CountsError, InputError, PatternError, did_you_mean
@@ -109,6 +110,8 @@ class Counts:
         How many rows were left out for a missing value.
     bins
         The edges of the binned attributes.
+    request, reading
+        What was asked for, and how the table was read.
     skipped
         Lines of the file that are no rows and were left out, as ``lenient`` allows.
     """
@@ -121,6 +124,7 @@ class Counts:
     dropped: int = 0
     bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     request: CountRequest | None = None
+    reading: Reading = field(default_factory=Reading)
     skipped: Skipped = Skipped()
 
     def __post_init__(self) -> None:
@@ -474,6 +478,7 @@ class Counts:
             "dropped": self.dropped,
             "bins": {n: list(b) for n, b in self.bins.items()},
             "request": None if self.request is None else self.request.to_dict(),
+            "reading": self.reading.to_dict(),
             **({"skipped": self.skipped.to_dict()} if self.skipped else {}),
         }
 
@@ -512,6 +517,7 @@ class Counts:
             dropped=data["dropped"],
             bins={n: tuple(b) for n, b in data["bins"].items()},
             request=request_from_dict(data["request"]),
+            reading=Reading.from_dict(data.get("reading")),
             skipped=Skipped.from_dict(data.get("skipped")),
         )
         if (counts.codes < 0).any() or (counts.codes >= [len(a) for a in axes]).any():

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 import duckdb
 
 from equipoise.atomic import atomic_path
-from equipoise.counts import CountRequest, Counts
+from equipoise.counts import Condition, CountRequest, Counts
 from equipoise.counts.columns import (
     checked_counts,
     distinct_edges,
@@ -28,7 +28,7 @@ from equipoise.counts.columns import (
     not_weights,
 )
 from equipoise.counts.skipped import Skipped
-from equipoise.engines import spreadsheets, sql, sqlite
+from equipoise.engines import conditions, spreadsheets, sql, sqlite
 from equipoise.engines.base import (
     Column,
     count_frame,
@@ -205,6 +205,14 @@ class DuckDBEngine:
             return columns
 
     @_tidied
+    def settled(self, source: Source) -> Source:
+        """The same source with its condition settled; see :class:`~equipoise.engines.base.Engine`."""
+        if source.where is None or source.where.types is not None:
+            return source
+        with self._opened(replace(source, where=None)) as (table, columns):
+            return replace(source, where=self._settle(source, table, columns))
+
+    @_tidied
     def profile(self, source: Source) -> Profile:
         """What one pass over the table tells."""
         import pyarrow as pa
@@ -224,7 +232,8 @@ class DuckDBEngine:
     @_tidied
     def counts(self, source: Source, request: CountRequest) -> Counts:
         """How many rows each cell has: one scan, whatever the size."""
-        if source.kind == "frame" and source.sql is None and len(source.data) <= self._in_place:
+        is_whole = source.sql is None and source.where is None
+        if source.kind == "frame" and is_whole and len(source.data) <= self._in_place:
             return count_frame(source.data, request, source.name)
         with self._opened(source) as (table, columns):
             require_columns(columns, request, source.name)
@@ -327,6 +336,8 @@ class DuckDBEngine:
                     bare = self._relation(source, f"WITH input AS (FROM {table}) (\n{query}\n)")
                     refuse_duplicates(bare.columns, "the result of the SQL")
             try:
+                if source.where is not None:
+                    opened = self._restricted(source, opened)
                 yield opened, self._describe(source, opened)
             except ColumnNotFound as error:
                 raise explain_renamed(error, source) from None
@@ -335,6 +346,77 @@ class DuckDBEngine:
         """Name the columns by planning a query, which is quicker than running a DESCRIBE."""
         planned = self._planned(source, f"FROM {opened}")
         return tuple(Column(n, str(t)) for n, t in zip(planned.columns, planned.types, strict=True))
+
+    # --------------------------------------------------------------- conditions
+
+    def _restricted(self, source: Source, table: str) -> str:
+        """Give the rows of a table that satisfy the source's condition."""
+        where, columns = source.where, self._describe(replace(source, where=None), table)
+        if where is None or where.types is None:
+            where = self._settle(source, table, columns)
+        else:  # a plan's file may have been edited, and names columns of another table
+            self._named(where.text, columns, source)
+        return conditions.restricted(table, columns, where)
+
+    def _named(self, text: str, columns: tuple[Column, ...], source: Source) -> list[Column]:
+        """Find the columns a condition names, if it is one."""
+        tree = self._connection.execute(
+            "SELECT json_serialize_sql(?)", [conditions.to_parse(text)]
+        ).fetchall()
+        parsed = conditions.parse(text, tree[0][0])
+        have = {column.name.casefold() for column in columns}
+        called = [*parsed.functions, *(n for n in parsed.columns if n.casefold() not in have)]
+        known = self._connection.execute(
+            "SELECT DISTINCT function_name, function_type, stability FROM duckdb_functions() "
+            "WHERE list_contains(?, function_name) ORDER BY ALL",
+            [[name.lower() for name in called]],
+        ).fetchall()
+        conditions.require_steady(text, known)
+        return conditions.resolve(text, parsed.columns, columns, source.name)
+
+    def _settle(self, source: Source, table: str, columns: tuple[Column, ...]) -> Condition:
+        """Decide as what a condition compares columns; refuse one that no row satisfies."""
+        text = "" if source.where is None else source.where.text.strip()
+        if not text:
+            raise conditions.not_a_condition(text, "it is empty")
+        named = self._named(text, columns, source)
+        texts = [column for column in named if sql.is_text(column.type)]
+        natural = {}
+        if texts:
+            answers = self._one(source, conditions.tell_types(table, texts), "reading values")
+            natural = conditions.natural_types(texts, answers)
+        first: duckdb.Error | None = None
+        for types in conditions.typings(named, natural):
+            condition = Condition(text, types)
+            try:
+                kept = self._satisfying(source, table, columns, condition)
+            except (duckdb.BinderException, duckdb.ConversionException) as error:
+                first = first or error
+                continue
+            if not kept:
+                raise InputError(
+                    f"no row of {source.name} satisfies the condition {condition.one_line}; "
+                    f"{conditions.how_compared(condition)}."
+                )
+            return condition
+        usual = Condition(text, conditions.typings(named, natural)[0])
+        raise conditions.not_evaluated(usual, source.name, "" if first is None else _reason(first))
+
+    def _satisfying(
+        self, source: Source, table: str, columns: tuple[Column, ...], condition: Condition
+    ) -> int:
+        """Count the rows that satisfy a condition, which must be true or false."""
+        said = conditions.truth(table, columns, condition)
+        (kind,) = self._relation(source, said).types
+        if str(kind) not in ("BOOLEAN", '"NULL"'):
+            raise conditions.not_a_condition(
+                condition.text, f"it gives {kind}, not whether a row is meant"
+            )
+        query = f"SELECT count(*) AS n FROM {conditions.restricted(table, columns, condition)}"
+        counted = self._watch(
+            lambda: self._relation(source, query).to_arrow_table(), f"reading {source.name}"
+        )
+        return int(counted["n"][0].as_py())
 
     @contextlib.contextmanager
     def _input(self, source: Source) -> Iterator[str]:
@@ -540,7 +622,7 @@ class DuckDBEngine:
         if source.sql is None and source.kind not in ("duckdb", "relation"):
             yield source, table
             return
-        here = replace(source, kind="frame", sql=None)
+        here = replace(source, kind="frame", sql=None, where=None)
         copy = f"copy_{next(self._registrations)}"
         rows = table
         with contextlib.ExitStack() as stack:
@@ -806,6 +888,8 @@ def _explained(error: duckdb.Error, source: Source) -> Exception:
         return _Unparsed(f"{source.name} is not well-formed CSV; {MEND}.")
     if isinstance(error, duckdb.IOException):
         return SourceNotFound(f"{source.name} cannot be read: {_reason(error)}.")
+    if source.where is not None and isinstance(error, duckdb.ConversionException):
+        return conditions.not_evaluated(source.where, source.name, _reason(error))
     if source.sql is not None:
         return InputError(f"the SQL over {source.name} failed: {_reason(error)}.")
     return InputError(f"{source.name} cannot be read: {_reason(error)}.")

@@ -63,6 +63,12 @@ class MemoryEngine:
         """The columns of a table."""
         return tuple(Column(field.name, str(field.type)) for field in _table(source).schema)
 
+    def settled(self, source: Source) -> Source:
+        """The same source; one with a condition is refused."""
+        if source.where is not None:
+            raise Unsupported("the memory engine runs no SQL; use the duckdb engine.")
+        return source
+
     def profile(self, source: Source) -> Profile:
         """What one pass over the table tells."""
         import pyarrow as pa
@@ -131,7 +137,7 @@ class MemoryEngine:
 
 
 def _table(source: Source) -> pa.Table:
-    if source.sql is not None:
+    if source.sql is not None or source.where is not None:
         raise Unsupported("the memory engine runs no SQL; use the duckdb engine.")
     if source.kind == "frame":
         return _without_views(source.data)

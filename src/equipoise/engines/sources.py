@@ -14,10 +14,11 @@ import re
 import tempfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
+from equipoise.counts.reading import Condition, Reading
 from equipoise.engines.sqlite import is_sqlite
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound, did_you_mean
 from equipoise.values import MISSING, as_value
@@ -48,9 +49,10 @@ ENDINGS: Mapping[str, Kind] = {
     ".xlsx": "excel",
     ".xlsm": "excel",
 }
-READING = ("sql", "encoding", "delimiter", "header", "lenient")
-"""Names of the options of :func:`locate` that say how a table is read."""
 DELIMITERS = (",", ";", "|", "\t")
+
+READING = tuple(f.name for f in fields(Reading))
+"""What a user may say about how a table is read: options of :func:`locate`."""
 
 _LONGEST_LINE = 1 << 24
 _LONGEST_RECORD = 1 << 21
@@ -77,6 +79,8 @@ class Source:
         The Arrow table or the relation itself.
     sql
         A query to run over it, in which it is called ``input``.
+    where
+        A condition that its rows, or those of the query, satisfy; others are not seen.
     encoding, delimiter
         How CSV files are read; a delimiter that is not given is found.
     header
@@ -91,20 +95,35 @@ class Source:
     table: str | None = None
     data: Any = field(default=None, repr=False, compare=False)
     sql: str | None = None
+    where: Condition | None = None
     encoding: str = "utf-8"
     delimiter: str | None = None
     header: bool = True
     lenient: bool = False
 
+    @property
+    def reading(self) -> Reading:
+        """How it is read, to be recorded."""
+        encoding = None if self.encoding == "utf-8" else self.encoding
+        return Reading(
+            where=self.where,
+            sql=self.sql,
+            encoding=encoding,
+            delimiter=self.delimiter,
+            header=None if self.header else False,
+            lenient=self.lenient or None,
+        )
+
 
 def locate(
     data: Any,
     *,
+    where: str | Condition | None = None,
     sql: str | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
-    header: bool | None = True,
-    lenient: bool | None = False,
+    header: bool | None = None,
+    lenient: bool | None = None,
     columns: Collection[str] = (),
     known: Collection[str] = (),
 ) -> Source:
@@ -123,6 +142,7 @@ def locate(
         )
     options: dict[str, Any] = {
         "sql": sql,
+        "where": Condition(where) if isinstance(where, str) else where,
         "encoding": _codec(encoding or "utf-8"),
         "delimiter": delimiter,
         "header": header is None or header,
@@ -133,7 +153,7 @@ def locate(
     if isinstance(data, (str, os.PathLike)):
         source = _from_path(os.fspath(data), options, known)
     else:
-        source = _from_frame(data, options, () if sql else columns)
+        source = _from_frame(data, options, () if sql or where else columns)
     if not source.header and source.kind not in ("csv", "excel"):
         raise InputError(
             f"{source.name} has names for its columns; --no-header (header=False) is for CSV and "

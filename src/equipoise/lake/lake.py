@@ -155,6 +155,8 @@ class Lake:
         plan: Plan | str | os.PathLike[str],
         *,
         base: Any = None,
+        encoding: str | None = None,
+        delimiter: str | None = None,
         top: int = 10,
         **looking: Any,
     ) -> Found:
@@ -165,7 +167,10 @@ class Lake:
         plan
             A plan, or the file of one.
         base
-            The table it was made for; unless given the one it names, if that is there.
+            The table it was made for; unless given the one it names, if that is there. It is read
+            as when the plan was made: only rows of its condition, in its encoding.
+        encoding, delimiter
+            How the base is read if it is a CSV file, if otherwise than when the plan was made.
         top
             How many tables to give.
         **looking
@@ -177,7 +182,7 @@ class Lake:
         return find(
             made,
             self,
-            base=_base(made, base),
+            base=_base(made, base, encoding, delimiter),
             looking=_options(looking)[0],
             top=top,
             progress=self._progress,
@@ -188,6 +193,8 @@ class Lake:
         plan: Plan | str | os.PathLike[str],
         *,
         base: Any = None,
+        encoding: str | None = None,
+        delimiter: str | None = None,
         file: str = "mapping.toml",
         **looking: Any,
     ) -> str:
@@ -198,7 +205,7 @@ class Lake:
         from equipoise.lake.matching.proposals import propose
 
         made = read_plan(plan)
-        located = _base(made, base)
+        located = _base(made, base, encoding, delimiter)
         how = _options(looking)[0]
         return propose(made.counts, self, located, how, file=file, progress=self._progress)
 
@@ -208,6 +215,8 @@ class Lake:
         output: str | os.PathLike[str] | None,
         *,
         base: Any = None,
+        encoding: str | None = None,
+        delimiter: str | None = None,
         ledger: str | os.PathLike[str] | None = None,
         hash_key: bytes | None = None,
         **options: Any,
@@ -216,7 +225,7 @@ class Lake:
 
         Parameters
         ----------
-        plan, base
+        plan, base, encoding, delimiter
             As in :meth:`find`; the base must be there.
         output
             The file to write; without one it is a dry run.
@@ -231,7 +240,7 @@ class Lake:
         from equipoise.lake.acquiring.acquire import acquire
 
         made = read_plan(plan)
-        located = _base(made, base)
+        located = _base(made, base, encoding, delimiter)
         if located is None:
             named = f" ({made.source} is not there)" if made.source else ""
             raise InputError(f"name the table the plan was made for with --base{named}.")
@@ -289,17 +298,22 @@ def read_plan(plan: Plan | str | os.PathLike[str]) -> Plan:
     return Plan.read(plan) if isinstance(plan, (str, os.PathLike)) else plan
 
 
-def _base(plan: Plan, base: Any) -> Source | None:
-    """Find the table a plan was made for: the one given, or the one the plan names."""
+def _base(
+    plan: Plan, base: Any, encoding: str | None, delimiter: str | None
+) -> Source | None:
+    """Find the table a plan was made for, read as then: the one given, or the one it names."""
     from equipoise.datasets import names
     from equipoise.datasets.naming import locate
+    from equipoise.lake.matching.inside import refuse_sql
 
+    reading = plan.counts.reading.but(encoding=encoding, delimiter=delimiter)
+    refuse_sql(reading.sql)
     if base is not None:
-        return locate(base)
+        return locate(base, **reading.options)
     if plan.source is None:
         return None
     there = Path(plan.source.partition("::")[0]).exists() or plan.source in names()
-    return locate(plan.source) if there else None
+    return locate(plan.source, **reading.options) if there else None
 
 
 def take_options(options: dict[str, Any]) -> tuple[Looking, Limits]:

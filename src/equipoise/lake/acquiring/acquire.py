@@ -111,7 +111,7 @@ def acquire(
     request = request_of(plan.counts)
     add, delete = bare(plan.add, request), bare(plan.delete, request)
     progress(f"counting {base.name}", 0)
-    before = engine.counts(base, request)
+    before = replace(engine.counts(base, request), reading=base.reading)
     require_counts(base, before, plan.counts, force=limits.force)
     require_deletable(base, before, delete)
     if gathered is None:
@@ -344,6 +344,7 @@ def _about(plan: Planned, gathered: Gathered, output: Path, *, keyed_: bool) -> 
         "duplicates": gathered.looking.dedupe,
         "key": list(gathered.looking.key),
         "keyed": keyed_,
+        "reading": gathered.base.reading.to_dict(),
         "version": __version__,
     }
 
@@ -388,6 +389,7 @@ def _acquired(
         by_chance=float(chance),
         failures={o.name: o.failures for o in taken.offers if o.failures},
         unmapped=sum(o.unmapped for o in taken.offers),
+        outside=sum(o.outside for o in taken.offers),
         open_tables=len(gathered.survey.open),
         seed=gathered.looking.seed,
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from equipoise.counts import Counts
-from equipoise.lake.acquiring.planned import difference, rows_text, ub_text
+from equipoise.lake.acquiring.planned import difference, rows_text, say_restricted, ub_text
 from equipoise.lake.acquiring.shift.shift import Shift
 from equipoise.lake.choosing.shortfall import Lack
 from equipoise.plain import Grid, sentences
@@ -66,6 +66,8 @@ class Acquired:
         base's type.
     unmapped
         How many rows could not be used since a value means nothing in the base.
+    outside
+        How many rows could not be used since they do not satisfy the condition of the base.
     open_tables
         How many tables could be used if someone confirmed what they mean.
     seed
@@ -95,6 +97,7 @@ class Acquired:
     unmapped: int
     open_tables: int
     seed: int
+    outside: int = 0
     known_again: Mapping[str, int] = field(default_factory=dict)
     time: str = field(
         default_factory=lambda: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -174,6 +177,7 @@ class Acquired:
             "failed",
             "failures",
             "unmapped",
+            "outside",
             "open_tables",
         ]
         return {
@@ -205,6 +209,7 @@ class Acquired:
             "fingerprint_before": self.before.fingerprint,
             "fingerprint_after": self.after.fingerprint,
             "known_again": dict(self.known_again),
+            "reading": self.before.reading.to_dict(),
             "shift": None if self.shift is None else self.shift.to_dict(),
             "sentences": list(self.sentences),
             "version": __version__,
@@ -237,6 +242,7 @@ def _said(result: Acquired) -> list[str]:
             + (f" in {result.output}, as counted there." if result.output else " after it.")
         ),
     ]
+    said += say_restricted(result.before.reading, result.base)
     said += [lack.sentence(name) for name, lack in result.lacks[:_SHOWN]]
     if not result.as_planned:
         said.append(f"This is not as planned: {difference(result.after, result.planned)}.")
@@ -284,6 +290,8 @@ def _left_out(result: Acquired) -> list[str]:
         said.append(f"{result.duplicates:,} {were} left out as duplicates{chance}.")
     if result.failed:
         said.append(f"{_with_values(result.failed)} {_say_failures(result.failures)}.")
+    if result.outside:
+        said.append(f"{rows_text(result.outside)} of the lake do not satisfy the condition.")
     if result.unmapped:
         said.append(f"{_with_values(result.unmapped)} that mean nothing in the base.")
     if result.open_tables:

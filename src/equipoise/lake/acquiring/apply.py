@@ -26,6 +26,7 @@ from equipoise.lake.acquiring.planned import (
     require_counts,
     require_deletable,
     rows_text,
+    say_restricted,
     ub_text,
 )
 from equipoise.lake.acquiring.writing import Part, published, put_together, without_categories
@@ -126,6 +127,7 @@ class Applied:
                 f"{ub_text(self.max_abs_ub_after)} in {self.output}, as counted there."
             ),
         ]
+        said += say_restricted(self.before.reading, self.base)
         if self.shortfall:
             said.append(f"{self.pool} has too few rows: {_listed(self.shortfall)}.")
         if not self.as_planned:
@@ -162,6 +164,7 @@ class Applied:
             "max_abs_ub_after": plain(self.max_abs_ub_after),
             "fingerprint_before": self.before.fingerprint,
             "fingerprint_after": self.after.fingerprint,
+            "reading": self.before.reading.to_dict(),
             "sentences": list(self.sentences),
             "version": __version__,
             "time": self.time,
@@ -242,7 +245,7 @@ def apply_plan(
     request = request_of(plan.counts)
     add, delete = bare(plan.add, request), bare(plan.delete, request)
     progress(f"counting {base.name}", 0)
-    before = engine.counts(base, request)
+    before = replace(engine.counts(base, request), reading=base.reading)
     require_counts(base, before, plan.counts, force=force)
     require_deletable(base, before, delete)
     bias_before = largest_ub(before, plan)

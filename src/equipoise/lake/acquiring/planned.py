@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from equipoise.counts import CountRequest, Counts
+from equipoise.counts import Condition, CountRequest, Counts, Reading
 from equipoise.engines.sources import Source
 from equipoise.errors import CountsError, InputError
 from equipoise.lattice import Group
@@ -72,7 +72,13 @@ def largest_ub(counts: Counts, plan: Planned) -> float:
 
 
 def require_counts(base: Source, found: Counts, planned: Counts, *, force: bool) -> None:
-    """Refuse a base that has other counts than the plan was made for."""
+    """Refuse a base that has other counts than the plan was made for, or of other rows."""
+    ours, theirs = base.where, planned.reading.where
+    if not force and (ours and ours.text) != (theirs and theirs.text):
+        raise InputError(
+            f"the plan was made for {_restricted(theirs)}, and is to be carried out on "
+            f"{_restricted(ours)} of {base.name}; plan again for these."
+        )
     expected = replace(planned, weights=None)
     if not force and found.fingerprint != expected.fingerprint:
         raise InputError(
@@ -80,6 +86,10 @@ def require_counts(base: Source, found: Counts, planned: Counts, *, force: bool)
             f"{difference(found, expected)}; plan again for this table, or apply the plan as far "
             "as the cells allow with --force."
         )
+
+
+def _restricted(where: Condition | None) -> str:
+    return "all rows" if where is None else f"the rows where {where.one_line}"
 
 
 def difference(found: Counts, expected: Counts) -> str:
@@ -111,6 +121,17 @@ def rows_text(n: int) -> str:
     ('1 row', '1,200 rows')
     """
     return f"{n:,} row{'' if n == 1 else 's'}"
+
+
+def say_restricted(reading: Reading, base: str) -> list[str]:
+    """Say which rows of a base are in a repaired table, if not all, and which may be added.
+
+    >>> say_restricted(Reading(where=Condition("age > 30")), "people.csv")
+    ['Only rows where age > 30 are in it, of people.csv and of those added.']
+    """
+    if reading.where is None:
+        return []
+    return [f"Only rows where {reading.where.one_line} are in it, of {base} and of those added."]
 
 
 def ub_text(value: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from equipoise.counts import Counts
 from equipoise.engines.base import Engine
@@ -15,8 +16,15 @@ from equipoise.lake.choosing.offers import Need, Offer, Scanner
 from equipoise.lake.choosing.survey import Candidate, Looking, Survey, survey
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.align import wanted
+from equipoise.lake.matching.inside import Restriction, restriction
 from equipoise.plain import sentences
 from equipoise.progress import Reporter, silent
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Whole = NDArray[np.int64]
 
 _SHOWN = 5
 
@@ -31,10 +39,13 @@ class Gathered:
     looking: Looking
     survey: Survey
     known: Known
+    within: Restriction | None = None
 
     def scanner(self, need: Need) -> Scanner:
         """Give what looks for rows of some cells."""
-        return Scanner(self.engine, self.survey.want, need, self.known, self.looking.seed)
+        return Scanner(
+            self.engine, self.survey.want, need, self.known, self.looking.seed, self.within
+        )
 
     def offers(
         self, scanner: Scanner, progress: Reporter, *, among: Sequence[Candidate] | None = None
@@ -69,25 +80,48 @@ def gather(
     want = wanted(counts, engine.profile(base))
     found = survey(lake, want, looking, progress)
     needed = [c.name for c in want.columns] if require_columns else list(looking.key)
-    barred = {c.name: _barred(c, base, needed) for c in found.usable}
+    within = restriction(base, engine)
+    barred = {c.name: _barred(c, base, needed, within) for c in found.usable}
     usable = tuple(c for c in found.usable if barred[c.name] is None)
     if looking.dedupe != "key":
         # A row with few columns may look like many others, and leaves them out once it is taken.
         usable = tuple(sorted(usable, key=lambda c: -len(c.alignment.columns)))
     out = tuple(replace(c, barred=barred[c.name]) for c in found.usable if barred[c.name])
     found = replace(found, usable=usable, barred=(*found.barred, *out))
-    return Gathered(base=base, engine=engine, lake=lake, looking=looking, survey=found, known=known)
+    return Gathered(
+        base=base,
+        engine=engine,
+        lake=lake,
+        looking=looking,
+        survey=found,
+        known=known,
+        within=within,
+    )
 
 
 def comparable(scanner: Scanner, candidate: Candidate) -> bool:
-    """Tell whether a table has the key by which duplicates are known, if there is one."""
+    """Tell whether a table has the key by which duplicates are known, and what a condition names."""
     key = () if scanner.known is None else scanner.known.key
-    return all(name in candidate.alignment.columns for name in key)
+    has_key = all(name in candidate.alignment.columns for name in key)
+    return has_key and not scanner.lacking(candidate)
 
 
-def _barred(candidate: Candidate, base: Source, needed: Sequence[str]) -> str | None:
+def without_condition(scanner: Scanner, barred: Sequence[Candidate]) -> dict[str, Whole]:
+    """How many rows of each cell there are, at most, where the condition cannot be evaluated."""
+    bounds = [scanner.bound(c) for c in barred if scanner.lacking(c)]
+    if not bounds:
+        return {}
+    return {"at most in tables that lack a column of the condition": sum(bounds[1:], bounds[0])}
+
+
+def _barred(
+    candidate: Candidate, base: Source, needed: Sequence[str], within: Restriction | None
+) -> str | None:
     if _is_base(candidate.table.source, base):
         return "it is the base itself"
+    unknown = () if within is None else within.lacking(candidate.alignment)
+    if unknown:
+        return f"it lacks {sentences([repr(n) for n in unknown])}, which the condition names"
     lacking = [name for name in needed if name not in candidate.alignment.columns]
     return f"it lacks {sentences([repr(n) for n in lacking[:_SHOWN]])}" if lacking else None
 

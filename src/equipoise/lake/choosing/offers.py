@@ -21,6 +21,7 @@ from equipoise.lake.choosing.duplicates import Known
 from equipoise.lake.choosing.fingerprints import RowHashes
 from equipoise.lake.choosing.survey import Candidate
 from equipoise.lake.matching.align import Wanted
+from equipoise.lake.matching.inside import OUTSIDE, Restriction, inside
 from equipoise.lake.matching.mapped import failed_column, mapped_source, number_of_failed
 from equipoise.lattice import Group
 from equipoise.values import MISSING, Value
@@ -98,6 +99,8 @@ class Offer:
     most
         How many rows of each needed cell the base lacks, if of equal ones in different cells any
         could be taken, and not the first alone.
+    outside
+        How many rows do not satisfy the condition that those of the base do.
     """
 
     candidate: Candidate
@@ -107,6 +110,7 @@ class Offer:
     unmapped: int
     chance: float
     most: Whole | None = None
+    outside: int = 0
 
     @property
     def name(self) -> str:
@@ -127,7 +131,7 @@ class Offer:
     def tells_anything(self) -> bool:
         """Whether the table has rows of use, or rows that something keeps from being."""
         some = self.rows.any() or self.duplicates.any()
-        return bool(some or self.failed or self.unmapped)
+        return bool(some or self.failed or self.unmapped or self.outside)
 
     @property
     def by_chance(self) -> float:
@@ -166,7 +170,12 @@ class Scanner:
     need: Need
     known: Known | None = None
     seed: int = 0
+    within: Restriction | None = None
     kept: dict[str, Drawn] = field(default_factory=dict)
+
+    def lacking(self, candidate: Candidate) -> tuple[str, ...]:
+        """The columns that a condition names and a table does not have."""
+        return () if self.within is None else self.within.lacking(candidate.alignment)
 
     def bound(self, candidate: Candidate) -> Whole:
         """At most how many rows of each needed cell a table has, by what its profile tells."""
@@ -192,7 +201,7 @@ class Scanner:
     def scan(self, candidate: Candidate) -> Offer:
         """Count what a table offers."""
         candidate.require_unchanged()
-        there, failures = self._count(candidate)
+        there, failures, outside = self._count(candidate)
         new, chance, most = there, 0.0, None
         if self.known is not None and there.sum():
             drawn = self.draw(candidate, there)
@@ -210,6 +219,7 @@ class Scanner:
             unmapped=_unmapped(candidate),
             chance=chance,
             most=most,
+            outside=outside,
         )
 
     def draw(self, candidate: Candidate, there: Whole | None = None) -> Drawn:
@@ -218,7 +228,7 @@ class Scanner:
         if candidate.name in self.kept:
             return self.kept[candidate.name]
         if there is None:
-            there, _ = self._count(candidate)
+            there, *_ = self._count(candidate)
         take = replace(self.need.cells, rows=there)
         found = self.engine.rows(
             self._mapped(candidate), self._request, take, self.seed, located=True
@@ -236,24 +246,33 @@ class Scanner:
     def _request(self) -> CountRequest:
         return replace(self.need.request, missing="group", missing_label="group")
 
-    def _count(self, candidate: Candidate) -> tuple[Whole, dict[str, int]]:
-        """Count the rows of each needed cell, and those whose values cannot become the base's."""
+    def _count(self, candidate: Candidate) -> tuple[Whole, dict[str, int], int]:
+        """Count the rows of each needed cell; those whose values cannot become the base's; others.
+
+        The last do not satisfy the condition of the base.
+        """
         asked = self._request
         with_failed = replace(asked, sensitive=(failed_column(self.want), *asked.sensitive))
         found = cells_of(self.engine.counts(self._mapped(candidate), with_failed))
         there: Counter[tuple[Value, ...]] = Counter()
         failures: Counter[str] = Counter()
+        outside = 0
         for (place, *cell), n in found.items():
             if place is MISSING:
                 there[tuple(cell)] += n
+            elif place == OUTSIDE:
+                outside += n
             else:
                 failures[self.want.columns[number_of_failed(place)].name] += n
-        return self.need.found_in(there), dict(failures)
+        return self.need.found_in(there), dict(failures), outside
 
     def _mapped(self, candidate: Candidate) -> Source:
-        return mapped_source(
+        mapped = mapped_source(
             candidate.table.source, candidate.profile, candidate.alignment, self.want
         )
+        if self.within is None:
+            return mapped
+        return inside(mapped, self.want, candidate.alignment, self.within)
 
 
 @dataclass
@@ -305,6 +324,7 @@ def _binned(
 def left_out(offers: Sequence[Offer]) -> dict[str, Whole | int]:
     """Say why rows of tables cannot be used: how many, at most, whatever cell they are in."""
     reasons = {
+        "at most outside the condition": sum(o.outside for o in offers),
         "at most with values that cannot become the base's types": sum(o.failed for o in offers),
         "at most with values that mean nothing in the base": sum(o.unmapped for o in offers),
     }
