@@ -21,6 +21,7 @@ def keywords(data: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     quiet = given.pop("quiet")
     given["bins"] = parse_bins(given["bins"])
     given["sensitive_features"] = given.pop("sensitive")
+    given["header"] = False if given.pop("no_header") else None
     if "no_uncertainty" in given:
         given["uncertainty"] = not given.pop("no_uncertainty")
     if "constrain" in given:
@@ -54,8 +55,10 @@ def _suggest(data: str, given: dict[str, Any], *, quiet: bool) -> None:
 
 
 def hint(counts: Counts, *, quiet: bool) -> None:
-    """Say on stderr what looks like a missing value and is counted as a value."""
+    """Say on stderr which lines were skipped, and what looks like a missing value and is counted."""
     from equipoise.reports.sentences import hints
 
+    if counts.skipped:
+        terminal.say(f"{counts.skipped}.", quiet=quiet)
     for sentence in hints(counts):
         terminal.say(f"hint: {sentence}", quiet=quiet)

@@ -29,7 +29,7 @@ from equipoise.counts.columns import (
 )
 from equipoise.counts.reading import Reading
 from equipoise.counts.request import CountRequest, request_from_dict
-from equipoise.counts.skipped import Skipped
+from equipoise.counts.skipped import NOTHING, Skipped
 from equipoise.errors import ColumnNotFound, CountsError, InputError, PatternError, did_you_mean
 from equipoise.lattice import Group, format_value
 from equipoise.values import MISSING, Value, as_value
@@ -125,7 +125,7 @@ class Counts:
     bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     request: CountRequest | None = None
     reading: Reading = field(default_factory=Reading)
-    skipped: Skipped = Skipped()
+    skipped: Skipped = NOTHING
 
     def __post_init__(self) -> None:
         for array in (self.codes, self.rows, self.weights):

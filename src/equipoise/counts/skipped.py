@@ -44,3 +44,7 @@ class Skipped:
     def from_dict(cls, data: Mapping[str, Any] | None) -> Skipped:
         """Read what :meth:`to_dict` wrote; older files say nothing of skipped lines."""
         return cls() if data is None else cls(int(data["lines"]), tuple(data["first"]))
+
+
+NOTHING = Skipped()
+"""What is skipped nearly always."""

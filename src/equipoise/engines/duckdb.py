@@ -806,7 +806,7 @@ def _csv(paths: Sequence[Path], dialect: Dialect) -> str:
 
 
 def _without_blanks(names: Sequence[str]) -> str:
-    """Take nothing in quotes for missing; but what stands in quotes and reads \\N is that text."""
+    """Take nothing in quotes for missing, too; the null of dumps in quotes is a text."""
     return ", ".join(f"nullif({c}, '') AS {c}" for c in map(sql.identifier, names))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.counts.columns import as_number
-from equipoise.counts.skipped import Skipped
+from equipoise.counts.skipped import NOTHING, Skipped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +72,7 @@ class Profile:
 
     rows: int
     columns: tuple[ColumnProfile, ...]
-    skipped: Skipped = Skipped()
+    skipped: Skipped = NOTHING
 
 
 def value_hash(text: str) -> int:

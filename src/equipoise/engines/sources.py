@@ -54,6 +54,10 @@ DELIMITERS = (",", ";", "|", "\t")
 READING = tuple(f.name for f in fields(Reading))
 """What a user may say about how a table is read: options of :func:`locate`."""
 
+_RENAMED = (
+    "column {old!r} of {table} is called {new!r} here, as another column has the same name but for "
+    "its case; name it so."
+)
 _LONGEST_LINE = 1 << 24
 _LONGEST_RECORD = 1 << 21
 _FIRST_RECORDS = 20
@@ -489,10 +493,7 @@ def explain_renamed(error: ColumnNotFound, source: Source) -> ColumnNotFound:
     for path in source.paths:
         for old, new in dialect_of(source, path).renamed:
             if old == error.column:
-                error.args = (
-                    f"column {old!r} of {source.name} is called {new!r} here, as another column has "
-                    "the same name but for its case; name it so.",
-                )
+                error.args = (_RENAMED.format(old=old, new=new, table=source.name),)
     return error
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from equipoise.counts.skipped import Skipped
+from equipoise.counts.skipped import NOTHING, Skipped
 
 KEPT = 8
 
@@ -18,7 +18,7 @@ class Copy:
     """A table as a Parquet file, and what of it could not be copied."""
 
     path: Path
-    skipped: Skipped = Skipped()
+    skipped: Skipped = NOTHING
 
 
 class Spool:

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from equipoise.counts.skipped import SHOWN, Skipped
-from equipoise.engines.sources import Dialect, not_encoded, opened, text_lines
+from equipoise.counts.skipped import NOTHING, SHOWN, Skipped
+from equipoise.engines.sources import Dialect, csv_dialect, not_encoded, opened, text_lines
 from equipoise.errors import InputError
 
 NULL = r"\N"
@@ -64,7 +64,7 @@ class Records:
     dialect: Dialect
     name: str
     lenient: bool
-    skipped: Skipped = Skipped()
+    skipped: Skipped = NOTHING
     rows: int = 0
     _marked: bool = field(default=False, repr=False)
 
@@ -145,3 +145,25 @@ class Records:
 
 MEND = "mend the file, or skip such lines with --lenient (lenient=True)"
 """What to do about a broken line."""
+
+
+def padded_records(path: Path, encoding: str) -> tuple[tuple[str, ...], Iterator[list[str]]]:
+    """Read a file of which most lines have too many or too few fields: filled up, or cut.
+
+    Enough to know what a table is about; no rows are taken from it.
+    """
+    dialect = csv_dialect(path, encoding=encoding, lenient=True)
+    width = len(dialect.columns)
+
+    def records() -> Iterator[list[str]]:
+        with (
+            opened(path) as file,
+            io.TextIOWrapper(file, encoding=dialect.encoding, errors="replace", newline="") as text,
+        ):
+            reader = csv.reader(text_lines(text, path), delimiter=dialect.delimiter)
+            next(record for record in reader if record)
+            for record in reader:
+                if record:
+                    yield (record + [""] * width)[:width]
+
+    return dialect.columns, records()

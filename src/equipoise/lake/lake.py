@@ -298,9 +298,7 @@ def read_plan(plan: Plan | str | os.PathLike[str]) -> Plan:
     return Plan.read(plan) if isinstance(plan, (str, os.PathLike)) else plan
 
 
-def _base(
-    plan: Plan, base: Any, encoding: str | None, delimiter: str | None
-) -> Source | None:
+def _base(plan: Plan, base: Any, encoding: str | None, delimiter: str | None) -> Source | None:
     """Find the table a plan was made for, read as then: the one given, or the one it names."""
     from equipoise.datasets import names
     from equipoise.datasets.naming import locate

@@ -167,6 +167,7 @@ def _facts(table: BiasTable, source: str | None) -> list[list[str]]:
         ["groups", whole(len(table.measured.lattice)) + _left_out(table)],
         [f"values of {counts.label.name}", _label_text(table)],
         ["missing values", _missing_text(table)],
+        *([["skipped", str(counts.skipped)]] if counts.skipped else []),
         ["limit", f"|UB| up to {options.limit:g}"],
     ]
     for name, edges in counts.bins.items():
