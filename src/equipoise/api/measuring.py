@@ -130,8 +130,7 @@ def count(
     from equipoise.datasets.naming import locate
 
     reading = {"where": where, "sql": sql, "encoding": encoding, "delimiter": delimiter}
-    reading |= {"header": header, "lenient": lenient}
-    source = locate(data, **reading, columns=columns)
+    source = locate(data, **reading, header=header, lenient=lenient, columns=columns)
     if engine is None:
         from equipoise.engines.duckdb import shared_engine
 

@@ -44,7 +44,9 @@ Role: TypeAlias = Literal["sensitive", "label", "prediction"]
 
 SCHEMA = "equipoise.counts/1"
 
-SUSPECTS = frozenset({"?", "na", "n/a", "nan", "null", "none", "<na>", "nil", "-", ".", "missing"})
+SUSPECTS = frozenset(
+    {"?", "na", "n/a", "nan", "null", "none", "<na>", "nil", "-", ".", "missing", r"\n"}
+)
 """Texts, in lower case, that often stand for a missing value."""
 
 

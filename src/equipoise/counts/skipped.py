@@ -9,6 +9,8 @@ from typing import Any
 SHOWN = 5
 """How many of the lines are named; all are counted."""
 
+_WERE = "lines were skipped, as they are no rows"
+
 
 @dataclass(frozen=True)
 class Skipped:
@@ -28,13 +30,13 @@ class Skipped:
         return Skipped(self.lines + other.lines, (self.first + other.first)[:SHOWN])
 
     def __str__(self) -> str:
-        what = (
-            "line was skipped, as it is no row"
-            if self.lines == 1
-            else "lines were skipped, as they are no rows"
-        )
-        more = ", …" if self.lines > len(self.first) else ""
-        return f"{self.lines:,} {what} of the table ({', '.join(self.first)}{more})"
+        were = "line was skipped, as it is no row" if self.lines == 1 else _WERE
+        return f"{self.lines:,} {were} of the table ({self.named})"
+
+    @property
+    def named(self) -> str:
+        """The first of the lines."""
+        return ", ".join(self.first) + (", …" if self.lines > len(self.first) else "")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

@@ -14,7 +14,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import duckdb
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 T = TypeVar("T")
-P = ParamSpec("P")
+V = TypeVar("V", bound=Callable[..., Any])
 
 _COPY_OPTIONS = {
     ".parquet": "FORMAT parquet, COMPRESSION zstd",
@@ -75,20 +75,18 @@ _COPY_OPTIONS = {
 }
 
 
-def _tidied(
-    verb: Callable[Concatenate[DuckDBEngine, Source, P], T],
-) -> Callable[Concatenate[DuckDBEngine, Source, P], T]:
+def _tidied(verb: V) -> V:
     """Read CSV files again, record by record, that DuckDB gave up on; it takes one line ending."""
 
     @functools.wraps(verb)
-    def tried(self: DuckDBEngine, source: Source, *args: P.args, **options: P.kwargs) -> T:
+    def tried(self: DuckDBEngine, source: Source, *args: Any, **options: Any) -> Any:
         try:
             return verb(self, source, *args, **options)
         except _Unparsed:
             self._untidy.update(source.paths)
             return verb(self, source, *args, **options)
 
-    return tried
+    return cast("V", tried)
 
 
 class _Unparsed(InputError):

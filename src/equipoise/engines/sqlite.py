@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 MAGIC = b"SQLite format 3\0"
 _BATCH = 20_000
+_DAMAGED = re.compile(r"\*\*\*|[Tt]ree \d|[Pp]age \d|malformed")
+"""What says that pages are damaged; other findings are of rows that break the table's own rules."""
 _PATIENCE = 2.0
 """Seconds to wait for another program that is writing."""
 _AT_ONCE = 500
@@ -48,6 +51,7 @@ def copy_table(path: Path, table: str, target: Path, name: str) -> None:
 
     with _connected(path, name) as connection:
         connection.execute("BEGIN")  # so that nothing changes between the two passes
+        _require_whole(connection, table, path)
         columns = _columns(connection, table)
         if not columns:
             raise InputError(f"the table {table!r} of {path} has no columns.")
@@ -61,6 +65,21 @@ def copy_table(path: Path, table: str, target: Path, name: str) -> None:
                     for values, kind in zip(zip(*batch, strict=True), kinds, strict=True)
                 ]
                 writer.write_batch(pa.record_batch(arrays, schema=schema))
+
+
+def _require_whole(connection: sqlite3.Connection, table: str, path: Path) -> None:
+    """Refuse a table whose pages are damaged; SQLite reads much of what is left as missing values."""
+    with contextlib.suppress(sqlite3.OperationalError):  # of a view, or of an old version
+        for (said,) in connection.execute(f"PRAGMA quick_check({_quoted(table)})"):
+            if _DAMAGED.search(str(said)):
+                raise _damaged(path, str(said).splitlines()[-1])
+
+
+def _damaged(path: Path, reason: object) -> InputError:
+    return InputError(
+        f"{path} cannot be read as an SQLite database: {reason}; it is damaged, or it is something "
+        "else."
+    )
 
 
 @contextlib.contextmanager
@@ -82,10 +101,7 @@ def _connected(path: Path, name: str) -> Iterator[sqlite3.Connection]:
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(
             error, sqlite3.OperationalError
         ):
-            raise InputError(
-                f"{path} cannot be read as an SQLite database: {error}; it is damaged, or it is "
-                "something else."
-            ) from None
+            raise _damaged(path, error) from None
         raise InputError(f"{name} cannot be read: {error}.") from None
 
 
