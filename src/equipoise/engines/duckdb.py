@@ -875,13 +875,13 @@ def _explained(error: duckdb.Error, source: Source) -> Exception:
     ragged = re.search(r"CSV Error on Line: (\d+)", text)
     if ragged:
         wide = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
-        what = (
-            f"has {wide[2]} fields where {wide[1]} are expected"
-            if wide
-            else "cannot be read: "
-            + next((x.strip(" .") for x in text.splitlines()[2:] if x.strip()), "it is broken")
+        if wide:
+            what = f"has {wide[2]} fields where {wide[1]} are expected"
+            return InputError(f"line {ragged[1]} of {source.name} {what}; {MEND}.")
+        lines = (x.strip(" .") for x in text.splitlines()[2:] if x.strip())
+        return _Unparsed(
+            f"line {ragged[1]} of {source.name} cannot be read: {next(lines, 'it is broken')}; {MEND}."
         )
-        return InputError(f"line {ragged[1]} of {source.name} {what}; {MEND}.")
     if "state machine reached an invalid state" in text:
         return _Unparsed(f"{source.name} is not well-formed CSV; {MEND}.")
     if isinstance(error, duckdb.IOException):

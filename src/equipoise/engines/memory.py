@@ -27,7 +27,7 @@ from equipoise.engines.base import (
 )
 from equipoise.engines.profiling import Profile, Profiler
 from equipoise.engines.sources import Dialect, Source, dialect_of, require_same_columns
-from equipoise.engines.tidying import Records
+from equipoise.engines.tidying import NULL, Records
 from equipoise.errors import ColumnNotFound, Unsupported
 from equipoise.values import MISSING, Value, as_value
 
@@ -168,7 +168,9 @@ def _csv_table(source: Source) -> pa.Table:
     require_same_columns(dialects)
     parts = []
     for path, dialect in dialects.items():
-        records = list(_records(source, path, dialect))
+        reader = _records(source, path, dialect)
+        records = list(reader)
+        reader.require_table()
         columns = [[record[i] for record in records] for i in range(len(dialect.columns))]
         arrays = [pa.array(column, pa.string()) for column in columns]
         parts.append(pa.table(arrays, names=list(dialect.columns)))
@@ -271,7 +273,8 @@ def _write_csv(rows: pa.Table, path: Path) -> None:
 def _csv_field(value: Value) -> str:
     """Quote what must be; csv.writer leaves a lone carriage return bare."""
     text = "" if value is MISSING else value
-    return '"' + text.replace('"', '""') + '"' if re.search('[",\r\n]', text) else text
+    must = text == NULL or re.search('[",\r\n]', text)
+    return '"' + text.replace('"', '""') + '"' if must else text
 
 
 def _write_jsonl(rows: pa.Table, path: Path) -> None:
