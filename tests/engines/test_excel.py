@@ -6,8 +6,8 @@ import datetime
 import sys
 
 import pytest
-import workbooks
 
+import workbooks
 from equipoise.counts import CountRequest
 from equipoise.engines.duckdb import shared_engine
 from equipoise.engines.sources import locate
