@@ -93,7 +93,8 @@ def test_rows_of_any_file_are_taken_verified_and_replayed(kind, output):
         with Path(output).open(newline="") as file:
             found = [tuple(row.values()) for row in csv.DictReader(file)]
     else:
-        found = [tuple(v or "" for v in row.values()) for row in pq.read_table(output).to_pylist()]
+        rows = pq.read_table(output).to_pylist()
+        found = [tuple("" if v is None else v for v in row.values()) for row in rows]
     told = {tuple("" if v is None else str(v) for v in row) for row in MORE}
     added = [tuple(map(str, row)) for row in found if int(row[0]) >= 100]
     assert len(added) == done.acquired.added == len(set(added) & told)
