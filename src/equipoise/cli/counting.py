@@ -62,3 +62,17 @@ def hint(counts: Counts, *, quiet: bool) -> None:
         terminal.say(f"{counts.skipped}.", quiet=quiet)
     for sentence in hints(counts):
         terminal.say(f"hint: {sentence}", quiet=quiet)
+
+
+def tell_skipped(data: str, given: dict[str, Any], *, quiet: bool) -> None:
+    """Say on stderr which lines were skipped, where the result itself does not know of them."""
+    if quiet or not given.get("lenient"):
+        return
+    from equipoise.datasets.naming import locate
+    from equipoise.engines.duckdb import shared_engine
+    from equipoise.engines.sources import READING
+
+    engine = shared_engine(*(given.get(k) for k in ("threads", "memory")), given["progress"])
+    skipped = engine.skipped(locate(data, **{k: given.get(k) for k in READING}))
+    if skipped:
+        terminal.say(f"{skipped}.", quiet=quiet)

@@ -223,7 +223,7 @@ class DuckDBEngine:
                 profiler = Profiler([c.name for c in columns], [c.type for c in columns])
                 for batch in pa.RecordBatchReader.from_stream(self._relation(source, query)):
                     profiler.add(batch.columns)
-                return replace(profiler.profile(), skipped=self._skipped(source))
+                return replace(profiler.profile(), skipped=self.skipped(source))
 
             return self._watched(source, work, f"profiling {source.name}")
 
@@ -241,7 +241,7 @@ class DuckDBEngine:
             types = {c.name: c for c in columns}
             counted = [types[name] for name in request.columns]
             counts = self._to_counts(source, table, counted, cells, request)
-            return replace(require_rows(counts, source.name), skipped=self._skipped(source))
+            return replace(require_rows(counts, source.name), skipped=self.skipped(source))
 
     @_tidied
     def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
@@ -318,6 +318,13 @@ class DuckDBEngine:
                 raise KeyboardInterrupt from None
             except duckdb.Error as error:
                 raise InputError(f"{path} cannot be written: {_reason(error)}.") from None
+
+    def skipped(self, source: Source) -> Skipped:
+        """Lines that are left out of a table that is read leniently."""
+        if source.kind != "csv" or not source.lenient:
+            return Skipped()
+        copies = (self._copy_of_records(source, path) for path in source.paths)
+        return sum((copy.skipped for copy in copies), Skipped())
 
     # ------------------------------------------------------------------ opening
 
@@ -495,16 +502,16 @@ class DuckDBEngine:
         path = source.paths[0]
         if source.kind == "sqlite":
             table = chosen_table(source, sqlite.tables(path, source.name))
-
-            def write(target: Path) -> None:
-                sqlite.copy_table(path, table, target, source.name)
         else:
             table = chosen_table(source, spreadsheets.sheets(path), "sheet")
 
-            def write(target: Path) -> None:
+        def write(target: Path) -> None:
+            self._report(f"reading {source.name}", 0)
+            if source.kind == "sqlite":
+                sqlite.copy_table(path, table, target, source.name)
+            else:
                 spreadsheets.copy_sheet(path, table, target, header=source.header)
 
-        self._report(f"reading {source.name}", 0)
         return self._spool.copy(path, (table, source.header), write).path
 
     def _copy_of_records(self, source: Source, path: Path) -> Copy:
@@ -513,21 +520,14 @@ class DuckDBEngine:
         name = source.name if len(source.paths) == 1 else str(path)
 
         def write(target: Path) -> Skipped:
+            self._report(f"reading {source.name}", 0)
             return copy_records(path, dialect, target, name=name, lenient=source.lenient)
 
-        self._report(f"reading {source.name}", 0)
         copy = self._spool.copy(path, (dialect, source.lenient), write)
         if len(source.paths) > 1:
             first = tuple(f"{line} of {path.name}" for line in copy.skipped.first)
             copy = replace(copy, skipped=replace(copy.skipped, first=first))
         return copy
-
-    def _skipped(self, source: Source) -> Skipped:
-        """What was left out of a table that was just read."""
-        if source.kind != "csv" or not source.lenient:
-            return Skipped()
-        copies = (self._copy_of_records(source, path) for path in source.paths)
-        return sum((copy.skipped for copy in copies), Skipped())
 
     def _csv_table(self, source: Source, folder: str) -> str:
         """Read CSV as text by the dialect of each file; files of one dialect are read together."""
