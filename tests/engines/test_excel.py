@@ -56,7 +56,9 @@ def test_one_of_several_sheets_is_named_and_hidden_or_empty_ones_are_none(tmp_pa
 
 
 def test_numbers_dates_truth_values_and_errors_keep_what_they_are(tmp_path):
-    day, moment = datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 12, 30)
+    day = datetime.date(2024, 2, 29)
+    midnight = datetime.datetime.combine(day, datetime.time())
+    moment = datetime.datetime.combine(day, datetime.time(12, 30))
     rows = [
         ["whole", "part", "day", "moment", "true", "both", "mixed", "error"],
         [1.0, 0.5, day, moment, True, day, "x", workbooks.Error("#N/A")],
@@ -70,7 +72,7 @@ def test_numbers_dates_truth_values_and_errors_keep_what_they_are(tmp_path):
     assert found["day"] == [day, None, day]
     assert found["moment"] == [moment, moment, None]
     assert found["true"] == [True, False, None]
-    assert found["both"] == [datetime.datetime(2024, 2, 29), moment, None]
+    assert found["both"] == [midnight, moment, None]
     assert found["mixed"] == ["x", "7", "2024-02-29"]
     assert found["error"] == [None, 3, None]
 

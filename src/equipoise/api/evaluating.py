@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from equipoise.api.measuring import column_names
-from equipoise.counts import CountRequest
+from equipoise.counts import CountRequest, Reading
 from equipoise.errors import InputError, did_you_mean
 from equipoise.progress import Reporter, silent
 
@@ -125,8 +126,10 @@ def evaluate(
         sizes=(0.0,) if after is not None else _percents(20.0 if sample is None else sample),
         **_quickly(asked, repeats, quick=quick),
     )
+    source = engine.settled(locate(data, **reading))
+    reading["where"] = source.where  # which means the same in both
     wanted = work.Wanted(
-        source=locate(data, **reading),
+        source=source,
         after=None if after is None else locate(after, **reading),
         request=request,
         models=models,
@@ -265,8 +268,8 @@ def compare_missing(
     """
     from equipoise.evaluation.missing import comparison
 
-    table, counting = _rows(data, sensitive_features, label, options, progress)
-    return comparison.compare_missing(
+    table, counting, reading = _rows(data, sensitive_features, label, options, progress)
+    found = comparison.compare_missing(
         table,
         counting,
         methods=_listed(methods),
@@ -275,6 +278,7 @@ def compare_missing(
         max_rows=max_rows,
         progress=progress,
     )
+    return replace(found, reading=reading)
 
 
 def simulate_missing(
@@ -315,8 +319,8 @@ def simulate_missing(
     """
     from equipoise.evaluation.missing import simulation
 
-    table, counting = _rows(data, sensitive_features, label, options, progress)
-    return simulation.simulate_missing(
+    table, counting, reading = _rows(data, sensitive_features, label, options, progress)
+    found = simulation.simulate_missing(
         table,
         counting,
         column=column,
@@ -329,6 +333,7 @@ def simulate_missing(
         max_rows=max_rows,
         progress=progress,
     )
+    return replace(found, reading=reading)
 
 
 def _listed(methods: str | Sequence[str]) -> str | tuple[str, ...]:
@@ -340,8 +345,8 @@ def _listed(methods: str | Sequence[str]) -> str | tuple[str, ...]:
 
 def _rows(
     data: Any, sensitive_features: Any, label: str, options: dict[str, Any], progress: Reporter
-) -> tuple[pa.Table, CountRequest]:
-    """Read all rows of a table, and say how they are counted."""
+) -> tuple[pa.Table, CountRequest, Reading]:
+    """Read all rows of a table, and say how they are counted and were read."""
     from equipoise.datasets.naming import locate
     from equipoise.engines.sources import READING
     from equipoise.evaluation.evaluate import read_rows
@@ -349,4 +354,5 @@ def _rows(
     reading = {k: options.pop(k, None) for k in READING}
     engine = _engine(options, progress)
     counting = _counting(sensitive_features, label, options)
-    return read_rows(locate(data, **reading), counting, engine), counting
+    source = engine.settled(locate(data, **reading))
+    return read_rows(source, counting, engine), counting, source.reading

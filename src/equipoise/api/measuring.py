@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.counts import BinSpec, CountRequest, Counts, MissingPolicy
+from equipoise.counts import BinSpec, Condition, CountRequest, Counts, MissingPolicy
 from equipoise.counts.beside import feature_columns
 from equipoise.errors import InputError
 from equipoise.measures.change import BiasChange, bias_change
@@ -39,7 +39,7 @@ def count(
     na: Sequence[str] = (),
     missing: MissingPolicy = "group",
     missing_label: MissingPolicy = "drop",
-    where: str | None = None,
+    where: str | Condition | None = None,
     sql: str | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
@@ -260,10 +260,11 @@ def diff(before: Any, after: Any, *, sensitive_features: Any = None, **options: 
     """
     measuring = {k: options.pop(k) for k in list(options) if k in _MEASURING}
     measuring["memory"] = lattice_memory(options.get("memory"))
-    counts = [
-        count(data, sensitive_features=sensitive_features, **options) for data in (before, after)
-    ]
-    return bias_change(counts[0], counts[1], Options(**measuring))
+    first = count(before, sensitive_features=sensitive_features, **options)
+    if options.get("where") is not None:  # which means the same in both
+        options["where"] = first.reading.where
+    second = count(after, sensitive_features=sensitive_features, **options)
+    return bias_change(first, second, Options(**measuring))
 
 
 def sample_weight(

@@ -104,7 +104,7 @@ def plan(
     )
     pool = None if available_from is None else _counted_alike(available_from, counts, options)
     if looking is not None:
-        pool = _offered_by(lake, data, counts, looking, options, progress)
+        pool = _offered_by(lake, data, counts, looking, progress)
     request = PlanRequest(
         tolerance=tolerance,
         allow=allow,
@@ -277,7 +277,6 @@ def _offered_by(
     data: Any,
     counts: Counts,
     looking: Looking,
-    options: Mapping[str, Any],
     progress: Reporter,
 ) -> Counts:
     """Count the rows of a lake that could be added to a table."""

@@ -8,6 +8,7 @@ import click
 
 from equipoise.cli import lakes, terminal
 from equipoise.cli.options import (
+    base_options,
     hash_key,
     hash_key_option,
     lake_options,
@@ -34,6 +35,7 @@ Exit codes: 0 fine, 1 the lake has too few rows or too different ones, 2 bad inp
 @click.argument("plan")
 @click.argument("lake", nargs=-1, required=True)
 @click.option("--base", metavar="DATA", help="The table of the plan; else the one it names.")
+@base_options
 @writing_options
 @looking_options
 @limit_options

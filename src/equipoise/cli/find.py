@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from equipoise.cli import lakes, terminal
-from equipoise.cli.options import lake_options, looking_options
+from equipoise.cli.options import base_options, lake_options, looking_options
 
 
 @click.command(
@@ -26,6 +26,7 @@ Exit codes: 0 fine, 1 the lake has too few rows, 2 bad input.""",
 @click.argument("plan")
 @click.argument("lake", nargs=-1, required=True)
 @click.option("--base", metavar="DATA", help="The table of the plan; else the one it names.")
+@base_options
 @click.option(
     "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Show so many tables."
 )

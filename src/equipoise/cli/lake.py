@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import lakes, terminal
-from equipoise.cli.options import hash_key, hash_key_option, lake_options, looking_options
+from equipoise.cli.options import (
+    base_options,
+    hash_key,
+    hash_key_option,
+    lake_options,
+    looking_options,
+)
 from equipoise.errors import InputError
 from equipoise.plain import Grid
 
@@ -117,6 +123,7 @@ Read the file, fill in what is open, and give it to equipoise acquire with --map
 @click.argument("plan")
 @click.argument("lake", nargs=-1, required=True)
 @click.option("--base", metavar="DATA", help="The table of the plan; else the one it names.")
+@base_options
 @click.option("--output", "-o", type=click.Path(), metavar="FILE", help="Write to a file.")
 @looking_options
 @lake_options

@@ -28,7 +28,7 @@ Examples:
   equipoise measure s.parquet -s sex,age --bin age=25,45,65 -l risk --min-count 30 --json
   equipoise measure cells.csv -s sex,race -l risk --count n
   equipoise measure adult -s sex,race -l income --favourable '>50K' -o adult.html
-  equipoise measure 'parts/*.csv.gz' -s sex -l hired --sql "SELECT * FROM input WHERE year = '2025'"
+  equipoise measure 'parts/*.csv.gz' -s sex -l hired --where "year = 2025 AND dept <> 'Sales'"
 
 Positive UB: the group has fewer such rows than its share; 0.2 means 20 % fewer.""",
 )

@@ -128,6 +128,11 @@ _COUNTING = (
         show_default=True,
         help="Rows that lack the label.",
     ),
+    click.option(
+        "--where",
+        metavar="CONDITION",
+        help="Only rows that satisfy a condition over the columns: \"age >= 18 AND state = 'CA'\".",
+    ),
     click.option("--sql", metavar="QUERY", help="A SELECT over the table, which is called input."),
     click.option(
         "--encoding", metavar="NAME", help="Of CSV files, as utf-8, latin-1, cp1252 or utf-16."
@@ -418,6 +423,19 @@ _WRITING = (
     click.option("--dry-run", is_flag=True, help="Say what would be taken, and write nothing."),
 )
 
+_BASE = (
+    click.option(
+        "--encoding",
+        metavar="NAME",
+        help="Of the base, if it is a CSV file; as when the plan was made unless given.",
+    ),
+    click.option(
+        "--delimiter",
+        metavar="CHARACTER",
+        help="Of the base, if it is a CSV file; as when the plan was made unless given.",
+    ),
+)
+
 hash_key_option = click.option(
     "--hash-key-file",
     type=click.Path(),
@@ -430,6 +448,11 @@ hash_key_option = click.option(
 def lake_options(function: F) -> F:
     """Where the index is, and what it may use."""
     return _stacked(_LAKE)(function)
+
+
+def base_options(function: F) -> F:
+    """How the table of a plan is read, if otherwise than when the plan was made."""
+    return _stacked(_BASE)(function)
 
 
 def looking_options(function: F) -> F:

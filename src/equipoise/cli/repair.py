@@ -27,8 +27,10 @@ Examples:
   equipoise repair people.csv ./lake --sensitive sex,race --label income --tolerance 0.05 \\
       -o repaired.parquet --report repair.html
   equipoise repair people.csv ./lake -s sex -l hired --allow both --dry-run
+  equipoise repair people.csv ./lake -s sex -l hired --where "year >= 2024" -o repaired.csv
 
-If the lake lacks rows of the cheapest plan, the plan is made again with what it has; if no
+With --where, only rows that satisfy the condition are in the output: others of DATA are left
+out, and only such rows of LAKE are added. If the lake lacks rows of the cheapest plan, the plan is made again with what it has; if no
 plan reaches the tolerance then, the one that comes nearest is carried out.
 
 Exit codes: 0 fine, 1 the tolerance was not reached or a check failed, 2 bad input.""",

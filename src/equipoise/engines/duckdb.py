@@ -94,7 +94,7 @@ class _Unparsed(InputError):
 
 
 class DuckDBEngine:
-    """Seven verbs over files, DuckDB databases and frames.
+    """Nine verbs over files, DuckDB databases and frames.
 
     Parameters
     ----------
@@ -241,7 +241,9 @@ class DuckDBEngine:
             types = {c.name: c for c in columns}
             counted = [types[name] for name in request.columns]
             counts = self._to_counts(source, table, counted, cells, request)
-            return replace(require_rows(counts, source.name), skipped=self.skipped(source))
+            where = "" if source.where is None else f" where {source.where.one_line}"
+            require_rows(counts, f"{source.name}{where}")
+            return replace(counts, skipped=self.skipped(source))
 
     @_tidied
     def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class MemoryEngine:
-    """Seven verbs over tables held in memory, for tests and small tables.
+    """Nine verbs over tables held in memory, for tests and small tables.
 
     >>> from equipoise.engines.sources import locate
     >>> people = locate({"sex": ["m", "w", "w"], "hired": ["yes", "no", "yes"]})

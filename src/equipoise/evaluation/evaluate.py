@@ -96,9 +96,10 @@ def evaluate(
             path=runs,
             progress=_part(progress, place, len(wanted)),
         )
-        studies.append(
-            summarize_study(material, each.request, models, records, title=title, paper=each.paper)
+        told = summarize_study(
+            material, each.request, models, records, title=title, paper=each.paper
         )
+        studies.append({**told, "reading": each.source.reading.to_dict()})
     return Evaluation(studies=tuple(studies), is_paper=is_paper)
 
 

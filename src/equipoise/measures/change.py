@@ -89,7 +89,15 @@ class BiasChange:
             "schema": SCHEMA,
             **{
                 k: about[k]
-                for k in ("sensitive", "label", "labels", "parameters", "version", "time")
+                for k in (
+                    "sensitive",
+                    "label",
+                    "labels",
+                    "parameters",
+                    "reading",
+                    "version",
+                    "time",
+                )
             },
             "n_before": self.before.counts.n,
             "n_after": self.after.counts.n,
@@ -122,7 +130,8 @@ class BiasChange:
     def heading(self) -> str:
         """What was compared, in one line."""
         sizes = f"{self.before.counts.n:,} rows before, {self.after.counts.n:,} after"
-        return f"Change of Uniform Bias: {sizes}"
+        said = " ".join(("", *self.before.counts.reading.sentences))
+        return f"Change of Uniform Bias: {sizes}{f'.{said}' if said else ''}"
 
     @property
     def sentence(self) -> str:

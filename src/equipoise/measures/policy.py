@@ -123,9 +123,9 @@ class Rule:
 _POLICY_KEYS = ("max_abs_ub", "min_count", "evidence", "rules")
 # A [check] table holds defaults of the command's other options, too.
 _OPTION_KEYS = (
-    *("sensitive", "label", "count", "weight", "bin", "na", "missing", "missing_label", "sql"),
+    *("sensitive", "label", "count", "weight", "bin", "na", "missing", "missing_label"),
     *("encoding", "delimiter", "threads", "memory", "quiet", "max_order", "limit", "confidence"),
-    *("sampling", "adjust", "top", "output", "suppress_below"),
+    *("sampling", "adjust", "top", "output", "suppress_below", "where", "sql"),
 )
 _RULE_KEYS = ("group", "label", "measure", "max_abs", "max_abs_ub", "min", "max", "k", "min_count")
 
@@ -348,7 +348,11 @@ class Check:
 
     @property
     def sentence(self) -> str:
-        """The outcome in a sentence."""
+        """The outcome in a sentence, and of which rows if not of all."""
+        return " ".join((self._outcome, *self.table.counts.reading.sentences))
+
+    @property
+    def _outcome(self) -> str:
         checked = f"of {self.rows_checked:,} group and label pairs checked"
         if not self.rows_checked:
             return "No group was large enough to be checked."

@@ -330,6 +330,7 @@ class BiasTable:
             "dropped": counts.dropped,
             "skipped": counts.skipped.to_dict(),
             "bins": {n: list(b) for n, b in counts.bins.items()},
+            "reading": counts.reading.to_dict(),
             "parameters": {
                 **({} if counts.request is None else counts.request.to_dict()),
                 **self.options.to_dict(),

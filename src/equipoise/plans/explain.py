@@ -45,6 +45,7 @@ def explain(
             _labels(problem, solution, certificate, price),
             _certainty(problem, solution, rows) if certificate.reached else (),
             _warnings(problem, rows),
+            problem.counts.reading.sentences,
         )
         for s in part
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.counts import Reading
 from equipoise.errors import InputError
 from equipoise.plain import Grid, csv_text
 from equipoise.plans.budget import least_tolerance
@@ -94,6 +95,7 @@ class Frontier:
     now: float
     points: tuple[Point, ...]
     budgets: tuple[Bought, ...] = ()
+    reading: Reading = field(default_factory=Reading)
     parameters: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -122,7 +124,7 @@ class Frontier:
             else f"A budget of {b.budget:,g} buys nothing that the limits allow."
             for b in self.budgets
         )
-        return (first, sure, *bought)
+        return (first, sure, *bought, *self.reading.sentences)
 
     def grid(self) -> Grid:
         """A line a tolerance."""
@@ -152,6 +154,7 @@ class Frontier:
             "schema": SCHEMA,
             "version": __version__,
             "fingerprint": self.fingerprint,
+            "reading": self.reading.to_dict(),
             "reference": self.reference,
             "tolerance_on": self.request.tolerance_on,
             "now": self.now,
@@ -209,7 +212,15 @@ def make_frontier(
     else:
         found = _one_by_one(problem, asked, progress)
     bought = tuple(_bought(pose(counts, request), b) for b in budgets)
-    return Frontier(request, reference_of(problem), counts.fingerprint, now, tuple(found), bought)
+    return Frontier(
+        request,
+        reference_of(problem),
+        counts.fingerprint,
+        now,
+        tuple(found),
+        bought,
+        counts.reading,
+    )
 
 
 def _asked(problem: Problem, tolerances: Sequence[float] | None, points: int) -> list[float]:

@@ -13,6 +13,7 @@ from equipoise.evaluation.studying.telling import (
     differences_grid,
     groups_grid,
     number,
+    reading_of,
     scores_grid,
     sentences_of,
     untreated,
@@ -83,6 +84,7 @@ def _facts(evaluation: Evaluation) -> list[list[str]]:
         start = f"{study['title']}: " if len(evaluation.studies) > 1 else ""
         facts += [
             [f"{start}sensitive, label", f"{', '.join(study['sensitive'])}; {study['label']}"],
+            *([f"{start}{name}", value] for name, value in reading_of(study).facts),
             [f"{start}features", _features(study)],
             [f"{start}models", ", ".join(study["models"].values())],
             [f"{start}seed", str(study["seed"])],

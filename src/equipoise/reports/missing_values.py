@@ -181,6 +181,7 @@ def _facts(result: Result, source: str | None) -> list[list[str]]:
     ]
     return [
         *facts,
+        *result.reading.facts,
         *([name, ", ".join(texts)] for name, texts in more if texts),
         ["least rows of a group", whole(result.min_count)],
         ["seed", str(result.seed)],

@@ -203,6 +203,7 @@ def _counted(counts: Counts, source: str | None) -> list[list[str]]:
     facts = [["source", source]] if source else []
     return [
         *facts,
+        *counts.reading.facts,
         ["rows", whole(counts.n)],
         ["sensitive attributes", ", ".join(a.name for a in counts.sensitive)],
         ["label", counts.label.name],
@@ -346,6 +347,7 @@ def _frontier_facts(frontier: Frontier, source: str | None) -> list[list[str]]:
     sure = "the least there are" if frontier.exact else "the least found, each with its bound"
     return [
         *facts,
+        *frontier.reading.facts,
         ["costs are", sure],
         ["fingerprint of the counts", f"sha256:{frontier.fingerprint}"],
         ["made by", f"equipoise {__version__}"],

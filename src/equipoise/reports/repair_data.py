@@ -502,6 +502,7 @@ def _facts(done: Repaired, source: str | None) -> list[list[str]]:
     facts = [[name, text] for name, text in (*files, ("ledger", acquired.ledger)) if text]
     return [
         *facts,
+        *acquired.before.reading.facts,
         ["sensitive attributes", ", ".join(a.name for a in acquired.before.sensitive)],
         ["label", acquired.before.label.name],
         ["seed", str(acquired.seed)],

@@ -50,7 +50,7 @@ def topics(table: BiasTable) -> list[Topic]:
     """
     tally = Tally(table)
     said = [
-        ("overview", "In short", _overview(tally)),
+        ("overview", "In short", [*_overview(tally), *table.counts.reading.sentences]),
         ("largest", "The largest differences", _largest(tally)),
         ("measures", "Further measures", _further(tally)),
         ("hidden", "Hidden groups", _hidden(tally)),

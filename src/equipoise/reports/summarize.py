@@ -162,6 +162,7 @@ def _figures(table: BiasTable) -> list[list[str]]:
 def _facts(table: BiasTable, source: str | None) -> list[list[str]]:
     counts, options = table.counts, table.options
     facts = [["source", source]] if source else []
+    facts += counts.reading.facts
     facts += [
         ["rows", whole(counts.n) + (" (weighted)" if counts.weights is not None else "")],
         ["groups", whole(len(table.measured.lattice)) + _left_out(table)],

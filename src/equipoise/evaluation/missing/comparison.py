@@ -248,6 +248,7 @@ class MissingValues(Result):
             *self._frequencies(),
             *self._filled_by(),
             unknown,
+            *self.reading.sentences,
         )
 
     def _told(self, treated: Treated) -> str:

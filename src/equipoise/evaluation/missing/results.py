@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equipoise.counts import CountRequest, Counts
+from equipoise.counts import CountRequest, Counts, Reading
 from equipoise.errors import InputError
 from equipoise.evaluation.missing.imputing import DONORS, METHODS, Method
 from equipoise.evaluation.missing.rows import Codes, Floats, Rows
@@ -215,6 +215,7 @@ class Result:
     left_out: tuple[str, ...]
     seed: int
     max_rows: int | None
+    reading: Reading = field(default_factory=Reading)
     time: str = field(
         default_factory=lambda: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     )
@@ -289,6 +290,7 @@ class Result:
                 "donors": DONORS,
                 **parameters,
             },
+            "reading": self.reading.to_dict(),
             "sentences": list(self.sentences),
             "version": __version__,
             "time": self.time,

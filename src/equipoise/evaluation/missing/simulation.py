@@ -305,6 +305,7 @@ class MissingSimulation(Result):
             *(self._told(simulated) for simulated in self.methods),
             *self._filled_by(),
             caution,
+            *self.reading.sentences,
         )
 
     def _from_whom(self) -> str:

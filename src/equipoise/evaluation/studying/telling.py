@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from equipoise.counts import Reading
 from equipoise.evaluation.request import TESTS, VERSIONS
 from equipoise.evaluation.studying.intervals import LEAST_REPEATS
 from equipoise.evaluation.studying.scores import MEASURES, PREDICTION_UB
@@ -175,7 +176,13 @@ def _by_model(study: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> li
 
 def sentences_of(study: Mapping[str, Any]) -> tuple[str, ...]:
     """Say what was done and what came out."""
-    return (*_done(study), *_notes(study), *_reached(study), *_found(study), *_related(study))
+    said = (*_done(study), *_notes(study), *_reached(study), *_found(study), *_related(study))
+    return (*said, *reading_of(study).sentences)
+
+
+def reading_of(study: Mapping[str, Any]) -> Reading:
+    """How a table was read; the paper's own are as its text says."""
+    return Reading() if study["paper"] else Reading.from_dict(study.get("reading"))
 
 
 def _done(study: Mapping[str, Any]) -> list[str]:

@@ -9,11 +9,11 @@ import operator
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from equipoise.counts import CountRequest, Counts
+from equipoise.counts import CountRequest, Counts, Reading
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
@@ -74,6 +74,7 @@ class Verification:
     """
 
     findings: tuple[Finding, ...]
+    reading: Reading = field(default_factory=Reading)
 
     @property
     def ok(self) -> bool:
@@ -91,7 +92,8 @@ class Verification:
         broken = [f.sentence for f in self.findings if not f.holds]
         verdict = f"{len(broken)} of {len(self.findings)} checks do not hold."
         kept = [f.sentence for f in self.findings if f.holds]
-        return (verdict if broken else f"All {len(kept)} checks hold.", *broken, *kept)
+        verdict = verdict if broken else f"All {len(kept)} checks hold."
+        return (verdict, *broken, *kept, *self.reading.sentences)
 
     def text(self) -> str:
         """All findings, those that do not hold with examples."""
@@ -99,7 +101,8 @@ class Verification:
         for finding in self.findings:
             lines.append(f"{'holds ' if finding.holds else 'BROKEN'}  {finding.sentence}")
             lines += [f"          {example}" for example in finding.examples]
-        return "\n".join([*lines, "Rows and the entries of a ledger are counted from 0."])
+        places = "Rows and the entries of a ledger are counted from 0."
+        return "\n".join([*lines, *self.reading.sentences, places])
 
     def __str__(self) -> str:
         return self.text()
@@ -112,6 +115,7 @@ class Verification:
             "schema": "equipoise.verify/1",
             "ok": self.ok,
             "findings": [{**vars(f), "examples": list(f.examples)} for f in self.findings],
+            "reading": self.reading.to_dict(),
             "sentences": list(self.sentences),
             "version": __version__,
         }
@@ -156,7 +160,8 @@ class Table:
 
 def read_table(source: Source, plan: PlanFile, engine: Engine, key: bytes | None) -> Table:
     """Read a table, and count it as the plan does."""
-    name, cells, why_not = public(source.name), None, ""
+    where = "" if source.where is None else f" (where {source.where.one_line})"
+    name, cells, why_not = f"{public(source.name)}{where}", None, ""
     try:
         cells = cells_of(engine.counts(source, plan.request))
     except ColumnNotFound:
@@ -167,6 +172,20 @@ def read_table(source: Source, plan: PlanFile, engine: Engine, key: bytes | None
     *own, _, md5 = rows.column_names
     md5s = rows[md5].combine_chunks()
     return Table(name, source.kind, rows.select(own), md5s, key, cells, why_not)
+
+
+def rows_outside(source: Source, table: Table, plan: PlanFile, engine: Engine) -> int:
+    """How many rows of a table do not satisfy the condition that the plan was made with."""
+    where = plan.counts.reading.where
+    if where is None:
+        return 0
+    try:
+        counts = engine.counts(replace(source, where=where), plan.request)
+    except ColumnNotFound:
+        raise
+    except InputError:  # none does, or it cannot be evaluated
+        return len(table.rows)
+    return len(table.rows) - counts.n - counts.dropped
 
 
 def _all_rows(

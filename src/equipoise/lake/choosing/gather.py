@@ -16,7 +16,7 @@ from equipoise.lake.choosing.offers import Need, Offer, Scanner
 from equipoise.lake.choosing.survey import Candidate, Looking, Survey, survey
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.align import wanted
-from equipoise.lake.matching.inside import Restriction, restriction
+from equipoise.lake.matching.inside import Restriction, restriction, whole_profile
 from equipoise.plain import sentences
 from equipoise.progress import Reporter, silent
 
@@ -77,7 +77,7 @@ def gather(
     request = request_of(counts)
     rows = engine.rows(base, request, counts - counts, rest=True)
     known = Known(RowHashes.of(rows), looking.dedupe, tuple(looking.key))
-    want = wanted(counts, engine.profile(base))
+    want = wanted(counts, whole_profile(base, engine))
     found = survey(lake, want, looking, progress)
     needed = [c.name for c in want.columns] if require_columns else list(looking.key)
     within = restriction(base, engine)
@@ -121,7 +121,8 @@ def _barred(
         return "it is the base itself"
     unknown = () if within is None else within.lacking(candidate.alignment)
     if unknown:
-        return f"it lacks {sentences([repr(n) for n in unknown])}, which the condition names"
+        names = sentences([repr(n) for n in unknown])
+        return f"no column of it is surely {names}, which the condition names"
     lacking = [name for name in needed if name not in candidate.alignment.columns]
     return f"it lacks {sentences([repr(n) for n in lacking[:_SHOWN]])}" if lacking else None
 

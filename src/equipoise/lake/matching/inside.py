@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from equipoise.counts import Condition
 from equipoise.engines import conditions, sql
 from equipoise.engines.base import Column, Engine
-from equipoise.engines.profiling import FEW_VALUES
+from equipoise.engines.profiling import FEW_VALUES, Profile
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.lake.matching.align import Alignment, Wanted
@@ -59,6 +59,15 @@ def restriction(base: Source, engine: Engine) -> Restriction | None:
     return Restriction(condition, known)
 
 
+def whole_profile(base: Source, engine: Engine) -> Profile:
+    """What all rows of a base tell of its columns, those outside its condition among them.
+
+    Tables of a lake have rows of both kinds: a column that is constant in one year is not so
+    in a table of many, and would not be known again.
+    """
+    return engine.profile(replace(base, where=None))
+
+
 def inside(mapped: Source, want: Wanted, alignment: Alignment, limit: Restriction) -> Source:
     """Take rows that do not satisfy a condition out of every cell of a mapped table.
 
@@ -97,7 +106,7 @@ def refuse_sql(query: str | None) -> None:
     """Refuse a query where rows of other tables are looked for, which it cannot be run over."""
     if query is not None:
         raise InputError(
-            "--sql makes another table of DATA, and the tables of a lake cannot be made so; choose "
-            "rows with --where, which is held against them too, or write the result of the query "
-            "to a file and give that."
+            "--sql makes another table of DATA, and cannot be run over the tables of a lake; choose "
+            "rows with --where, which holds for them too, or write the result of the query to a "
+            "file and plan the repair of that file."
         )

@@ -311,6 +311,7 @@ class PolicyMap:
             **{k: None if p is None else p.to_dict() for k, p in best.items()},
             "points": [p.to_dict() for p in self.points],
             "sentences": list(self.sentences),
+            "reading": self.counts.reading.to_dict(),
             "fingerprint": self.counts.fingerprint,
             "version": __version__,
             "time": self.time,
