@@ -125,7 +125,7 @@ class DuckDBEngine:
         "DuckDB file": "file.duckdb::table",
         "SQLite file": "file.sqlite::table, read only",
         "Excel file": "book.xlsx::sheet, with the extra excel",
-        "standard input": "-, as CSV, TSV, JSON lines or Parquet",
+        "standard input": "-, as any of these files",
         "frame": "pandas, polars, Arrow",
         "DuckDB relation": "on its own connection",
         "SQL": "over any of these, called input",

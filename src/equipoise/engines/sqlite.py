@@ -158,8 +158,6 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
     if pa.types.is_string(kind):
         return pa.array([_text(value) for value in values], kind)
-    if pa.types.is_floating(kind):
-        return pa.array([None if value is None else float(value) for value in values], kind)
     return pa.array(values, kind)
 
 
