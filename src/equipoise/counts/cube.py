@@ -273,9 +273,9 @@ class Counts:
             for a in axes
         }
         dropped = operation(self.dropped, other.dropped)
-        skipped = self.skipped + other.skipped if sign > 0 else self.skipped
-        combined = replace(self, missing_values=missing, dropped=dropped, skipped=skipped)
-        return _merge(combined, axes, codes, rows, weights)
+        return _merge(
+            replace(self, missing_values=missing, dropped=dropped), axes, codes, rows, weights
+        )
 
     def _recode(self, axes: Sequence[Axis]) -> NDArray[np.int32]:
         maps = [
