@@ -45,6 +45,7 @@ class ColumnNotFound(InputError, KeyError):
 
     def __init__(self, column: str, *, table: str, columns: Iterable[str]) -> None:
         columns = list(columns)
+        self.column = column
         super().__init__(
             f"column {column!r} not found in {table}; it has: {', '.join(columns)}."
             f"{did_you_mean(column, columns)}"

@@ -44,6 +44,8 @@ def count(
     sql: str | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
+    header: bool | None = None,
+    lenient: bool | None = None,
     threads: int | None = None,
     memory: str | None = None,
     engine: Engine | None = None,
@@ -55,7 +57,8 @@ def count(
     ----------
     data
         A path (CSV, TSV, Parquet, JSON lines, gzipped or not; a folder; a glob;
-        ``file.duckdb::table``), the name of a bundled data set, a pandas, polars or Arrow
+        ``file.duckdb::table``, ``file.sqlite::table``, ``book.xlsx::sheet``), ``"-"`` for standard
+        input, the name of a bundled data set, a pandas, polars or Arrow
         table, a mapping of columns, a DuckDB relation, or Counts, which are returned.
     sensitive_features
         Names of the sensitive columns; with ``y``, the columns themselves: a frame, a
@@ -82,6 +85,12 @@ def count(
         A query over the data, in which it is called ``input``; a condition is about its result.
     encoding, delimiter
         How CSV files are read.
+    header
+        False if the first line of a CSV file or of a sheet is a row: columns are then called
+        ``column_1``, ``column_2``, ….
+    lenient
+        True to skip lines of CSV files that are no rows, such as those with too many fields. They
+        are counted (``Counts.skipped``); without it they are an error.
     threads, memory
         How many cores, and how much memory (``"2GB"``), to use.
     engine
@@ -126,7 +135,7 @@ def count(
     from equipoise.datasets.naming import locate
 
     reading = {"where": where, "sql": sql, "encoding": encoding, "delimiter": delimiter}
-    source = locate(data, **reading, columns=columns)
+    source = locate(data, **reading, header=header, lenient=lenient, columns=columns)
     if engine is None:
         from equipoise.engines.duckdb import shared_engine
 

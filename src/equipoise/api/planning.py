@@ -115,7 +115,9 @@ def plan(
         **planning,
     )
     made = make_plan(counts, request, candidates=candidates, progress=progress)
-    return replace(made, source=os.fspath(data) if isinstance(data, (str, os.PathLike)) else None)
+    # Standard input is not there any more when the plan is used.
+    is_named = isinstance(data, (str, os.PathLike)) and os.fspath(data) != "-"
+    return replace(made, source=os.fspath(data) if is_named else None)
 
 
 def frontier(

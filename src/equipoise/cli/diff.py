@@ -51,6 +51,8 @@ def command(
 
         change = diff(before, after, **keywords)
     counting.hint(change.before.counts, quiet=quiet)
+    if change.after.counts.skipped:
+        terminal.say(f"{after}: {change.after.counts.skipped}.", quiet=quiet)
     if kind == "json":
         text = change.top(top).to_json(indent=2)
     elif kind == "csv":

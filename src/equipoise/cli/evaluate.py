@@ -168,7 +168,10 @@ def _tables(data: str | None, after: str | None, options: dict[str, Any]) -> Any
     with counting.keywords(data, given) as keywords:
         from equipoise.api import evaluate
 
-        return evaluate(data, after, **keywords)
+        found = evaluate(data, after, **keywords)
+    for table in filter(None, (data, after)):
+        counting.tell_skipped(table, keywords, quiet=options["quiet"])
+    return found
 
 
 def _paper(data: str | None, options: dict[str, Any]) -> Any:

@@ -73,6 +73,7 @@ def command(
         from equipoise.api import frontier
 
         found = frontier(data, **keywords, tolerances=tolerances or None)
+    counting.tell_skipped(data, keywords, quiet=quiet)
     if kind == "html":
         from equipoise.reports.plan import write_frontier
 

@@ -31,7 +31,7 @@ def command() -> None:
     """Index and search a lake of tables; map what they mean; replay a ledger.
 
     A lake is folders, globs and files of CSV (any dialect, gzipped or not), Parquet and JSON
-    lines, and DuckDB databases. Nobody needs to have described the tables.
+    lines, DuckDB and SQLite databases, and Excel workbooks. Nobody needs to have described the tables.
     """
 
 
@@ -53,8 +53,11 @@ def index(lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
     with lakes.opened(lake, options) as opened:
         done = opened.refresh()
     broken = [(t.name, t.problem) for t in opened.tables if t.problem]
+    skipped = [(t.name, t.skipped) for t in opened.tables if t.skipped and not t.problem]
     if as_json:
-        click.echo(json.dumps(_index_dict(opened, done, broken), ensure_ascii=False, indent=2))
+        about = _index_dict(opened, done, broken)
+        about["skipped"] = [{"table": name, **what.to_dict()} for name, what in skipped]
+        click.echo(json.dumps(about, ensure_ascii=False, indent=2))
         return
     rows = sum(table.rows for table in opened.tables)
     tables = "table" if len(opened.tables) == 1 else "tables"
@@ -62,11 +65,18 @@ def index(lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
         f"{len(opened.tables):,} {tables} with {rows:,} rows in {opened.index_path}; files: {done.new:,} "
         f"new, {done.changed:,} changed, {done.gone:,} gone, {done.same:,} as before."
     )
-    if broken:
-        click.echo(f"\nNo rows can be taken from {len(broken):,} of them:\n")
-        click.echo(Grid(("table", "why"), tuple(broken[:_SHOWN])).text())
-    if len(broken) > _SHOWN:
-        click.echo(f"… and {len(broken) - _SHOWN:,} more; --json lists all")
+    _list(f"No rows can be taken from {len(broken):,} of them:", "why", broken)
+    told = [(name, str(what)) for name, what in skipped]
+    _list(f"{len(skipped):,} of them are read without some lines:", "lines", told)
+
+
+def _list(title: str, what: str, tables: list[tuple[str, str]]) -> None:
+    """List some tables, with what there is to say of each."""
+    if tables:
+        click.echo(f"\n{title}\n")
+        click.echo(Grid(("table", what), tuple(tables[:_SHOWN])).text())
+    if len(tables) > _SHOWN:
+        click.echo(f"… and {len(tables) - _SHOWN:,} more; --json lists all")
 
 
 def _index_dict(lake: Lake, done: Refreshed, broken: list[tuple[str, str]]) -> Any:

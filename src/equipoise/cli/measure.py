@@ -77,7 +77,8 @@ def command(data: str, format_: str | None, output: str | None, **options: Any) 
     """Measure the Uniform Bias of every group and label of DATA.
 
     DATA is a CSV, TSV, Parquet or JSON lines file (gzipped or not), a folder or glob of
-    them, file.duckdb::table, or the name of a bundled data set (equipoise data list).
+    them, file.duckdb::table, file.sqlite::table, book.xlsx::sheet, - for standard input, or
+    the name of a bundled data set (equipoise data list).
     """
     kind = output_format(format_, output, FORMATS)
     shown = {k: options.pop(k) for k in ("sort", "top", "label_value", "group", "hidden")}

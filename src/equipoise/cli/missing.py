@@ -87,6 +87,7 @@ def command(
             found = compare_missing(data, **keywords)
         else:
             found = simulate_missing(data, share=share, **simulating, **keywords)
+    counting.tell_skipped(data, keywords, quiet=quiet)
     if kind == "html":
         from equipoise.reports.missing_values import write_missing
 

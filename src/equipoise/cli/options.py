@@ -138,6 +138,17 @@ _COUNTING = (
         "--encoding", metavar="NAME", help="Of CSV files, as utf-8, latin-1, cp1252 or utf-16."
     ),
     click.option("--delimiter", metavar="CHARACTER", help="Of CSV files; found if not given."),
+    click.option(
+        "--no-header",
+        is_flag=True,
+        help="The first line of a CSV file or sheet is a row; columns are column_1, column_2, ….",
+    ),
+    click.option(
+        "--lenient",
+        is_flag=True,
+        help="Skip and count lines of CSV files that are no rows, such as those with too many "
+        "fields.",
+    ),
     click.option("--threads", type=click.IntRange(1, 1024), help="How many cores to use."),
     click.option("--memory", metavar="SIZE", help="How much memory to use, as in 2GB."),
     click.option("--quiet", "-q", is_flag=True, help="No progress and no hints on stderr."),

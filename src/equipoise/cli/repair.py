@@ -83,6 +83,7 @@ def command(
         written = (output, report, keywords["ledger"], keywords["plan_file"])
         lakes.refuse_overwriting(opened, *written, base=data)
         done = repair(data, opened, output, hash_key=key, **keywords)
+    counting.tell_skipped(data, keywords, quiet=quiet)
     if report is not None:
         from equipoise.reports.repair import write_repair
 

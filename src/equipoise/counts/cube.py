@@ -29,6 +29,7 @@ from equipoise.counts.columns import (
 )
 from equipoise.counts.reading import Reading
 from equipoise.counts.request import CountRequest, request_from_dict
+from equipoise.counts.skipped import NOTHING, Skipped
 from equipoise.errors import ColumnNotFound, CountsError, InputError, PatternError, did_you_mean
 from equipoise.lattice import Group, format_value
 from equipoise.values import MISSING, Value, as_value
@@ -43,7 +44,9 @@ Role: TypeAlias = Literal["sensitive", "label", "prediction"]
 
 SCHEMA = "equipoise.counts/1"
 
-SUSPECTS = frozenset({"?", "na", "n/a", "nan", "null", "none", "<na>", "nil", "-", ".", "missing"})
+SUSPECTS = frozenset(
+    {"?", "na", "n/a", "nan", "null", "none", "<na>", "nil", "-", ".", "missing", r"\n"}
+)
 """Texts, in lower case, that often stand for a missing value."""
 
 
@@ -111,6 +114,8 @@ class Counts:
         The edges of the binned attributes.
     request, reading
         What was asked for, and how the table was read.
+    skipped
+        Lines of the file that are no rows and were left out, as ``lenient`` allows.
     """
 
     axes: tuple[Axis, ...]
@@ -122,6 +127,7 @@ class Counts:
     bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     request: CountRequest | None = None
     reading: Reading = field(default_factory=Reading)
+    skipped: Skipped = NOTHING
 
     def __post_init__(self) -> None:
         for array in (self.codes, self.rows, self.weights):
@@ -476,6 +482,7 @@ class Counts:
             "bins": {n: list(b) for n, b in self.bins.items()},
             "request": None if self.request is None else self.request.to_dict(),
             "reading": self.reading.to_dict(),
+            **({"skipped": self.skipped.to_dict()} if self.skipped else {}),
         }
 
     def to_json(self) -> str:
@@ -514,6 +521,7 @@ class Counts:
             bins={n: tuple(b) for n, b in data["bins"].items()},
             request=request_from_dict(data["request"]),
             reading=Reading.from_dict(data.get("reading")),
+            skipped=Skipped.from_dict(data.get("skipped")),
         )
         if (counts.codes < 0).any() or (counts.codes >= [len(a) for a in axes]).any():
             raise IndexError("a cell names a value that is not there")

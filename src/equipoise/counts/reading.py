@@ -71,23 +71,30 @@ class Reading:
         The query whose result the table is.
     encoding, delimiter
         Of CSV files.
+    header
+        False if the first line of a CSV file or a sheet is a row, and names no columns.
+    lenient
+        True if lines of CSV files that are no rows are skipped.
     """
 
     where: Condition | None = None
     sql: str | None = None
     encoding: str | None = None
     delimiter: str | None = None
+    header: bool | None = None
+    lenient: bool | None = None
 
     @property
     def options(self) -> dict[str, Any]:
         """What to give to ``locate`` to read a table in the same way."""
         return dict(vars(self))
 
-    def but(self, **given: str | None) -> Reading:
-        """The same with what is given of encoding and delimiter.
+    def but(self, **given: str | bool | None) -> Reading:
+        """The same with what is given of encoding, delimiter, header and lenient.
 
-        >>> Reading(encoding="latin-1", delimiter=";").but(encoding="utf-8", delimiter=None)
-        Reading(where=None, sql=None, encoding='utf-8', delimiter=';')
+        >>> read = Reading(encoding="latin-1", delimiter=";").but(encoding="utf-8", delimiter=None)
+        >>> read.encoding, read.delimiter
+        ('utf-8', ';')
         """
         return replace(self, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
 
@@ -110,6 +117,8 @@ class Reading:
         sql = None if self.sql is None else " ".join(self.sql.split())
         named = {"only rows where": where, "query": sql, "encoding": self.encoding}
         named["delimiter"] = None if self.delimiter is None else repr(self.delimiter)
+        named["header"] = "none; columns are numbered" if self.header is False else None
+        named["broken lines"] = "skipped" if self.lenient else None
         return [[name, value] for name, value in named.items() if value is not None]
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,6 +130,8 @@ class Reading:
             "sql": self.sql,
             "encoding": self.encoding,
             "delimiter": self.delimiter,
+            "header": self.header,
+            "lenient": self.lenient,
         }
 
     @classmethod
@@ -136,7 +147,11 @@ class Reading:
         for value in known.values():
             if value is not None:
                 _text(value)
-        return cls(where=where, **known)
+        flags = {name: given.get(name) for name in ("header", "lenient")}
+        for flag in flags.values():
+            if flag is not None and not isinstance(flag, bool):
+                raise TypeError(f"{flag!r} is not true or false")
+        return cls(where=where, **known, **flags)
 
 
 def _text(value: Any) -> str:

@@ -54,7 +54,7 @@ def _is_utf8(source: Source) -> bool:
 def _is_split(source: Source) -> bool:
     """Tell whether a table has more than one column by the delimiter it is said to have."""
     dialects = (
-        csv_dialect(file, encoding=source.encoding, delimiter=source.delimiter)
+        csv_dialect(file, encoding=source.encoding, delimiter=source.delimiter, lenient=True)
         for file in source.paths
     )
     return all(len(dialect.columns) > 1 for dialect in dialects)

@@ -13,7 +13,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import duckdb
 
@@ -26,7 +26,8 @@ from equipoise.counts.columns import (
     not_a_number,
     not_weights,
 )
-from equipoise.engines import conditions, sql
+from equipoise.counts.skipped import Skipped
+from equipoise.engines import conditions, spreadsheets, sql, sqlite
 from equipoise.engines.base import (
     Column,
     count_frame,
@@ -40,11 +41,17 @@ from equipoise.engines.sources import (
     Dialect,
     Source,
     as_utf8,
-    csv_dialect,
+    called,
+    chosen_table,
+    dialect_of,
+    explain_renamed,
     not_encoded,
     refuse_duplicates,
+    require_same_columns,
 )
-from equipoise.errors import ColumnNotFound, InputError, SourceNotFound, did_you_mean
+from equipoise.engines.spooling import Copy, Spool
+from equipoise.engines.tidying import MEND, NULL, copy_records
+from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
 from equipoise.progress import Reporter, silent, watched
 from equipoise.scratch import ScratchFolder, make_folder
 from equipoise.values import MISSING, Value
@@ -56,6 +63,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 T = TypeVar("T")
+V = TypeVar("V", bound=Callable[..., Any])
 
 _COPY_OPTIONS = {
     ".parquet": "FORMAT parquet, COMPRESSION zstd",
@@ -74,6 +82,24 @@ _MEANINGLESS = (
     duckdb.OutOfRangeException,
 )
 """What a condition fails with that cannot be evaluated."""
+
+
+def _tidied(verb: V) -> V:
+    """Read CSV files again, record by record, that DuckDB gave up on; it takes one line ending."""
+
+    @functools.wraps(verb)
+    def tried(self: DuckDBEngine, source: Source, *args: Any, **options: Any) -> Any:
+        try:
+            return verb(self, source, *args, **options)
+        except _Unparsed:
+            self._untidy.update(source.paths)
+            return verb(self, source, *args, **options)
+
+    return cast("V", tried)
+
+
+class _Unparsed(InputError):
+    """A CSV file that is not as DuckDB expects, which says no more of it."""
 
 
 class DuckDBEngine:
@@ -101,11 +127,14 @@ class DuckDBEngine:
 
     name: ClassVar[str] = "duckdb"
     reads: ClassVar[Mapping[str, str]] = {
-        "CSV, TSV": "plain or gzip, every value as text",
+        "CSV, TSV": "plain or gzip, every value as text; an empty field and a bare \\N are missing",
         "Parquet": "as stored",
         "JSON lines": "plain or gzip; arrays of objects, too",
         "folder, glob": "files of one kind with the same columns",
         "DuckDB file": "file.duckdb::table",
+        "SQLite file": "file.sqlite::table, read only",
+        "Excel file": "book.xlsx::sheet, with the extra excel",
+        "standard input": "-, as any of these files",
         "frame": "pandas, polars, Arrow",
         "DuckDB relation": "on its own connection",
         "SQL": "over any of these, called input",
@@ -125,6 +154,8 @@ class DuckDBEngine:
         self._registrations = itertools.count()
         folder = make_folder()
         self._temporary = str(folder.path)
+        self._spool = Spool(self._temporary)
+        self._untidy: set[Path] = set()
         settings: dict[str, Any] = {
             "temp_directory": self._temporary,
             # Nothing is ever fetched from outside.
@@ -166,16 +197,22 @@ class DuckDBEngine:
 
         Views are left out: they hold no rows of their own.
         """
+        if source.kind == "sqlite":
+            return sqlite.tables(source.paths[0], source.name, views=False)
+        if source.kind == "excel":
+            return spreadsheets.sheets(source.paths[0])
         if source.kind != "duckdb":
             return tuple(str(p) for p in source.paths) or (source.name,)
         with self._lock, self._attached(source) as alias:
             return tuple(self._tables_in(alias, views=False))
 
+    @_tidied
     def schema(self, source: Source) -> tuple[Column, ...]:
         """The columns of a table."""
         with self._opened(source) as (_, columns):
             return columns
 
+    @_tidied
     def settled(self, source: Source) -> Source:
         """The same source with its condition settled; see :class:`~equipoise.engines.base.Engine`."""
         if source.where is None or source.where.types is not None:
@@ -183,6 +220,7 @@ class DuckDBEngine:
         with self._opened(replace(source, where=None)) as (table, columns):
             return replace(source, where=self._settle(source, table, columns))
 
+    @_tidied
     def profile(self, source: Source) -> Profile:
         """What one pass over the table tells."""
         import pyarrow as pa
@@ -195,10 +233,11 @@ class DuckDBEngine:
                 profiler = Profiler([c.name for c in columns], [c.type for c in columns])
                 for batch in pa.RecordBatchReader.from_stream(self._relation(source, query)):
                     profiler.add(batch.columns)
-                return profiler.profile()
+                return replace(profiler.profile(), skipped=self.skipped(source))
 
             return self._watched(source, work, f"profiling {source.name}")
 
+    @_tidied
     def counts(self, source: Source, request: CountRequest) -> Counts:
         """How many rows each cell has: one scan, whatever the size."""
         is_whole = source.sql is None and source.where is None
@@ -213,8 +252,10 @@ class DuckDBEngine:
             counted = [types[name] for name in request.columns]
             counts = self._to_counts(source, table, counted, cells, request)
             where = "" if source.where is None else f" where {source.where.one_line}"
-            return require_rows(counts, f"{source.name}{where}")
+            require_rows(counts, f"{source.name}{where}")
+            return replace(counts, skipped=self.skipped(source))
 
+    @_tidied
     def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
         """The values of a column with their rows, most frequent first."""
         with self._opened(source) as (table, columns):
@@ -231,6 +272,7 @@ class DuckDBEngine:
             for v, n in zip(found["v"].to_pylist(), found["n"].to_pylist(), strict=True)
         }
 
+    @_tidied
     def rows(
         self,
         source: Source,
@@ -261,6 +303,7 @@ class DuckDBEngine:
                 places = chosen.column(len(columns))
                 return self._remaining(here, again, columns, places, located)
 
+    @_tidied
     def fetch(self, source: Source, places: Sequence[int]) -> pa.Table:
         """Fetch the rows at some places; see :class:`~equipoise.engines.base.Engine`."""
         import pyarrow as pa
@@ -279,13 +322,21 @@ class DuckDBEngine:
             atomic_path(path) as temporary,
             self._in_order(),
         ):
-            copy = f"COPY (FROM {name}) TO {sql.literal(str(temporary))} ({options})"
+            quoted = _nulls_to_quote(rows) if "FORMAT csv" in options else ""
+            copy = f"COPY (FROM {name}) TO {sql.literal(str(temporary))} ({options}{quoted})"
             try:
                 self._watch(lambda: self._connection.execute(copy), "writing")
             except duckdb.InterruptException:
                 raise KeyboardInterrupt from None
             except duckdb.Error as error:
                 raise InputError(f"{path} cannot be written: {_reason(error)}.") from None
+
+    def skipped(self, source: Source) -> Skipped:
+        """Lines that are left out of a table that is read leniently."""
+        if source.kind != "csv" or not source.lenient:
+            return Skipped()
+        copies = (self._copy_of_records(source, path) for path in source.paths)
+        return sum((copy.skipped for copy in copies), Skipped())
 
     # ------------------------------------------------------------------ opening
 
@@ -301,9 +352,12 @@ class DuckDBEngine:
                 with contextlib.suppress(duckdb.Error):  # which opening it will explain
                     bare = self._relation(source, f"WITH input AS (FROM {table}) (\n{query}\n)")
                     refuse_duplicates(bare.columns, "the result of the SQL")
-            if source.where is not None:
-                opened = self._restricted(source, opened)
-            yield opened, self._describe(source, opened)
+            try:
+                if source.where is not None:
+                    opened = self._restricted(source, opened)
+                yield opened, self._describe(source, opened)
+            except ColumnNotFound as error:
+                raise explain_renamed(error, source) from None
 
     def _describe(self, source: Source, opened: str) -> tuple[Column, ...]:
         """Name the columns by planning a query, which is quicker than running a DESCRIBE."""
@@ -385,6 +439,15 @@ class DuckDBEngine:
 
     @contextlib.contextmanager
     def _input(self, source: Source) -> Iterator[str]:
+        with called(source), self._spool.held():
+            if source.kind in ("sqlite", "excel"):
+                yield _parquet([self._copy_of_table(source)])
+            else:
+                with self._read(source) as table:
+                    yield table
+
+    @contextlib.contextmanager
+    def _read(self, source: Source) -> Iterator[str]:
         if source.kind == "relation":
             yield "input_relation"
         elif source.kind == "frame":
@@ -395,11 +458,9 @@ class DuckDBEngine:
                 yield self._database_table(source, alias)
         elif source.kind == "csv":
             with tempfile.TemporaryDirectory(dir=self._temporary) as folder:
-                yield _csv_table(source, folder)
+                yield self._csv_table(source, folder)
         elif source.kind == "parquet":
-            by_name = ", union_by_name = true" if len(source.paths) > 1 else ""
-            # Or DuckDB believes the file's statistics, which know no not-a-number.
-            yield f"read_parquet({_paths(source.paths)}, can_have_nan = true{by_name})"
+            yield _parquet(source.paths)
         else:
             yield self._json_table(source)
 
@@ -446,22 +507,63 @@ class DuckDBEngine:
 
     def _database_table(self, source: Source, alias: str) -> str:
         tables = self._tables_in(alias)
-        file = source.paths[0]
-        if not tables:
-            raise InputError(f"{file} has no tables; there is nothing to measure.")
-        if source.table is None and len(tables) == 1:
-            return next(iter(tables.values()))
-        if source.table is None:
-            raise InputError(
-                f"{file} has several tables; name one as {file}::TABLE; it has: {', '.join(tables)}."
-            )
-        wanted = tables.get(source.table, tables.get(source.table.removeprefix("main.")))
-        if wanted is None:
-            raise InputError(
-                f"{file} has no table {source.table!r}; it has: {', '.join(tables)}."
-                f"{did_you_mean(source.table, tables)}"
-            )
-        return wanted
+        return tables[chosen_table(source, tables)]
+
+    # ------------------------------------------------------------------ copying
+
+    def _copy_of_table(self, source: Source) -> Path:
+        """Copy a table that DuckDB cannot read as Parquet; the copy is used again."""
+        path = source.paths[0]
+        if source.kind == "sqlite":
+            table = chosen_table(source, sqlite.tables(path, source.name))
+        else:
+            table = chosen_table(source, spreadsheets.sheets(path), "sheet")
+
+        def write(target: Path) -> None:
+            self._report(f"reading {source.name}", 0)
+            if source.kind == "sqlite":
+                sqlite.copy_table(path, table, target, source.name)
+            else:
+                spreadsheets.copy_sheet(path, table, target, header=source.header)
+
+        return self._spool.copy(path, (table, source.header), write).path
+
+    def _copy_of_records(self, source: Source, path: Path) -> Copy:
+        """Copy a CSV file record by record, without its broken lines if that was asked for."""
+        dialect = dialect_of(source, path)
+        name = source.name if len(source.paths) == 1 else str(path)
+
+        def write(target: Path) -> Skipped:
+            self._report(f"reading {source.name}", 0)
+            return copy_records(path, dialect, target, name=name, lenient=source.lenient)
+
+        copy = self._spool.copy(path, (dialect, source.lenient), write)
+        if len(source.paths) > 1:
+            first = tuple(f"{line} of {path.name}" for line in copy.skipped.first)
+            copy = replace(copy, skipped=replace(copy.skipped, first=first))
+        return copy
+
+    def _csv_table(self, source: Source, folder: str) -> str:
+        """Read CSV as text by the dialect of each file; files of one dialect are read together."""
+        files: dict[Dialect | None, list[Path]] = defaultdict(list)
+        dialects = {path: dialect_of(source, path) for path in source.paths}
+        require_same_columns(dialects)
+        for path, dialect in dialects.items():
+            if source.lenient or path in self._untidy:
+                files[None].append(self._copy_of_records(source, path).path)
+            else:
+                is_utf8 = dialect.encoding == "utf-8"
+                plain = path if is_utf8 else as_utf8(path, dialect.encoding, folder)
+                files[replace(dialect, renamed=())].append(plain)
+        columns = next(iter(dialects.values())).columns
+        names = ", ".join(map(sql.identifier, columns))
+        reads = [
+            f"SELECT {names} FROM {_parquet(paths)}"
+            if dialect is None
+            else f"SELECT {_without_blanks(columns)} FROM {_csv(paths, dialect)}"
+            for dialect, paths in files.items()
+        ]
+        return f"({' UNION ALL '.join(reads)})"
 
     def _json_table(self, source: Source) -> str:
         paths = _paths(source.paths)
@@ -698,28 +800,26 @@ def _paths(paths: tuple[Path, ...]) -> str:
     return "[" + ", ".join(sql.literal(glob.escape(str(p))) for p in paths) + "]"
 
 
-def _csv_table(source: Source, folder: str) -> str:
-    """Read CSV as text by the dialect of each file; files of one dialect are read together."""
-    files = defaultdict(list)
-    for path in source.paths:
-        dialect = csv_dialect(path, encoding=source.encoding, delimiter=source.delimiter)
-        is_utf8 = source.encoding == "utf-8"
-        files[dialect].append(path if is_utf8 else as_utf8(path, source.encoding, folder))
-    first, *others = files
-    for other in others:
-        if set(other.columns) != set(first.columns):
-            raise InputError(
-                f"{files[other][0]} has other columns than {files[first][0]}; one table is files "
-                "with the same columns."
-            )
-    reads = [
-        f"SELECT {', '.join(sql.identifier(c) for c in first.columns)} FROM read_csv("
-        f"{_paths(tuple(paths))}, auto_detect = false, header = true, nullstr = '', quote = '\"', "
-        f"escape = '\"', delim = {sql.literal(dialect.delimiter)}, skip = {dialect.empty_lines}, "
+def _parquet(paths: Sequence[Path]) -> str:
+    by_name = ", union_by_name = true" if len(paths) > 1 else ""
+    # Or DuckDB believes the file's statistics, which know no not-a-number.
+    return f"read_parquet({_paths(tuple(paths))}, can_have_nan = true{by_name})"
+
+
+def _csv(paths: Sequence[Path], dialect: Dialect) -> str:
+    return (
+        f"read_csv({_paths(tuple(paths))}, auto_detect = false, "
+        f"header = {str(dialect.header).lower()}, "
+        f"nullstr = ['', {sql.literal(NULL)}], allow_quoted_nulls = false, "
+        """quote = '"', escape = '"', """
+        f"delim = {sql.literal(dialect.delimiter)}, skip = {dialect.empty_lines}, "
         f"columns = {_text_columns(dialect.columns)}{_line_end(dialect)})"
-        for dialect, paths in files.items()
-    ]
-    return f"({' UNION ALL '.join(reads)})"
+    )
+
+
+def _without_blanks(names: Sequence[str]) -> str:
+    """Take nothing in quotes for missing, too; the null of dumps in quotes is a text."""
+    return ", ".join(f"nullif({c}, '') AS {c}" for c in map(sql.identifier, names))
 
 
 def _line_end(dialect: Dialect) -> str:
@@ -733,6 +833,20 @@ def _text_columns(names: tuple[str, ...]) -> str:
 
 def _reformatted(column_type: str) -> bool:
     return column_type.upper().startswith(("DATE", "TIME", "UUID", "INTERVAL", "JSON"))
+
+
+def _nulls_to_quote(rows: pa.Table) -> str:
+    """Quote the columns of which a text would be read as missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = []
+    for field, column in zip(rows.schema, rows.columns, strict=True):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        if is_text and pc.any(pc.equal(column.cast(kind), NULL)).as_py():
+            found.append(sql.identifier(field.name))
+    return f", FORCE_QUOTE ({', '.join(found)})" if found else ""
 
 
 def _wanted(take: Counts) -> pa.Table:
@@ -775,18 +889,15 @@ def _explained(error: duckdb.Error, source: Source) -> Exception:
     ragged = re.search(r"CSV Error on Line: (\d+)", text)
     if ragged:
         wide = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
-        what = (
-            f"has {wide[2]} fields where {wide[1]} are expected"
-            if wide
-            else "cannot be read: "
-            + next((x.strip(" .") for x in text.splitlines()[2:] if x.strip()), "it is broken")
+        if wide:
+            what = f"has {wide[2]} fields where {wide[1]} are expected"
+            return InputError(f"line {ragged[1]} of {source.name} {what}; {MEND}.")
+        lines = (x.strip(" .") for x in text.splitlines()[2:] if x.strip())
+        return _Unparsed(
+            f"line {ragged[1]} of {source.name} cannot be read: {next(lines, 'it is broken')}; {MEND}."
         )
-        return InputError(f"line {ragged[1]} of {source.name} {what}; mend the file.")
     if "state machine reached an invalid state" in text:
-        return InputError(
-            f"{source.name} is not well-formed CSV: it mixes line endings or has text after a "
-            "closing quote; mend the file."
-        )
+        return _Unparsed(f"{source.name} is not well-formed CSV; {MEND}.")
     if isinstance(error, duckdb.IOException):
         return SourceNotFound(f"{source.name} cannot be read: {_reason(error)}.")
     if source.where is not None and isinstance(error, _MEANINGLESS):

@@ -106,6 +106,8 @@ class BiasChange:
             "reading_after": self.after.counts.reading.to_dict(),
             "n_before": self.before.counts.n,
             "n_after": self.after.counts.n,
+            "skipped_before": self.before.counts.skipped.to_dict(),
+            "skipped_after": self.after.counts.skipped.to_dict(),
             "fingerprint_before": self.before.counts.fingerprint,
             "fingerprint_after": self.after.counts.fingerprint,
             "rows": [row.to_dict() for row in self.rows],

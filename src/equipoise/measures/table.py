@@ -385,6 +385,7 @@ class BiasTable:
             "labels": [plain(v) for v in counts.label.values],
             "missing_values": dict(counts.missing_values),
             "dropped": counts.dropped,
+            "skipped": counts.skipped.to_dict(),
             "bins": {n: list(b) for n, b in counts.bins.items()},
             "reading": counts.reading.to_dict(),
             "parameters": {

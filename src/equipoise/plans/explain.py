@@ -279,3 +279,5 @@ def _warnings(problem: Problem, rows: Whole) -> Iterator[str]:
             f"{problem.counts.dropped:,} more rows of the table were not counted, for lack of a "
             "value; they stay as well."
         )
+    if problem.counts.skipped:
+        yield f"{problem.counts.skipped}; they are not in the repaired table."

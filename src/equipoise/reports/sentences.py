@@ -367,7 +367,8 @@ def _certainty(table: BiasTable) -> list[str]:
 
 def _missing(table: BiasTable) -> list[str]:
     counts = table.counts
-    said = [_missing_values(counts, c, n) for c, n in counts.missing_values.items() if n]
+    said = [f"{counts.skipped}."] if counts.skipped else []
+    said += [_missing_values(counts, c, n) for c, n in counts.missing_values.items() if n]
     if counts.dropped:
         said.append(f"In all, {_rows(counts.dropped)} were left out for a missing value.")
     said.append(MISSING_ROWS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from equipoise.counts import bin_names
+from equipoise.counts import Counts, bin_names
 from equipoise.lattice import format_value
 from equipoise.measures.display import grid, percent, whole
 from equipoise.measures.measured import SURE
@@ -182,6 +182,7 @@ def _facts(table: BiasTable, source: str | None) -> list[list[str]]:
         ["groups", whole(len(table.measured.lattice)) + _left_out(table)],
         [f"values of {counts.label.name}", _label_text(table)],
         ["missing values", _missing_text(table)],
+        *_skipped(counts),
         ["limit", f"|UB| up to {options.limit:g}"],
     ]
     for name, edges in counts.bins.items():
@@ -217,6 +218,11 @@ def _missing_text(table: BiasTable) -> str:
     found = [f"{name} {whole(n)}" for name, n in table.counts.missing_values.items() if n]
     dropped = table.counts.dropped
     return (", ".join(found) or "none") + (f"; {whole(dropped)} rows left out" if dropped else "")
+
+
+def _skipped(counts: Counts) -> list[list[str]]:
+    told = f"{whole(counts.skipped.lines)} that are no rows ({counts.skipped.named})"
+    return [["skipped lines", told]] if counts.skipped else []
 
 
 def _provenance(table: BiasTable) -> list[list[str]]:

@@ -136,6 +136,7 @@ class Found:
                 f"{self.survey.unreadable:,} cannot be used as they are written: equipoise lake "
                 "index names them."
             )
+        said += self._skipped()
         if not self.compared:
             said.append("The base was not at hand, so duplicates of its rows are counted too.")
         return tuple(said)
@@ -157,6 +158,11 @@ class Found:
             return [said]
         more = f" and {len(lacking) - _SHOWN:,} more" if len(lacking) > _SHOWN else ""
         return [said, f"The condition cannot be checked in {', '.join(lacking[:_SHOWN])}{more}."]
+
+    def _skipped(self) -> list[str]:
+        """Say which of the tables are read without some of their lines."""
+        tables = [ranked.offer.candidate.table for ranked in self.offers]
+        return [f"Of {t.name} {t.skipped}." for t in tables if t.skipped][:_SHOWN]
 
     def _chance(self) -> list[str]:
         """Warn where most rows that are left out may be other people who look alike."""
@@ -257,6 +263,7 @@ def _offer_dict(ranked: Ranked, cells: Sequence[str]) -> dict[str, Any]:
         "failures": dict(offer.failures),
         "unmapped": offer.unmapped,
         "outside": offer.outside,
+        "skipped": candidate.table.skipped.to_dict(),
         "columns": {
             name: {"column": match.source, "score": match.score, "why": match.why}
             for name, match in candidate.alignment.columns.items()

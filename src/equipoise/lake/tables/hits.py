@@ -53,6 +53,7 @@ class Hits:
                     "rows": hit.table.rows,
                     "score": hit.score,
                     "problem": hit.table.problem,
+                    "skipped": hit.table.skipped.to_dict(),
                     "columns": [
                         {
                             "query": match.query,

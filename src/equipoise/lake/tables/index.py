@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from equipoise.counts.skipped import NOTHING, Skipped
 from equipoise.engines.base import Engine
 from equipoise.engines.profiling import ColumnProfile, Profile
-from equipoise.engines.sources import Kind, Source
+from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.catalog import Entry
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-FORMAT = 2
+FORMAT = 3
 """Of the file; one of another format is made anew."""
 
 _BATCH = 100
@@ -46,7 +47,8 @@ CREATE TABLE about (format INTEGER);
 CREATE SEQUENCE numbers;
 CREATE TABLE tables (
     id INTEGER, name VARCHAR, file VARCHAR, inner_name VARCHAR, kind VARCHAR, encoding VARCHAR,
-    size BIGINT, changed BIGINT, snapshot VARCHAR, rows BIGINT, problem VARCHAR, profiled BOOLEAN
+    size BIGINT, changed BIGINT, snapshot VARCHAR, rows BIGINT, problem VARCHAR, profiled BOOLEAN,
+    lenient BOOLEAN, skipped BIGINT, first_skipped VARCHAR[]
 );
 CREATE TABLE columns (
     id INTEGER, place INTEGER, name VARCHAR, type VARCHAR, nulls BIGINT, "distinct" BIGINT,
@@ -79,6 +81,8 @@ class Table:
         Why it cannot be read, or why no rows can be taken from it.
     profiled
         Whether it is known what it is about.
+    skipped
+        Lines of a CSV file that are no rows of it; the others can be used.
     """
 
     id: int
@@ -90,6 +94,7 @@ class Table:
     rows: int
     problem: str | None
     profiled: bool
+    skipped: Skipped = NOTHING
 
 
 @dataclass(frozen=True)
@@ -497,10 +502,14 @@ def _table_rows(numbered: Sequence[tuple[int, Profiled]]) -> pa.Table:
             "rows": seen.profile.rows if seen.profile else 0,
             "problem": seen.problem,
             "profiled": seen.profile is not None,
+            "lenient": seen.source.lenient,
+            "skipped": seen.profile.skipped.lines if seen.profile else 0,
+            "first_skipped": list(seen.profile.skipped.first) if seen.profile else [],
         }
         for number, seen in numbered
     ]
     types = {"inner_name": pa.string(), "problem": pa.string()}
+    types["first_skipped"] = pa.list_(pa.string())
     return pa.table(
         {name: pa.array([row[name] for row in rows], types.get(name)) for name in rows[0]}
     )
@@ -575,30 +584,34 @@ def _tables(
         chosen = "WHERE id IN (SELECT unnest(?))"
     rows = connection.execute(
         "SELECT id, name, file, inner_name, kind, encoding, size, changed, snapshot, rows, problem, "
-        f"profiled FROM tables {chosen} ORDER BY name",
+        f"profiled, lenient, skipped, first_skipped FROM tables {chosen} ORDER BY name",
         [asked for asked in (file, ids) if asked is not None],
     ).fetchall()
     return [
         Table(
             id=number,
             name=name,
-            source=_source(name, root / file_name, inner, kind, encoding),
+            source=Source(
+                name=name,
+                kind=kind,
+                paths=(root / file_name,),
+                table=inner,
+                encoding=encoding,
+                lenient=lenient,
+            ),
             size=size,
             changed=changed,
             snapshot=snapshot,
             rows=n,
             problem=problem,
             profiled=profiled,
+            skipped=Skipped(skipped, tuple(first)),
         )
         for (
             number, name, file_name, inner, kind, encoding, size, changed, snapshot, n, problem,
-            profiled,
+            profiled, lenient, skipped, first,
         ) in rows
     ]  # fmt: skip
-
-
-def _source(name: str, file: Path, inner: str | None, kind: Kind, encoding: str) -> Source:
-    return Source(name=name, kind=kind, paths=(file,), table=inner, encoding=encoding)
 
 
 def _profiles(connection: duckdb.DuckDBPyConnection, ids: Sequence[int]) -> dict[int, Profile]:
@@ -607,15 +620,17 @@ def _profiles(connection: duckdb.DuckDBPyConnection, ids: Sequence[int]) -> dict
         "sample FROM columns WHERE id IN (SELECT unnest(?)) ORDER BY id, place",
         [list(ids)],
     ).fetchall()
-    rows = dict(
-        connection.execute(
-            "SELECT id, rows FROM tables WHERE id IN (SELECT unnest(?))", [list(ids)]
-        ).fetchall()
-    )
+    known = connection.execute(
+        "SELECT id, rows, skipped, first_skipped FROM tables WHERE id IN (SELECT unnest(?))",
+        [list(ids)],
+    ).fetchall()
+    rows = {number: (n, Skipped(lines, tuple(first))) for number, n, lines, first in known}
     columns: dict[int, list[ColumnProfile]] = {number: [] for number in rows}
     for number, *about in found:
         columns[number].append(_column(*about))
-    return {number: Profile(rows[number], tuple(columns[number])) for number in rows}
+    return {
+        number: Profile(n, tuple(columns[number]), skipped) for number, (n, skipped) in rows.items()
+    }
 
 
 def _column(
