@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ class Grid:
     def text(self, *, rule: str = "─") -> str:
         """Align the columns for a terminal."""
         lines = [tuple(_one_line(c) for c in line) for line in (self.headers, *self.rows)]
-        widths = [max(_width(line[i]) for line in lines) for i in range(len(self.headers))]
+        widths = [max(width_of(line[i]) for line in lines) for i in range(len(self.headers))]
         lines.insert(1, tuple(rule * w for w in widths))
         return "\n".join(
             "  ".join(
@@ -88,6 +89,49 @@ def csv_text(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return out.getvalue()
 
 
+def width_of(text: str) -> int:
+    """How many letters of ordinary width a text is long.
+
+    >>> width_of("abc"), width_of("女性")
+    (3, 4)
+    """
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    marks = sum(bool(unicodedata.combining(c)) for c in text)
+    return len(text) + wide - marks
+
+
+def wrap(text: str, letters: int) -> list[str]:
+    """Break a text into lines: after a comma if possible, else between words.
+
+    Only a word that is longer than a line is broken inside: after a mark such as ``_``, ``-`` or
+    ``/`` if it has one. Lines are about as long as each other, so that no word stands alone.
+
+    >>> wrap("sex=Female, race=Native Hawaiian or Pacific Islander", 24)
+    ['sex=Female,', 'race=Native Hawaiian', 'or Pacific Islander']
+    >>> wrap("a_rather_long_name", 12)
+    ['a_rather_', 'long_name']
+    """
+    lines = _wrapped(text, letters)
+    longest = max(width_of(word) for word in text.split(" "))
+    while len(lines) > 1 and letters > 1:
+        letters -= 1
+        shorter = _wrapped(text, letters)
+        if len(shorter) > len(lines) or longest == letters + 1:
+            break
+        lines = shorter
+    return lines
+
+
+def _wrapped(text: str, letters: int) -> list[str]:
+    lines: list[str] = []
+    for part in re.split(r"(?<=,) ", text):
+        if lines and width_of(f"{lines[-1]} {part}") <= letters:
+            lines[-1] += f" {part}"
+        else:
+            lines += _by_words(part, letters)
+    return lines
+
+
 def sentences(items: Sequence[str]) -> str:
     """Join words as a sentence does.
 
@@ -95,6 +139,45 @@ def sentences(items: Sequence[str]) -> str:
     'sex, race and age'
     """
     return ", ".join(items[:-1]) + (" and " if len(items) > 1 else "") + "".join(items[-1:])
+
+
+_INSIDE = re.compile(r"[^_\-/.|:;·]*[_\-/.|:;·]*")
+_JOINERS = "\u200d\ufe0e\ufe0f"
+
+
+def _by_words(part: str, letters: int) -> list[str]:
+    lines: list[str] = []
+    for word in part.split(" "):
+        if lines and width_of(f"{lines[-1]} {word}") <= letters:
+            lines[-1] += f" {word}"
+        elif width_of(word) <= letters:
+            lines.append(word)
+        else:
+            lines += _inside(word, letters)
+    return lines
+
+
+def _inside(word: str, letters: int) -> list[str]:
+    lines = [""]
+    for piece in _INSIDE.findall(word):
+        rest = piece
+        if width_of(lines[-1] + rest) > letters and lines[-1]:
+            lines.append("")
+        while width_of(rest) > letters:
+            end = whole_end(rest, letters if width_of(rest) == len(rest) else max(letters // 2, 1))
+            lines[-1:] = [rest[:end], ""]
+            rest = rest[end:]
+        lines[-1] += rest
+    return [line for line in lines if line]
+
+
+def whole_end(text: str, end: int) -> int:
+    """The last place up to ``end`` that is not inside a character made of several."""
+    while 1 < end < len(text) and (
+        unicodedata.combining(text[end]) or text[end] in _JOINERS or text[end - 1] in _JOINERS
+    ):
+        end -= 1
+    return max(end, 1)
 
 
 def _one_line(cell: str) -> str:
@@ -105,12 +188,6 @@ def _markdown_cell(cell: str) -> str:
     return _one_line(cell).replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*")
 
 
-def _width(text: str) -> int:
-    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
-    marks = sum(bool(unicodedata.combining(c)) for c in text)
-    return len(text) + wide - marks
-
-
 def _pad(cell: str, width: int, *, right: bool) -> str:
-    space = " " * (width - _width(cell))
+    space = " " * (width - width_of(cell))
     return space + cell if right else cell + space

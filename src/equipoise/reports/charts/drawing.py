@@ -60,13 +60,6 @@ def _inked(ink: str) -> dict[str, Any]:
     return {"axis": axis, "legend": legend, "title": title, "text": {"color": ink}}
 
 
-def middle_cut(most: int) -> str:
-    """Shorten long axis labels in the middle: names often differ only at the end."""
-    half = most // 2
-    cut = f"slice(datum.label, 0, {half}) + '…' + slice(datum.label, -{half})"
-    return f"length(datum.label) > {most} ? {cut} : datum.label"
-
-
 def plotting() -> ModuleType:
     """Altair, loaded when something is drawn."""
     try:
