@@ -7,8 +7,16 @@ import html
 import io
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TypeAlias
+
+Paint: TypeAlias = Callable[[int, int, str], str]
+"""Styles the text of a cell, given its row and its column."""
+terminal_width: ContextVar[int | None] = ContextVar("terminal_width", default=None)
+"""How wide tables of text may be; without a limit unless a terminal sets one."""
+_COMFORT, _LEAST, _WORD = 28, 8, 20
 
 
 @dataclass(frozen=True)
@@ -27,17 +35,75 @@ class Grid:
     rows: tuple[tuple[str, ...], ...]
     numbers: frozenset[int] = frozenset()
 
-    def text(self, *, rule: str = "─") -> str:
-        """Align the columns for a terminal."""
+    def text(self, *, rule: str = "─", width: int | None = None, paint: Paint | None = None) -> str:
+        """Align the columns for a terminal.
+
+        Parameters
+        ----------
+        rule
+            What the line under the headers is made of.
+        width
+            Of the terminal; if not given, that of :func:`terminal_width`. In a wider table texts
+            are wrapped, and if that does not suffice, the last columns are left out, which a note
+            says.
+        paint
+            Styles the text of a cell, given the row and the column of it.
+        """
         lines = [tuple(_one_line(c) for c in line) for line in (self.headers, *self.rows)]
         widths = [max(width_of(line[i]) for line in lines) for i in range(len(self.headers))]
-        lines.insert(1, tuple(rule * w for w in widths))
-        return "\n".join(
-            "  ".join(
-                _pad(cell, widths[i], right=i in self.numbers) for i, cell in enumerate(line)
-            ).rstrip()
-            for line in lines
-        )
+        widths = self._narrowed(lines, widths, terminal_width.get() if width is None else width)
+        shown = len(widths)
+        blocks = [
+            self._block(line[:shown], widths, row, paint) for row, line in enumerate(lines, -1)
+        ]
+        blocks.insert(1, ["  ".join(rule * w for w in widths)])
+        if shown < len(self.headers):
+            note = f"left out for the width: {', '.join(self.headers[shown:])}"
+            blocks.append(wrap(note, max(sum(widths), 30)))
+        return "\n".join(line for block in blocks for line in block)
+
+    def fits(self, width: int) -> bool:
+        """Whether the table fits a terminal without columns of texts that are very narrow."""
+        lines = [tuple(_one_line(c) for c in line) for line in (self.headers, *self.rows)]
+        widths = [max(width_of(line[i]) for line in lines) for i in range(len(self.headers))]
+        least = [w if i in self.numbers else min(w, _COMFORT) for i, w in enumerate(widths)]
+        return sum(least) + 2 * (len(least) - 1) <= width
+
+    def _block(
+        self, cells: Sequence[str], widths: Sequence[int], row: int, paint: Paint | None
+    ) -> list[str]:
+        """The lines of one row."""
+        wrapped = [
+            wrap(cell, widths[i]) if width_of(cell) > widths[i] else [cell]
+            for i, cell in enumerate(cells)
+        ]
+        lines = []
+        for number in range(max(map(len, wrapped), default=1)):
+            here = [found[number] if number < len(found) else "" for found in wrapped]
+            padded = [
+                _painted(cell, _pad(cell, widths[i], right=i in self.numbers), row, i, paint)
+                for i, cell in enumerate(here)
+            ]
+            lines.append("  ".join(padded).rstrip())
+        return lines
+
+    def _narrowed(
+        self, lines: Sequence[Sequence[str]], widths: list[int], most: int | None
+    ) -> list[int]:
+        """Widths of the columns that are shown: texts give way first, then what stands last."""
+        if most is None or sum(widths) + 2 * (len(widths) - 1) <= most:
+            return widths
+        for least, which in ((_COMFORT, False), (_LEAST, False), (_LEAST, True)):
+            floors = [
+                min(w, max(least, _longest_word(line[i] for line in lines)))
+                if (i in self.numbers) == which
+                else w
+                for i, w in enumerate(widths)
+            ]
+            widths = _shrunk(widths, floors, most)
+        while len(widths) > 1 and sum(widths) + 2 * (len(widths) - 1) > most:
+            widths = widths[:-1]
+        return widths
 
     def markdown(self) -> str:
         r"""A Markdown table.
@@ -186,6 +252,26 @@ def _one_line(cell: str) -> str:
 
 def _markdown_cell(cell: str) -> str:
     return _one_line(cell).replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*")
+
+
+def _shrunk(widths: Sequence[int], floors: Sequence[int], most: int) -> list[int]:
+    """Take letters from the widest column, one by one, until all fit or none can give more."""
+    found = list(widths)
+    for _ in range(sum(found) + 2 * (len(found) - 1) - most):
+        spare = [w if w > floor else 0 for w, floor in zip(found, floors, strict=True)]
+        if not any(spare):
+            break
+        found[spare.index(max(spare))] -= 1
+    return found
+
+
+def _longest_word(cells: Iterable[str]) -> int:
+    """The width of the longest word; very long ones may be broken inside."""
+    return min(max((width_of(w) for cell in cells for w in cell.split(" ")), default=0), _WORD)
+
+
+def _painted(cell: str, padded: str, row: int, column: int, paint: Paint | None) -> str:
+    return padded if paint is None or not cell else padded.replace(cell, paint(row, column, cell))
 
 
 def _pad(cell: str, width: int, *, right: bool) -> str:

@@ -143,7 +143,7 @@ def command(
         terminal.say("\n".join(found.sentences), quiet=quiet)
         return
     text = found.to_json() if kind == "json" else found.text()
-    terminal.emit(text, output, quiet=quiet)
+    terminal.emit(text, output, quiet=quiet, sentences=kind == "text")
 
 
 def _tables(data: str | None, after: str | None, options: dict[str, Any]) -> Any:

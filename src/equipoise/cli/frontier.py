@@ -88,4 +88,4 @@ def command(
         text = "\n".join(found.sentences) + "\n\n" + found.grid().markdown()
     else:
         text = found.text()
-    terminal.emit(text, output, quiet=quiet)
+    terminal.emit(text, output, quiet=quiet, sentences=kind == "text")

@@ -82,5 +82,5 @@ def command(data: str, format_: str | None, output: str | None, **options: Any) 
         terminal.wrote(output, quiet=quiet)
     else:
         text = made.to_json(indent=2) if kind == "json" else made.text()
-        terminal.emit(text, output, quiet=quiet)
+        terminal.emit(text, output, quiet=quiet, sentences=kind == "text")
     return 0 if made.reached else 1

@@ -133,5 +133,5 @@ def _give(
         from equipoise.reports.text import render_text
 
         colour = output is None and terminal.use_colour()
-        text = render_text(summary, colour=colour, width=terminal.width())
+        text = render_text(summary, colour=colour, width=None if output else terminal.width())
         terminal.emit(text, output, quiet=quiet)

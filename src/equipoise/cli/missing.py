@@ -82,4 +82,9 @@ def command(
         terminal.wrote(output, quiet=quiet)
         terminal.say("\n".join(found.sentences), quiet=quiet)
         return
-    terminal.emit(found.to_json(indent=2) if kind == "json" else found.text(), output, quiet=quiet)
+    terminal.emit(
+        found.to_json(indent=2) if kind == "json" else found.text(),
+        output,
+        quiet=quiet,
+        sentences=kind == "text",
+    )

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from equipoise.errors import InputError
+from equipoise.plain import terminal_width
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -508,6 +509,8 @@ def output_format(format_: str | None, output: str | None, formats: Iterable[str
     """Choose the format: as asked, else by the file's ending, else text."""
     if output is not None and not Path(output).absolute().parent.is_dir():
         raise InputError(f"the folder {Path(output).parent} does not exist; make it first.")
+    if output is not None:
+        terminal_width.set(None)  # a file is as wide as its text
     by_ending = [n for n in ENDINGS if output and output.lower().endswith(f".{ENDINGS[n]}")]
     if format_ is not None:
         if by_ending and by_ending[0] not in (format_, "text"):

@@ -152,6 +152,6 @@ def _show(
         text = made.markdown(top)
     else:
         text = made.text(20 if top is None else top)
-    terminal.emit(text, output, quiet=quiet)
+    terminal.emit(text, output, quiet=quiet, sentences=kind == "text")
     if output is not None:
         terminal.say(made.explain(), quiet=quiet)

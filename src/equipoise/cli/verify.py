@@ -42,5 +42,5 @@ def command(
     key = hash_key(hash_key_file)
     with terminal.progress(quiet=quiet) as report:
         found = verify(repaired, base=base, plan=plan, ledger=ledger, hash_key=key, progress=report)
-    terminal.emit(found.to_json(indent=2) if as_json else found.text(), None)
+    terminal.emit(found.to_json(indent=2) if as_json else found.text(), None, sentences=not as_json)
     return found.exit_code

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import altair
 
 _WIDTH = 380
-_LETTERS = 56
+_LETTERS = 62
 """How many letters of a name stand on a line."""
 _ROW = 22
 
@@ -36,7 +36,7 @@ def line_height(alt: ModuleType, bars: Sequence[Mapping[str, Any]]) -> altair.St
 
 
 def _names(bars: Sequence[Mapping[str, Any]]) -> Names:
-    return Names.wrapped([bar["name"] for bar in bars], _LETTERS)
+    return Names.wrapped([bar["name"] for bar in bars], _LETTERS, most=12)
 
 
 def beside(alt: ModuleType, chart: Any, bars: Sequence[Mapping[str, Any]]) -> altair.LayerChart:
