@@ -8,13 +8,14 @@ import click
 
 from equipoise.cli import counting, terminal
 from equipoise.cli.options import (
+    PICTURES,
     counting_options,
     output_format,
     output_options,
     planning_options,
 )
 
-FORMATS = ("text", "json", "csv", "markdown", "html")
+FORMATS = ("text", "json", "csv", "markdown", "html", *PICTURES)
 
 
 @click.command(
@@ -73,6 +74,9 @@ def command(
         from equipoise.api import frontier
 
         found = frontier(data, **keywords, tolerances=tolerances or None)
+    if kind in PICTURES:
+        terminal.draw(found, output, found.sentences, quiet=quiet)
+        return
     if kind == "html":
         from equipoise.reports.plan import write_frontier
 

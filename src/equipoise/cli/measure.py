@@ -8,6 +8,7 @@ import click
 
 from equipoise.cli import counting, terminal
 from equipoise.cli.options import (
+    PICTURES,
     Repeatable,
     counting_options,
     measuring_options,
@@ -17,7 +18,7 @@ from equipoise.cli.options import (
     suppress_option,
 )
 
-FORMATS = ("text", "json", "csv", "markdown", "html")
+FORMATS = ("text", "json", "csv", "markdown", "html", *PICTURES)
 
 
 @click.command(
@@ -110,6 +111,9 @@ def _give(
     """Render the table as asked; people get 20 rows unless they ask for more."""
     if kind == "json":
         terminal.emit(table.top(top).to_json(indent=2), output, quiet=quiet)
+        return
+    if kind in PICTURES:
+        terminal.draw(table, output, quiet=quiet)
         return
     if kind == "csv":
         from equipoise.reports.text import render_csv

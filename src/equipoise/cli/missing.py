@@ -7,9 +7,15 @@ from typing import Any
 import click
 
 from equipoise.cli import counting, terminal
-from equipoise.cli.options import counting_options, names_option, output_format, output_options
+from equipoise.cli.options import (
+    PICTURES,
+    counting_options,
+    names_option,
+    output_format,
+    output_options,
+)
 
-FORMATS = ("text", "json", "html")
+FORMATS = ("text", "json", "html", *PICTURES)
 
 
 @click.command(
@@ -75,6 +81,9 @@ def command(
             found = compare_missing(data, **keywords)
         else:
             found = simulate_missing(data, share=share, **simulating, **keywords)
+    if kind in PICTURES:
+        terminal.draw(found, output, found.sentences, quiet=quiet)
+        return
     if kind == "html":
         from equipoise.reports.missing_values import write_missing
 

@@ -492,17 +492,27 @@ def output_options(*formats: str) -> Callable[[F], F]:
         if name in formats
     ]
     endings = ", ".join(f".{ENDINGS[f]}" for f in formats)
+    pictures = "; .png and .svg hold its charts" if set(PICTURES) <= set(formats) else ""
     output = click.option(
         "--output",
         "-o",
         type=click.Path(),
         metavar="FILE",
-        help=f"Write to a file; its ending ({endings}) says as what.",
+        help=f"Write to a file; its ending ({endings}) says as what{pictures}.",
     )
     return _stacked([*flags, output])
 
 
-ENDINGS = {"json": "json", "csv": "csv", "markdown": "md", "html": "html", "text": "txt"}
+ENDINGS = {
+    "json": "json",
+    "csv": "csv",
+    "markdown": "md",
+    "html": "html",
+    "png": "png",
+    "svg": "svg",
+    "text": "txt",
+}
+PICTURES = ("png", "svg")
 
 
 def output_format(format_: str | None, output: str | None, formats: Iterable[str]) -> str:
@@ -522,6 +532,10 @@ def output_format(format_: str | None, output: str | None, formats: Iterable[str
         return "text"
     for name in formats:
         if output.lower().endswith(f".{ENDINGS[name]}"):
+            if name in PICTURES:
+                from equipoise.reports.charts import require_drawing
+
+                require_drawing()
             return name
     endings = ", ".join(f".{ENDINGS[name]}" for name in formats)
     raise InputError(f"{output} has an ending that says nothing of its format; use {endings}.")

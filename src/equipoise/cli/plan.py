@@ -9,6 +9,7 @@ import click
 
 from equipoise.cli import counting, terminal
 from equipoise.cli.options import (
+    PICTURES,
     PatternNumbers,
     Repeatable,
     counting_options,
@@ -21,7 +22,7 @@ from equipoise.errors import InputError
 if TYPE_CHECKING:
     from equipoise.plans.plan import Plan
 
-FORMATS = ("text", "json", "csv", "markdown", "html")
+FORMATS = ("text", "json", "csv", "markdown", "html", *PICTURES)
 
 
 @click.command(
@@ -137,6 +138,9 @@ def _take_lake(options: dict[str, Any], output: str | None) -> None:
 def _show(
     made: Plan, kind: str, output: str | None, top: int | None, *, quiet: bool, source: str
 ) -> None:
+    if kind in PICTURES:
+        terminal.draw(made, output, made.explanation, quiet=quiet)
+        return
     if kind == "html":
         from equipoise.reports.plan import write_plan
 

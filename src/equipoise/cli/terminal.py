@@ -8,14 +8,17 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from equipoise.atomic import write_text
 from equipoise.plain import terminal_width, width_of
 from equipoise.progress import Reporter, silent
+
+if TYPE_CHECKING:
+    from equipoise.results import Drawable
 
 
 def use_colour() -> bool:
@@ -80,6 +83,14 @@ _RULE = "──"
 def wrote(path: object, *, quiet: bool = False) -> None:
     """Say on stderr what was written."""
     say(f"wrote {path}", quiet=quiet)
+
+
+def draw(result: Drawable, output: str | None, said: Iterable[str] = (), *, quiet: bool) -> None:
+    """Write the charts of a result to a picture, and say the sentences on stderr."""
+    result.save_plot(str(output))  # only an ending chooses a picture
+    wrote(output, quiet=quiet)
+    for sentence in said:
+        say(sentence, quiet=quiet)
 
 
 def say(sentence: str, *, quiet: bool = False) -> None:

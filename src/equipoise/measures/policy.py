@@ -16,6 +16,7 @@ from equipoise.measures.display import number, whole
 from equipoise.measures.registry import Floats, measure_named
 from equipoise.measures.table import BiasTable, Row
 from equipoise.plain import Grid, csv_text
+from equipoise.results import FlatTable, Result, column_names
 from equipoise.validate import a_number, at_least, one_of
 from equipoise.values import Value, as_value, plain
 
@@ -294,7 +295,7 @@ class Finding:
 
 
 @dataclass(frozen=True, eq=False)
-class Check:
+class Check(Result):
     """What a policy says of a table: the rows outside their limits or undecided.
 
     >>> import equipoise as eq
@@ -370,6 +371,9 @@ class Check:
 
     def to_csv(self, top: int | None = None) -> str:
         """One line a finding, in full precision."""
+        return csv_text(*self._table(top))
+
+    def _table(self, top: int | None = None) -> FlatTable:
         rows = (
             (
                 f.status,
@@ -385,8 +389,9 @@ class Check:
             )
             for f in self.findings(top)
         )
-        headers = ("status", "group", self.table.counts.label.name, "n_group", "n_cell")
-        return csv_text((*headers, "measure", "value", "least", "most", "k"), rows)
+        own = ("status", "group", "n_group", "n_cell", "measure", "value", "least", "most", "k")
+        label = column_names(own, [self.table.counts.label.name])
+        return (*own[:2], *label, *own[2:]), rows
 
     def grid(self, top: int | None = None) -> Grid:
         """The findings, or the first of them, as a table."""

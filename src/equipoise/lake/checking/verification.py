@@ -18,7 +18,9 @@ from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
 from equipoise.lattice import Group
+from equipoise.plain import Grid
 from equipoise.plain import sentences as in_words
+from equipoise.results import FlatTable, Result
 from equipoise.values import Value, as_value
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ def finding(name: str, wrong: Iterable[str], right: str) -> Finding:
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Result):
     """What an independent look at a repair found: always the same seven things in one order.
 
     >>> found = Verification((Finding("base", holds=False, sentence="It is another table."),))
@@ -92,6 +94,21 @@ class Verification:
         verdict = f"{len(broken)} of {len(self.findings)} checks do not hold."
         kept = [f.sentence for f in self.findings if f.holds]
         return (verdict if broken else f"All {len(kept)} checks hold.", *broken, *kept)
+
+    def _table(self) -> FlatTable:
+        names = ("name", "holds", "sentence", "examples")
+        return names, [(f.name, f.holds, f.sentence, f.examples) for f in self.findings]
+
+    def _said(self) -> tuple[str, ...]:
+        return self.sentences[:1]
+
+    def grid(self) -> Grid:
+        """The findings as a table for people."""
+        rows = (
+            (f.name, "holds" if f.holds else "BROKEN", f.sentence, "; ".join(f.examples))
+            for f in self.findings
+        )
+        return Grid(("check", "", "what was found", "examples"), tuple(rows))
 
     def text(self) -> str:
         """All findings, those that do not hold with examples."""
