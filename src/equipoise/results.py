@@ -169,10 +169,7 @@ def _column(values: Sequence[Any]) -> pa.Array:
     if kinds - {str} and not (len(kinds) == 1 or kinds <= {int, float}):
         found = [None if value is None else str(value) for value in found]
         kinds = {str}
-    # A column without any value is text rather than of no type, which not all tools can store.
-    return pa.array(
-        found, pa.float64() if kinds == {int, float} else None if kinds else pa.string()
-    )
+    return pa.array(found, pa.float64() if kinds == {int, float} else None)
 
 
 def _value(value: Any) -> Any:

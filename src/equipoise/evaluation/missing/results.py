@@ -258,7 +258,7 @@ class Result(Drawable):
             (str(e.group), e.label, e.rows, e.reference, *(e.ub[name] for name in self.names))
             for e in self.groups
         ]
-        return (*own, *self.names), rows
+        return (*own, *(f"ub_{name}" for name in self.names)), rows
 
     def _grids(self) -> list[Grid]:
         return [self.methods_grid(), self.groups_grid(len(self.groups))]

@@ -31,7 +31,17 @@ def to_png(spec: Mapping[str, Any], *, scale: float = 2.0) -> bytes:
 
 
 def to_svg(spec: Mapping[str, Any]) -> str:
-    """Render a specification as an SVG picture."""
+    """Render a specification as an SVG picture, the same each time."""
+    # The converter numbers clips and gradients through all that it draws.
+    svg = _rendered(spec)
+    numbers: dict[str, str] = {}
+    return _NUMBERED.sub(lambda m: m[1] + numbers.setdefault(m[2], f"{m[3]}{len(numbers)}"), svg)
+
+
+_NUMBERED = re.compile(r'(id="|url\(#)((clip|gradient_)\d+)(?=["\)])')
+
+
+def _rendered(spec: Mapping[str, Any]) -> str:
     svg: str = _converter().vegalite_to_svg(json.dumps(spec))
     return svg
 
@@ -66,7 +76,7 @@ def stacked(charts: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
 def to_html_fragment(spec: Mapping[str, Any]) -> str:
     """Render a specification as SVG for a page: in the page's ink, with its own tooltips."""
     config = {**spec["config"], "background": None, **_inked("currentColor")}
-    return _TITLED.sub(r"\1><title>\2</title></path>", to_svg({**spec, "config": config}))
+    return _TITLED.sub(r"\1><title>\2</title></path>", _rendered({**spec, "config": config}))
 
 
 _TITLED = re.compile(r'(<path aria-label="([^"<]*)"[^<>]*?)/?>(?:</path>)?')
