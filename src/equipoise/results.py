@@ -11,7 +11,7 @@ import importlib
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from equipoise.errors import MissingDependency
 from equipoise.plain import Grid
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
-
-    from equipoise.reports.pictures import Picture
 
 FlatTable: TypeAlias = tuple[Sequence[str], Iterable[Sequence[Any]]]
 """The names of columns, and rows of values."""
@@ -74,17 +72,33 @@ class Result:
         return said + "".join(_shown(grid) for grid in self._grids())
 
 
+class Drawing(Protocol):
+    """A picture, as :mod:`equipoise.reports.pictures` makes it."""
+
+    def to_svg(self) -> str:
+        """The picture as SVG."""
+
+    def to_png(self, *, scale: float = 2.0) -> bytes:
+        """The picture as PNG."""
+
+    def to_altair(self) -> Any:
+        """A chart of Altair."""
+
+    def save(self, path: str | os.PathLike[str], *, scale: float = 2.0) -> None:
+        """Write the picture to a file."""
+
+
 class Drawable(Result):
     """A result that has charts."""
 
     __slots__ = ()
 
-    def plot(self) -> Picture:
+    def plot(self) -> Drawing:
         """Draw this result.
 
         Returns
         -------
-        Picture
+        Drawing
             Shows itself in a notebook; ``save("x.png")`` and ``save("x.svg")`` write it, and
             ``to_altair()`` gives a chart of Altair.
 
@@ -94,7 +108,7 @@ class Drawable(Result):
             If the extra ``charts`` is not installed.
         """
         # Drawing stands above all results, and is looked up by its name when it is needed.
-        picture: Picture = importlib.import_module(_DRAWING).draw_result(self)
+        picture: Drawing = importlib.import_module(_DRAWING).draw_result(self)
         return picture
 
     def save_plot(self, path: str | os.PathLike[str], *, scale: float = 2.0) -> None:
