@@ -83,7 +83,7 @@ def pages(repairs, tmp_path_factory):
 class Page(HTMLParser):
     """Ids of the sections, the words, and what a browser would fetch; complains if not nested."""
 
-    VOID = frozenset({"meta", "br", "link", "img", "hr"})
+    VOID = frozenset({"meta", "br", "link", "img", "hr", "wbr"})
 
     def __init__(self, text):
         super().__init__()

@@ -60,5 +60,5 @@ def command(
     key = hash_key(hash_key_file)
     with lakes.opened(lake, options) as opened:
         done = opened.acquire(plan, output, hash_key=key, **options)
-    terminal.emit(done.to_json(indent=2) if as_json else done.text(), None)
+    terminal.emit(done.to_json(indent=2) if as_json else done.text(), None, sentences=not as_json)
     return done.exit_code

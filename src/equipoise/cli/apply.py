@@ -79,5 +79,7 @@ def command(plan: str, quiet: bool, as_json: bool, **options: Any) -> int:
 
     with terminal.progress(quiet=quiet) as report:
         result = apply(plan, **options, progress=report)
-    terminal.emit(result.to_json(indent=2) if as_json else result.text(), None)
+    terminal.emit(
+        result.to_json(indent=2) if as_json else result.text(), None, sentences=not as_json
+    )
     return result.exit_code

@@ -114,5 +114,5 @@ def command(
         text = f"{result.grid(top).markdown()}\n\n{result.sentence}"
     else:
         text = result.text(20 if top is None else top)
-    terminal.emit(text, output, quiet=quiet)
+    terminal.emit(text, output, quiet=quiet, sentences=kind == "text")
     return result.exit_code

@@ -62,4 +62,4 @@ def command(
         text = f"{change.heading}\n\n{table}\n\n{change.sentence}"
     else:
         text = change.text(20 if top is None else top)
-    terminal.emit(text, output, quiet=quiet)
+    terminal.emit(text, output, quiet=quiet, sentences=kind == "text")

@@ -7,10 +7,16 @@ from typing import Any
 import click
 
 from equipoise.cli import counting, terminal
-from equipoise.cli.options import counting_options, names_option, output_format, output_options
+from equipoise.cli.options import (
+    PICTURES,
+    counting_options,
+    names_option,
+    output_format,
+    output_options,
+)
 from equipoise.errors import InputError
 
-FORMATS = ("text", "json", "html")
+FORMATS = ("text", "json", "html", *PICTURES)
 PAPER_ONLY = ("studies", "compas")
 _PAPER_TAKES = (
     *("models", "sample", "repeats", "quick", "jobs", "seed", "test", "tolerance", "positive"),
@@ -143,6 +149,9 @@ def command(
     if options["runs"] is not None and options["runs"] == output:
         raise InputError("--runs and -o name one file; the finished work needs a file of its own.")
     found = _paper(data, options) if paper else _tables(data, after, options)
+    if kind in PICTURES:
+        terminal.draw(found, output, found.sentences, quiet=quiet)
+        return
     if kind == "html":
         from equipoise.reports.evaluation import write_evaluation
 
@@ -151,7 +160,7 @@ def command(
         terminal.say("\n".join(found.sentences), quiet=quiet)
         return
     text = found.to_json() if kind == "json" else found.text()
-    terminal.emit(text, output, quiet=quiet)
+    terminal.emit(text, output, quiet=quiet, sentences=kind == "text")
 
 
 def _tables(data: str | None, after: str | None, options: dict[str, Any]) -> Any:

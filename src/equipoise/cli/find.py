@@ -37,5 +37,5 @@ def command(plan: str, lake: tuple[str, ...], as_json: bool, **options: Any) -> 
     """Rank the tables of LAKE by how many of the rows PLAN needs they offer per cost."""
     with lakes.opened(lake, options) as opened:
         found = opened.find(plan, **options)
-    terminal.emit(found.to_json(indent=2) if as_json else found.text(), None)
+    terminal.emit(found.to_json(indent=2) if as_json else found.text(), None, sentences=not as_json)
     return found.exit_code

@@ -116,7 +116,7 @@ def search(data: str, lake: tuple[str, ...], as_json: bool, **options: Any) -> N
     """Find the tables of LAKE whose rows could be put below those of DATA."""
     with lakes.opened(lake, options) as opened:
         found = opened.search(data, **options)
-    click.echo(found.to_json(indent=2) if as_json else found.text())
+    terminal.emit(found.to_json(indent=2) if as_json else found.text(), None, sentences=not as_json)
 
 
 @command.command(
@@ -182,5 +182,5 @@ def replay(
     key = hash_key(hash_key_file)
     with lakes.opened(lake, options) as opened:
         done = opened.replay(ledger, repaired=repaired, hash_key=key)
-    click.echo(done.to_json(indent=2) if as_json else done.text())
+    terminal.emit(done.to_json(indent=2) if as_json else done.text(), None, sentences=not as_json)
     return done.exit_code

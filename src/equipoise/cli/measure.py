@@ -8,6 +8,7 @@ import click
 
 from equipoise.cli import counting, terminal
 from equipoise.cli.options import (
+    PICTURES,
     Repeatable,
     counting_options,
     measuring_options,
@@ -17,7 +18,7 @@ from equipoise.cli.options import (
     suppress_option,
 )
 
-FORMATS = ("text", "json", "csv", "markdown", "html")
+FORMATS = ("text", "json", "csv", "markdown", "html", *PICTURES)
 
 
 @click.command(
@@ -113,6 +114,9 @@ def _give(
     if kind == "json":
         terminal.emit(table.top(top).to_json(indent=2), output, quiet=quiet)
         return
+    if kind in PICTURES:
+        terminal.draw(table, output, quiet=quiet)
+        return
     if kind == "csv":
         from equipoise.reports.text import render_csv
 
@@ -135,5 +139,5 @@ def _give(
         from equipoise.reports.text import render_text
 
         colour = output is None and terminal.use_colour()
-        text = render_text(summary, colour=colour, width=terminal.width())
+        text = render_text(summary, colour=colour, width=None if output else terminal.width())
         terminal.emit(text, output, quiet=quiet)

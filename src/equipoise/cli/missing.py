@@ -7,10 +7,16 @@ from typing import Any
 import click
 
 from equipoise.cli import counting, terminal
-from equipoise.cli.options import counting_options, names_option, output_format, output_options
+from equipoise.cli.options import (
+    PICTURES,
+    counting_options,
+    names_option,
+    output_format,
+    output_options,
+)
 from equipoise.errors import InputError
 
-FORMATS = ("text", "json", "html")
+FORMATS = ("text", "json", "html", *PICTURES)
 
 
 @click.command(
@@ -88,6 +94,9 @@ def command(
         else:
             found = simulate_missing(data, share=share, **simulating, **keywords)
     counting.tell_skipped(data, keywords, quiet=quiet)
+    if kind in PICTURES:
+        terminal.draw(found, output, found.sentences, quiet=quiet)
+        return
     if kind == "html":
         from equipoise.reports.missing_values import write_missing
 
@@ -95,4 +104,9 @@ def command(
         terminal.wrote(output, quiet=quiet)
         terminal.say("\n".join(found.sentences), quiet=quiet)
         return
-    terminal.emit(found.to_json(indent=2) if kind == "json" else found.text(), output, quiet=quiet)
+    terminal.emit(
+        found.to_json(indent=2) if kind == "json" else found.text(),
+        output,
+        quiet=quiet,
+        sentences=kind == "text",
+    )

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from equipoise.errors import InputError
+from equipoise.plain import terminal_width
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -535,23 +536,35 @@ def output_options(*formats: str) -> Callable[[F], F]:
         if name in formats
     ]
     endings = ", ".join(f".{ENDINGS[f]}" for f in formats)
+    pictures = "; .png and .svg hold its charts" if set(PICTURES) <= set(formats) else ""
     output = click.option(
         "--output",
         "-o",
         type=click.Path(),
         metavar="FILE",
-        help=f"Write to a file; its ending ({endings}) says as what.",
+        help=f"Write to a file; its ending ({endings}) says as what{pictures}.",
     )
     return _stacked([*flags, output])
 
 
-ENDINGS = {"json": "json", "csv": "csv", "markdown": "md", "html": "html", "text": "txt"}
+ENDINGS = {
+    "json": "json",
+    "csv": "csv",
+    "markdown": "md",
+    "html": "html",
+    "png": "png",
+    "svg": "svg",
+    "text": "txt",
+}
+PICTURES = ("png", "svg")
 
 
 def output_format(format_: str | None, output: str | None, formats: Iterable[str]) -> str:
     """Choose the format: as asked, else by the file's ending, else text."""
     if output is not None and not Path(output).absolute().parent.is_dir():
         raise InputError(f"the folder {Path(output).parent} does not exist; make it first.")
+    if output is not None:
+        terminal_width.set(None)  # a file is as wide as its text
     by_ending = [n for n in ENDINGS if output and output.lower().endswith(f".{ENDINGS[n]}")]
     if format_ is not None:
         if by_ending and by_ending[0] not in (format_, "text"):
@@ -563,6 +576,10 @@ def output_format(format_: str | None, output: str | None, formats: Iterable[str
         return "text"
     for name in formats:
         if output.lower().endswith(f".{ENDINGS[name]}"):
+            if name in PICTURES:
+                from equipoise.reports.charts import require_drawing
+
+                require_drawing()
             return name
     endings = ", ".join(f".{ENDINGS[name]}" for name in formats)
     raise InputError(f"{output} has an ending that says nothing of its format; use {endings}.")

@@ -9,6 +9,7 @@ import click
 
 from equipoise.cli import counting, terminal
 from equipoise.cli.options import (
+    PICTURES,
     PatternNumbers,
     Repeatable,
     counting_options,
@@ -21,7 +22,7 @@ from equipoise.errors import InputError
 if TYPE_CHECKING:
     from equipoise.plans.plan import Plan
 
-FORMATS = ("text", "json", "csv", "markdown", "html")
+FORMATS = ("text", "json", "csv", "markdown", "html", *PICTURES)
 
 
 @click.command(
@@ -141,6 +142,9 @@ def _take_lake(options: dict[str, Any], output: str | None) -> None:
 def _show(
     made: Plan, kind: str, output: str | None, top: int | None, *, quiet: bool, source: str
 ) -> None:
+    if kind in PICTURES:
+        terminal.draw(made, output, made.explanation, quiet=quiet)
+        return
     if kind == "html":
         from equipoise.reports.plan import write_plan
 
@@ -156,6 +160,6 @@ def _show(
         text = made.markdown(top)
     else:
         text = made.text(20 if top is None else top)
-    terminal.emit(text, output, quiet=quiet)
+    terminal.emit(text, output, quiet=quiet, sentences=kind == "text")
     if output is not None:
         terminal.say(made.explain(), quiet=quiet)

@@ -91,5 +91,5 @@ def command(
             done, report, source=data, lake=shlex.join(lake), plan_file=keywords["plan_file"]
         )
         terminal.wrote(report, quiet=quiet)
-    terminal.emit(done.to_json(indent=2) if as_json else done.text(), None)
+    terminal.emit(done.to_json(indent=2) if as_json else done.text(), None, sentences=not as_json)
     return done.exit_code

@@ -55,5 +55,5 @@ def command(
             delimiter=delimiter,
             progress=report,
         )
-    terminal.emit(found.to_json(indent=2) if as_json else found.text(), None)
+    terminal.emit(found.to_json(indent=2) if as_json else found.text(), None, sentences=not as_json)
     return found.exit_code

@@ -32,6 +32,8 @@ from equipoise.counts.request import CountRequest, request_from_dict
 from equipoise.counts.skipped import NOTHING, Skipped
 from equipoise.errors import ColumnNotFound, CountsError, InputError, PatternError, did_you_mean
 from equipoise.lattice import Group, format_value
+from equipoise.plain import Grid
+from equipoise.results import SHOWN, Result
 from equipoise.values import MISSING, Value, as_value
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ class Axis:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Counts:
+class Counts(Result):
     """How many rows each cell has: a sparse cube with named axes.
 
     Made by an engine (:func:`equipoise.count`), from a mapping or from a frame. Cells
@@ -555,6 +557,28 @@ class Counts:
         without_cells = {k: v for k, v in self.to_dict().items() if k not in ("rows", "weights")}
         metadata = {"equipoise": json.dumps(without_cells, ensure_ascii=False)}
         return pa.table(columns).replace_schema_metadata(metadata)
+
+    @property
+    def heading(self) -> str:
+        """What was counted, in one line."""
+        names = ", ".join(axis.name for axis in self.sensitive)
+        return f"{self.n:,} rows counted by {names}, with the label {self.label.name}"
+
+    def grid(self, top: int | None = None) -> Grid:
+        """The cells, or the first of them, as a table for people."""
+        table = self.to_arrow().slice(0, top)
+        columns = [
+            ["<missing>" if v is None else str(v) for v in column.to_pylist()] for column in table
+        ]
+        numbers = frozenset(range(len(self.axes), len(columns)))
+        return Grid(tuple(table.column_names), tuple(zip(*columns, strict=True)), numbers)
+
+    def _said(self) -> list[str]:
+        more = len(self.rows) - SHOWN
+        return [self.heading, *([f"The first {SHOWN} of {len(self.rows):,} cells:"] * (more > 0))]
+
+    def _grids(self) -> list[Grid]:
+        return [self.grid(SHOWN)]
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the cells as a Parquet file that other tools can read, too."""

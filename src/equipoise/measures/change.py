@@ -18,6 +18,7 @@ from equipoise.measures.measured import SURE, Measured, Options
 from equipoise.measures.suppression import suppress
 from equipoise.measures.table import BiasTable, bias_table
 from equipoise.plain import Grid, csv_text
+from equipoise.results import FlatTable, Result
 from equipoise.values import Value, plain
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class ChangeRow:
 
 
 @dataclass(frozen=True, eq=False)
-class BiasChange:
+class BiasChange(Result):
     """The change of every UB from one table to another, largest first.
 
     Changes with too few rows to tell come after all others: those that chance alone may explain
@@ -119,9 +120,12 @@ class BiasChange:
 
     def to_csv(self) -> str:
         """One line a row, in full precision."""
+        return csv_text(*self._table())
+
+    def _table(self) -> FlatTable:
         names = [f.name for f in fields(ChangeRow)]
         rows = ([str(r.group), *map(plain, list(vars(r).values())[1:])] for r in self.rows)
-        return csv_text(names, rows)
+        return names, rows
 
     def grid(self) -> Grid:
         """The rows as a table for people."""

@@ -18,6 +18,7 @@ from equipoise.measures.measured import REFERENCES
 from equipoise.measures.registry import Floats, measure_named
 from equipoise.measures.table import BiasTable, Row
 from equipoise.plain import Grid, csv_text
+from equipoise.results import FlatTable, Result, column_names
 from equipoise.validate import a_number, at_least, one_of
 from equipoise.values import Value, as_value, plain
 
@@ -361,7 +362,7 @@ class Finding:
 
 
 @dataclass(frozen=True, eq=False)
-class Check:
+class Check(Result):
     """What a policy says of a table: the rows outside their limits or undecided.
 
     >>> import equipoise as eq
@@ -457,6 +458,9 @@ class Check:
 
     def to_csv(self, top: int | None = None) -> str:
         """One line a finding, in full precision."""
+        return csv_text(*self._table(top))
+
+    def _table(self, top: int | None = None) -> FlatTable:
         rows = (
             (
                 f.status,
@@ -475,9 +479,11 @@ class Check:
             )
             for f in self.findings(top)
         )
-        headers = ("status", "group", self.table.counts.label.name, "n_group", "n_cell")
-        numbers = ("measure", "value", "least", "most", "k", "reference", "against", "sure")
-        return csv_text((*headers, *numbers), rows)
+        before = ("status", "group")
+        numbers = ("n_group", "n_cell", "measure", "value", "least", "most", "k")
+        after = (*numbers, "reference", "against", "sure")
+        label = column_names((*before, *after), [self.table.counts.label.name])
+        return (*before, *label, *after), rows
 
     def grid(self, top: int | None = None) -> Grid:
         """The findings, or the first of them, as a table."""

@@ -14,13 +14,12 @@ from equipoise.errors import InputError, PatternError
 from equipoise.lattice import Group
 from equipoise.measures.measured import NOTE_CODES, Measured, Note, Options
 from equipoise.measures.registry import Floats, measure_named, ratio
-from equipoise.plain import sentences
+from equipoise.plain import Grid, sentences
+from equipoise.results import Drawable
 from equipoise.validate import one_of
 from equipoise.values import Value, as_value, plain
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -74,7 +73,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class BiasTable:
+class BiasTable(Drawable):
     """Uniform Bias of every group and label, in the order of the lattice or as sorted.
 
     Read a row by its pattern and label, loop over rows, or take all as a frame. What is printed,
@@ -336,27 +335,6 @@ class BiasTable:
             parts.append(_dictionary((*texts, None), codes[:, position]).dictionary_decode())
         return pc.binary_join_element_wise(*parts, ", ", null_handling="skip")
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The table as a pandas frame; text columns are categorical."""
-        from equipoise.errors import MissingDependency
-
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingDependency("pandas", extra="frames", purpose="to_pandas()") from None
-        frame = self.to_arrow().to_pandas()
-        return pd.DataFrame(frame, copy=False)
-
-    def to_polars(self) -> pl.DataFrame:
-        """The table as a polars frame."""
-        from equipoise.errors import MissingDependency
-
-        try:
-            import polars as pl
-        except ImportError:
-            raise MissingDependency("polars", extra="frames", purpose="to_polars()") from None
-        return pl.DataFrame(self.to_arrow())
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints.
 
@@ -403,20 +381,21 @@ class BiasTable:
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
 
     def __repr__(self) -> str:
+        shown = self.grid()
+        left = len(self) - len(shown.rows)
+        more = f"\n… and {left:,} more rows" if left else ""
+        return f"{self.heading}\n\n{shown.text()}{more}"
+
+    def grid(self) -> Grid:
+        """The first rows as a table for people: the worst ones, unless they were sorted."""
         from equipoise.measures.display import grid
 
-        shown = self.top(20 if self.view is None else 60)
-        more = f"\n… and {len(self) - len(shown):,} more rows" if len(self) > len(shown) else ""
-        return f"{self.heading}\n\n{grid(shown).text()}{more}"
+        return grid(self.top(20 if self.view is None else 60))
 
-    def _repr_html_(self) -> str:
-        import html
-
-        from equipoise.measures.display import grid
-
-        shown = self.top(20 if self.view is None else 60)
-        more = f" ({len(shown):,} of {len(self):,} rows)" if len(self) > len(shown) else ""
-        return f"<p>{html.escape(self.heading + more)}</p>{grid(shown).html()}"
+    def _said(self) -> list[str]:
+        shown = min(len(self), 20 if self.view is None else 60)
+        more = f" ({shown:,} of {len(self):,} rows)" if len(self) > shown else ""
+        return [self.heading + more]
 
     @property
     def heading(self) -> str:

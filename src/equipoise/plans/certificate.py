@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import LatticeTooLarge
-from equipoise.lattice import Group, roll_up
+from equipoise.lattice import Group, format_value, roll_up
+from equipoise.plain import Grid
 from equipoise.plans.closed_form import rounding_bound
 from equipoise.plans.judgement import (
     Against,
@@ -21,6 +22,7 @@ from equipoise.plans.judgement import (
 )
 from equipoise.plans.problem import Problem, deletable, offered
 from equipoise.plans.solve import Solution, against, drift, given_frequencies, reference_of
+from equipoise.results import FlatTable, Result
 from equipoise.values import MISSING, Value, plain
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ class Held:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Certificate:
+class Certificate(Result):
     """What a repaired table would be, measured from its counts alone.
 
     Attributes
@@ -135,6 +137,63 @@ class Certificate:
         if self.tolerance_on == "rate":
             return "|f_gy − K·f_y|" if self.targets else "difference of rates"
         return "|f_gy/(K·f_y) − 1|" if self.targets else "|UB|"
+
+    def grid(self) -> Grid:
+        """The proof as a small table: before, after, and each limit."""
+        c = self
+
+        def where(worst: Any) -> str:
+            return "–" if worst is None else f"{worst.group}, {format_value(worst.label)}"
+
+        rows = [
+            ("rows", f"{c.n_before:,}", f"{c.n_after:,}", ""),
+            (
+                "largest |UB| of all groups",
+                f"{c.max_abs_ub_before:.4f}",
+                f"{c.max_abs_ub_after:.4f}",
+                f"{c.groups:,} groups measured",
+            ),
+            ("where", where(c.worst_before), where(c.worst_after), ""),
+            ("label drift (total variation)", "", f"{c.label_drift:.4f}", ""),
+        ]
+        limit = f"≤ {c.tolerance:g}"
+        if c.rounding_bound is not None:
+            limit = f"up to rounding, ≤ {c.rounding_bound:.3g}"
+        rows.append(
+            (
+                f"{c.kind} against {c.reference} frequencies {limit}",
+                f"{c.off_before:.4g}",
+                f"{c.off_after:.4g}",
+                "reached" if c.reached else "NOT reached",
+            )
+        )
+        rows += [
+            (h.constraint, "", f"{h.value:,.6g}", "holds" if h.holds else "BROKEN")
+            for h in c.constraints
+        ]
+        return Grid(("", "before", "after", ""), tuple(rows), frozenset({1, 2}))
+
+    def _table(self) -> FlatTable:
+        rows: list[tuple[Any, ...]] = [
+            ("rows", self.n_before, self.n_after, None, None),
+            (
+                "largest |UB| of all groups",
+                self.max_abs_ub_before,
+                self.max_abs_ub_after,
+                None,
+                None,
+            ),
+            ("label drift (total variation)", None, self.label_drift, None, None),
+            (
+                f"{self.kind} against {self.reference} frequencies",
+                self.off_before,
+                self.off_after,
+                self.tolerance,
+                self.reached,
+            ),
+            *((h.constraint, None, h.value, h.limit, h.holds) for h in self.constraints),
+        ]
+        return ("constraint", "before", "after", "limit", "holds"), rows
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

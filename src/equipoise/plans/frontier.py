@@ -19,6 +19,7 @@ from equipoise.plans.problem import Problem, pose
 from equipoise.plans.separable import solve_separable
 from equipoise.plans.solve import base_rates, drifts, off_by, reference_of, solve
 from equipoise.progress import Reporter, silent
+from equipoise.results import Drawable, FlatTable
 from equipoise.validate import at_least
 from equipoise.version import __version__
 
@@ -73,7 +74,7 @@ class Bought:
 
 
 @dataclass(frozen=True, eq=False)
-class Frontier:
+class Frontier(Drawable):
     """What each tolerance costs, from the tightest to the widest.
 
     >>> import equipoise as eq
@@ -171,15 +172,14 @@ class Frontier:
 
     def to_csv(self) -> str:
         """A line a tolerance, in full precision."""
+        return csv_text(*self._table())
+
+    def _table(self) -> FlatTable:
         names = ("tolerance", "cost", "bound", "additions", "deletions", "reached")
-        lines = [[p.to_dict()[n] for n in names] for p in self.points]
-        return csv_text(names, lines)
+        return names, [[p.to_dict()[n] for n in names] for p in self.points]
 
     def __repr__(self) -> str:
         return f"<Frontier of {len(self.points)} tolerances; now {self.now:.4g}>"
-
-    def _repr_html_(self) -> str:
-        return self.grid().html()
 
 
 def make_frontier(

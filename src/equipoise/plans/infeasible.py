@@ -13,11 +13,13 @@ import numpy as np
 from equipoise.counts import Counts
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lattice import Group, format_value
+from equipoise.plain import Grid
 from equipoise.plans.budget import least_tolerance
 from equipoise.plans.coupled import solve_coupled
 from equipoise.plans.problem import Limit, Problem, pose
 from equipoise.plans.request import PlanRequest
 from equipoise.plans.solve import ANY_PLAN, solve
+from equipoise.results import FlatTable, Result
 
 MOST_ROWS = 2**40
 PATIENCE, EACH = 30.0, 3.0
@@ -71,7 +73,7 @@ class Relaxation:
         return request.but(**{self.option: tuple(given)})
 
 
-class Infeasible(EquipoiseError):
+class Infeasible(EquipoiseError, Result):
     """No plan can do what was asked; says what is in the way and what would help."""
 
     exit_code = 1
@@ -90,6 +92,16 @@ class Infeasible(EquipoiseError):
             "explanation": [self.sentence, *(r.sentence for r in self.relaxations)],
             "relaxations": [r.to_dict() for r in self.relaxations],
         }
+
+    def _table(self) -> FlatTable:
+        names = ("option", "pattern", "asked", "needed", "sentence")
+        return names, [[getattr(r, name) for name in names] for r in self.relaxations]
+
+    def grid(self) -> Grid:
+        """What would help, each alone, as a table for people."""
+        names, rows = self._table()
+        texts = (tuple("" if v is None else str(v) for v in row) for row in rows)
+        return Grid(tuple(names), tuple(texts))
 
 
 def explain_infeasible(

@@ -74,15 +74,7 @@ def ranking(table: BiasTable) -> dict[str, Any]:
         "bars": bars,
         "total": int(mask.sum()),
         "sure": sure,
-        "low": _least(bars, table.options.limit),
     }
-
-
-def _least(bars: Sequence[dict[str, Any]], limit: float) -> float:
-    """Where the scale begins: every UB is on it, and intervals as far as is useful."""
-    ubs, lows = ([bar[k] for bar in bars] for k in ("ub", "low"))
-    least: float = min(-0.1, -1.5 * limit, max(min(lows, default=0.0), min(ubs, default=0.0) - 1))
-    return least
 
 
 def _with_interval(table: BiasTable) -> str:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from equipoise.measures.table import BiasTable
 
 
+LONGEST = 28
+"""How many letters of a word stand together in a table."""
+
+
 @dataclass(frozen=True)
 class Section:
     """A part of the page: an id, a title (text) and its content (HTML, already escaped).
@@ -177,7 +181,7 @@ def bullets(sentences: Sequence[str]) -> str:
     >>> bullets(["a < b"])
     '<ul><li>a &lt; b</li></ul>'
     """
-    return "<ul>" + "".join(f"<li>{escape(s)}</li>" for s in sentences) + "</ul>"
+    return "<ul>" + "".join(f"<li>{breakable(s)}</li>" for s in sentences) + "</ul>"
 
 
 def _pictures(summary: Mapping[str, Any], charts: Mapping[str, str]) -> Section:
@@ -230,7 +234,7 @@ def html_table(
         if marked is not None:
             here[marked] += f" {sides[place]}"
         cells = zip(row, here, strict=True)
-        lines.append("".join(f'<td class="{kind}">{escape(cell)}</td>' for cell, kind in cells))
+        lines.append("".join(f'<td class="{kind}">{breakable(cell)}</td>' for cell, kind in cells))
     body = [f"<tr>{line}</tr>" for line in lines]
     if table.get("line") is not None:
         place, text = table["line"]
@@ -238,6 +242,30 @@ def html_table(
         body.insert(place, f"<tr>{wide}</tr>")
     table_html = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
     return f'<div class="wide">{table_html}</div>'
+
+
+def breakable(text: str) -> str:
+    """A text as HTML that may go on in the next line: between words, and inside very long ones.
+
+    Very long words are broken after a mark such as ``_`` or ``/`` if they have one.
+
+    >>> breakable("two words"), breakable("a<b")
+    ('two words', 'a&lt;b')
+    >>> breakable("a_word_of_very_many_letters_that_are_joined")
+    'a_word_of_very_many_letters_<wbr>that_are_joined'
+    """
+    return " ".join("<wbr>".join(map(escape, _pieces(word))) for word in text.split(" "))
+
+
+def _pieces(word: str) -> list[str]:
+    """A word in pieces of at most :data:`LONGEST` letters."""
+    pieces = []
+    while len(word) > LONGEST:
+        marks = [i for i, letter in enumerate(word[:LONGEST], start=1) if letter in "_-/.|:=,;"]
+        end = next((i for i in reversed(marks) if i >= LONGEST // 3), LONGEST)
+        pieces.append(word[:end])
+        word = word[end:]
+    return [*pieces, word]
 
 
 def _provenance(facts: Sequence[Sequence[str]]) -> Section:

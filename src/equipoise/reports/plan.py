@@ -14,7 +14,7 @@ from equipoise.errors import MissingDependency
 from equipoise.lattice import format_value
 from equipoise.measures.display import whole
 from equipoise.plain import Grid
-from equipoise.plans.plan import certificate_grid, steps_grid
+from equipoise.plans.plan import steps_grid
 from equipoise.plans.targets import Targets
 from equipoise.reports import plan_data
 from equipoise.reports.html import Section, bullets, html_table, render_page
@@ -83,7 +83,12 @@ def _drawn(chart: Callable[[Mapping[str, Any]], dict[str, Any]], data: Mapping[s
         picture = to_html_fragment(chart(data))
     except MissingDependency as absent:
         picture = f"<p>{escape(str(absent))}</p>"
-    return figure(_CAPTIONS[data["kind"]](data), picture)
+    return figure(caption_of(data), picture)
+
+
+def caption_of(data: Mapping[str, Any]) -> str:
+    """What stands above a chart of a plan or a frontier."""
+    return _CAPTIONS[data["kind"]](data)
 
 
 def figure(caption: str, picture: str) -> str:
@@ -175,7 +180,7 @@ def _cells(plan: Plan, top: int) -> Section:
 
 
 def _certificate(plan: Plan) -> Section:
-    grid = certificate_grid(plan.certificate)
+    grid = plan.certificate.grid()
     said = (
         "<p>The plan applied to the counts, and all groups measured again in whole numbers, "
         "apart from how the plan was found. It is about counts: it does not say whether the "

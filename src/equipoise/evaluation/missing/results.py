@@ -20,6 +20,7 @@ from equipoise.measures.display import number, whole
 from equipoise.measures.measured import Measured, Options
 from equipoise.measures.table import bias_table
 from equipoise.plain import Grid, sentences
+from equipoise.results import Drawable, FlatTable
 from equipoise.values import MISSING, Value, plain
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ def group_biases(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Result:
+class Result(Drawable):
     """What a comparison and a simulation have in common.
 
     Attributes
@@ -255,6 +256,17 @@ class Result:
         )
         headers = ("group", self.request.label, "rows", reference, *names)
         return Grid(headers, rows, frozenset(range(2, len(headers))))
+
+    def _table(self) -> FlatTable:
+        own = ("group", "label", "rows", "reference")
+        rows = [
+            (str(e.group), e.label, e.rows, e.reference, *(e.ub[name] for name in self.names))
+            for e in self.groups
+        ]
+        return (*own, *(f"ub_{name}" for name in self.names)), rows
+
+    def _grids(self) -> list[Grid]:
+        return [self.methods_grid(), self.groups_grid(len(self.groups))]
 
     def text(self, top: int = SHOWN) -> str:
         """The sentences, a line each, and the tables."""

@@ -14,6 +14,7 @@ from equipoise.lake.acquiring.shift.shift import Shift
 from equipoise.lake.choosing.shortfall import Lack
 from equipoise.lake.matching.conversions import Treatment
 from equipoise.plain import Grid, sentences
+from equipoise.results import FlatTable, Result
 from equipoise.values import plain
 
 SCHEMA = "equipoise.acquire/1"
@@ -46,7 +47,7 @@ class Share:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Acquired:
+class Acquired(Result):
     """What became of a plan: the files written, and the written table counted again.
 
     Attributes
@@ -163,6 +164,14 @@ class Acquired:
         )
         headers = ("table", "rows", "cost", "confidence", "licence", "columns and values")
         return Grid(headers, rows, frozenset({1, 2, 3}))
+
+    def _table(self) -> FlatTable:
+        names = ("table", "rows", "cost", "confidence", "licence", "columns", "lacking", "why")
+        rows = [
+            (s.name, s.rows, s.cost, s.confidence, s.licence, s.columns, s.lacking, s.why)
+            for s in self.shares
+        ]
+        return names, rows
 
     def text(self) -> str:
         """The sentences, and what came from which table."""

@@ -17,6 +17,8 @@ from equipoise.errors import ColumnNotFound, InputError, PoolTooSmall
 from equipoise.lake.acquiring.planned import (
     Planned,
     bare,
+    cell_grid,
+    cell_table,
     cells_of,
     difference,
     largest_ub,
@@ -37,8 +39,9 @@ from equipoise.lake.acquiring.writing import (
     without_categories,
 )
 from equipoise.lattice import Group
-from equipoise.plain import csv_text, sentences
+from equipoise.plain import Grid, csv_text, sentences
 from equipoise.progress import Reporter, silent
+from equipoise.results import FlatTable, Result
 from equipoise.validate import one_of
 from equipoise.values import MISSING, plain
 
@@ -66,7 +69,7 @@ class Shortfall(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Applied:
+class Applied(Result):
     """What became of a plan: the files written, and the written table counted again.
 
     Attributes
@@ -144,6 +147,13 @@ class Applied:
     def text(self) -> str:
         """The sentences, a line each."""
         return "\n".join(self.sentences)
+
+    def _table(self) -> FlatTable:
+        return cell_table({"before": self.before, "planned": self.planned, "after": self.after})
+
+    def grid(self) -> Grid:
+        """Every cell with its rows before, as planned and after, as a table for people."""
+        return cell_grid(*self._table())
 
     def __str__(self) -> str:
         return self.text()

@@ -20,8 +20,9 @@ from equipoise.lake.lake import Lake
 from equipoise.lake.matching.conversions import Conversion, meant_query
 from equipoise.lake.tables.index import Table
 from equipoise.lake.tables.profiles import file_hash
-from equipoise.plain import sentences
+from equipoise.plain import Grid, sentences
 from equipoise.progress import Reporter, silent
+from equipoise.results import FlatTable, Result
 
 if TYPE_CHECKING:
     import os
@@ -121,7 +122,7 @@ def _everything(source: Source, engine: Engine) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class Replayed:
+class Replayed(Result):
     """What became of fetching every added row again.
 
     Attributes
@@ -145,6 +146,16 @@ class Replayed:
     def exit_code(self) -> int:
         """The exit code of the command."""
         return 0 if self.ok else 1
+
+    def _table(self) -> FlatTable:
+        return ("problem",), [(problem,) for problem in self.problems]
+
+    def _said(self) -> list[str]:
+        return [f"{self.rows:,} rows of {self.sources:,} tables, {len(self.problems):,} problems."]
+
+    def grid(self) -> Grid:
+        """What is not as the ledger says, as a table for people."""
+        return Grid(("problem",), tuple((problem,) for problem in self.problems))
 
     def text(self) -> str:
         """What was found, a line each."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from equipoise.errors import CountsError, InputError
 from equipoise.lattice import Group
 from equipoise.measures.measured import Options
 from equipoise.measures.table import bias_table
+from equipoise.plain import Grid
 from equipoise.plans.problem import known_rows
-from equipoise.values import Value
+from equipoise.results import FlatTable, column_names
+from equipoise.values import Value, plain
 
 
 class Planned(Protocol):
@@ -101,6 +103,41 @@ def difference(found: Counts, expected: Counts) -> str:
         if a != b:
             return f"{rows}, and {named(expected, cell)} has {a:,} against {b:,}"
     return rows
+
+
+def cell_table(counted: Mapping[str, Counts]) -> FlatTable:
+    """The rows of every cell in several tables: a column for each.
+
+    Parameters
+    ----------
+    counted
+        Counts over the same columns, by the name of the column they become.
+
+    Examples
+    --------
+    >>> before = Counts.from_mapping({("w", "yes"): 3}, sensitive=["sex"], label="hired")
+    >>> after = before + Counts.from_mapping({("w", "no"): 1}, sensitive=["sex"], label="hired")
+    >>> cell_table({"before": before, "after": after})
+    (['sex', 'hired', 'before', 'after'], [['w', 'yes', 3, 3], ['w', 'no', 0, 1]])
+    """
+    cells = {name: cells_of(counts) for name, counts in counted.items()}
+    axes = next(iter(counted.values())).axes
+    names = column_names(list(counted), [axis.name for axis in axes])
+    every = dict.fromkeys(cell for found in cells.values() for cell in found)
+    rows = [
+        [*map(plain, cell), *(found.get(cell, 0) for found in cells.values())] for cell in every
+    ]
+    return [*names, *counted], rows
+
+
+def cell_grid(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Grid:
+    """A table of cells for people; see :func:`cell_table`."""
+    lines = tuple(
+        tuple("" if v is None else f"{v:,}" if isinstance(v, int) else str(v) for v in row)
+        for row in rows
+    )
+    numbers = frozenset(range(len(names) - 3, len(names)))
+    return Grid(tuple(names), lines, numbers)
 
 
 def require_deletable(base: Source, before: Counts, delete: Counts) -> None:

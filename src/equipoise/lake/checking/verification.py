@@ -18,7 +18,9 @@ from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
 from equipoise.lattice import Group
+from equipoise.plain import Grid
 from equipoise.plain import sentences as in_words
+from equipoise.results import FlatTable, Result
 from equipoise.values import Value, as_value
 
 if TYPE_CHECKING:
@@ -50,6 +52,11 @@ class Finding:
     noted: bool = False
     """Whether it holds only since what was found had been asked for."""
 
+    @property
+    def word(self) -> str:
+        """What came out, in a word."""
+        return "noted" if self.noted else "holds" if self.holds else "BROKEN"
+
 
 def finding(name: str, wrong: Iterable[str], right: str) -> Finding:
     """Say what is right if nothing is wrong, else the first that is, how many, and examples.
@@ -67,7 +74,7 @@ def finding(name: str, wrong: Iterable[str], right: str) -> Finding:
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Result):
     """What an independent look at a repair found: always the same eight things in one order.
 
     >>> found = Verification((Finding("base", holds=False, sentence="It is another table."),))
@@ -98,12 +105,23 @@ class Verification:
         verdict = verdict if broken else f"All {len(kept)} checks hold.{noted}"
         return (verdict, *broken, *kept, *self.reading.sentences)
 
+    def _table(self) -> FlatTable:
+        names = ("name", "holds", "sentence", "examples")
+        return names, [(f.name, f.holds, f.sentence, f.examples) for f in self.findings]
+
+    def _said(self) -> tuple[str, ...]:
+        return self.sentences[:1]
+
+    def grid(self) -> Grid:
+        """The findings as a table for people."""
+        rows = ((f.name, f.word, f.sentence, "; ".join(f.examples)) for f in self.findings)
+        return Grid(("check", "", "what was found", "examples"), tuple(rows))
+
     def text(self) -> str:
         """All findings, those that do not hold with examples."""
         lines = [self.sentences[0]]
         for finding in self.findings:
-            word = "noted " if finding.noted else "holds " if finding.holds else "BROKEN"
-            lines.append(f"{word}  {finding.sentence}")
+            lines.append(f"{finding.word:6}  {finding.sentence}")
             lines += [f"          {example}" for example in finding.examples]
         places = "Rows and the entries of a ledger are counted from 0."
         return "\n".join([*lines, *self.reading.sentences, places])

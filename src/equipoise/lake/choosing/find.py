@@ -38,6 +38,7 @@ from equipoise.lake.lake import Lake
 from equipoise.lake.matching.align import wanted
 from equipoise.plain import Grid
 from equipoise.progress import Reporter, silent
+from equipoise.results import FlatTable, Result
 from equipoise.values import plain
 
 SCHEMA = "equipoise.find/1"
@@ -61,7 +62,7 @@ class Ranked:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Found:
+class Found(Result):
     """What a lake offers for a plan.
 
     Attributes
@@ -193,6 +194,26 @@ class Found:
             "matched by",
         )
         return Grid(headers, rows, frozenset({1, 2, 3, 4, 5}))
+
+    def _table(self) -> FlatTable:
+        names = (
+            *("table", "needed_rows", "duplicates", "table_cost", "row_cost", "confidence"),
+            *("score", "matched_by"),
+        )
+        rows = [
+            (
+                ranked.offer.name,
+                int(np.minimum(ranked.offer.rows, self.need.rows).sum()),
+                int(ranked.offer.duplicates.sum()),
+                ranked.offer.candidate.conditions.table_cost,
+                ranked.offer.candidate.conditions.row_cost,
+                ranked.offer.candidate.confidence,
+                ranked.score,
+                say_alignment(ranked.offer.candidate, self.survey.want.required),
+            )
+            for ranked in self.offers
+        ]
+        return names, rows
 
     def text(self) -> str:
         """The sentences, and the tables."""

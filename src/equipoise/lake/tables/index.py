@@ -30,7 +30,9 @@ from equipoise.lake.tables.catalog import Entry
 from equipoise.lake.tables.profiles import Profiled, file_hash, profile_table
 from equipoise.lake.tables.terms import column_terms
 from equipoise.locks import take_lock
+from equipoise.plain import Grid
 from equipoise.progress import Reporter, silent
+from equipoise.results import FlatTable, Result
 from equipoise.scratch import is_old
 
 if TYPE_CHECKING:
@@ -98,13 +100,25 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Refreshed:
+class Refreshed(Result):
     """What bringing an index up to date did: how many tables were new, changed, gone, the same."""
 
     new: int
     changed: int
     gone: int
     same: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return dict(vars(self))
+
+    def _table(self) -> FlatTable:
+        return ("tables", "number"), list(vars(self).items())
+
+    def grid(self) -> Grid:
+        """The numbers as a table for people."""
+        rows = tuple((name, f"{number:,}") for name, number in vars(self).items())
+        return Grid(("tables", "number"), rows, frozenset({1}))
 
 
 class Index:
