@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
@@ -208,6 +209,47 @@ def repairable(
             cells[(*(f"{n}0" for n in names), f"y{label}")] = draw(st.integers(1, largest))
     cells = {cell: rows for cell, rows in cells.items() if rows}
     return Counts.from_mapping(cells, sensitive=list(names), label="y")
+
+
+def exact(tolerance: float) -> Fraction:
+    """A tolerance as it was written."""
+    return Fraction(repr(tolerance))
+
+
+def kept(
+    before: dict[tuple[object, ...], int],
+    after: dict[tuple[object, ...], int],
+    tolerance: float,
+    on: str = "ub",
+) -> bool:
+    """Whether no label frequency moved by more than the tolerance."""
+    old, new = label_rates(before), label_rates(after)
+    limit = exact(tolerance)
+    return all(
+        abs(new.get(y, Fraction(0)) - f) <= (limit * f if on == "ub" else limit)
+        for y, f in old.items()
+    )
+
+
+def enumerated(counts: Counts, tolerance: float, labels: str, more: int) -> int | None:
+    """The least number of changes of all tables with up to so many rows more in a cell."""
+    before = rows_of(counts)
+    cells = [(*g, y) for g in sorted({c[:-1] for c in before}) for y in counts.label.values]
+    have = np.array([before.get(c, 0) for c in cells])
+    grids = np.meshgrid(*(np.arange(int(n) + more + 1) for n in have))
+    tables = np.stack([g.ravel() for g in grids], axis=1)
+    cost = np.abs(tables - have).sum(axis=1)
+    for place in np.argsort(cost, kind="stable"):
+        after = dict(zip(cells, tables[place].tolist(), strict=True))
+        groups = {c[:-1] for c in cells}
+        if any(not sum(after[(*g, y)] for y in counts.label.values) for g in groups):
+            continue
+        rates = label_rates(after)
+        if not all(rates.values()) or largest_bias(after) > exact(tolerance):
+            continue
+        if labels == "free" or kept(before, after, tolerance):
+            return int(cost[place])
+    return None
 
 
 SEX_AND_RACE = {

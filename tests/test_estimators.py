@@ -27,12 +27,14 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import estimator_checks_generator
+from sklearn.utils.validation import _num_samples
 
 import equipoise as eq
 from equipoise import estimators
 from equipoise.counts.beside import feature_columns
 from equipoise.errors import InputError, MissingDependency, PoolTooSmall
 from equipoise.estimators import (
+    RowsDeletedWarning,
     UniformBiasSampler,
     UniformBiasWeights,
     make_uniform_bias_scorer,
@@ -48,8 +50,31 @@ EXPECTED_FAILURES: dict[str, str] = {}
 """Checks that do not pass, each with its reason; there is none."""
 
 
+def no_change(_):
+    """A strategy that asks for nothing; it needs no sensitive features."""
+    return {}
+
+
+class InTurn(UniformBiasSampler):
+    """Has sensitive features where a check gives none: every other row is of one group."""
+
+    def _fit_resample(self, X, y, *, sensitive_features=None):
+        if sensitive_features is None:
+            sensitive_features = np.arange(_num_samples(X)) % 2
+        return super()._fit_resample(X, y, sensitive_features=sensitive_features)
+
+
+# The checks fit without sensitive features, which the sampler refuses unless it was told what to do
+# without. So one sampler was told, and one finds groups in any data.
+CHECKED = (
+    UniformBiasSampler(sampling_strategy=no_change),
+    InTurn(allow="delete", tolerance=5, random_state=0),
+    UniformBiasWeights(),
+)
+
+
 def _checks():
-    for estimator in (UniformBiasSampler(**QUICKLY), UniformBiasWeights()):
+    for estimator in CHECKED:
         for generator in (estimator_checks_generator, imblearn_checks.estimator_checks_generator):
             for each, check in generator(estimator, expected_failed_checks=EXPECTED_FAILURES):
                 name = f"{type(each).__name__}-{check.func.__module__}-{check.func.__name__}"
@@ -64,9 +89,7 @@ def test_estimators_pass_the_checks_of_scikit_learn_and_imbalanced_learn(
     check(estimator)
 
 
-@pytest.mark.parametrize(
-    "estimator", [UniformBiasSampler(**QUICKLY), UniformBiasWeights()], ids=str
-)
+@pytest.mark.parametrize("estimator", CHECKED, ids=lambda each: type(each).__name__)
 def test_parameters_and_names_of_columns_are_checked_as_imbalanced_learn_does(estimator):
     name = type(estimator).__name__
     imblearn_checks.check_param_validation(name, estimator)
@@ -134,7 +157,7 @@ def test_rows_are_real_and_in_order_and_what_is_promised_is_measured(cells, seed
 @settings(max_examples=5)
 def test_without_a_pool_rows_are_left_out(cells):
     X, y = people({cell: 20 * n for cell, n in cells.items()})
-    sampler = UniformBiasSampler(random_state=0)
+    sampler = UniformBiasSampler(allow="delete", random_state=0)
     X2, y2 = sampler.fit_resample(X, y, sensitive_features=X["sex"])
     assert X2.equals(X.iloc[sampler.sample_indices_])
     assert len(X) - len(X2) == sampler.plan_.deletions
@@ -151,16 +174,51 @@ def test_a_tolerance_is_kept_with_no_more_rows_than_needed(tolerance, rows_added
     assert measured(X2["sex"], y2) <= tolerance
 
 
-@given(cells_of_two, st.sampled_from(["add", "delete", "both", None]), st.booleans())
-@settings(max_examples=6)
-def test_without_sensitive_features_data_comes_back_unchanged(cells, allow, pooled):
-    X, y = people(cells)
-    sampler = UniformBiasSampler(allow=allow, pool=people(OTHERS, 1000) if pooled else None)
-    X2, y2 = sampler.fit_resample(X, y)
-    assert X2.equals(X)
-    assert y2.tolist() == y.tolist()
-    assert sampler.sampling_strategy_ == Counter(y.tolist())
-    assert sampler.max_abs_ub_ == 0
+@pytest.mark.parametrize("method", ["fit", "fit_resample"])
+def test_rows_deleted_for_want_of_a_pool_are_told(method):
+    X, y = people()
+    sampler = UniformBiasSampler(random_state=0)
+    with pytest.warns(RowsDeletedWarning) as caught:
+        getattr(sampler, method)(X, y, sensitive_features=X["sex"])
+    deleted = sampler.plan_.deletions
+    assert deleted > 0
+    (warning,) = caught
+    assert f"so {deleted} of 24 rows ({deleted / 24:.1%}) were deleted" in str(warning.message)
+    assert "give pool=(X, y), or allow='delete'" in str(warning.message)
+    assert warning.filename == __file__
+
+
+def test_deletions_that_were_asked_for_are_no_surprise():
+    X, y, pooled = world(allow="both", tolerance=0)
+    asked = UniformBiasSampler(sampling_strategy={("m", "yes"): 3})
+    for sampler in (UniformBiasSampler(allow="delete"), asked, pooled):  # warnings are errors here
+        assert len(sampler.fit_resample(X, y, sensitive_features=X["sex"])[0]) < 24 + 9
+    same = UniformBiasSampler(tolerance=5).fit(X, y, sensitive_features=X["sex"])
+    assert len(same.sample_indices_) == 24
+
+
+@pytest.mark.parametrize("allow", ["add", "delete", "both", None])
+@pytest.mark.parametrize("pooled", [True, False])
+@pytest.mark.parametrize("labels", ["keep", "free"])
+def test_without_sensitive_features_there_is_nothing_to_repair(allow, pooled, labels):
+    X, y = people()
+    pool = people(OTHERS, 1000) if pooled else None
+    sampler = UniformBiasSampler(allow=allow, pool=pool, labels=labels)
+    with pytest.raises(InputError, match=r"no sensitive features were given.*sensitive_columns"):
+        sampler.fit_resample(X, y)
+
+
+def test_a_pipeline_that_does_not_route_sensitive_features_is_told_how():
+    X, y = data_for_models()
+    A = X.pop("sex").to_numpy()
+    with sklearn.config_context(enable_metadata_routing=True):
+        silent = UniformBiasSampler().set_fit_resample_request(sensitive_features=False)
+        with pytest.raises(InputError, match="set_fit_resample_request"):
+            pipeline(silent).fit(X, y)
+        routed = UniformBiasSampler(allow="delete").set_fit_resample_request(
+            sensitive_features=True
+        )
+        assert pipeline(routed).fit(X, y, sensitive_features=A).predict(X).shape == y.shape
 
 
 def test_what_was_done_can_be_read():

@@ -91,6 +91,80 @@ def _summary(_: str) -> str:
     return Grid(headers, tuple(rows), frozenset({3, 4, 5, 6})).markdown()
 
 
+def _losses(_: str) -> str:
+    """For each data set, version and test: where a loss above the margin is ruled out."""
+    rows = []
+    for study in _run().studies:
+        at = {(r["version"], r["test"], r["measure"]): r for r in study["losses"]}
+        for version in ("p", "n"):
+            for test in ("own", "untouched"):
+                here = [at[version, test, m] for m in MEASURES]
+                told = (f"{r['ruled_out']} of {r['of']}" for r in here)
+                rows.append((study["title"], version, test, *told))
+    headers = ("data", "version", "test", *MEASURES)
+    return Grid(headers, tuple(rows), frozenset({3, 4, 5})).markdown()
+
+
+def _equal(_: str) -> str:
+    """How many rows of each data set are equal, and how many pairs chance makes equal."""
+    rows = []
+    for study in _run().studies:
+        found = study["equal_rows"]
+        counts = (study["rows"], found["equal"], found["pairs"], found["pairs_by_chance"])
+        rows.append((study["title"], *(f"{n:,.0f}" for n in counts), str(found["kept_together"])))
+    headers = (
+        *("data", "rows", "equal to an earlier row", "equal pairs", "expected by chance"),
+        "kept together as copies",
+    )
+    return Grid(headers, tuple(rows), frozenset(range(1, 6))).markdown()
+
+
+def _excess(_: str) -> str:
+    """How the excess of misses changes with a repair, over groups and labels."""
+    rows = []
+    for study in _run().studies:
+        at: dict[tuple[str, str], dict[str, float]] = {}
+        for point in study["relation"]["points"]:
+            place = (point["group"], point["label"])
+            at.setdefault(place, {})[point["version"]] = point["error"][0]
+        for version in ("p", "n"):
+            pairs = [(by["u"], by[version]) for by in at.values()]
+            before, after = ([abs(pair[i]) for pair in pairs] for i in (0, 1))
+            smaller = sum(b > a for b, a in zip(before, after, strict=True))
+            turned = sum(u * v < 0 for u, v in pairs)
+            mean = (f"{sum(size) / len(size):.3f}" for size in (before, after))
+            most = (f"{max(size):.3f}" for size in (before, after))
+            told = (" → ".join(mean), " → ".join(most))
+            rows.append(
+                (study["title"], version, str(len(pairs)), *told, str(smaller), str(turned))
+            )
+    headers = (
+        *("data", "version", "groups and labels", "mean size of the excess", "largest"),
+        *("smaller than in u", "sign turned"),
+    )
+    return Grid(headers, tuple(rows), frozenset(range(2, 7))).markdown()
+
+
+def _recall_gap(name: str) -> str:
+    """Recall of two groups in the model that is drawn, before and after."""
+    study = _study(name)
+    model, size = STUDIES[name].chart, _size(study)
+    groups = [g["group"] for g in study["groups"] if g["sensitive"]][:2]
+    at = {
+        (r["group"], r["version"]): r["recall"][0]
+        for r in study["by_group"]
+        if (r["model"], r["size"]) == (model, size)
+    }
+    told = (
+        f"{written(at[groups[0], v] - at[groups[1], v], 3, '+')} in {version_name(v, size, study)}"
+        for v in ("u", "p", "n")
+    )
+    return (
+        f"Recall of {study['models'][model]} for {groups[0]} minus that for {groups[1]}, on untouched "
+        f"rows: {', '.join(told)}."
+    )
+
+
 def _moved(rows: list[Mapping[str, Any]]) -> str:
     mean = sum(r["mean"] for r in rows) / len(rows)
     up = sum(r["clear"] and r["mean"] > 0 for r in rows)
@@ -202,6 +276,10 @@ def _half(mean: Mapping[str, float]) -> float:
 _PARTS: dict[str, Callable[[str], str]] = {
     "about": _about,
     "summary": _summary,
+    "losses": _losses,
+    "equal": _equal,
+    "excess": _excess,
+    "recall": _recall_gap,
     "tables": _tables,
     "scores": _scores,
     "differences": _differences,

@@ -1,14 +1,24 @@
-"""Files that are whole or not there."""
+"""Files that are written atomically: complete, or not there at all.
+
+A file is written under a temporary name beside its target, and then moved. A program that is
+killed leaves the temporary file; the next one that writes to the same target removes it, once it
+is a day old and no running program holds its lock.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
+import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from equipoise.errors import InputError
+from equipoise.locks import take_lock
+from equipoise.scratch import is_old
 
 
 @contextlib.contextmanager
@@ -29,21 +39,75 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise InputError(f"{target} is a folder; give the name of a file to write.")
     if not target.parent.is_dir():
         raise InputError(f"the folder {target.parent} does not exist; make it first.")
+    _sweep_beside(target)
     try:
         descriptor, name = tempfile.mkstemp(
             dir=target.parent, prefix=f".{target.name}.", suffix=f".tmp{target.suffix}"
         )
     except PermissionError:
         raise InputError(f"{target.parent} cannot be written to; choose another folder.") from None
-    os.close(descriptor)
     temporary = Path(name)
     try:
-        yield temporary
-        _permit_as_usual(temporary)
-        _to_disk(temporary)
-        temporary.replace(target)
+        with _held(descriptor):
+            yield temporary
+            _permit_as_usual(temporary)
+            _to_disk(temporary)
+            temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def folder_beside(temporary: Path) -> Iterator[Path]:
+    """Give a folder for the time that a file of :func:`atomic_path` is written; it goes with it."""
+    folder = _folder_of(temporary)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _folder_of(temporary: Path) -> Path:
+    return temporary.with_name(f"{temporary.name}.folder")
+
+
+@contextlib.contextmanager
+def _held(descriptor: int) -> Iterator[None]:
+    """Keep a temporary file locked while it is in use."""
+    if sys.platform == "win32":  # where an open file can be neither replaced nor removed
+        os.close(descriptor)
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):  # some network drives know no locks
+            take_lock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sweep_beside(target: Path) -> None:
+    """Remove the temporary files that killed programs left when they wrote to a target."""
+    if sys.platform == "win32":
+        return
+    name, suffix = re.escape(target.name), re.escape(target.suffix)
+    left = re.compile(rf"\.{name}\.[a-z0-9_]{{8}}\.tmp{suffix}")  # as tempfile.mkstemp names files
+    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
+            if left.fullmatch(entry.name) and is_old(entry.stat(follow_symlinks=False)):
+                with contextlib.suppress(OSError):
+                    _remove_unlocked(Path(entry.path))
+
+
+def _remove_unlocked(temporary: Path) -> None:
+    descriptor = os.open(temporary, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        take_lock(descriptor)
+        shutil.rmtree(_folder_of(temporary), ignore_errors=True)
+        temporary.unlink()
+    finally:
+        os.close(descriptor)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -7,6 +7,7 @@
     │   ├── ColumnNotFound    (KeyError)
     │   ├── SourceNotFound    (FileNotFoundError)
     │   ├── PatternError
+    │   ├── UnknownKeyword    (TypeError) a keyword that a function does not have
     │   ├── CountsError       counts that cannot be: negative, fractional, clashing
     │   └── LatticeTooLarge   (MemoryError)
     ├── UnknownName           (LookupError) a measure, data set or engine nobody registered
@@ -44,6 +45,7 @@ class ColumnNotFound(InputError, KeyError):
 
     def __init__(self, column: str, *, table: str, columns: Iterable[str]) -> None:
         columns = list(columns)
+        self.column = column
         super().__init__(
             f"column {column!r} not found in {table}; it has: {', '.join(columns)}."
             f"{did_you_mean(column, columns)}"
@@ -56,6 +58,21 @@ class SourceNotFound(InputError, FileNotFoundError):
 
 class PatternError(InputError):
     """Text that is not a group pattern, or names what the table lacks."""
+
+
+class UnknownKeyword(InputError, TypeError):
+    """A keyword that a function does not have."""
+
+    def __init__(
+        self, name: str, function: str, known: Iterable[str], meant: str | None = None
+    ) -> None:
+        known = list(known)
+        right = (
+            f"it is called {meant}."
+            if meant is not None
+            else f"it has: {', '.join(known)}.{did_you_mean(name, known)}"
+        )
+        super().__init__(f"{function}() has no keyword {name!r}; {right}")
 
 
 class CountsError(InputError):

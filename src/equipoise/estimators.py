@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from equipoise.counts import Counts
 
 __all__ = [
+    "RowsDeletedWarning",
     "UniformBiasSampler",
     "UniformBiasWeights",
     "make_uniform_bias_scorer",
@@ -67,6 +68,10 @@ __all__ = [
 ]
 
 _COLUMNS = [list, tuple, str, numbers.Integral, None]
+
+
+class RowsDeletedWarning(UserWarning):
+    """Rows were deleted that nobody asked to delete: a sampler has no pool to add rows from."""
 
 
 class UniformBiasSampler(BaseSampler):  # type: ignore[misc]
@@ -95,8 +100,9 @@ class UniformBiasSampler(BaseSampler):  # type: ignore[misc]
     labels
         ``"keep"`` label frequencies, leave them ``"free"``, or the shares wanted, ``{label: share}``.
     allow
-        ``"add"``, ``"delete"`` or ``"both"``. If not given, a plan adds if there is a pool and
-        deletes if there is none, and a mapping says itself.
+        ``"add"``, ``"delete"`` or ``"both"``. If not given, a plan adds if there is a pool; if
+        there is none it deletes, and a :class:`RowsDeletedWarning` says how many rows. A mapping
+        says itself what it does.
     partial
         Whether to come as near as the pool allows, and warn, if it has too few rows. A plan then
         never leaves a larger |UB| than there was; a mapping takes what there is.
@@ -198,7 +204,8 @@ class UniformBiasSampler(BaseSampler):  # type: ignore[misc]
             The labels.
         sensitive_features
             A series, a frame, a mapping, an array, or a list of arrays; rows go by position.
-            Without, and without ``sensitive_columns``, the data is one group.
+            Without, and without ``sensitive_columns``, the data is one group: then give
+            ``sampling_strategy`` or ``labels``, or there is nothing to repair.
 
         Returns
         -------
@@ -212,6 +219,14 @@ class UniformBiasSampler(BaseSampler):  # type: ignore[misc]
             If the pool lacks rows that are needed.
         Infeasible
             If no plan reaches what was asked.
+        InputError
+            If no sensitive features are given, and neither ``sampling_strategy`` nor ``labels``
+            says what to do without them.
+
+        Warns
+        -----
+        RowsDeletedWarning
+            If rows are deleted because there is no pool, and ``allow`` does not ask for it.
         """
         return self._fit_resample(X, y, sensitive_features=sensitive_features)
 
@@ -235,6 +250,7 @@ class UniformBiasSampler(BaseSampler):  # type: ignore[misc]
         self.sampling_strategy_ = chosen.strategy
         self.sample_indices_ = chosen.indices
         self.provenance_ = chosen.provenance
+        self._warn_of_deletions(given.n, chosen)
         if chosen.moves.shortfall:
             warnings.warn(
                 f"{chosen.moves.shortfall}; with what there is the largest |UB| is "
@@ -244,12 +260,35 @@ class UniformBiasSampler(BaseSampler):  # type: ignore[misc]
             )
         return rows, labels
 
+    def _warn_of_deletions(self, n: int, chosen: Resampling) -> None:
+        asked = self.allow is not None or not isinstance(self.sampling_strategy, str)
+        deleted = n - len(chosen.kept)
+        if self.pool is None and deleted and not asked:
+            warnings.warn(
+                f"there is no pool to add rows from, so {deleted:,} of {n:,} rows ({deleted / n:.1%}) "
+                "were deleted; give pool=(X, y), or allow='delete' if that is what you want.",
+                RowsDeletedWarning,
+                stacklevel=4,  # where fit or fit_resample is called
+            )
+
+    def _require_groups(self, given: CountedRows) -> None:
+        """Refuse data of one group, of which a plan would silently change nothing."""
+        says = not isinstance(self.sampling_strategy, str) or not isinstance(self.labels, str)
+        if not given.sensitive and not says:
+            raise InputError(
+                "no sensitive features were given, so there are no groups to repair; pass "
+                "sensitive_features to fit_resample, or name columns of X with sensitive_columns. In a "
+                "pipeline, sensitive_features have to be routed: "
+                "set_fit_resample_request(sensitive_features=True)."
+            )
+
     def _chosen(self, given: CountedRows, y: Any) -> Resampling:
         if len(given.counts.label) < 2:
             raise InputError(
                 f"y has 1 class, {given.counts.label.values[0]}, and needs more; with one there is "
                 "no bias to repair."
             )
+        self._require_groups(given)
         names, pool = self.sensitive_columns, self.pool
         pool = None if pool is None else count_pool(pool, given, names=names)
         moves = self._moves(given.counts, None if pool is None else pool.counts, y)

@@ -5,9 +5,18 @@ from __future__ import annotations
 import csv
 import html
 import io
+import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TypeAlias
+
+Paint: TypeAlias = Callable[[int, int, str], str]
+"""Styles the text of a cell, given its row and its column."""
+terminal_width: ContextVar[int | None] = ContextVar("terminal_width", default=None)
+"""How wide tables of text may be; without a limit unless a terminal sets one."""
+_COMFORT, _LEAST, _WORD = 28, 8, 20
 
 
 @dataclass(frozen=True)
@@ -20,23 +29,99 @@ class Grid:
     ─────  ─────
     sex=w    150
     sex=m  1,450
+    >>> print(Grid(grid.headers, grid.rows, grid.numbers, line=(1, "below")).text())
+    group      n
+    ─────  ─────
+    sex=w    150
+    ── below ───
+    sex=m  1,450
     """
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numbers: frozenset[int] = frozenset()
+    line: tuple[int, str] | None = None
+    """Above which row a line with a text divides the table."""
 
-    def text(self, *, rule: str = "─") -> str:
-        """Align the columns for a terminal."""
+    def text(self, *, rule: str = "─", width: int | None = None, paint: Paint | None = None) -> str:
+        """Align the columns for a terminal.
+
+        Parameters
+        ----------
+        rule
+            What the line under the headers is made of.
+        width
+            Of the terminal; if not given, that of :func:`terminal_width`. In a wider table texts
+            are wrapped, and if that does not suffice, the last columns are left out, which a note
+            says.
+        paint
+            Styles the text of a cell, given the row and the column of it.
+        """
         lines = [tuple(_one_line(c) for c in line) for line in (self.headers, *self.rows)]
-        widths = [max(_width(line[i]) for line in lines) for i in range(len(self.headers))]
-        lines.insert(1, tuple(rule * w for w in widths))
-        return "\n".join(
-            "  ".join(
-                _pad(cell, widths[i], right=i in self.numbers) for i, cell in enumerate(line)
-            ).rstrip()
-            for line in lines
-        )
+        widths = [max(width_of(line[i]) for line in lines) for i in range(len(self.headers))]
+        widths = self._narrowed(lines, widths, terminal_width.get() if width is None else width)
+        shown = len(widths)
+        blocks = [
+            self._block(line[:shown], widths, row, paint) for row, line in enumerate(lines, -1)
+        ]
+        blocks.insert(1, ["  ".join(rule * w for w in widths)])
+        if self.line is not None:
+            blocks.insert(2 + self.line[0], self._divider(widths, rule))
+        if shown < len(self.headers):
+            note = f"left out for the width: {', '.join(self.headers[shown:])}"
+            blocks.append(wrap(note, max(sum(widths), 30)))
+        return "\n".join(line for block in blocks for line in block)
+
+    def _divider(self, widths: Sequence[int], rule: str) -> list[str]:
+        """The line with a text that divides the table."""
+        width = sum(widths) + 2 * (len(widths) - 1)
+        text = "" if self.line is None else _one_line(self.line[1])
+        lines = [f"{rule * 2} {line} " for line in wrap(text, max(width - 4, _COMFORT))]
+        lines[-1] += rule * max(2, width - width_of(lines[-1]))
+        return lines
+
+    def fits(self, width: int) -> bool:
+        """Whether the table fits a terminal without columns of texts that are very narrow."""
+        lines = [tuple(_one_line(c) for c in line) for line in (self.headers, *self.rows)]
+        widths = [max(width_of(line[i]) for line in lines) for i in range(len(self.headers))]
+        least = [w if i in self.numbers else min(w, _COMFORT) for i, w in enumerate(widths)]
+        return sum(least) + 2 * (len(least) - 1) <= width
+
+    def _block(
+        self, cells: Sequence[str], widths: Sequence[int], row: int, paint: Paint | None
+    ) -> list[str]:
+        """The lines of one row."""
+        wrapped = [
+            wrap(cell, widths[i]) if width_of(cell) > widths[i] else [cell]
+            for i, cell in enumerate(cells)
+        ]
+        lines = []
+        for number in range(max(map(len, wrapped), default=1)):
+            here = [found[number] if number < len(found) else "" for found in wrapped]
+            padded = [
+                _painted(cell, _pad(cell, widths[i], right=i in self.numbers), row, i, paint)
+                for i, cell in enumerate(here)
+            ]
+            lines.append("  ".join(padded).rstrip())
+        return lines
+
+    def _narrowed(
+        self, lines: Sequence[Sequence[str]], widths: list[int], most: int | None
+    ) -> list[int]:
+        """Widths of the columns that are shown: texts give way first, then what stands last."""
+        if most is None or sum(widths) + 2 * (len(widths) - 1) <= most:
+            return widths
+        for least, which in ((_COMFORT, False), (_LEAST, False), (_LEAST, True)):
+            floors = [
+                min(w, max(least, _longest_word(line[i] for line in lines)))
+                if (i in self.numbers) == which
+                else w
+                for i, w in enumerate(widths)
+            ]
+            widths = _shrunk(widths, floors, most)
+        while len(widths) > 1 and sum(widths) + 2 * (len(widths) - 1) > most:
+            widths = widths[:-1]
+        return widths
 
     def markdown(self) -> str:
         r"""A Markdown table.
@@ -48,6 +133,9 @@ class Grid:
         """
         rules = ["---:" if i in self.numbers else "---" for i in range(len(self.headers))]
         lines = [self.headers, rules, *self.rows]
+        if self.line is not None:
+            said = f"— {self.line[1]} —"
+            lines.insert(2 + self.line[0], (said, *[""] * (len(self.headers) - 1)))
         return "\n".join(
             "| " + " | ".join(_markdown_cell(c) for c in line) + " |" for line in lines
         )
@@ -61,13 +149,17 @@ class Grid:
         head = "".join(
             f"<th{self._side(i)}>{html.escape(h)}</th>" for i, h in enumerate(self.headers)
         )
-        body = "".join(
+        body = [
             "<tr>"
             + "".join(f"<td{self._side(i)}>{html.escape(c)}</td>" for i, c in enumerate(row))
             + "</tr>"
             for row in self.rows
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        ]
+        if self.line is not None:
+            said = html.escape(self.line[1])
+            line = f'<tr><th colspan="{len(self.headers)}" style="text-align:left">{said}</th></tr>'
+            body.insert(self.line[0], line)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
 
     def _side(self, column: int) -> str:
         return ' style="text-align:right"' if column in self.numbers else ""
@@ -88,6 +180,49 @@ def csv_text(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return out.getvalue()
 
 
+def width_of(text: str) -> int:
+    """How many letters of ordinary width a text is long.
+
+    >>> width_of("abc"), width_of("女性")
+    (3, 4)
+    """
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    marks = sum(bool(unicodedata.combining(c)) for c in text)
+    return len(text) + wide - marks
+
+
+def wrap(text: str, letters: int) -> list[str]:
+    """Break a text into lines: after a comma if possible, else between words.
+
+    Only a word that is longer than a line is broken inside: after a mark such as ``_``, ``-`` or
+    ``/`` if it has one. Lines are about as long as each other, so that no word stands alone.
+
+    >>> wrap("sex=Female, race=Native Hawaiian or Pacific Islander", 24)
+    ['sex=Female,', 'race=Native Hawaiian', 'or Pacific Islander']
+    >>> wrap("a_rather_long_name", 12)
+    ['a_rather_', 'long_name']
+    """
+    lines = _wrapped(text, letters)
+    longest = max(width_of(word) for word in text.split(" "))
+    while len(lines) > 1 and letters > 1:
+        letters -= 1
+        shorter = _wrapped(text, letters)
+        if len(shorter) > len(lines) or longest == letters + 1:
+            break
+        lines = shorter
+    return lines
+
+
+def _wrapped(text: str, letters: int) -> list[str]:
+    lines: list[str] = []
+    for part in re.split(r"(?<=,) ", text):
+        if lines and width_of(f"{lines[-1]} {part}") <= letters:
+            lines[-1] += f" {part}"
+        else:
+            lines += _by_words(part, letters)
+    return lines
+
+
 def sentences(items: Sequence[str]) -> str:
     """Join words as a sentence does.
 
@@ -95,6 +230,45 @@ def sentences(items: Sequence[str]) -> str:
     'sex, race and age'
     """
     return ", ".join(items[:-1]) + (" and " if len(items) > 1 else "") + "".join(items[-1:])
+
+
+_INSIDE = re.compile(r"[^_\-/.|:;·]*[_\-/.|:;·]*")
+_JOINERS = "\u200d\ufe0e\ufe0f"
+
+
+def _by_words(part: str, letters: int) -> list[str]:
+    lines: list[str] = []
+    for word in part.split(" "):
+        if lines and width_of(f"{lines[-1]} {word}") <= letters:
+            lines[-1] += f" {word}"
+        elif width_of(word) <= letters:
+            lines.append(word)
+        else:
+            lines += _inside(word, letters)
+    return lines
+
+
+def _inside(word: str, letters: int) -> list[str]:
+    lines = [""]
+    for piece in _INSIDE.findall(word):
+        rest = piece
+        if width_of(lines[-1] + rest) > letters and lines[-1]:
+            lines.append("")
+        while width_of(rest) > letters:
+            end = whole_end(rest, letters if width_of(rest) == len(rest) else max(letters // 2, 1))
+            lines[-1:] = [rest[:end], ""]
+            rest = rest[end:]
+        lines[-1] += rest
+    return [line for line in lines if line]
+
+
+def whole_end(text: str, end: int) -> int:
+    """The last place up to ``end`` that is not inside a character made of several."""
+    while 1 < end < len(text) and (
+        unicodedata.combining(text[end]) or text[end] in _JOINERS or text[end - 1] in _JOINERS
+    ):
+        end -= 1
+    return max(end, 1)
 
 
 def _one_line(cell: str) -> str:
@@ -105,12 +279,26 @@ def _markdown_cell(cell: str) -> str:
     return _one_line(cell).replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*")
 
 
-def _width(text: str) -> int:
-    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
-    marks = sum(bool(unicodedata.combining(c)) for c in text)
-    return len(text) + wide - marks
+def _shrunk(widths: Sequence[int], floors: Sequence[int], most: int) -> list[int]:
+    """Take letters from the widest column, one by one, until all fit or none can give more."""
+    found = list(widths)
+    for _ in range(sum(found) + 2 * (len(found) - 1) - most):
+        spare = [w if w > floor else 0 for w, floor in zip(found, floors, strict=True)]
+        if not any(spare):
+            break
+        found[spare.index(max(spare))] -= 1
+    return found
+
+
+def _longest_word(cells: Iterable[str]) -> int:
+    """The width of the longest word; very long ones may be broken inside."""
+    return min(max((width_of(w) for cell in cells for w in cell.split(" ")), default=0), _WORD)
+
+
+def _painted(cell: str, padded: str, row: int, column: int, paint: Paint | None) -> str:
+    return padded if paint is None or not cell else padded.replace(cell, paint(row, column, cell))
 
 
 def _pad(cell: str, width: int, *, right: bool) -> str:
-    space = " " * (width - _width(cell))
+    space = " " * (width - width_of(cell))
     return space + cell if right else cell + space

@@ -178,7 +178,9 @@ def test_the_table_itself_may_be_replaced(capsys):
     assert counts.of("sex=w, hired=yes") == 3
 
 
-@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_stopped_on_the_way_it_leaves_nothing(how, code, tmp_path_factory):
     save_plan(2)
     # Arrow imports pandas when it first meets numbers, and forgets a Ctrl-C meanwhile.

@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -249,7 +250,7 @@ def test_demo_runs_the_whole_loop(tmp_path, monkeypatch, capsys):
     assert repaired == planned.after(people)
     assert max(abs(row.ub) for row in eq.measure(repaired)) <= 0.1
     assert "partners/registry.csv" in text  # rows that only a confirmed mapping gives
-    assert "All 7 checks hold." in text
+    assert "All 8 checks hold." in text
     assert f"All {planned.additions} added rows were fetched again" in text
 
 
@@ -285,3 +286,109 @@ def test_colour_only_on_a_terminal():
         env={"TERM": "xterm", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "COLUMNS": "200"},
     )
     assert done.stdout.rstrip().endswith("COLOUR")
+
+
+# --- the four-fifths rule, order, and columns that are not named ------------------------------
+
+RULE = ["--four-fifths", "--favourable", ">50K"]
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [["--group", "sex=Female"], ["--label-value", "<=50K"], ["--top", "2"], ["--sort", "n"]],
+)
+def test_the_four_fifths_rule_compares_with_all_groups(shown, capsys):
+    command = ["measure", *ADULT, "--favourable", ">50K", *shown]
+    rule = json.loads(output([*command, "--json"], capsys))["four_fifths"]
+    assert rule["measured"]["below"] == 12
+    women = [g for g in rule["groups"] if g["pattern"] == "sex=Female"]
+    assert all(round(g["impact_ratio"], 3) == 0.358 for g in women)
+    text = output([*command, "--top", "50"], capsys)
+    line = next(x for x in text.splitlines() if x.startswith("sex=Female  ") and "0.358" in x)
+    assert "no" in line.split()
+
+
+def test_women_alone_are_all_below_the_rule(capsys):
+    command = ["measure", *ADULT, "--favourable", ">50K", "--group", "sex=Female"]
+    for form in ([], ["--markdown"]):
+        text = " ".join(output([*command, *form], capsys).split()).replace("\\", "")
+        assert "6 of 6 groups shown have an impact ratio below 0.8" in text
+        assert "Of all 17 groups, 12 are below." in text
+
+
+def test_check_holds_to_the_four_fifths_rule(capsys):
+    assert run(["check", *ADULT, *RULE, "--json"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert len(data["findings"]) == 12
+    assert {f["label"] for f in data["findings"]} == {">50K"}
+    assert run(["check", *ADULT, *RULE, "--csv"]) == 1
+    assert "impact_ratio" in capsys.readouterr().out
+    assert run(["check", *ADULT, *RULE, "--evidence", "interval", "-q"]) == 1
+    assert "compared with" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--four-fifths"], "--favourable"),
+        (["--four-fifths"], "'income' has: <=50K, >50K"),
+        (["--four-fifths", "--favourable", "much"], "'income' has no value much; it has: <=50K"),
+    ],
+)
+def test_the_rule_asks_for_the_label_that_is_good_to_have(options, words, capsys):
+    assert run(["check", *ADULT, "-q", *options]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_rules_of_the_configuration_have_a_reference(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rule = '[[check.rules]]\nmin-impact-ratio = 0.3\nreference = "best"\n'
+    config = '[check]\nsensitive = ["sex"]\nlabel = "income"\nfavourable = ">50K"\n'
+    Path("equipoise.toml").write_text(config + rule)
+    assert run(["check", "adult", "-q"]) == 0
+    Path("equipoise.toml").write_text(config + "four-fifths = true\n")
+    assert run(["check", "adult", "-q"]) == 1
+    capsys.readouterr()
+
+
+def test_groups_with_too_few_rows_stand_below_a_line(tmp_path, capsys):
+    path = tmp_path / "force.csv"
+    rows = ["m,none"] * 1500 + ["m,force"] * 20 + ["w,none"] * 1000 + ["x,force"]
+    path.write_text("sex,used\n" + "\n".join(rows) + "\n")
+    command = ["measure", str(path), "-s", "sex", "-l", "used", "-q"]
+    text = output(command, capsys).splitlines()
+    line = next(i for i, x in enumerate(text) if "too few rows to tell" in x)
+    assert any(x.startswith("sex=x") for x in text[line + 1 : line + 3])
+    assert not any(x.startswith("sex=x") for x in text[:line])
+    rows = json.loads(output([*command, "--json"], capsys))["rows"]
+    assert rows[0]["evident"]
+    assert [r["evident"] for r in rows] == sorted((r["evident"] for r in rows), reverse=True)
+    assert rows[-1]["group"] == {"sex": "x"}
+    assert max(rows, key=lambda r: abs(r["ub"]))["group"] == {"sex": "x"}
+    markdown = output([*command, "--markdown"], capsys)
+    assert "| — too few rows to tell" in markdown
+    page = tmp_path / "page.html"
+    output([*command, "-o", str(page)], capsys)
+    html = page.read_text(encoding="utf-8")
+    assert html.index('class="line">too few rows to tell') < html.index('<td class="text">sex=x')
+    python = [str(r.group) for r in eq.measure(path, sensitive_features="sex", label="used").top(3)]
+    assert python == [
+        ",".join(f"{k}={v}" for k, v in r["group"].items())
+        for r in json.loads(output([*command, "--json", "--top", "3"], capsys))["rows"]
+    ]
+
+
+def test_columns_that_are_not_named_are_listed(tmp_path, capsys):
+    path = tmp_path / "people.csv"
+    rows = [f"{i},{'wm'[i % 2]},r{i % 5},{i % 2}" for i in range(50)]
+    path.write_text("id,sex,race,hired\n" + "\n".join(rows) + "\n")
+    for command in ("measure", "plan", "frontier"):
+        assert run([command, str(path), "--label", "hired"]) == 2
+        error = capsys.readouterr().err
+        assert "--sensitive is missing: name the sensitive attributes" in error
+        assert (
+            f"{path} has: id, sex, race, hired. Columns with few values: sex (2), race (5)."
+            in error
+        )
+    assert run(["measure", str(path), "-s", "sex"]) == 2
+    assert "--label is missing" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from equipoise.evaluation.studying.study import summarize_study
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.models import choose_models
 from equipoise.evaluation.training.run import run
+from equipoise.reports.evaluation import write_evaluation
 from people import asked, people
 
 MODELS = choose_models("logistic,extra_trees")
@@ -64,6 +65,55 @@ def test_differences_are_taken_repeat_by_repeat(biased):
     assert row["mean"] == pytest.approx(np.mean(gaps), abs=1e-5)
     assert row["q"] >= row["p"] - 1e-9
     assert not any(d["version"] == "u" for d in study["differences"])
+
+
+def test_losses_are_ruled_out_where_the_whole_interval_is_above_the_margin(biased):
+    _, records, study = biased
+    found = {(r["version"], r["test"], r["measure"]): r for r in study["losses"]}
+    assert {v for v, _, _ in found} == {*study["versions"]} - {"u"}
+    half = 2.7764451 / 5**0.5  # Student's t with 4 degrees of freedom, 5 repeats
+    for test in ("own", "untouched"):
+        ruled_out = 0
+        for size in (20.0, 40.0):
+            for model in ("logistic", "extra_trees"):
+                where = {"size": size, "model": model}
+                first, second = (
+                    np.array(
+                        [accuracy_of(r, test) for r in fit_records(records, version=v, **where)]
+                    )
+                    for v in ("p", "u")
+                )
+                gaps = first - second
+                ruled_out += gaps.mean() - half * gaps.std(ddof=1) > -0.01
+        row = found["p", test, "accuracy"]
+        assert (row["ruled_out"], row["of"], row["margin"]) == (ruled_out, 4, 0.01)
+
+
+def test_losses_are_told_in_text_and_page(biased, tmp_path):
+    _, _, study = biased
+    evaluation = Evaluation(studies=(study,))
+    (row,) = [
+        r
+        for r in study["losses"]
+        if (r["version"], r["test"], r["measure"]) == ("n", "own", "accuracy")
+    ]
+    told = f"accuracy {row['ruled_out']} of 4, precision"
+    line = next(
+        s for s in evaluation.text().splitlines() if "from u to n on rows of the version" in s
+    )
+    assert line.startswith("A loss of more than 0.01 ")
+    assert told in line
+    write_evaluation(evaluation, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"{row['ruled_out']} of 4 ({row['clear']} clear)" in page
+
+
+def test_a_file_without_losses_gets_them(biased):
+    _, _, study = biased
+    older = {k: v for k, v in study.items() if k not in ("losses", "equal_rows")}
+    read = Evaluation.from_dict({**Evaluation(studies=(older,)).to_dict()})
+    assert read.studies[0]["losses"] == study["losses"]
+    assert "A loss of more than 0.01" in read.text()
 
 
 def test_groups_are_those_of_the_plan_and_the_others_asked_for(biased):

@@ -12,6 +12,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+import workbooks
+from equipoise.engines import sqlite
 from equipoise.engines.duckdb import shared_engine
 from equipoise.errors import InputError, SourceNotFound
 from equipoise.lake.tables import catalog
@@ -264,18 +266,57 @@ def test_every_table_of_a_database_is_one_of_the_lake_and_no_view_repeats_its_ro
     assert tables(lake) == dict.fromkeys(['d.duckdb::o"dd::x', "d.duckdb::s.t", "d.duckdb::t"])
 
 
+def test_tables_of_sqlite_and_sheets_of_workbooks_are_listed(lake):
+    with contextlib.closing(sqlite3.connect(lake / "lite.db")) as connection:
+        connection.execute("CREATE TABLE t (a)")
+        connection.execute("CREATE TABLE u (a)")
+        connection.execute("CREATE VIEW v AS SELECT * FROM t")
+        connection.commit()
+    workbooks.write(lake / "book.xlsx", {"One": [["a"], [1]], "Nothing": [], "Two": [["a"], [2]]})
+    workbooks.write(lake / "bare.xlsx", {"Nothing": []})
+    assert tables(lake) == {
+        "bare.xlsx": "bare.xlsx has no sheets with anything in them.",
+        "book.xlsx::One": None,
+        "book.xlsx::Two": None,
+        "lite.db::t": None,
+        "lite.db::u": None,
+    }
+
+
+def test_sqlite_in_use_is_looked_at_again_the_next_time(lake, monkeypatch):
+    monkeypatch.setattr(sqlite, "_PATIENCE", 0.0)
+    with contextlib.closing(sqlite3.connect(lake / "a.sqlite", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE t (a)")
+        connection.execute("BEGIN EXCLUSIVE")
+        (entry,) = catalog.tables(catalog.files([str(lake)])["a.sqlite"], shared_engine())
+        assert entry.problem == "a.sqlite is being written to by another program; try again later."
+        assert entry.changed == catalog._IN_USE
+        connection.execute("ROLLBACK")
+        connection.execute("PRAGMA journal_mode = wal")
+        connection.execute("INSERT INTO t VALUES (1)")
+        (entry,) = catalog.tables(catalog.files([str(lake)])["a.sqlite"], shared_engine())
+        assert "has changes that are not written to it yet" in entry.problem
+
+
+def test_a_workbook_is_looked_at_again_once_the_extra_is_there(lake, monkeypatch):
+    workbooks.write(lake / "book.xlsx", {"One": [["a"], [1]]})
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "python_calamine", None)
+        (entry,) = catalog.tables(catalog.files([str(lake)])["book.xlsx"], shared_engine())
+        assert entry.problem.endswith("install it with: pip install 'equipoise[excel]'")
+        assert (entry.changed, str(lake) in entry.problem) == (catalog._IN_USE, False)
+    (entry,) = catalog.tables(catalog.files([str(lake)])["book.xlsx"], shared_engine())
+    assert (entry.name, entry.problem) == ("book.xlsx::One", None)
+
+
 def test_databases_that_are_none_are_told_of_without_places_of_this_machine(lake):
     made(lake / "none.duckdb", "SELECT 1")
     put(lake, "text.db")
     (lake / "empty.duckdb").touch()
-    with contextlib.closing(sqlite3.connect(lake / "lite.db")) as connection:
-        connection.execute("CREATE TABLE t (a)")
-        connection.commit()
+    put(lake, "text.sqlite")
     said = tables(lake)
     assert said["none.duckdb"] == "none.duckdb has no tables."
-    assert said["lite.db"] == (
-        "lite.db is a database of SQLite, which is not read; export its tables."
-    )
+    assert said["text.sqlite"].startswith("text.sqlite cannot be read as an SQLite database: file")
     for name in ("text.db", "empty.duckdb"):
         assert said[name].startswith(f"{name} cannot be opened as a DuckDB database: The file")
     assert not any(str(lake) in problem for problem in said.values())

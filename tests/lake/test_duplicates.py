@@ -120,8 +120,42 @@ def test_a_key_belongs_to_its_policy_and_to_the_base(policy, key):
         Known(hashes([("a", 1)]), policy, key)
 
 
-def test_the_share_alike_by_chance_is_that_of_the_base():
-    base = hashes([("a", 1), ("a", 1), ("b", 1), ("b", 2)])
-    assert Known(base).chance(base) == 0.5
-    assert Known(base, "key", ("x",)).chance(base) == 0.0
-    assert Known(hashes([])).chance(base) == 0.0
+def test_the_share_alike_by_chance_is_that_of_the_cells_in_the_base():
+    base = hashes([("a", 1), ("a", 1), ("b", 1), ("b", 2), ("a", 3), ("a", 3)])
+    cells = np.array([0, 0, 0, 0, -1, 1])
+    assert Known(base).chance(base, cells, 3).tolist() == [0.5, 1.0, 0.0]
+    assert Known(base, "key", ("x",)).chance(base, cells, 3).tolist() == [0, 0, 0]
+    assert Known(hashes([])).chance(base, np.array([], int), 3).tolist() == [0, 0, 0]
+
+
+SAME = [
+    ("2021-03-25", "03/25/2021"),
+    ("2021-03-25", "25.3.2021"),
+    ("2021-03-25", "2021-03-25T00:00:00.000"),
+    ("2021-03-25 14:30:00", "03/25/2021 2:30 PM"),
+    ("1234.5", "1.234,5"),
+    ("1234.5", "1,234.5"),
+    ("0.5", "0,5"),
+    ("YES", "y"),
+    ("false", "N"),
+]
+OTHER = [
+    ("2021-03-04", "03/04/2021"),  # which may be in April
+    ("2021-04-03", "03/04/2021"),
+    ("1234", "1,234"),  # which may be a little more than one
+    ("1.234", "1,234"),
+    ("2021-03-25", "2021-03-25 00:01:00"),
+    ("yes", "no"),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), SAME)
+def test_values_that_can_be_read_in_one_way_are_compared_by_what_they_say(ours, theirs):
+    a, b = (RowHashes.of(pa.table({"x": [value]})).over(["x"])[0] for value in (ours, theirs))
+    assert a == b
+
+
+@pytest.mark.parametrize(("ours", "theirs"), OTHER)
+def test_values_that_can_be_read_in_two_ways_are_not(ours, theirs):
+    a, b = (RowHashes.of(pa.table({"x": [value]})).over(["x"])[0] for value in (ours, theirs))
+    assert a != b

@@ -69,7 +69,7 @@ def test_an_empty_folder_has_an_empty_index():
 
 def test_a_broken_table_does_not_keep_the_others_out():
     put("good.csv")
-    put("twice.csv", "a,a\n1,2\n")
+    put("uneven.csv", "a,b\n1,2,3\n")
     put("text.parquet")
     put("empty.csv", "")
     put("header.csv", "a,b\n")
@@ -179,14 +179,15 @@ def test_step_by_step_gives_what_one_step_gives():
 def test_a_touched_database_keeps_all_its_tables_the_empty_ones_too():
     with contextlib.closing(duckdb.connect("lake/d.duckdb")) as connection:
         connection.execute("CREATE TABLE x AS SELECT 1 a; CREATE TABLE y (b INTEGER)")
-    put("twice.csv", "a,a\n1,2\n")
+    put("uneven.csv", "a,b\n1,2,3\n")
+    put("broken.csv", "a,b\n1,2\n3\n4,5\n")
     put("text.parquet")
     refreshed()
     before = content()
-    assert list(problems()) == ["d.duckdb::y", "text.parquet", "twice.csv"]
-    for name in ("d.duckdb", "twice.csv", "text.parquet"):
+    assert list(problems()) == ["d.duckdb::y", "text.parquet", "uneven.csv"]
+    for name in ("d.duckdb", "uneven.csv", "broken.csv", "text.parquet"):
         os.utime(f"lake/{name}", ns=(1, 1))
-    assert refreshed() == Refreshed(0, 0, 0, 3)
+    assert refreshed() == Refreshed(0, 0, 0, 4)
     assert content() == before
 
 
@@ -420,3 +421,21 @@ def test_two_lakes_in_one_process_do_not_hide_what_is_new():
     assert [t.name for t in Lake("lake").tables] == ["a.csv", "b.csv"]
     assert first.refresh() == Refreshed(0, 0, 0, 2)
     assert [t.name for t in first.tables] == ["a.csv", "b.csv"]
+
+
+def test_what_a_killed_run_left_is_removed_when_the_index_is_used_as_it_is():
+    put("a.csv")
+    refreshed()
+    left = [Path(f"{PATH}{ending}") for ending in (".new", ".new.wal", ".part")]
+    for path in left:
+        path.write_bytes(b"half")
+    assert Lake("lake", index=PATH, refresh=False).tables
+    assert all(path.exists() for path in left)  # less than a day old: the next refresh goes on
+    then = time.time() - 2 * 24 * 60 * 60
+    for path in left:
+        os.utime(path, (then, then))
+    with indexing._locked(PATH, lambda: None):  # a run goes on
+        assert Lake("lake", index=PATH, refresh=False).tables
+    assert all(path.exists() for path in left)
+    assert Lake("lake", index=PATH, refresh=False).tables
+    assert not any(path.exists() for path in left)

@@ -102,10 +102,11 @@ def test_the_interval_contains_the_change(before: Counts, after: Counts, level: 
 @given(tables(), tables())
 @settings(max_examples=50)
 def test_the_largest_change_comes_first_and_undefined_ones_last(before, after) -> None:
+    """Of those with enough rows to tell, and then of the others."""
     rows = list(bias_change(before, after))
-    known = [abs(r.change) for r in rows if not math.isnan(r.change)]
+    known = [(not r.evident, -abs(r.change)) for r in rows if not math.isnan(r.change)]
     assert all(not math.isnan(r.change) for r in rows[: len(known)])
-    assert all(a >= b - 1e-9 for a, b in itertools.pairwise(known))
+    assert all(a <= (b[0], b[1] + 1e-9) for a, b in itertools.pairwise(known))
 
 
 def test_a_small_change_comes_before_a_group_that_is_new() -> None:
@@ -224,8 +225,10 @@ def test_json_of_a_change() -> None:
         "label",
         "labels",
         "parameters",
+        "reading",
         "version",
         "time",
+        "reading_after",
         "n_before",
         "n_after",
         "fingerprint_before",
@@ -237,7 +240,17 @@ def test_json_of_a_change() -> None:
     assert data["fingerprint_before"] == BEFORE.fingerprint
     assert data["fingerprint_after"] == after.fingerprint
     assert list(data["rows"][0]) == [
-        *("group", "label", "n_before", "n_after", "ub_before", "ub_after", *NUMBERS, "note")
+        *(
+            "group",
+            "label",
+            "n_before",
+            "n_after",
+            "ub_before",
+            "ub_after",
+            *NUMBERS,
+            "evident",
+            "note",
+        )
     ]
     for plain, row in zip(data["rows"], change, strict=True):
         assert plain["group"] == dict(row.group)
@@ -266,3 +279,23 @@ def test_diff_through_the_front_door() -> None:
     assert change.before.options.confidence == 0.9
     row = by_key(change)[eq.Group({"sex": "w"}), "y"]
     assert_allclose((row.ub_before, row.ub_after), (1 - 0.5 / 0.75, 1 - 0.75 / (5 / 6)), rtol=1e-12)
+
+
+def test_changes_that_chance_may_explain_stand_below_a_line() -> None:
+    tiny = two(x_y=4, x_n=4), two(x_y=6, x_n=2)
+    before, after = (c + c + c for c in (BEFORE, BEFORE + two(w_y=60)))
+    change = bias_change(before + tiny[0], after + tiny[1])
+    told = [r.evident for r in change]
+    assert told == sorted(told, reverse=True)
+    assert {str(r.group) for r in change if r.evident} == {"sex=m", "sex=w"}
+    assert {str(r.group) for r in change if not r.evident} == {"sex=x"}
+    lines = change.text().splitlines()
+    line = next(i for i, x in enumerate(lines) if "too few rows to tell" in x)
+    assert lines[line + 1].startswith("sex=x")
+    assert "of sex=w for" in change.sentence
+
+
+def test_a_sentence_names_no_largest_change_that_may_be_chance() -> None:
+    change = bias_change(two(w_y=5, w_n=5, m_y=6, m_n=4), two(w_y=6, w_n=4, m_y=5, m_n=5))
+    assert "0 of 4 group and label pairs changed by more than chance" in change.sentence
+    assert "largest" not in change.sentence

@@ -262,8 +262,8 @@ def test_shown_numbers_are_unchanged_and_hidden_rows_have_none(counts: Counts, b
     for old, new in zip(before.to_dict()["rows"], after.to_dict()["rows"], strict=True):
         if new["note"] == "suppressed":
             kept = {k for k, v in new.items() if v is not None}
-            assert kept - {"group", "label"} == {"overall_rate", "hidden", "note"}
-            assert new["hidden"] is False
+            assert kept - {"group", "label"} == {"overall_rate", "hidden", "evident", "note"}
+            assert new["hidden"] is new["evident"] is False
             assert new["overall_rate"] == old["overall_rate"]
         else:
             assert {**new, "hidden": None} == {**old, "hidden": None}

@@ -236,11 +236,13 @@ def test_against_the_rest(rows) -> None:
 @given(raw_rows())
 @QUICK
 def test_against_the_best_off_group_of_the_same_attributes(rows) -> None:
+    """Groups too small to say anything count only where all are too small."""
     options = Options(uncertainty=False, measures=("impact_ratio",), reference="best")
-    rates = rates_of(rows)
-    for row in bias_table(counted(rows), options):
-        best = max(
-            rate
+    rates, table = rates_of(rows), bias_table(counted(rows), options)
+    small = {key: row.note is not None for key, row in by_key(table).items()}
+    for row in table:
+        _, best = max(
+            (not small[g, y], rate)
             for (g, y), rate in rates.items()
             if y == row.label and g.keys() == row.group.keys()
         )
@@ -340,7 +342,7 @@ def test_sorting_keeps_all_rows_and_orders_them(rows) -> None:
     for by in ("worst", "ub", "group", "n", "p"):
         assert sorted(map(repr, table.sort(by))) == sorted(map(repr, table))
     worst = list(table.sort("worst"))
-    assert in_order((r.note is not None, -round(abs(r.ub), 9)) for r in worst)
+    assert in_order((not r.evident, r.note is not None, -round(abs(r.ub), 9)) for r in worst)
     assert in_order(-r.ub for r in table.sort("ub"))
     assert in_order(-r.n_group for r in table.sort("n"))
     assert in_order(r.p_value for r in table.sort("p") if not math.isnan(r.p_value))
@@ -356,6 +358,67 @@ def test_worst_puts_rows_that_say_nothing_last() -> None:
     assert [str(r.group) for r in worst[-2:]] == ["sex=x", "sex=x"]
     assert abs(worst[-2].ub) == 1
     assert {r.note for r in worst[-2:]} == {"too small to say"}
+
+
+def rare() -> Counts:
+    """One of 150 rows has the label 'force'; a group of one row has it, and one of two has it twice."""
+    cells = {("m", "a", "none"): 9000, ("m", "b", "none"): 6000, ("w", "a", "none"): 5000}
+    cells |= {("m", "a", "force"): 90, ("m", "b", "force"): 40, ("w", "a", "force"): 10}
+    cells |= {("x", "c", "force"): 1, ("w", "b", "force"): 2}
+    return Counts.from_mapping(cells, sensitive=["sex", "town"], label="used")
+
+
+def test_a_group_of_one_row_leads_no_table() -> None:
+    """Its UB is −139, and chance alone would give it only once in 140 such rows."""
+    table = bias_table(rare())
+    lone = table["sex=x", "force"]
+    assert lone.ub < -100
+    assert lone.p_value < 0.05
+    assert (lone.note, lone.evident) == ("rests on one row", False)
+    worst = list(table.worst())
+    assert worst[0].evident
+    assert [r.evident for r in worst] == sorted((r.evident for r in worst), reverse=True)
+    assert table["sex=x", "none"].note == "rests on one row"  # the same row, seen from the rest
+
+
+def test_a_row_is_evident_if_more_than_chance_or_if_surely_inside_the_limit() -> None:
+    for row in bias_table(rare(), Options(limit=0.2)):
+        inside = row.ub_low >= -0.2 and row.ub_high <= 0.2
+        assert row.evident == (row.note is None and (row.q_value < 0.05 or inside))
+
+
+def test_a_table_large_enough_has_no_row_that_rests_on_one_row_inside_the_limit() -> None:
+    cells = {("m", "y"): 999, ("m", "n"): 1, ("w", "y"): 100_000}
+    table = bias_table(Counts.from_mapping(cells, sensitive=["sex"], label="l"))
+    assert table["sex=m", "y"].note is None
+    assert table["sex=m", "y"].evident
+
+
+@given(raw_rows(least=2), st.integers(0, 9))
+@QUICK
+def test_the_first_rows_are_the_worst_unless_sorted_otherwise(rows, n: int) -> None:
+    table = bias_table(counted(rows))
+    assert plain(table.top(n)) == plain(table.worst(n)) == plain(list(table.worst())[:n])
+    label = table.counts.label.values[0]
+    some = table.filter(label_value=label)
+    assert plain(some.top(n)) == plain(list(some.sort("worst"))[:n])
+    assert plain(table.sort("group").top(n)) == plain(list(table)[:n])
+    assert plain(table.sort("n").filter(label_value=label).top(n)) == plain(
+        [r for r in table.sort("n") if r.label == label][:n]
+    )
+
+
+def test_the_line_stands_above_the_first_row_that_does_not_tell() -> None:
+    table = bias_table(rare())
+    worst = table.worst()
+    first = [r.evident for r in worst].index(False)
+    assert worst.untold_from == first > 0
+    assert table.sort("n").untold_from is None
+    assert worst.top(first).untold_from is None
+    for text in (repr(worst), worst._repr_html_()):
+        assert text.count("too few rows to tell") == 1
+    lines = repr(worst).splitlines()[4:]
+    assert "too few rows to tell" in lines[first]
 
 
 @given(raw_rows(), st.data())
@@ -429,13 +492,16 @@ def test_json_has_the_documented_keys() -> None:
         "missing_values",
         "dropped",
         "bins",
+        "reading",
         "parameters",
         "fingerprint",
         "version",
         "time",
+        "four_fifths",
         "rows",
     ]
     assert data["schema"] == "equipoise.measure/1"
+    assert data["four_fifths"] is None
     assert data["n"] == 4
     assert data["sensitive"] == ["s0", "s1"]
     assert data["label"] == "label"
@@ -445,7 +511,7 @@ def test_json_has_the_documented_keys() -> None:
     assert data["fingerprint"] == counts.fingerprint
     for row in data["rows"]:
         assert list(row) == [
-            *("group", "label", "n_group", "n_cell", *NUMBERS, "hidden", "note", "lift")
+            *("group", "label", "n_group", "n_cell", *NUMBERS, "hidden", "evident", "note", "lift")
         ]
 
 
@@ -537,7 +603,8 @@ def test_a_table_prints_its_worst_rows_and_says_how_many_more() -> None:
     text = repr(table)
     assert text.startswith("Uniform Bias of y by g: 405 rows, 15 groups, 2 labels\n")
     assert text.endswith("… and 10 more rows")
-    assert text.splitlines()[4].startswith(str(next(iter(table.worst())).group))
+    assert "too few rows to tell" in text.splitlines()[4]
+    assert text.splitlines()[5].startswith(str(next(iter(table.worst())).group))
     assert "(20 of 30 rows)</p><table>" in table._repr_html_()
 
 

@@ -257,17 +257,25 @@ def planned(name: str) -> dict[str, int]:
     """How many rows every cell and total has after a plan, under the names of paper.json."""
     after, found = compas_plan(name).after(), {}
     for key in PLANS[name]["printed"]:
-        sex, race, label = key.split("/")
-        found[key] = after.of(f"{pattern(sex, race)}, risk={label}")
+        found[key] = after.of(cell_pattern(key))
     return found
 
 
 def added(name: str) -> dict[str, int]:
     before = compas_table().counts
-    return {
-        key: n - before.of(f"{pattern(*key.split('/')[:2])}, risk={key[-1]}")
-        for key, n in planned(name).items()
-    }
+    return {key: n - before.of(cell_pattern(key)) for key, n in planned(name).items()}
+
+
+def cell_pattern(key: str) -> str:
+    """The pattern of a cell or total, by its name in paper.json."""
+    sex, race, label = key.split("/")
+    return f"{pattern(sex, race)}, risk={label}"
+
+
+def added_by_nearest() -> dict[str, int]:
+    """The additions of the text, with nearest rounding."""
+    plan = eq.plan(compas_table().counts, rounding="nearest")
+    return {key: plan.add.of(cell_pattern(key)) for key in PLANS["printed_additions"]}
 
 
 @pytest.mark.parametrize("name", REQUESTS)
@@ -286,6 +294,62 @@ def test_the_mitigated_table_is_the_printed_one_but_for_one_cell() -> None:
     assert plan.additions == 11_621
     assert plan.certificate.reached
     assert 0.001 < plan.certificate.max_abs_ub_after < 0.00101
+
+
+def test_the_text_about_additions_rounds_to_the_nearest_number() -> None:
+    nearest, printed = added_by_nearest(), PLANS["printed_additions"]
+    off = {key: printed[key] - n for key, n in nearest.items() if printed[key] != n}
+    assert off == {"m/*/*": 1, "m/*/L": 1}
+    table = PLANS["mitigated"]["printed"]
+    plan = eq.plan(compas_table().counts, rounding="nearest")
+    assert plan.after().of("sex=w, race=o, risk=M") == table["w/o/M"] == 1697
+
+
+def test_the_printed_table_with_k_is_nearest_rounding_with_more_rows_than_needed() -> None:
+    counts, printed = COMPAS["counts"], PLANS["k_targets"]["printed"]
+    more = {"m/o": 0, "m/c": 2, "w/c": 2, "w/o": 1}
+    same = 0
+    for group, extra in more.items():
+        of_sex = {y: sum(counts[f"{group[0]}/{race}"][y] for race in "oc") for y in LABELS}
+        times = max(Fraction(counts[group][y], of_sex[y]) for y in LABELS)
+        stays = next(y for y in LABELS if Fraction(counts[group][y], of_sex[y]) == times)
+        times += Fraction(extra, of_sex[stays])
+        rows = {y: int(times * of_sex[y] + Fraction(1, 2)) for y in LABELS}
+        same += sum(rows[y] == printed[f"{group}/{y}"] for y in LABELS)
+    assert same == 9
+
+
+def test_parity_was_computed_from_rounded_rates() -> None:
+    printed = PRINTED["intro"][0]
+    assert f"{10_771 * 0.306:,.0f}" == printed["women_positive_at_parity_with_men"]
+    assert f"{21_790 * 0.109:,.0f}" == printed["men_positive_at_parity_with_women"]
+
+
+def test_the_rate_of_high_scores_is_not_double() -> None:
+    table = compas_table()
+    other, white = table["race=o", "H"], table["race=c", "H"]
+    assert f"{other.rate / white.rate:.2f}" == "1.75"
+    assert f"{other.n_cell:,} of {other.n_group:,}" in word_of("COMPAS, rate")["why"]
+    assert f"{white.n_cell:,} of {white.n_group:,}" in word_of("COMPAS, rate")["why"]
+
+
+def test_the_region_of_the_second_map_is_a_quadrilateral() -> None:
+    """n + y - x >= 30,000 and y <= 3,000 with x, y >= 0, and n = 32,561."""
+    least = 32_561 - 30_000
+    corners = ((0, 0), (least, 0), (least + 3_000, 3_000), (0, 3_000))
+    map_ = eq.policy_map(
+        eq.count("adult", sensitive_features=["sex"], label="income"),
+        x="delete sex=Male, income=>50K",
+        y="add sex=Female, income=>50K",
+        limits=["y<=3000", "n>=30000"],
+    )
+    assert map_.feasible == corners
+    assert all(str(corner) in word_of("introduction, figure 1b")["why"] for corner in corners)
+
+
+def word_of(place: str) -> dict[str, str]:
+    (entry,) = [s for s in PAPER["slips_in_words"] if s["place"].startswith(place)]
+    return entry
 
 
 def test_the_printed_table_with_k_adds_more_than_the_least() -> None:
@@ -417,6 +481,28 @@ def test_what_is_given_as_right_is_right() -> None:
         assert slip["why"]
 
 
+def test_every_difference_is_of_a_kind() -> None:
+    assert {entry["kind"] for entry in differences()} == {"misprint", "choice", "method"}
+    methods = {entry["place"] for entry in differences() if entry["kind"] == "method"}
+    assert methods == {
+        "mitigated COMPAS, the bias left",
+        "corollary, C",
+        "theorem on label frequencies",
+        "theorem with K",
+    }
+
+
+def test_the_paper_marks_the_verdicts_of_three_measures() -> None:
+    """The colours of the Oswald table, by rows: IR, OR and UB."""
+    marked = [(0, 0, 0), (0, 0, 1), (0, 0, 0), (1, 1, 1), (0, 1, 1), (1, 1, 1)]
+    for low in (0.6681, 0.7, 0.786):
+        verdicts = [
+            (row["ir"] < 0.8, row["or_p_over_u"] < low, row["ub"] > 0.1)
+            for row in measured("oswald")
+        ]
+        assert verdicts == marked, low
+
+
 def test_the_paper_marks_biases_above_a_tenth() -> None:
     """Rows coloured as large in print are those with UB above 0.1."""
     above = {name: [row["ub"] > 0.1 for row in measured(name)] for name in TABLES}
@@ -444,6 +530,13 @@ HEADERS = {
     "or_p_over_u": "OR p:u",
     "md": "MD",
 }
+
+
+VERDICTS = (("ir", "<", 0.8), ("or_p_over_u", "<", 0.7), ("ub", ">", 0.1))
+
+
+def is_beyond(value: float, sign: str, limit: float) -> bool:
+    return value < limit if sign == "<" else value > limit
 
 
 def markdown(headers: list[str], rows: list[list[str]]) -> str:
@@ -477,9 +570,10 @@ def page_table(name: str, *, title: str = "", titles: list[str] | None = None) -
     lines = [[cell(name, i, c, row[c]) for c in columns] for i, row in enumerate(rows)]
     headers = [HEADERS[c] for c in columns]
     if name != "hiring":
-        headers.append("UB > 0.1")
+        verdicts = VERDICTS if name == "oswald" else VERDICTS[-1:]
+        headers += [f"{HEADERS[c]} {sign} {limit}" for c, sign, limit in verdicts]
         for line, row in zip(lines, rows, strict=True):
-            line.append("yes" if row["ub"] > 0.1 else "no")
+            line += ["yes" if is_beyond(row[c], s, x) else "no" for c, s, x in verdicts]
     if titles is None:
         return markdown(headers, lines)
     return markdown([title, *headers], [[t, *line] for t, line in zip(titles, lines, strict=True)])
@@ -528,11 +622,11 @@ def differing(here: int, printed: int) -> str:
 
 
 def additions_table() -> str:
-    more, lines = added("mitigated"), []
+    floor, nearest, lines = added("mitigated"), added_by_nearest(), []
     for key, printed in PLANS["printed_additions"].items():
-        here = str(more[key]) if more[key] == printed else f"**{more[key]}**"
-        lines.append([f"Δ{key.replace('/', '').replace('*', '')}", str(printed), here])
-    return markdown(["added rows", "printed", "here"], lines)
+        here = [str(n) if n == printed else f"**{n}**" for n in (floor[key], nearest[key])]
+        lines.append([f"Δ{key.replace('/', '').replace('*', '')}", str(printed), *here])
+    return markdown(["added rows", "printed", "floor", "nearest"], lines)
 
 
 def budget_table() -> str:
@@ -553,11 +647,18 @@ def budget_table() -> str:
     return markdown(["", "printed", "from the printed table", "from the minimal plan"], lines)
 
 
-def slip_table() -> str:
-    entries = [*PAPER["slips"], *PAPER["slips_in_words"], *PLANS["slips"]]
-    lines = [[e["place"], e["printed"], e["right"], e["why"]] for e in entries]
-    lines = [[text.replace("-", "−") for text in line] for line in lines]
-    head, _, *body = markdown(["where", "printed", "right", "why"], lines).splitlines()
+def differences() -> list[dict[str, str]]:
+    return [*PAPER["slips"], *PAPER["slips_in_words"], *PLANS["slips"]]
+
+
+def difference_table(kind: str) -> str:
+    lines = [
+        [entry[key].replace("-", "−") for key in ("place", "printed", "right", "why")]
+        for entry in differences()
+        if entry["kind"] == kind
+    ]
+    right = "here" if kind == "choice" else "right"
+    head, _, *body = markdown(["where", "printed", right, "why"], lines).splitlines()
     return "\n".join([head, "| --- | ---: | ---: | --- |", *body])
 
 
@@ -573,7 +674,9 @@ PAGE_TABLES = {
     "additions": additions_table,
     "k_targets": lambda: crossed("k_targets"),
     "budget": budget_table,
-    "slips": slip_table,
+    "misprints": lambda: difference_table("misprint"),
+    "choices": lambda: difference_table("choice"),
+    "methods": lambda: difference_table("method"),
 }
 
 

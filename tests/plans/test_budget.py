@@ -62,6 +62,106 @@ def test_no_smaller_tolerance_is_affordable(counts, budget):
     assert eq.plan(counts, tolerance=below, **options).cost > budget
 
 
+def left(plan, labels="keep"):
+    """What a plan leaves, exactly: of bias, and of the label frequencies' own move if kept."""
+    before, after = rows_of(plan.counts), rows_of(plan.after())
+    bias = largest_bias(after)
+    if labels == "free":
+        return bias
+    new = label_rates(after)
+    return max(bias, *(abs(new[y] / f - 1) for y, f in label_rates(before).items()))
+
+
+SMALL_GROUP = {("m", "+"): 20, ("m", "-"): 40, ("w", "+"): 5, ("w", "-"): 35, ("x", "-"): 1}
+"""To whole rows zero bias leaves a |UB| of 1 in the group of one row."""
+
+
+@pytest.fixture(scope="module")
+def with_small_group():
+    return eq.Counts.from_mapping(SMALL_GROUP, sensitive=["sex"], label="y")
+
+
+def test_zero_bias_up_to_rounding_is_not_taken_where_less_money_leaves_less(with_small_group):
+    full = eq.plan(with_small_group)
+    less = eq.plan(with_small_group, budget=full.cost - 1)
+    assert left(less) < Fraction(1, 2) < left(full)
+    for budget in (full.cost, 10 * full.cost):
+        plan = eq.plan(with_small_group, budget=budget)
+        assert plan.cost <= full.cost  # more than zero bias costs is not spent
+        assert left(plan) <= left(less)
+        assert plan.certificate.off_after <= plan.certificate.rounding_bound
+        assert any("would leave 1, which is more" in s for s in plan.explanation)
+
+
+@settings(max_examples=2, deadline=None)
+@given(
+    repairable(shape=(3,), labels=2, largest=9),
+    st.sampled_from(["add", "both"]),
+    st.sampled_from(["keep", "free"]),
+)
+def test_more_budget_never_leaves_more_at_zero_tolerance(counts, allow, labels):
+    options = {"allow": allow, "labels": labels}
+    full = eq.plan(counts, **options)
+    found = []
+    for share in (0.6, 1, 3):
+        plan = eq.plan(counts, budget=round(full.cost * share), **options)
+        assert plan.cost <= min(round(full.cost * share), full.cost) + 1e-9
+        if plan.timed_out:
+            return
+        found.append(left(plan, labels))
+    found = [max(value, Fraction(1, 1000)) for value in found]  # what is near zero is alike
+    assert found == sorted(found, reverse=True)
+    assert found[-1] <= max(left(full, labels), Fraction(1, 1000))
+
+
+def test_zero_bias_that_leaves_next_to_nothing_is_taken():
+    options = {"sensitive_features": ["sex", "race"], "label": "risk", "count": "n"}
+    full = eq.plan("compas", **options)
+    rich = eq.plan("compas", budget=20_000, **options)
+    assert rich.reached
+    assert rich.cells == full.cells
+
+
+def affordable_best(counts, budget):
+    """The least that any table leaves that adds so many rows at most."""
+    before = rows_of(counts)
+    cells = [(*g, y) for g in sorted({c[:-1] for c in before}) for y in counts.label.values]
+    every = []
+    for add in itertools.product(range(budget + 1), repeat=len(cells)):
+        if sum(add) <= budget:
+            after = {c: before.get(c, 0) + n for c, n in zip(cells, add, strict=True)}
+            new = label_rates(after)
+            moved = max(abs(new[y] / f - 1) for y, f in label_rates(before).items())
+            every.append(max(largest_bias(after), moved))
+    return min(every)
+
+
+@settings(max_examples=2, deadline=None)
+@given(repairable(shape=(2,), labels=2, largest=12, empty=False), st.integers(1, 6))
+def test_a_budget_buys_the_best_of_all_small_tables(counts, budget):
+    plan = eq.plan(counts, budget=budget)
+    best = affordable_best(counts, min(budget, int(eq.plan(counts).cost)))
+    assert best <= left(plan) <= best * Fraction(11, 10) + Fraction(1, 100)
+
+
+@pytest.mark.parametrize("rounding", ["floor", "nearest"])
+def test_a_rounding_goes_with_a_budget(counts, rounding):
+    """It says how zero bias is rounded; short of money whole rows are chosen by what they leave."""
+    full = eq.plan(counts, rounding=rounding)
+    assert eq.plan(counts, rounding=rounding, budget=full.cost).cells == full.cells
+    options = {"budget": 20, "reference": "original"}
+    less = eq.plan(counts, rounding=rounding, **options)
+    assert less.cells == eq.plan(counts, **options).cells
+    assert less.cost <= 20
+    assert eq.Plan.from_json(less.to_json()).cells == less.cells
+
+
+def test_a_rounding_does_not_hide_what_a_budget_lacks(counts):
+    with pytest.raises(eq.Infeasible, match="budget of 10") as caught:
+        eq.plan(counts, rounding="floor", budget=10, at_least={"sex=w": 200})
+    assert {"budget", "at_least"} <= {r.option for r in caught.value.relaxations}
+
+
 def test_a_budget_against_the_new_frequencies(counts):
     plan = eq.plan(counts, tolerance=0.01, budget=20, allow="both", time_limit=1)
     assert plan.cost <= 20

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import equipoise as eq
-from equipoise.plans.certificate import Certificate
+from equipoise.plans.certificate import Certificate, certify
+from equipoise.plans.problem import pose
+from equipoise.plans.request import PlanRequest
+from equipoise.plans.solve import solve
 from equipoise.values import ANY
 from strategies import SEX_AND_RACE as CELLS
 from strategies import biases, label_rates, largest_bias, lattice_of, repairable, rows_of
@@ -140,3 +144,50 @@ def test_a_reference_that_was_asked_for_is_named(counts):
 
 def test_a_reference_is_named_at_zero_tolerance(counts):
     assert eq.plan(counts, reference="original").certificate.reference == "original"
+
+
+@settings(max_examples=25)
+@given(
+    repairable(labels=3, largest=12),
+    st.sampled_from(["floor", "nearest", "optimal"]),
+    st.sampled_from(["add", "both"]),
+    st.sampled_from(["new", "original"]),
+)
+def test_what_is_reached_at_zero_tolerance_is_within_the_bound_of_each_group(
+    counts, rounding, allow, reference
+):
+    plan = eq.plan(counts, rounding=rounding, allow=allow, reference=reference)
+    c = plan.certificate
+    assert plan.reached
+    assert c.off_after <= c.rounding_bound * (1 + 1e-9)
+    rates = label_rates(rows_of(counts))
+    k, rare = len(rates), min(rates.values())
+    for (group, label), bias in biases(rows_of(plan.after()), rates=rates).items():
+        if ANY not in group:
+            size = sum(n for (*g, _), n in rows_of(plan.after()).items() if tuple(g) == group)
+            assert abs(bias) <= (1 / rare + k - 2) / size, (group, label)
+
+
+def test_a_group_left_beyond_rounding_is_not_reached():
+    """A row less than the plan of zero bias is rounding, four are not."""
+    cells = {("m", "h"): 160, ("m", "n"): 290, ("w", "h"): 40, ("w", "n"): 110}
+    counts = eq.Counts.from_mapping(cells, sensitive=["s"], label="y")
+    problem = pose(counts, PlanRequest())
+    found = solve(problem)
+    assert certify(problem, found, found.rows).reached
+    for row, reached in (((1, 0), True), ((4, 0), False)):
+        rows = found.rows - np.array([[0, 0], row])
+        assert certify(problem, found, rows).reached is reached
+
+
+def test_one_row_groups_are_spoken_of_plainly():
+    cells = {("m", "h"): 20, ("m", "n"): 40, ("w", "h"): 5, ("w", "n"): 35, ("x", "n"): 1}
+    counts = eq.Counts.from_mapping(cells, sensitive=["s"], label="y")
+    plan = eq.plan(counts)
+    assert plan.reached
+    assert plan.certificate.off_after > 0.9
+    assert plan.certificate.rounding_bound >= 1
+    said = plan.explain()
+    assert "1 group is left with more than 0.05, the smallest of them with" in said
+    assert "“reached” says little" in said
+    assert "up to rounding, ≤ " in plan.text()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,25 +13,11 @@ from equipoise.plans.problem import pose
 from equipoise.plans.request import PlanRequest
 from equipoise.plans.separable import solve_separable
 from strategies import SEX_AND_RACE as CELLS
-from strategies import label_rates, largest_bias, repairable, rows_of
+from strategies import enumerated, exact, kept, label_rates, largest_bias, repairable, rows_of
 
 TOLERANCES = (0.05, 0.1, 0.2, 0.3, 0.5)
 QUICK = {"time_limit": 0.3}
 slow = settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
-
-
-def exact(tolerance):
-    return Fraction(repr(tolerance))
-
-
-def kept(before, after, tolerance, on="ub"):
-    """Whether no label frequency moved by more than the tolerance."""
-    old, new = label_rates(before), label_rates(after)
-    limit = exact(tolerance)
-    return all(
-        abs(new.get(y, Fraction(0)) - f) <= (limit * f if on == "ub" else limit)
-        for y, f in old.items()
-    )
 
 
 @slow
@@ -56,27 +41,6 @@ def test_every_plan_is_within_its_tolerance(counts, tolerance, on, labels, allow
         assert kept(before, after, tolerance, on)
     if allow == "add":
         assert all(after[cell] >= rows for cell, rows in before.items())
-
-
-def enumerated(counts, tolerance, labels, more):
-    """The least number of changes of all tables with up to so many rows more in a cell."""
-    before = rows_of(counts)
-    cells = [(*g, y) for g in sorted({c[:-1] for c in before}) for y in counts.label.values]
-    have = np.array([before.get(c, 0) for c in cells])
-    grids = np.meshgrid(*(np.arange(int(n) + more + 1) for n in have))
-    tables = np.stack([g.ravel() for g in grids], axis=1)
-    cost = np.abs(tables - have).sum(axis=1)
-    for place in np.argsort(cost, kind="stable"):
-        after = dict(zip(cells, tables[place].tolist(), strict=True))
-        groups = {c[:-1] for c in cells}
-        if any(not sum(after[(*g, y)] for y in counts.label.values) for g in groups):
-            continue
-        rates = label_rates(after)
-        if not all(rates.values()) or largest_bias(after) > exact(tolerance):
-            continue
-        if labels == "free" or kept(before, after, tolerance):
-            return int(cost[place])
-    return None
 
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])

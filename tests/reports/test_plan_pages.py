@@ -69,7 +69,7 @@ def frontiers(compas):
 class Page(HTMLParser):
     """Ids of the sections, the words, and what a browser would fetch; complains if not nested."""
 
-    VOID = frozenset({"meta", "br", "link", "img", "hr"})
+    VOID = frozenset({"meta", "br", "link", "img", "hr", "wbr"})
 
     def __init__(self, text):
         super().__init__()

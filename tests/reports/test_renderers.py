@@ -27,7 +27,7 @@ ANSI = re.compile(r"\x1b\[\d*m")
 class Page(HTMLParser):
     """The tags of a page, its links and the texts of its table cells."""
 
-    VOID = frozenset({"meta", "link", "br", "img"})
+    VOID = frozenset({"meta", "link", "br", "img", "wbr"})
 
     def __init__(self, text):
         super().__init__()

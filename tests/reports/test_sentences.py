@@ -184,3 +184,53 @@ def test_agreement_needs_no_explanation():
     assert [line["met"] for line in found["lines"]] == [True, True]
     assert len(found["sentences"]) == 1
     assert four_fifths(hiring()) is None
+
+
+# ------------------------------------------------------------------- too few rows to tell
+
+
+def sparse(**options):
+    """One large difference, and small groups of a rare label that seem to differ far more."""
+    cells = {
+        ("m", "a", "none"): 9000, ("m", "b", "none"): 6000, ("m", "a", "force"): 90,
+        ("m", "b", "force"): 60, ("w", "a", "none"): 5000, ("w", "a", "force"): 5,
+        ("x", "c", "force"): 1, ("x", "b", "none"): 200, ("x", "b", "force"): 4,
+        ("w", "c", "none"): 150, ("m", "c", "none"): 400, ("m", "c", "force"): 4,
+    }  # fmt: skip
+    return table_of(cells, ["sex", "town"], "used", **options)
+
+
+def test_headlines_speak_of_groups_with_enough_rows_only():
+    table = sparse()
+    assert max(table, key=lambda r: abs(r.ub)).evident is False
+    largest = said(table)["largest"]
+    for row in table:
+        assert row.evident or row_sentence(table, row) not in largest
+
+
+def test_hidden_groups_without_enough_rows_are_counted_and_not_named():
+    table = sparse()
+    unsure = [r for r in table if r.hidden and not r.evident]
+    assert unsure
+    text = said(table)["hidden"]
+    assert not any(f"The group {row.group} is" in text for row in unsure)
+    pairs = "1 pair is" if len(unsure) == 1 else f"{len(unsure)} pairs are"
+    assert f"{pairs} outside the limit with all such groups inside it, but ha" in text
+    assert all(row["evident"] for row in summarize(table)["hidden"])
+
+
+def test_charts_draw_groups_without_enough_rows_in_grey_and_rank_none():
+    table = sparse()
+    charts = summarize(table)["charts"]
+    evident = {str(r.group) for r in table if r.evident and r.label == "force"}
+    assert {bar["name"] for bar in charts["ranking"]["bars"]} == evident
+    for cell in charts["matrices"][0]["cells"]:
+        named = {"sex": cell["row"], "town": cell["column"]}
+        pattern = ", ".join(f"{k}={v}" for k, v in named.items() if v != "*")
+        assert cell["unsure"] == (not table[pattern, cell["label"]].evident)
+
+
+def test_where_nothing_is_more_than_chance_the_headline_says_so():
+    table = table_of({("m", "y"): 6, ("m", "n"): 6, ("w", "y"): 4, ("w", "n"): 7}, ["s"])
+    assert not any(row.evident for row in table)
+    assert said(table)["largest"].startswith("The largest |UB|, which may be chance: s=w has ")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from equipoise.api.columns import require_named
 from equipoise.api.measuring import column_names
-from equipoise.counts import CountRequest
+from equipoise.counts import CountRequest, Reading
 from equipoise.errors import InputError, did_you_mean
 from equipoise.progress import Reporter, silent
 
@@ -25,8 +27,8 @@ def evaluate(
     data: Any,
     after: Any = None,
     *,
-    sensitive_features: Any,
-    label: str,
+    sensitive_features: Any = None,
+    label: str | None = None,
     models: str | Sequence[str] | Mapping[str, Any] = ("gbdt", "logistic"),
     versions: Sequence[str] | None = None,
     sample: float | Sequence[float] | None = None,
@@ -83,7 +85,8 @@ def evaluate(
     **options
         Everything else an :class:`~equipoise.evaluation.request.EvaluationRequest` takes:
         ``seed``, ``test``, ``own_test``, ``tolerance``, ``min_group``, ``positive``,
-        ``without_sensitive``, ``keep_together``, ``same_size``, ``max_rows``, ``confidence``; and
+        ``without_sensitive``, ``keep_together``, ``equal_rows``, ``same_size``, ``max_rows``,
+        ``confidence``; and
         what :func:`count` takes about reading.
 
     Examples
@@ -103,6 +106,7 @@ def evaluate(
     (True, True)
     """
     from equipoise.datasets.naming import locate
+    from equipoise.engines.sources import READING
     from equipoise.evaluation import evaluate as work
     from equipoise.evaluation.request import AFTER, BEFORE, VERSIONS, EvaluationRequest
     from equipoise.evaluation.training.features import Reading
@@ -114,8 +118,9 @@ def evaluate(
     asked = {
         k: options.pop(k) for k in list(options) if k in EvaluationRequest.__dataclass_fields__
     }
-    reading = {k: options.pop(k, None) for k in ("sql", "encoding", "delimiter")}
+    reading = {k: options.pop(k, None) for k in READING}
     engine = _engine(options, progress)
+    require_named(data, sensitive_features, label, engine=engine, **reading)
     request = EvaluationRequest(
         counting=_counting(sensitive_features, label, options),
         reading=Reading(drop=tuple(drop), categorical=tuple(categorical), impute=impute),  # type: ignore[arg-type]
@@ -124,8 +129,10 @@ def evaluate(
         sizes=(0.0,) if after is not None else _percents(20.0 if sample is None else sample),
         **_quickly(asked, repeats, quick=quick),
     )
+    source = engine.settled(locate(data, **reading))
+    reading["where"] = source.where  # which means the same in both
     wanted = work.Wanted(
-        source=locate(data, **reading),
+        source=source,
         after=None if after is None else locate(after, **reading),
         request=request,
         models=models,
@@ -195,7 +202,7 @@ def _quickly(asked: Mapping[str, Any], repeats: int | None, *, quick: bool) -> d
     return {**asked, "max_rows": most, "repeats": usual if repeats is None else repeats}
 
 
-def _counting(sensitive_features: Any, label: str, options: dict[str, Any]) -> CountRequest:
+def _counting(sensitive_features: Any, label: Any, options: dict[str, Any]) -> CountRequest:
     """Take how to count out of the options, of which none must be left."""
     names = ("count", "weight", "bins", "na", "missing", "missing_label")
     given = {k: options.pop(k) for k in names if k in options}
@@ -222,12 +229,13 @@ def _engine(options: dict[str, Any], progress: Reporter) -> Engine:
 def compare_missing(
     data: Any,
     *,
-    sensitive_features: Any,
-    label: str,
+    sensitive_features: Any = None,
+    label: str | None = None,
     methods: str | Sequence[str] = "all",
     min_count: int = 30,
     seed: int = 0,
     max_rows: int | None = None,
+    treat_label: bool = False,
     progress: Reporter = silent,
     **options: Any,
 ) -> MissingValues:
@@ -244,10 +252,14 @@ def compare_missing(
         Groups with fewer rows under some method are not compared.
     seed, max_rows
         What random choices start from; a larger table is sampled down to ``max_rows``.
+    treat_label
+        Let the methods treat missing labels as they do missing sensitive values. Otherwise
+        ``missing_label`` decides: ``"drop"`` leaves rows without a label out before anything is
+        compared, ``"group"`` takes them for rows with a label of their own, ``"raise"`` refuses them.
     progress
         Is told how far the work is.
     **options
-        What :func:`count` takes about reading, such as ``na``.
+        What :func:`count` takes about reading, such as ``na`` and ``missing_label``.
 
     Examples
     --------
@@ -264,23 +276,25 @@ def compare_missing(
     """
     from equipoise.evaluation.missing import comparison
 
-    table, counting = _rows(data, sensitive_features, label, options, progress)
-    return comparison.compare_missing(
+    table, counting, reading = _rows(data, sensitive_features, label, options, progress)
+    found = comparison.compare_missing(
         table,
         counting,
         methods=_listed(methods),
         min_count=min_count,
         seed=seed,
         max_rows=max_rows,
+        treat_label=treat_label,
         progress=progress,
     )
+    return replace(found, reading=reading)
 
 
 def simulate_missing(
     data: Any,
     *,
-    sensitive_features: Any,
-    label: str,
+    sensitive_features: Any = None,
+    label: str | None = None,
     column: str | None = None,
     share: float = 0.2,
     mechanism: Mechanism = "random",
@@ -310,12 +324,14 @@ def simulate_missing(
     methods, min_count, seed, max_rows, progress
         As in :func:`compare_missing`.
     **options
-        What :func:`count` takes about reading.
+        What :func:`count` takes about reading. Rows without a label are set aside with
+        ``missing_label="drop"``, have one of their own with ``"group"``, and are refused with
+        ``"raise"``.
     """
     from equipoise.evaluation.missing import simulation
 
-    table, counting = _rows(data, sensitive_features, label, options, progress)
-    return simulation.simulate_missing(
+    table, counting, reading = _rows(data, sensitive_features, label, options, progress)
+    found = simulation.simulate_missing(
         table,
         counting,
         column=column,
@@ -328,6 +344,7 @@ def simulate_missing(
         max_rows=max_rows,
         progress=progress,
     )
+    return replace(found, reading=reading)
 
 
 def _listed(methods: str | Sequence[str]) -> str | tuple[str, ...]:
@@ -338,13 +355,16 @@ def _listed(methods: str | Sequence[str]) -> str | tuple[str, ...]:
 
 
 def _rows(
-    data: Any, sensitive_features: Any, label: str, options: dict[str, Any], progress: Reporter
-) -> tuple[pa.Table, CountRequest]:
-    """Read all rows of a table, and say how they are counted."""
+    data: Any, sensitive_features: Any, label: Any, options: dict[str, Any], progress: Reporter
+) -> tuple[pa.Table, CountRequest, Reading]:
+    """Read all rows of a table, and say how they are counted and were read."""
     from equipoise.datasets.naming import locate
+    from equipoise.engines.sources import READING
     from equipoise.evaluation.evaluate import read_rows
 
-    reading = {k: options.pop(k, None) for k in ("sql", "encoding", "delimiter")}
+    reading = {k: options.pop(k, None) for k in READING}
     engine = _engine(options, progress)
+    require_named(data, sensitive_features, label, engine=engine, **reading)
     counting = _counting(sensitive_features, label, options)
-    return read_rows(locate(data, **reading), counting, engine), counting
+    source = engine.settled(locate(data, **reading))
+    return read_rows(source, counting, engine), counting, source.reading

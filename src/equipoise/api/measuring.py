@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.counts import BinSpec, CountRequest, Counts, MissingPolicy
+from equipoise.api.columns import require_named
+from equipoise.counts import BinSpec, Condition, CountRequest, Counts, MissingPolicy
 from equipoise.counts.beside import feature_columns
 from equipoise.errors import InputError
 from equipoise.measures.change import BiasChange, bias_change
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 def count(
     data: Any = None,
     *,
-    sensitive_features: Any,
+    sensitive_features: Any = None,
     label: str | None = None,
     y: Any = None,
     count: str | None = None,
@@ -39,9 +40,12 @@ def count(
     na: Sequence[str] = (),
     missing: MissingPolicy = "group",
     missing_label: MissingPolicy = "drop",
+    where: str | Condition | None = None,
     sql: str | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
+    header: bool | None = None,
+    lenient: bool | None = None,
     threads: int | None = None,
     memory: str | None = None,
     engine: Engine | None = None,
@@ -53,7 +57,8 @@ def count(
     ----------
     data
         A path (CSV, TSV, Parquet, JSON lines, gzipped or not; a folder; a glob;
-        ``file.duckdb::table``), the name of a bundled data set, a pandas, polars or Arrow
+        ``file.duckdb::table``, ``file.sqlite::table``, ``book.xlsx::sheet``), ``"-"`` for standard
+        input, the name of a bundled data set, a pandas, polars or Arrow
         table, a mapping of columns, a DuckDB relation, or Counts, which are returned.
     sensitive_features
         Names of the sensitive columns; with ``y``, the columns themselves: a frame, a
@@ -72,10 +77,20 @@ def count(
         Texts that mean a missing value, beside empty fields and nulls.
     missing, missing_label
         ``"group"``, ``"drop"`` or ``"raise"``, for sensitive attributes and for the label.
+    where
+        A condition over the columns, in SQL: only rows that satisfy it are seen, as in
+        ``"age >= 18 AND state = 'CA'"``. In texts, such as all of a CSV file, numbers, dates and
+        times are compared as such where every value that is present reads so.
     sql
-        A query over the data, in which it is called ``input``.
+        A query over the data, in which it is called ``input``; a condition is about its result.
     encoding, delimiter
         How CSV files are read.
+    header
+        False if the first line of a CSV file or of a sheet is a row: columns are then called
+        ``column_1``, ``column_2``, ….
+    lenient
+        True to skip lines of CSV files that are no rows, such as those with too many fields. They
+        are counted (``Counts.skipped``); without it they are an error.
     threads, memory
         How many cores, and how much memory (``"2GB"``), to use.
     engine
@@ -91,13 +106,19 @@ def count(
     3
     """
     if isinstance(data, Counts):
+        if where is not None or sql is not None:
+            raise InputError("these rows are counted already; give where and sql to count().")
         return data
     if y is not None:
         data, names, label = _beside(data, y, sensitive_features, label)
+    elif data is None:
+        raise InputError("name the data and its columns, or give the labels themselves as y=.")
     else:
+        reading: dict[str, Any] = {"sql": sql, "encoding": encoding, "delimiter": delimiter}
+        require_named(data, sensitive_features, label, engine=engine, **reading)
         names = column_names(sensitive_features)
-    if data is None or label is None:
-        raise InputError("name the data and its label column, or give the labels themselves as y=.")
+    if label is None:
+        raise InputError("name the label column with label=.")
     if count is None and isinstance(data, str):
         count = _count_column(data)
     request = CountRequest(
@@ -113,12 +134,15 @@ def count(
     columns = [*request.columns, *filter(None, (count, weight))]
     from equipoise.datasets.naming import locate
 
-    source = locate(data, sql=sql, encoding=encoding, delimiter=delimiter, columns=columns)
+    reading = {"where": where, "sql": sql, "encoding": encoding, "delimiter": delimiter}
+    source = locate(data, **reading, header=header, lenient=lenient, columns=columns)
     if engine is None:
         from equipoise.engines.duckdb import shared_engine
 
         engine = shared_engine(threads, memory, progress)
-    return engine.counts(source, request)
+    if source.where is not None:
+        source = engine.settled(source)
+    return replace(engine.counts(source, request), reading=source.reading)
 
 
 def measure(
@@ -193,6 +217,7 @@ def check(
     *,
     policy: Policy | Mapping[str, Any] | str | os.PathLike[str] | None = None,
     max_abs_ub: float | None = None,
+    four_fifths: bool = False,
     evidence: Evidence | None = None,
     **measuring: Any,
 ) -> Check:
@@ -206,6 +231,9 @@ def check(
         The limits: a Policy, plain data as in ``equipoise.toml``, or the path of such a file.
     max_abs_ub
         A limit on |UB| for every group and label; the policy's rules come after it.
+    four_fifths
+        Whether to hold every group's rate of the label that is named as ``favourable`` to 0.8
+        times that of the best-off group of the same attributes.
     evidence
         ``"estimate"`` (default) or ``"interval"``.
     **measuring
@@ -215,8 +243,17 @@ def check(
     --------
     >>> check("adult", sensitive_features=["sex"], label="income", max_abs_ub=0.6).status
     'inside'
+    >>> rule = check(
+    ...     "adult",
+    ...     sensitive_features=["sex"],
+    ...     label="income",
+    ...     four_fifths=True,
+    ...     favourable=">50K",
+    ... )
+    >>> [(str(f.row.group), round(f.value, 3), str(f.against)) for f in rule.outside]
+    [('sex=Female', 0.358, 'sex=Male')]
     """
-    chosen = Policy.of(policy, max_abs_ub=max_abs_ub, evidence=evidence)
+    chosen = Policy.of(policy, max_abs_ub=max_abs_ub, four_fifths=four_fifths, evidence=evidence)
     table = data if isinstance(data, BiasTable) else measure(data, **measuring)
     return chosen.check(table)
 
@@ -241,16 +278,17 @@ def diff(before: Any, after: Any, *, sensitive_features: Any = None, **options: 
     """
     measuring = {k: options.pop(k) for k in list(options) if k in _MEASURING}
     measuring["memory"] = lattice_memory(options.get("memory"))
-    counts = [
-        count(data, sensitive_features=sensitive_features, **options) for data in (before, after)
-    ]
-    return bias_change(counts[0], counts[1], Options(**measuring))
+    first = count(before, sensitive_features=sensitive_features, **options)
+    if options.get("where") is not None:  # which means the same in both
+        options["where"] = first.reading.where
+    second = count(after, sensitive_features=sensitive_features, **options)
+    return bias_change(first, second, Options(**measuring))
 
 
 def sample_weight(
     data: Any = None,
     *,
-    sensitive_features: Any,
+    sensitive_features: Any = None,
     label: str | None = None,
     y: Any = None,
     **counting: Any,
@@ -284,10 +322,12 @@ def sample_weight(
     _refuse_counted(data, counting)
     if y is not None:
         data, sensitive_features, label = _beside(data, y, sensitive_features, label)
-    names = column_names(sensitive_features)
-    reading = {k: counting.pop(k, None) for k in ("sql", "encoding", "delimiter")}
     from equipoise.datasets.naming import locate
+    from equipoise.engines.sources import READING
 
+    reading = {k: counting.pop(k, None) for k in READING}
+    require_named(data, sensitive_features, label, engine=counting.get("engine"), **reading)
+    names = column_names(sensitive_features)
     source = locate(data, **reading, columns=[*names, *filter(None, [label])])
     counts = count(source, sensitive_features=names, label=label, **counting)
     return row_weights(_rows_of(source, counts, counting), counts)
@@ -305,7 +345,8 @@ def _refuse_counted(data: Any, counting: Mapping[str, Any]) -> None:
 
 def _rows_of(source: Source, counts: Counts, counting: Mapping[str, Any]) -> pa.Table:
     """Read the counted columns of all rows, in their order."""
-    if source.kind == "frame" and source.sql is None:
+    is_whole = source.sql is None and source.where is None
+    if source.kind == "frame" and is_whole:
         return source.data
     engine = counting.get("engine")
     request = CountRequest(
@@ -316,7 +357,7 @@ def _rows_of(source: Source, counts: Counts, counting: Mapping[str, Any]) -> pa.
         from equipoise.engines.sql import identifier
 
         engine = shared_engine(*(counting.get(k) for k in ("threads", "memory")))
-        if source.sql is None:
+        if is_whole:
             columns = ", ".join(identifier(axis.name) for axis in counts.axes)
             source = replace(source, sql=f"SELECT {columns} FROM input")
     return engine.rows(source, request, counts - counts, rest=True)
@@ -360,8 +401,6 @@ def column_names(sensitive_features: Any) -> tuple[str, ...]:
     """
     if isinstance(sensitive_features, str):
         return (sensitive_features,)
-    if sensitive_features is None:
-        raise InputError("name the sensitive columns, as in sensitive_features=['sex', 'race'].")
     if not all(isinstance(s, str) for s in sensitive_features):
         raise InputError(
             "sensitive_features are names of columns, as in ['sex', 'race']; give columns "
@@ -375,6 +414,11 @@ def _beside(
 ) -> tuple[dict[str, Any], tuple[str, ...], str]:
     if data is not None:
         raise InputError("give either a table or y=, not both.")
+    if features is None:
+        raise InputError(
+            "sensitive_features is missing: give the sensitive columns themselves beside y=, as in "
+            "sensitive_features={'sex': [...]}."
+        )
     columns = feature_columns(features)
     name = label or str(getattr(y, "name", None) or "label")
     lengths = {len(c) for c in (*columns.values(), y)}

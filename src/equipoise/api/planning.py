@@ -61,8 +61,9 @@ def plan(
         are not in the data already. How to look for them is said by further options, those of
         :class:`~equipoise.lake.choosing.survey.Looking`.
     budget
-        How much may be spent. If it does not suffice the plan is the one with the least
-        largest |UB| it buys, or follows ``priority``.
+        How much may be spent. If it does not suffice, or at zero tolerance leaves more than a
+        cheaper plan does, the plan is the one with the least largest |UB| found that it buys;
+        with ``priority`` it follows that.
     candidates
         Plans for the same table that may do, as those of a tighter request.
     progress
@@ -93,6 +94,10 @@ def plan(
         raise InputError(
             "rows come from one place: name a table with --available-from, or a --lake of tables."
         )
+    if lake is not None:
+        from equipoise.lake.matching.inside import refuse_sql
+
+        refuse_sql(options.get("sql"))
     looking = _looking(options) if lake is not None else None
     planning = planning_options(options, costs)
     counts = count(
@@ -100,7 +105,7 @@ def plan(
     )
     pool = None if available_from is None else _counted_alike(available_from, counts, options)
     if looking is not None:
-        pool = _offered_by(lake, data, counts, looking, options, progress)
+        pool = _offered_by(lake, data, counts, looking, progress)
     request = PlanRequest(
         tolerance=tolerance,
         allow=allow,
@@ -110,7 +115,9 @@ def plan(
         **planning,
     )
     made = make_plan(counts, request, candidates=candidates, progress=progress)
-    return replace(made, source=os.fspath(data) if isinstance(data, (str, os.PathLike)) else None)
+    # Standard input is not there any more when the plan is used.
+    is_named = isinstance(data, (str, os.PathLike)) and os.fspath(data) != "-"
+    return replace(made, source=os.fspath(data) if is_named else None)
 
 
 def frontier(
@@ -271,7 +278,6 @@ def _offered_by(
     data: Any,
     counts: Counts,
     looking: Looking,
-    options: Mapping[str, Any],
     progress: Reporter,
 ) -> Counts:
     """Count the rows of a lake that could be added to a table."""
@@ -280,18 +286,21 @@ def _offered_by(
     from equipoise.lake.lake import as_lake
     from equipoise.lake.repair import all_available
 
-    base = locate(data, **{k: options.get(k) for k in ("sql", "encoding", "delimiter")})
+    base = locate(data, **counts.reading.options)
     found = gather(counts, base, as_lake(lake, progress=progress), looking, progress=progress)
     return all_available(counts, found, progress)
 
 
 def _counted_alike(data: Any, counts: Counts, options: Mapping[str, Any]) -> Counts:
-    """Count another table by the same columns and bins."""
+    """Count another table by the same columns and bins, the rows of the same condition."""
     if isinstance(data, Counts):
         return data
+    from equipoise.datasets.naming import locate_pool
+
+    pool = locate_pool(data, counts.reading)
     how = {k: v for k, v in options.items() if k in ("na", "missing", "missing_label", "engine")}
-    how |= {k: options.get(k) for k in ("encoding", "delimiter", "threads", "memory")}
+    how |= {k: options.get(k) for k in ("threads", "memory")}
     names = [a.name for a in counts.sensitive]
     return count(
-        data, sensitive_features=names, label=counts.label.name, bins=dict(counts.bins), **how
+        pool, sensitive_features=names, label=counts.label.name, bins=dict(counts.bins), **how
     )

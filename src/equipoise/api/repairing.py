@@ -67,9 +67,13 @@ def apply(
     sidecar
         The list of changes; the output's name with ``.changes.csv`` unless given.
     encoding, delimiter
-        How CSV files are read; they are written as UTF-8, with commas.
+        How CSV files are read, if otherwise than when the plan was made; they are written as
+        UTF-8, with commas.
     threads, memory, engine, progress
         As in :func:`count`.
+
+    A condition or query by which the plan was made holds for both tables: rows outside it are
+    neither in the output nor added.
 
     Examples
     --------
@@ -83,7 +87,7 @@ def apply(
     >>> result.added, result.as_planned, round(result.max_abs_ub_after, 3)
     (3, True, 0.0)
     """
-    from equipoise.datasets.naming import locate
+    from equipoise.datasets.naming import locate, locate_pool
     from equipoise.lake.acquiring.apply import apply_plan
 
     stages = _Stages(progress)
@@ -95,10 +99,12 @@ def apply(
         from equipoise.engines.duckdb import shared_engine
 
         engine = shared_engine(threads, memory, stages.within)
+    made = _read_plan(plan) if isinstance(plan, (str, os.PathLike)) else plan
+    reading, given = made.counts.reading, {"encoding": encoding, "delimiter": delimiter}
     return apply_plan(
-        _read_plan(plan) if isinstance(plan, (str, os.PathLike)) else plan,
-        locate(to, encoding=encoding, delimiter=delimiter),
-        None if pool is None else locate(pool, encoding=encoding, delimiter=delimiter),
+        made,
+        locate(to, **reading.but(**given).options),
+        None if pool is None else locate_pool(pool, reading, **given),
         output,
         engine=engine,
         seed=seed,
@@ -202,6 +208,7 @@ def repair(
     from equipoise.datasets.naming import locate
     from equipoise.lake import repair as loop
     from equipoise.lake.lake import as_lake, take_options
+    from equipoise.lake.matching.inside import refuse_sql
 
     if options.get("count") is not None:
         raise InputError(
@@ -213,15 +220,15 @@ def repair(
             "a repair takes its rows from the lake; leave out --available-from, and name that "
             "table as a part of the lake."
         )
+    refuse_sql(options.get("sql"))
     looking, limits = take_options(options)
     planning = planning_options(options, costs)
     counts = count(
         data, sensitive_features=sensitive_features, label=label, progress=progress, **options
     )
-    reading = {k: options.get(k) for k in ("sql", "encoding", "delimiter")}
     return loop.repair(
         counts,
-        locate(data, **reading),
+        locate(data, **counts.reading.options),
         as_lake(lake, progress=progress),
         PlanRequest(tolerance=tolerance, **planning),
         output,
@@ -241,6 +248,8 @@ def verify(
     plan: str | os.PathLike[str],
     ledger: str | os.PathLike[str],
     hash_key: bytes | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
     engine: Engine | None = None,
     progress: Reporter = silent,
 ) -> Verification:
@@ -254,19 +263,25 @@ def verify(
         The files of the plan and of the changes.
     hash_key
         The key, if the ledger's hashes are keyed.
+    encoding, delimiter
+        How the base is read if it is a CSV file; as when the plan was made, unless given.
     engine, progress
         As in :func:`count`.
+
+    The base is read as when the plan was made: only rows of its condition, in its encoding.
     """
     from equipoise.datasets.naming import locate
     from equipoise.lake.checking import verify as checker
+    from equipoise.lake.checking.verification import read_plan
 
     if engine is None:
         from equipoise.engines.duckdb import shared_engine
 
         engine = shared_engine(None, None, progress)
+    reading = read_plan(Path(plan)).counts.reading.but(encoding=encoding, delimiter=delimiter)
     return checker.verify(
         locate(repaired),
-        locate(base),
+        locate(base, **reading.options),
         plan,
         ledger,
         engine=engine,

@@ -73,4 +73,4 @@ def report(
     if isinstance(table, Repaired):
         write_repair(table, path, source=source, top=top)
         return
-    write_report(table.worst() if table.view is None else table, path, source=source, top=top)
+    write_report(table.ordered, path, source=source, top=top)

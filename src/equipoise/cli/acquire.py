@@ -8,11 +8,13 @@ import click
 
 from equipoise.cli import lakes, terminal
 from equipoise.cli.options import (
+    base_options,
     hash_key,
     hash_key_option,
     lake_options,
     limit_options,
     looking_options,
+    other_columns_option,
     require_output,
     writing_options,
 )
@@ -34,8 +36,10 @@ Exit codes: 0 fine, 1 the lake has too few rows or too different ones, 2 bad inp
 @click.argument("plan")
 @click.argument("lake", nargs=-1, required=True)
 @click.option("--base", metavar="DATA", help="The table of the plan; else the one it names.")
+@base_options
 @writing_options
 @looking_options
+@other_columns_option
 @limit_options
 @click.option("--partial", is_flag=True, help="Take what there is, if the lake has too few rows.")
 @click.option("--force", is_flag=True, help="Also if the base has other counts than the plan's.")
@@ -56,5 +60,5 @@ def command(
     key = hash_key(hash_key_file)
     with lakes.opened(lake, options) as opened:
         done = opened.acquire(plan, output, hash_key=key, **options)
-    terminal.emit(done.to_json(indent=2) if as_json else done.text(), None)
+    terminal.emit(done.to_json(indent=2) if as_json else done.text(), None, sentences=not as_json)
     return done.exit_code

@@ -17,8 +17,9 @@ from typing import Any
 
 import click
 
-from equipoise.cli import config
+from equipoise.cli import config, terminal
 from equipoise.errors import EquipoiseError
+from equipoise.plain import terminal_width
 
 COMMANDS: Mapping[str, str] = {
     "measure": "Measure the Uniform Bias of every group and label.",
@@ -113,6 +114,7 @@ Exit codes: 0 fine, 1 a check failed or a plan falls short, 2 bad usage or input
 @click.pass_context
 def cli(ctx: click.Context, config_file: str | None) -> None:
     """Measure bias in tabular data, plan its repair, and find the real rows that make it."""
+    terminal_width.set(terminal.width())
     ctx.obj = config.load(config_file, COMMANDS)
     name = ctx.invoked_subcommand
     command = cli.get_command(ctx, name) if name is not None and name in ctx.obj else None
@@ -160,7 +162,10 @@ def _make_ready() -> None:
             stream.reconfigure(errors="replace")  # a terminal may not know every sign
     if threading.current_thread() is threading.main_thread():
         # Asked to stop, the program removes its temporary files first.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)  # Windows knows no SIGHUP
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # by nohup
+                signal.signal(number, lambda caught, _: sys.exit(128 + caught))
 
 
 def _fail(sentence: str, code: int = 2) -> int:

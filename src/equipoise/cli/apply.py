@@ -19,6 +19,7 @@ Examples:
 
 The rows that stay keep their order and values; the added ones stand behind them. Every row
 added or removed is listed in OUTPUT.changes.csv: where it is from, its place there, its md5.
+A condition the plan was made with (--where) holds for the table and the pool.
 
 Exit codes: 0 fine, 1 the pool is too small or the output not as planned, 2 bad input.""",
 )
@@ -56,9 +57,15 @@ Exit codes: 0 fine, 1 the pool is too small or the output not as planned, 2 bad 
     help="The list of changes; else OUTPUT.changes.csv.",
 )
 @click.option(
-    "--encoding", metavar="NAME", help="Of CSV files, as utf-8, latin-1, cp1252 or utf-16."
+    "--encoding",
+    metavar="NAME",
+    help="Of CSV files; of the table as when the plan was made unless given.",
 )
-@click.option("--delimiter", metavar="CHARACTER", help="Of CSV files; found if not given.")
+@click.option(
+    "--delimiter",
+    metavar="CHARACTER",
+    help="Of CSV files; of the table as when the plan was made unless given.",
+)
 @click.option("--threads", type=click.IntRange(1, 1024), help="How many cores to use.")
 @click.option("--memory", metavar="SIZE", help="How much memory to use, as in 2GB.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
@@ -72,5 +79,7 @@ def command(plan: str, quiet: bool, as_json: bool, **options: Any) -> int:
 
     with terminal.progress(quiet=quiet) as report:
         result = apply(plan, **options, progress=report)
-    terminal.emit(result.to_json(indent=2) if as_json else result.text(), None)
+    terminal.emit(
+        result.to_json(indent=2) if as_json else result.text(), None, sentences=not as_json
+    )
     return result.exit_code

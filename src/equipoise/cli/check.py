@@ -25,6 +25,7 @@ FORMATS = ("text", "json", "csv", "markdown")
 Examples:
   equipoise check people.csv --sensitive sex,race --label income --max-abs-ub 0.1
   equipoise check people.csv -s sex,race -l income --max-abs-ub 0.1 --min-count 100
+  equipoise check people.csv -s sex,race -l income --four-fifths --favourable '>50K'
   equipoise check people.csv            # columns and rules from equipoise.toml
 
 \b
@@ -38,6 +39,10 @@ equipoise.toml (or [tool.equipoise.check] in pyproject.toml):
   label = ">50K"
   max-abs-ub = 0.2
   k = 0.9                               # the allowed ratio of rates, instead of 1
+  [[check.rules]]                       # as --four-fifths, with a limit of your own
+  min-impact-ratio = 0.9
+  reference = "best"                    # or "rest", or a group as "sex=Male"
+  label = ">50K"                        # the label that is good to have
 
 Exit codes: 0 inside the limits, 1 outside, 2 bad input, 3 not enough evidence.""",
 )
@@ -46,10 +51,21 @@ Exit codes: 0 inside the limits, 1 outside, 2 bad input, 3 not enough evidence."
 @measuring_options
 @click.option("--max-abs-ub", type=click.FloatRange(min=0), help="The largest |UB| allowed.")
 @click.option(
+    "--four-fifths",
+    is_flag=True,
+    help="Hold every group's rate of the favourable label to 0.8 times that of the best-off group "
+    "of the same attributes.",
+)
+@click.option(
+    "--favourable",
+    metavar="VALUE",
+    help="The label value that is good to have, for --four-fifths.",
+)
+@click.option(
     "--evidence",
     type=click.Choice(["estimate", "interval"]),
-    help="Judge the measured UB (default), or call a group inside or outside only if its "
-    "whole interval is.",
+    help="Judge the measured UB or ratio (default), or call a group inside or outside only if "
+    "its whole interval is.",
 )
 @suppress_option
 @click.option(
@@ -64,12 +80,13 @@ def command(
     format_: str | None,
     output: str | None,
     max_abs_ub: float | None,
+    four_fifths: bool,
     evidence: Any,
     top: int | None,
     suppress_below: int | None,
     **options: Any,
 ) -> int:
-    """Hold DATA against agreed limits: by --max-abs-ub, or by rules in equipoise.toml.
+    """Hold DATA against agreed limits: --max-abs-ub, --four-fifths, or rules in equipoise.toml.
 
     Suppressed groups are not checked.
     """
@@ -78,7 +95,7 @@ def command(
     from equipoise.measures.policy import Policy
 
     rules = {"rules": config.get("check", {}).get("rules", [])}
-    policy = Policy.of(rules, max_abs_ub=max_abs_ub, evidence=evidence)
+    policy = Policy.of(rules, max_abs_ub=max_abs_ub, four_fifths=four_fifths, evidence=evidence)
     with counting.keywords(data, options) as keywords:
         from equipoise.api import check, measure
 
@@ -97,5 +114,5 @@ def command(
         text = f"{result.grid(top).markdown()}\n\n{result.sentence}"
     else:
         text = result.text(20 if top is None else top)
-    terminal.emit(text, output, quiet=quiet)
+    terminal.emit(text, output, quiet=quiet, sentences=kind == "text")
     return result.exit_code

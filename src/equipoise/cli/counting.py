@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.cli import terminal
 from equipoise.cli.options import parse_bins
-from equipoise.errors import InputError
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
@@ -21,6 +20,7 @@ def keywords(data: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     quiet = given.pop("quiet")
     given["bins"] = parse_bins(given["bins"])
     given["sensitive_features"] = given.pop("sensitive")
+    given["header"] = False if given.pop("no_header") else None
     if "no_uncertainty" in given:
         given["uncertainty"] = not given.pop("no_uncertainty")
     if "constrain" in given:
@@ -40,11 +40,11 @@ def _suggest(data: str, given: dict[str, Any], *, quiet: bool) -> None:
     from equipoise import datasets
 
     if data not in datasets.names() or Path(data).exists():
-        lacking = "--label" if given["sensitive_features"] else "--sensitive"
-        raise InputError(
-            f"name the columns to measure: {lacking} is missing, as in "
-            "--sensitive sex,race --label income."
-        )
+        from equipoise.api.columns import require_named
+
+        reading = {k: given.get(k) for k in ("sql", "encoding", "delimiter")}
+        require_named(data, given["sensitive_features"], given["label"], option=True, **reading)
+        return
     card = datasets.card(data)
     given["sensitive_features"] = given["sensitive_features"] or tuple(card.sensitive)
     given["label"] = given["label"] or card.label
@@ -54,8 +54,24 @@ def _suggest(data: str, given: dict[str, Any], *, quiet: bool) -> None:
 
 
 def hint(counts: Counts, *, quiet: bool) -> None:
-    """Say on stderr what looks like a missing value and is counted as a value."""
+    """Say on stderr which lines were skipped, and what looks like a missing value and is counted."""
     from equipoise.reports.sentences import hints
 
+    if counts.skipped:
+        terminal.say(f"{counts.skipped}.", quiet=quiet)
     for sentence in hints(counts):
         terminal.say(f"hint: {sentence}", quiet=quiet)
+
+
+def tell_skipped(data: str, given: dict[str, Any], *, quiet: bool) -> None:
+    """Say on stderr which lines were skipped, where the result itself does not know of them."""
+    if quiet or not given.get("lenient"):
+        return
+    from equipoise.datasets.naming import locate
+    from equipoise.engines.duckdb import shared_engine
+    from equipoise.engines.sources import READING
+
+    engine = shared_engine(*(given.get(k) for k in ("threads", "memory")), given["progress"])
+    skipped = engine.skipped(locate(data, **{k: given.get(k) for k in READING}))
+    if skipped:
+        terminal.say(f"{skipped}.", quiet=quiet)

@@ -51,6 +51,8 @@ def command(
 
         change = diff(before, after, **keywords)
     counting.hint(change.before.counts, quiet=quiet)
+    if change.after.counts.skipped:
+        terminal.say(f"{after}: {change.after.counts.skipped}.", quiet=quiet)
     if kind == "json":
         text = change.top(top).to_json(indent=2)
     elif kind == "csv":
@@ -60,4 +62,4 @@ def command(
         text = f"{change.heading}\n\n{table}\n\n{change.sentence}"
     else:
         text = change.text(20 if top is None else top)
-    terminal.emit(text, output, quiet=quiet)
+    terminal.emit(text, output, quiet=quiet, sentences=kind == "text")

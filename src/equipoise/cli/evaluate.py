@@ -7,14 +7,20 @@ from typing import Any
 import click
 
 from equipoise.cli import counting, terminal
-from equipoise.cli.options import counting_options, names_option, output_format, output_options
+from equipoise.cli.options import (
+    PICTURES,
+    counting_options,
+    names_option,
+    output_format,
+    output_options,
+)
 from equipoise.errors import InputError
 
-FORMATS = ("text", "json", "html")
+FORMATS = ("text", "json", "html", *PICTURES)
 PAPER_ONLY = ("studies", "compas")
 _PAPER_TAKES = (
     *("models", "sample", "repeats", "quick", "jobs", "seed", "test", "tolerance", "positive"),
-    *("max_rows", "confidence", "without_sensitive", "min_group", "versions"),
+    *("max_rows", "confidence", "without_sensitive", "min_group", "versions", "equal_rows"),
 )
 
 
@@ -77,7 +83,7 @@ Exit codes: 0 fine, 2 bad input, 130 interrupted.""",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Groups with fewer rows are not repaired.",
+    help="Groups with fewer rows in the initial sample are not repaired.",
 )
 @click.option("--positive", metavar="VALUE", help="The label that precision and recall are about.")
 @names_option("--also", help="Further attributes to give results by; not repaired.")
@@ -95,6 +101,14 @@ Exit codes: 0 fine, 2 bad input, 130 interrupted.""",
     "--keep-together",
     metavar="COLUMN",
     help="Rows with one value here, such as a person, are never in two parts.",
+)
+@click.option(
+    "--equal-rows",
+    type=click.Choice(["auto", "together", "apart"]),
+    default="auto",
+    show_default=True,
+    help="One table: keep rows that are equal in one part, take them for separate rows, or decide by "
+    "whether chance explains them.",
 )
 @click.option("--own-size", is_flag=True, help="Two tables: train on all rows of each.")
 @click.option("--max-rows", type=click.IntRange(min=10), help="Sample a larger table down to this.")
@@ -135,6 +149,9 @@ def command(
     if options["runs"] is not None and options["runs"] == output:
         raise InputError("--runs and -o name one file; the finished work needs a file of its own.")
     found = _paper(data, options) if paper else _tables(data, after, options)
+    if kind in PICTURES:
+        terminal.draw(found, output, found.sentences, quiet=quiet)
+        return
     if kind == "html":
         from equipoise.reports.evaluation import write_evaluation
 
@@ -143,7 +160,7 @@ def command(
         terminal.say("\n".join(found.sentences), quiet=quiet)
         return
     text = found.to_json() if kind == "json" else found.text()
-    terminal.emit(text, output, quiet=quiet)
+    terminal.emit(text, output, quiet=quiet, sentences=kind == "text")
 
 
 def _tables(data: str | None, after: str | None, options: dict[str, Any]) -> Any:
@@ -160,7 +177,10 @@ def _tables(data: str | None, after: str | None, options: dict[str, Any]) -> Any
     with counting.keywords(data, given) as keywords:
         from equipoise.api import evaluate
 
-        return evaluate(data, after, **keywords)
+        found = evaluate(data, after, **keywords)
+    for table in filter(None, (data, after)):
+        counting.tell_skipped(table, keywords, quiet=options["quiet"])
+    return found
 
 
 def _paper(data: str | None, options: dict[str, Any]) -> Any:

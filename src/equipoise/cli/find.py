@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from equipoise.cli import lakes, terminal
-from equipoise.cli.options import lake_options, looking_options
+from equipoise.cli.options import base_options, lake_options, looking_options
 
 
 @click.command(
@@ -26,6 +26,7 @@ Exit codes: 0 fine, 1 the lake has too few rows, 2 bad input.""",
 @click.argument("plan")
 @click.argument("lake", nargs=-1, required=True)
 @click.option("--base", metavar="DATA", help="The table of the plan; else the one it names.")
+@base_options
 @click.option(
     "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Show so many tables."
 )
@@ -36,5 +37,5 @@ def command(plan: str, lake: tuple[str, ...], as_json: bool, **options: Any) -> 
     """Rank the tables of LAKE by how many of the rows PLAN needs they offer per cost."""
     with lakes.opened(lake, options) as opened:
         found = opened.find(plan, **options)
-    terminal.emit(found.to_json(indent=2) if as_json else found.text(), None)
+    terminal.emit(found.to_json(indent=2) if as_json else found.text(), None, sentences=not as_json)
     return found.exit_code

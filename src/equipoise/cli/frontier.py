@@ -8,13 +8,14 @@ import click
 
 from equipoise.cli import counting, terminal
 from equipoise.cli.options import (
+    PICTURES,
     counting_options,
     output_format,
     output_options,
     planning_options,
 )
 
-FORMATS = ("text", "json", "csv", "markdown", "html")
+FORMATS = ("text", "json", "csv", "markdown", "html", *PICTURES)
 
 
 @click.command(
@@ -73,6 +74,10 @@ def command(
         from equipoise.api import frontier
 
         found = frontier(data, **keywords, tolerances=tolerances or None)
+    counting.tell_skipped(data, keywords, quiet=quiet)
+    if kind in PICTURES:
+        terminal.draw(found, output, found.sentences, quiet=quiet)
+        return
     if kind == "html":
         from equipoise.reports.plan import write_frontier
 
@@ -88,4 +93,4 @@ def command(
         text = "\n".join(found.sentences) + "\n\n" + found.grid().markdown()
     else:
         text = found.text()
-    terminal.emit(text, output, quiet=quiet)
+    terminal.emit(text, output, quiet=quiet, sentences=kind == "text")

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import lakes, terminal
-from equipoise.cli.options import hash_key, hash_key_option, lake_options, looking_options
+from equipoise.cli.options import (
+    base_options,
+    hash_key,
+    hash_key_option,
+    lake_options,
+    looking_options,
+)
 from equipoise.errors import InputError
 from equipoise.plain import Grid
 
@@ -25,7 +31,7 @@ def command() -> None:
     """Index and search a lake of tables; map what they mean; replay a ledger.
 
     A lake is folders, globs and files of CSV (any dialect, gzipped or not), Parquet and JSON
-    lines, and DuckDB databases. Nobody needs to have described the tables.
+    lines, DuckDB and SQLite databases, and Excel workbooks. Nobody needs to have described the tables.
     """
 
 
@@ -47,8 +53,11 @@ def index(lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
     with lakes.opened(lake, options) as opened:
         done = opened.refresh()
     broken = [(t.name, t.problem) for t in opened.tables if t.problem]
+    skipped = [(t.name, t.skipped) for t in opened.tables if t.skipped and not t.problem]
     if as_json:
-        click.echo(json.dumps(_index_dict(opened, done, broken), ensure_ascii=False, indent=2))
+        about = _index_dict(opened, done, broken)
+        about["skipped"] = [{"table": name, **what.to_dict()} for name, what in skipped]
+        click.echo(json.dumps(about, ensure_ascii=False, indent=2))
         return
     rows = sum(table.rows for table in opened.tables)
     tables = "table" if len(opened.tables) == 1 else "tables"
@@ -56,11 +65,18 @@ def index(lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
         f"{len(opened.tables):,} {tables} with {rows:,} rows in {opened.index_path}; files: {done.new:,} "
         f"new, {done.changed:,} changed, {done.gone:,} gone, {done.same:,} as before."
     )
-    if broken:
-        click.echo(f"\nNo rows can be taken from {len(broken):,} of them:\n")
-        click.echo(Grid(("table", "why"), tuple(broken[:_SHOWN])).text())
-    if len(broken) > _SHOWN:
-        click.echo(f"… and {len(broken) - _SHOWN:,} more; --json lists all")
+    _list(f"No rows can be taken from {len(broken):,} of them:", "why", broken)
+    told = [(name, str(what)) for name, what in skipped]
+    _list(f"{len(skipped):,} of them are read without some lines:", "lines", told)
+
+
+def _list(title: str, what: str, tables: list[tuple[str, str]]) -> None:
+    """List some tables, with what there is to say of each."""
+    if tables:
+        click.echo(f"\n{title}\n")
+        click.echo(Grid(("table", what), tuple(tables[:_SHOWN])).text())
+    if len(tables) > _SHOWN:
+        click.echo(f"… and {len(tables) - _SHOWN:,} more; --json lists all")
 
 
 def _index_dict(lake: Lake, done: Refreshed, broken: list[tuple[str, str]]) -> Any:
@@ -88,13 +104,19 @@ Examples:
 @click.option(
     "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Show so many tables."
 )
+@click.option(
+    "--encoding",
+    metavar="NAME",
+    help="Of DATA, if it is a CSV file: utf-8, latin-1, cp1252, utf-16.",
+)
+@click.option("--delimiter", metavar="CHARACTER", help="Of DATA; found if not given.")
 @lake_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def search(data: str, lake: tuple[str, ...], top: int, as_json: bool, **options: Any) -> None:
+def search(data: str, lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Find the tables of LAKE whose rows could be put below those of DATA."""
     with lakes.opened(lake, options) as opened:
-        found = opened.search(data, top=top)
-    click.echo(found.to_json(indent=2) if as_json else found.text())
+        found = opened.search(data, **options)
+    terminal.emit(found.to_json(indent=2) if as_json else found.text(), None, sentences=not as_json)
 
 
 @command.command(
@@ -107,6 +129,7 @@ Read the file, fill in what is open, and give it to equipoise acquire with --map
 @click.argument("plan")
 @click.argument("lake", nargs=-1, required=True)
 @click.option("--base", metavar="DATA", help="The table of the plan; else the one it names.")
+@base_options
 @click.option("--output", "-o", type=click.Path(), metavar="FILE", help="Write to a file.")
 @looking_options
 @lake_options
@@ -159,5 +182,5 @@ def replay(
     key = hash_key(hash_key_file)
     with lakes.opened(lake, options) as opened:
         done = opened.replay(ledger, repaired=repaired, hash_key=key)
-    click.echo(done.to_json(indent=2) if as_json else done.text())
+    terminal.emit(done.to_json(indent=2) if as_json else done.text(), None, sentences=not as_json)
     return done.exit_code

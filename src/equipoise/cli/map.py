@@ -7,9 +7,15 @@ from typing import Any
 import click
 
 from equipoise.cli import counting, terminal
-from equipoise.cli.options import Repeatable, counting_options, output_format, output_options
+from equipoise.cli.options import (
+    PICTURES,
+    Repeatable,
+    counting_options,
+    output_format,
+    output_options,
+)
 
-FORMATS = ("text", "json", "html")
+FORMATS = ("text", "json", "html", *PICTURES)
 
 
 @click.command(
@@ -75,12 +81,14 @@ def command(data: str, format_: str | None, output: str | None, **options: Any) 
 
         made = policy_map(data, **keywords)
     counting.hint(made.counts, quiet=quiet)
-    if kind == "html":
+    if kind in PICTURES:
+        terminal.draw(made, output, made.sentences, quiet=quiet)
+    elif kind == "html":
         from equipoise.reports.policy_map import write_map
 
         write_map(made, str(output), source=data)  # only an ending chooses html
         terminal.wrote(output, quiet=quiet)
     else:
         text = made.to_json(indent=2) if kind == "json" else made.text()
-        terminal.emit(text, output, quiet=quiet)
+        terminal.emit(text, output, quiet=quiet, sentences=kind == "text")
     return 0 if made.reached else 1

@@ -8,6 +8,7 @@ import click
 
 from equipoise.cli import counting, terminal
 from equipoise.cli.options import (
+    PICTURES,
     Repeatable,
     counting_options,
     measuring_options,
@@ -17,7 +18,7 @@ from equipoise.cli.options import (
     suppress_option,
 )
 
-FORMATS = ("text", "json", "csv", "markdown", "html")
+FORMATS = ("text", "json", "csv", "markdown", "html", *PICTURES)
 
 
 @click.command(
@@ -28,7 +29,7 @@ Examples:
   equipoise measure s.parquet -s sex,age --bin age=25,45,65 -l risk --min-count 30 --json
   equipoise measure cells.csv -s sex,race -l risk --count n
   equipoise measure adult -s sex,race -l income --favourable '>50K' -o adult.html
-  equipoise measure 'parts/*.csv.gz' -s sex -l hired --sql "SELECT * FROM input WHERE year = '2025'"
+  equipoise measure 'parts/*.csv.gz' -s sex -l hired --where "year = 2025 AND dept <> 'Sales'"
 
 Positive UB: the group has fewer such rows than its share; 0.2 means 20 % fewer.""",
 )
@@ -39,7 +40,8 @@ Positive UB: the group has fewer such rows than its share; 0.2 means 20 % fewer.
 @click.option(
     "--favourable",
     metavar="VALUE",
-    help="The label value that is good to have: shows the four-fifths rule beside UB.",
+    help="The label value that is good to have: shows the four-fifths rule beside UB, against the "
+    "best-off of all groups measured.",
 )
 @click.option(
     "--reference",
@@ -54,7 +56,7 @@ Positive UB: the group has fewer such rows than its share; 0.2 means 20 % fewer.
     type=click.Choice(["worst", "ub", "group", "n", "p"]),
     default="worst",
     show_default=True,
-    help="The order of the rows.",
+    help="The order of the rows; worst puts those with too few rows to tell last.",
 )
 @click.option(
     "--top",
@@ -76,7 +78,8 @@ def command(data: str, format_: str | None, output: str | None, **options: Any) 
     """Measure the Uniform Bias of every group and label of DATA.
 
     DATA is a CSV, TSV, Parquet or JSON lines file (gzipped or not), a folder or glob of
-    them, file.duckdb::table, or the name of a bundled data set (equipoise data list).
+    them, file.duckdb::table, file.sqlite::table, book.xlsx::sheet, - for standard input, or
+    the name of a bundled data set (equipoise data list).
     """
     kind = output_format(format_, output, FORMATS)
     shown = {k: options.pop(k) for k in ("sort", "top", "label_value", "group", "hidden")}
@@ -111,6 +114,9 @@ def _give(
     if kind == "json":
         terminal.emit(table.top(top).to_json(indent=2), output, quiet=quiet)
         return
+    if kind in PICTURES:
+        terminal.draw(table, output, quiet=quiet)
+        return
     if kind == "csv":
         from equipoise.reports.text import render_csv
 
@@ -133,5 +139,5 @@ def _give(
         from equipoise.reports.text import render_text
 
         colour = output is None and terminal.use_colour()
-        text = render_text(summary, colour=colour, width=terminal.width())
+        text = render_text(summary, colour=colour, width=None if output else terminal.width())
         terminal.emit(text, output, quiet=quiet)

@@ -7,9 +7,16 @@ from typing import Any
 import click
 
 from equipoise.cli import counting, terminal
-from equipoise.cli.options import counting_options, names_option, output_format, output_options
+from equipoise.cli.options import (
+    PICTURES,
+    counting_options,
+    names_option,
+    output_format,
+    output_options,
+)
+from equipoise.errors import InputError
 
-FORMATS = ("text", "json", "html")
+FORMATS = ("text", "json", "html", *PICTURES)
 
 
 @click.command(
@@ -21,7 +28,8 @@ Examples:
 
 Ways: group (a value of its own), drop (rows are left out), and imputation by scikit-learn:
 most_frequent, knn, iterative, iterative_drawn (drawn by their probabilities), iterative_blind
-(without seeing the label). With --take-away the truth is known, and errors are given.""",
+(without seeing the label). With --take-away the truth is known, and errors are given. Rows that
+lack the label are left out, or treated as --missing-label or --treat-label say.""",
 )
 @click.argument("data")
 @counting_options
@@ -39,6 +47,11 @@ most_frequent, knn, iterative, iterative_drawn (drawn by their probabilities), i
     default="random",
     show_default=True,
     help="Which rows lose a value: any, or those of one label or value more often.",
+)
+@click.option(
+    "--treat-label",
+    is_flag=True,
+    help="Ways treat missing labels as other missing values, in place of --missing-label.",
 )
 @click.option("--column", metavar="COLUMN", help="Which loses values; the first sensitive one.")
 @click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True)
@@ -64,6 +77,11 @@ def command(
     """Compare ways to treat the missing values of DATA, on how they move Uniform Bias."""
     kind = output_format(format_, output, FORMATS)
     quiet = options["quiet"]
+    if share is not None and options.pop("treat_label"):
+        raise InputError(
+            "--treat-label goes without --take-away: labels that are missing have no truth to compare "
+            "with; to take labels away name the label as --column."
+        )
     simulating = {name: options.pop(name) for name in ("mechanism", "column", "repeats")}
     most = {} if max_rows is None else {"max_rows": max_rows}
     with counting.keywords(data, options) as keywords:
@@ -75,6 +93,10 @@ def command(
             found = compare_missing(data, **keywords)
         else:
             found = simulate_missing(data, share=share, **simulating, **keywords)
+    counting.tell_skipped(data, keywords, quiet=quiet)
+    if kind in PICTURES:
+        terminal.draw(found, output, found.sentences, quiet=quiet)
+        return
     if kind == "html":
         from equipoise.reports.missing_values import write_missing
 
@@ -82,4 +104,9 @@ def command(
         terminal.wrote(output, quiet=quiet)
         terminal.say("\n".join(found.sentences), quiet=quiet)
         return
-    terminal.emit(found.to_json(indent=2) if kind == "json" else found.text(), output, quiet=quiet)
+    terminal.emit(
+        found.to_json(indent=2) if kind == "json" else found.text(),
+        output,
+        quiet=quiet,
+        sentences=kind == "text",
+    )

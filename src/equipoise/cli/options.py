@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from equipoise.errors import InputError
+from equipoise.plain import terminal_width
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -128,11 +129,27 @@ _COUNTING = (
         show_default=True,
         help="Rows that lack the label.",
     ),
+    click.option(
+        "--where",
+        metavar="CONDITION",
+        help="Only rows that satisfy a condition over the columns: \"age >= 18 AND state = 'CA'\".",
+    ),
     click.option("--sql", metavar="QUERY", help="A SELECT over the table, which is called input."),
     click.option(
         "--encoding", metavar="NAME", help="Of CSV files, as utf-8, latin-1, cp1252 or utf-16."
     ),
     click.option("--delimiter", metavar="CHARACTER", help="Of CSV files; found if not given."),
+    click.option(
+        "--no-header",
+        is_flag=True,
+        help="The first line of a CSV file or sheet is a row; columns are column_1, column_2, ….",
+    ),
+    click.option(
+        "--lenient",
+        is_flag=True,
+        help="Skip and count lines of CSV files that are no rows, such as those with too many "
+        "fields.",
+    ),
     click.option("--threads", type=click.IntRange(1, 1024), help="How many cores to use."),
     click.option("--memory", metavar="SIZE", help="How much memory to use, as in 2GB."),
     click.option("--quiet", "-q", is_flag=True, help="No progress and no hints on stderr."),
@@ -284,9 +301,8 @@ _PLANNING = (
     click.option(
         "--gap",
         type=click.FloatRange(min=0),
-        default=1e-4,
-        show_default=True,
-        help="A solver may stop this near to the least cost.",
+        help="Search until no plan can be cheaper by more than this share of the cost, or time is "
+        "up. If not given, a search ends after a fixed amount of work.",
     ),
 )
 
@@ -390,6 +406,17 @@ _LIMITS = (
     ),
 )
 
+other_columns_option = click.option(
+    "--other-columns",
+    type=click.Choice(["convert", "keep", "blank"]),
+    default="convert",
+    show_default=True,
+    help="Values of columns that are not counted, where a source writes them otherwise: written as "
+    "the table writes them where that is certain and left missing where not, kept as they are, or "
+    "all left missing.",
+)
+"""What becomes of values that a source writes otherwise."""
+
 _WRITING = (
     click.option(
         "--output",
@@ -407,6 +434,19 @@ _WRITING = (
     click.option("--dry-run", is_flag=True, help="Say what would be taken, and write nothing."),
 )
 
+_BASE = (
+    click.option(
+        "--encoding",
+        metavar="NAME",
+        help="Of the base, if it is a CSV file; as when the plan was made unless given.",
+    ),
+    click.option(
+        "--delimiter",
+        metavar="CHARACTER",
+        help="Of the base, if it is a CSV file; as when the plan was made unless given.",
+    ),
+)
+
 hash_key_option = click.option(
     "--hash-key-file",
     type=click.Path(),
@@ -419,6 +459,11 @@ hash_key_option = click.option(
 def lake_options(function: F) -> F:
     """Where the index is, and what it may use."""
     return _stacked(_LAKE)(function)
+
+
+def base_options(function: F) -> F:
+    """How the table of a plan is read, if otherwise than when the plan was made."""
+    return _stacked(_BASE)(function)
 
 
 def looking_options(function: F) -> F:
@@ -491,23 +536,35 @@ def output_options(*formats: str) -> Callable[[F], F]:
         if name in formats
     ]
     endings = ", ".join(f".{ENDINGS[f]}" for f in formats)
+    pictures = "; .png and .svg hold its charts" if set(PICTURES) <= set(formats) else ""
     output = click.option(
         "--output",
         "-o",
         type=click.Path(),
         metavar="FILE",
-        help=f"Write to a file; its ending ({endings}) says as what.",
+        help=f"Write to a file; its ending ({endings}) says as what{pictures}.",
     )
     return _stacked([*flags, output])
 
 
-ENDINGS = {"json": "json", "csv": "csv", "markdown": "md", "html": "html", "text": "txt"}
+ENDINGS = {
+    "json": "json",
+    "csv": "csv",
+    "markdown": "md",
+    "html": "html",
+    "png": "png",
+    "svg": "svg",
+    "text": "txt",
+}
+PICTURES = ("png", "svg")
 
 
 def output_format(format_: str | None, output: str | None, formats: Iterable[str]) -> str:
     """Choose the format: as asked, else by the file's ending, else text."""
     if output is not None and not Path(output).absolute().parent.is_dir():
         raise InputError(f"the folder {Path(output).parent} does not exist; make it first.")
+    if output is not None:
+        terminal_width.set(None)  # a file is as wide as its text
     by_ending = [n for n in ENDINGS if output and output.lower().endswith(f".{ENDINGS[n]}")]
     if format_ is not None:
         if by_ending and by_ending[0] not in (format_, "text"):
@@ -519,6 +576,10 @@ def output_format(format_: str | None, output: str | None, formats: Iterable[str
         return "text"
     for name in formats:
         if output.lower().endswith(f".{ENDINGS[name]}"):
+            if name in PICTURES:
+                from equipoise.reports.charts import require_drawing
+
+                require_drawing()
             return name
     endings = ", ".join(f".{ENDINGS[name]}" for name in formats)
     raise InputError(f"{output} has an ending that says nothing of its format; use {endings}.")

@@ -9,6 +9,7 @@ import click
 
 from equipoise.cli import counting, terminal
 from equipoise.cli.options import (
+    PICTURES,
     PatternNumbers,
     Repeatable,
     counting_options,
@@ -21,7 +22,7 @@ from equipoise.errors import InputError
 if TYPE_CHECKING:
     from equipoise.plans.plan import Plan
 
-FORMATS = ("text", "json", "csv", "markdown", "html")
+FORMATS = ("text", "json", "csv", "markdown", "html", *PICTURES)
 
 
 @click.command(
@@ -38,7 +39,7 @@ Examples:
 
 Every plan carries a certificate: the repaired counts, measured again over all groups.
 
-Exit codes: 0 the tolerance is reached, 1 it is not, or no plan can do it, 2 bad input.""",
+Exit codes: 0 the tolerance is reached (zero: up to rounding), 1 it is not, or no plan can do it, 2 bad input.""",
 )
 @click.argument("data")
 @counting_options
@@ -61,7 +62,7 @@ Exit codes: 0 the tolerance is reached, 1 it is not, or no plan can do it, 2 bad
     type=click.Choice(["floor", "nearest", "optimal"]),
     default="optimal",
     show_default=True,
-    help="At zero tolerance: how exact numbers become whole rows.",
+    help="At zero tolerance: how exact numbers become whole rows, if the budget suffices.",
 )
 @click.option(
     "--extra",
@@ -83,7 +84,11 @@ Exit codes: 0 the tolerance is reached, 1 it is not, or no plan can do it, 2 bad
     metavar="FILE",
     help="With --lake: what columns and values of its tables mean; see equipoise lake mapping.",
 )
-@click.option("--budget", type=float, help="How much may be spent.")
+@click.option(
+    "--budget",
+    type=float,
+    help="How much may be spent; buys the plan that leaves the least largest |UB|.",
+)
 @click.option(
     "--priority",
     multiple=True,
@@ -137,6 +142,9 @@ def _take_lake(options: dict[str, Any], output: str | None) -> None:
 def _show(
     made: Plan, kind: str, output: str | None, top: int | None, *, quiet: bool, source: str
 ) -> None:
+    if kind in PICTURES:
+        terminal.draw(made, output, made.explanation, quiet=quiet)
+        return
     if kind == "html":
         from equipoise.reports.plan import write_plan
 
@@ -152,6 +160,6 @@ def _show(
         text = made.markdown(top)
     else:
         text = made.text(20 if top is None else top)
-    terminal.emit(text, output, quiet=quiet)
+    terminal.emit(text, output, quiet=quiet, sentences=kind == "text")
     if output is not None:
         terminal.say(made.explain(), quiet=quiet)

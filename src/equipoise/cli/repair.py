@@ -14,6 +14,7 @@ from equipoise.cli.options import (
     hash_key_option,
     limit_options,
     looking_options,
+    other_columns_option,
     planning_options,
     require_output,
     writing_options,
@@ -27,8 +28,10 @@ Examples:
   equipoise repair people.csv ./lake --sensitive sex,race --label income --tolerance 0.05 \\
       -o repaired.parquet --report repair.html
   equipoise repair people.csv ./lake -s sex -l hired --allow both --dry-run
+  equipoise repair people.csv ./lake -s sex -l hired --where "year >= 2024" -o repaired.csv
 
-If the lake lacks rows of the cheapest plan, the plan is made again with what it has; if no
+With --where, only rows that satisfy the condition are in the output: others of DATA are left
+out, and only such rows of LAKE are added. If the lake lacks rows of the cheapest plan, the plan is made again with what it has; if no
 plan reaches the tolerance then, the one that comes nearest is carried out.
 
 Exit codes: 0 fine, 1 the tolerance was not reached or a check failed, 2 bad input.""",
@@ -52,6 +55,7 @@ Exit codes: 0 fine, 1 the tolerance was not reached or a check failed, 2 bad inp
     "--report", type=click.Path(), metavar="FILE", help="A page: before, plan, sources, after."
 )
 @looking_options
+@other_columns_option
 @limit_options
 @hash_key_option
 @click.option("--index", type=click.Path(), metavar="FILE", help="The index of the lake.")
@@ -79,6 +83,7 @@ def command(
         written = (output, report, keywords["ledger"], keywords["plan_file"])
         lakes.refuse_overwriting(opened, *written, base=data)
         done = repair(data, opened, output, hash_key=key, **keywords)
+    counting.tell_skipped(data, keywords, quiet=quiet)
     if report is not None:
         from equipoise.reports.repair import write_repair
 
@@ -86,5 +91,5 @@ def command(
             done, report, source=data, lake=shlex.join(lake), plan_file=keywords["plan_file"]
         )
         terminal.wrote(report, quiet=quiet)
-    terminal.emit(done.to_json(indent=2) if as_json else done.text(), None)
+    terminal.emit(done.to_json(indent=2) if as_json else done.text(), None, sentences=not as_json)
     return done.exit_code

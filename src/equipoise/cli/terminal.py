@@ -6,14 +6,19 @@ import contextlib
 import os
 import shutil
 import sys
+import textwrap
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from equipoise.atomic import write_text
+from equipoise.plain import terminal_width, width_of
 from equipoise.progress import Reporter, silent
+
+if TYPE_CHECKING:
+    from equipoise.results import Drawable
 
 
 def use_colour() -> bool:
@@ -30,18 +35,62 @@ def width() -> int | None:
     return shutil.get_terminal_size().columns if _is_terminal() else None
 
 
-def emit(text: str, output: str | None, *, quiet: bool = False) -> None:
-    """Print a result, or write it to a file that is whole or not there."""
+def emit(text: str, output: str | None, *, quiet: bool = False, sentences: bool = False) -> None:
+    """Print a result, or write it to a file that is whole or not there.
+
+    Parameters
+    ----------
+    text
+        The result.
+    output
+        The file; printed if there is none.
+    quiet
+        Do not say that a file was written.
+    sentences
+        Whether the text is for people, so that a terminal shows long lines over several.
+    """
     if output is None:
-        click.echo(text)
+        most = terminal_width.get()
+        click.echo(_folded(text, most) if sentences and most else text)
         return
     write_text(output, text if text.endswith("\n") else text + "\n")
     wrote(output, quiet=quiet)
 
 
+def _folded(text: str, most: int) -> str:
+    """Put what is longer than the terminal is wide on several lines, none broken inside a word."""
+    folded = []
+    for line in text.split("\n"):
+        if width_of(line) <= most or _RULE in line:
+            folded.append(line)
+            continue
+        indent = " " * (len(line) - len(line.lstrip(" -")))
+        start = line[: len(indent)]
+        folded += textwrap.wrap(
+            line[len(indent) :],
+            max(most, 20),
+            initial_indent=start,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(folded)
+
+
+_RULE = "──"
+
+
 def wrote(path: object, *, quiet: bool = False) -> None:
     """Say on stderr what was written."""
     say(f"wrote {path}", quiet=quiet)
+
+
+def draw(result: Drawable, output: str | None, said: Iterable[str] = (), *, quiet: bool) -> None:
+    """Write the charts of a result to a picture, and say the sentences on stderr."""
+    result.save_plot(str(output))  # only an ending chooses a picture
+    wrote(output, quiet=quiet)
+    for sentence in said:
+        say(sentence, quiet=quiet)
 
 
 def say(sentence: str, *, quiet: bool = False) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from equipoise.cli import terminal
-from equipoise.cli.options import hash_key, hash_key_option
+from equipoise.cli.options import base_options, hash_key, hash_key_option
 
 
 @click.command(
@@ -14,7 +14,8 @@ from equipoise.cli.options import hash_key, hash_key_option
 Examples:
   equipoise verify repaired.parquet --base people.csv --plan plan.json --ledger ledger.parquet
 
-Both tables are counted again. Nothing of the planner or of the acquirer is used.
+Both tables are counted again, the base read as when the plan was made: only rows of its
+condition, in its encoding. Nothing of the planner or of the acquirer is used.
 
 Exit codes: 0 all checks hold, 1 some do not, 2 bad input.""",
 )
@@ -24,6 +25,7 @@ Exit codes: 0 all checks hold, 1 some do not, 2 bad input.""",
 @click.option(
     "--ledger", required=True, type=click.Path(), metavar="FILE", help="The list of changes."
 )
+@base_options
 @hash_key_option
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -32,6 +34,8 @@ def command(
     base: str,
     plan: str,
     ledger: str,
+    encoding: str | None,
+    delimiter: str | None,
     hash_key_file: str | None,
     quiet: bool,
     as_json: bool,
@@ -41,6 +45,15 @@ def command(
 
     key = hash_key(hash_key_file)
     with terminal.progress(quiet=quiet) as report:
-        found = verify(repaired, base=base, plan=plan, ledger=ledger, hash_key=key, progress=report)
-    terminal.emit(found.to_json(indent=2) if as_json else found.text(), None)
+        found = verify(
+            repaired,
+            base=base,
+            plan=plan,
+            ledger=ledger,
+            hash_key=key,
+            encoding=encoding,
+            delimiter=delimiter,
+            progress=report,
+        )
+    terminal.emit(found.to_json(indent=2) if as_json else found.text(), None, sentences=not as_json)
     return found.exit_code

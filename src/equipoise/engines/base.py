@@ -1,4 +1,4 @@
-"""What an engine is: eight verbs over tables, and what it declares it cannot do."""
+"""What an engine is: nine verbs over tables, and what it declares it cannot do."""
 
 from __future__ import annotations
 
@@ -45,6 +45,14 @@ class Engine(Protocol):
 
     def schema(self, source: Source) -> tuple[Column, ...]:
         """The columns of a table."""
+
+    def settled(self, source: Source) -> Source:
+        """The same source, with it decided as what its condition compares columns.
+
+        Every verb sees only rows that satisfy the condition of a source. Texts are compared as
+        numbers, dates, times or truth values where every value that is present reads so. A
+        source without a condition is given back.
+        """
 
     def profile(self, source: Source) -> Profile:
         """What one pass over the table tells."""

@@ -7,19 +7,18 @@ import functools
 import glob
 import itertools
 import re
-import shutil
 import tempfile
 import threading
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import duckdb
 
 from equipoise.atomic import atomic_path
-from equipoise.counts import CountRequest, Counts
+from equipoise.counts import Condition, CountRequest, Counts
 from equipoise.counts.columns import (
     checked_counts,
     distinct_edges,
@@ -27,7 +26,8 @@ from equipoise.counts.columns import (
     not_a_number,
     not_weights,
 )
-from equipoise.engines import sql
+from equipoise.counts.skipped import Skipped
+from equipoise.engines import conditions, spreadsheets, sql, sqlite
 from equipoise.engines.base import (
     Column,
     count_frame,
@@ -41,12 +41,19 @@ from equipoise.engines.sources import (
     Dialect,
     Source,
     as_utf8,
-    csv_dialect,
+    called,
+    chosen_table,
+    dialect_of,
+    explain_renamed,
     not_encoded,
     refuse_duplicates,
+    require_same_columns,
 )
-from equipoise.errors import ColumnNotFound, InputError, SourceNotFound, did_you_mean
+from equipoise.engines.spooling import Copy, Spool
+from equipoise.engines.tidying import MEND, NULL, copy_records
+from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
 from equipoise.progress import Reporter, silent, watched
+from equipoise.scratch import ScratchFolder, make_folder
 from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
@@ -56,6 +63,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 T = TypeVar("T")
+V = TypeVar("V", bound=Callable[..., Any])
 
 _COPY_OPTIONS = {
     ".parquet": "FORMAT parquet, COMPRESSION zstd",
@@ -67,8 +75,35 @@ _COPY_OPTIONS = {
 }
 
 
+_MEANINGLESS = (
+    duckdb.BinderException,
+    duckdb.ConversionException,
+    duckdb.InvalidInputException,
+    duckdb.OutOfRangeException,
+)
+"""What a condition fails with that cannot be evaluated."""
+
+
+def _tidied(verb: V) -> V:
+    """Read CSV files again, record by record, that DuckDB gave up on; it takes one line ending."""
+
+    @functools.wraps(verb)
+    def tried(self: DuckDBEngine, source: Source, *args: Any, **options: Any) -> Any:
+        try:
+            return verb(self, source, *args, **options)
+        except _Unparsed:
+            self._untidy.update(source.paths)
+            return verb(self, source, *args, **options)
+
+    return cast("V", tried)
+
+
+class _Unparsed(InputError):
+    """A CSV file that is not as DuckDB expects, which says no more of it."""
+
+
 class DuckDBEngine:
-    """Seven verbs over files, DuckDB databases and frames.
+    """Nine verbs over files, DuckDB databases and frames.
 
     Parameters
     ----------
@@ -92,11 +127,14 @@ class DuckDBEngine:
 
     name: ClassVar[str] = "duckdb"
     reads: ClassVar[Mapping[str, str]] = {
-        "CSV, TSV": "plain or gzip, every value as text",
+        "CSV, TSV": "plain or gzip, every value as text; an empty field and a bare \\N are missing",
         "Parquet": "as stored",
         "JSON lines": "plain or gzip; arrays of objects, too",
         "folder, glob": "files of one kind with the same columns",
         "DuckDB file": "file.duckdb::table",
+        "SQLite file": "file.sqlite::table, read only",
+        "Excel file": "book.xlsx::sheet, with the extra excel",
+        "standard input": "-, as any of these files",
         "frame": "pandas, polars, Arrow",
         "DuckDB relation": "on its own connection",
         "SQL": "over any of these, called input",
@@ -114,7 +152,10 @@ class DuckDBEngine:
         self._lock = threading.RLock()
         self._report, self._in_place = report, in_place
         self._registrations = itertools.count()
-        self._temporary = tempfile.mkdtemp(prefix="equipoise-")
+        folder = make_folder()
+        self._temporary = str(folder.path)
+        self._spool = Spool(self._temporary)
+        self._untidy: set[Path] = set()
         settings: dict[str, Any] = {
             "temp_directory": self._temporary,
             # Nothing is ever fetched from outside.
@@ -130,13 +171,13 @@ class DuckDBEngine:
             _require_settings(threads, memory)
             self._connection = duckdb.connect(":memory:", config=settings)
         except (duckdb.Error, ValueError, TypeError) as error:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+            folder.remove()
             raise InputError(
                 f"threads={threads}, memory={memory!r} cannot be set; threads is a whole number of "
                 f"at least 1 and memory a size such as 2GB ({_reason(error)})."
             ) from None
         # Also when nobody closes it: at the end of the engine, or of the program.
-        self._close = weakref.finalize(self, _close, self._connection, self._temporary)
+        self._close = weakref.finalize(self, _close, self._connection, folder)
         self._connection.execute(
             "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
         )
@@ -156,16 +197,30 @@ class DuckDBEngine:
 
         Views are left out: they hold no rows of their own.
         """
+        if source.kind == "sqlite":
+            return sqlite.tables(source.paths[0], source.name, views=False)
+        if source.kind == "excel":
+            return spreadsheets.sheets(source.paths[0])
         if source.kind != "duckdb":
             return tuple(str(p) for p in source.paths) or (source.name,)
         with self._lock, self._attached(source) as alias:
             return tuple(self._tables_in(alias, views=False))
 
+    @_tidied
     def schema(self, source: Source) -> tuple[Column, ...]:
         """The columns of a table."""
         with self._opened(source) as (_, columns):
             return columns
 
+    @_tidied
+    def settled(self, source: Source) -> Source:
+        """The same source with its condition settled; see :class:`~equipoise.engines.base.Engine`."""
+        if source.where is None or source.where.types is not None:
+            return source
+        with self._opened(replace(source, where=None)) as (table, columns):
+            return replace(source, where=self._settle(source, table, columns))
+
+    @_tidied
     def profile(self, source: Source) -> Profile:
         """What one pass over the table tells."""
         import pyarrow as pa
@@ -178,13 +233,15 @@ class DuckDBEngine:
                 profiler = Profiler([c.name for c in columns], [c.type for c in columns])
                 for batch in pa.RecordBatchReader.from_stream(self._relation(source, query)):
                     profiler.add(batch.columns)
-                return profiler.profile()
+                return replace(profiler.profile(), skipped=self.skipped(source))
 
             return self._watched(source, work, f"profiling {source.name}")
 
+    @_tidied
     def counts(self, source: Source, request: CountRequest) -> Counts:
         """How many rows each cell has: one scan, whatever the size."""
-        if source.kind == "frame" and source.sql is None and len(source.data) <= self._in_place:
+        is_whole = source.sql is None and source.where is None
+        if source.kind == "frame" and is_whole and len(source.data) <= self._in_place:
             return count_frame(source.data, request, source.name)
         with self._opened(source) as (table, columns):
             require_columns(columns, request, source.name)
@@ -194,8 +251,11 @@ class DuckDBEngine:
             types = {c.name: c for c in columns}
             counted = [types[name] for name in request.columns]
             counts = self._to_counts(source, table, counted, cells, request)
-            return require_rows(counts, source.name)
+            where = "" if source.where is None else f" where {source.where.one_line}"
+            require_rows(counts, f"{source.name}{where}")
+            return replace(counts, skipped=self.skipped(source))
 
+    @_tidied
     def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
         """The values of a column with their rows, most frequent first."""
         with self._opened(source) as (table, columns):
@@ -212,6 +272,7 @@ class DuckDBEngine:
             for v, n in zip(found["v"].to_pylist(), found["n"].to_pylist(), strict=True)
         }
 
+    @_tidied
     def rows(
         self,
         source: Source,
@@ -242,6 +303,7 @@ class DuckDBEngine:
                 places = chosen.column(len(columns))
                 return self._remaining(here, again, columns, places, located)
 
+    @_tidied
     def fetch(self, source: Source, places: Sequence[int]) -> pa.Table:
         """Fetch the rows at some places; see :class:`~equipoise.engines.base.Engine`."""
         import pyarrow as pa
@@ -260,13 +322,21 @@ class DuckDBEngine:
             atomic_path(path) as temporary,
             self._in_order(),
         ):
-            copy = f"COPY (FROM {name}) TO {sql.literal(str(temporary))} ({options})"
+            quoted = _nulls_to_quote(rows) if "FORMAT csv" in options else ""
+            copy = f"COPY (FROM {name}) TO {sql.literal(str(temporary))} ({options}{quoted})"
             try:
                 self._watch(lambda: self._connection.execute(copy), "writing")
             except duckdb.InterruptException:
                 raise KeyboardInterrupt from None
             except duckdb.Error as error:
                 raise InputError(f"{path} cannot be written: {_reason(error)}.") from None
+
+    def skipped(self, source: Source) -> Skipped:
+        """Lines that are left out of a table that is read leniently."""
+        if source.kind != "csv" or not source.lenient:
+            return Skipped()
+        copies = (self._copy_of_records(source, path) for path in source.paths)
+        return sum((copy.skipped for copy in copies), Skipped())
 
     # ------------------------------------------------------------------ opening
 
@@ -282,15 +352,102 @@ class DuckDBEngine:
                 with contextlib.suppress(duckdb.Error):  # which opening it will explain
                     bare = self._relation(source, f"WITH input AS (FROM {table}) (\n{query}\n)")
                     refuse_duplicates(bare.columns, "the result of the SQL")
-            yield opened, self._describe(source, opened)
+            try:
+                if source.where is not None:
+                    opened = self._restricted(source, opened)
+                yield opened, self._describe(source, opened)
+            except ColumnNotFound as error:
+                raise explain_renamed(error, source) from None
 
     def _describe(self, source: Source, opened: str) -> tuple[Column, ...]:
         """Name the columns by planning a query, which is quicker than running a DESCRIBE."""
         planned = self._planned(source, f"FROM {opened}")
         return tuple(Column(n, str(t)) for n, t in zip(planned.columns, planned.types, strict=True))
 
+    # --------------------------------------------------------------- conditions
+
+    def _restricted(self, source: Source, table: str) -> str:
+        """Give the rows of a table that satisfy the source's condition."""
+        where, columns = source.where, self._describe(replace(source, where=None), table)
+        if where is None or where.types is None:
+            where = self._settle(source, table, columns)
+        else:  # a plan's file may have been edited, and names columns of another table
+            self._named(where.text, columns, source)
+        return conditions.restricted(table, columns, where)
+
+    def _named(self, text: str, columns: tuple[Column, ...], source: Source) -> list[Column]:
+        """Find the columns a condition names, if it is one."""
+        tree = self._connection.execute(
+            "SELECT json_serialize_sql(?)", [conditions.to_parse(text)]
+        ).fetchall()
+        parsed = conditions.parse(text, tree[0][0])
+        have = {column.name.casefold() for column in columns}
+        called = [*parsed.functions, *(n for n in parsed.columns if n.casefold() not in have)]
+        known = self._connection.execute(
+            "SELECT DISTINCT function_name, function_type, stability FROM duckdb_functions() "
+            "WHERE list_contains(?, function_name) ORDER BY ALL",
+            [[name.lower() for name in called]],
+        ).fetchall()
+        conditions.require_steady(text, known)
+        return conditions.resolve(text, parsed.columns, columns, source.name)
+
+    def _settle(self, source: Source, table: str, columns: tuple[Column, ...]) -> Condition:
+        """Decide as what a condition compares columns; refuse one that no row satisfies."""
+        text = "" if source.where is None else source.where.text.strip()
+        if not text:
+            raise conditions.not_a_condition(text, "it is empty")
+        named = self._named(text, columns, source)
+        texts = [column for column in named if sql.is_text(column.type)]
+        natural = {}
+        if texts:
+            answers = self._one(source, conditions.tell_types(table, texts), "reading values")
+            natural = conditions.natural_types(texts, answers)
+        first: duckdb.Error | None = None
+        for types in conditions.typings(named, natural):
+            condition = Condition(text, types)
+            try:
+                kept = self._satisfying(source, table, columns, condition)
+            except duckdb.Error as error:
+                if not isinstance(error, _MEANINGLESS) or "CSV Error" in str(error):
+                    raise _explained(error, source) from None
+                first = first or error
+                continue
+            if not kept:
+                raise InputError(
+                    f"no row of {source.name} satisfies the condition {condition.one_line}; "
+                    f"{conditions.how_compared(condition)}."
+                )
+            return condition
+        usual = Condition(text, conditions.typings(named, natural)[0])
+        raise conditions.not_evaluated(usual, source.name, "" if first is None else _reason(first))
+
+    def _satisfying(
+        self, source: Source, table: str, columns: tuple[Column, ...], condition: Condition
+    ) -> int:
+        """Count the rows that satisfy a condition, which must be true or false."""
+        said = conditions.truth(table, columns, condition)
+        (kind,) = self._relation(source, said).types
+        if str(kind) not in ("BOOLEAN", '"NULL"'):
+            raise conditions.not_a_condition(
+                condition.text, f"it gives {kind}, not whether a row is meant"
+            )
+        query = f"SELECT count(*) AS n FROM {conditions.restricted(table, columns, condition)}"
+        counted = self._watch(
+            lambda: self._relation(source, query).to_arrow_table(), f"reading {source.name}"
+        )
+        return int(counted["n"][0].as_py())
+
     @contextlib.contextmanager
     def _input(self, source: Source) -> Iterator[str]:
+        with called(source), self._spool.held():
+            if source.kind in ("sqlite", "excel"):
+                yield _parquet([self._copy_of_table(source)])
+            else:
+                with self._read(source) as table:
+                    yield table
+
+    @contextlib.contextmanager
+    def _read(self, source: Source) -> Iterator[str]:
         if source.kind == "relation":
             yield "input_relation"
         elif source.kind == "frame":
@@ -301,11 +458,9 @@ class DuckDBEngine:
                 yield self._database_table(source, alias)
         elif source.kind == "csv":
             with tempfile.TemporaryDirectory(dir=self._temporary) as folder:
-                yield _csv_table(source, folder)
+                yield self._csv_table(source, folder)
         elif source.kind == "parquet":
-            by_name = ", union_by_name = true" if len(source.paths) > 1 else ""
-            # Or DuckDB believes the file's statistics, which know no not-a-number.
-            yield f"read_parquet({_paths(source.paths)}, can_have_nan = true{by_name})"
+            yield _parquet(source.paths)
         else:
             yield self._json_table(source)
 
@@ -352,22 +507,63 @@ class DuckDBEngine:
 
     def _database_table(self, source: Source, alias: str) -> str:
         tables = self._tables_in(alias)
-        file = source.paths[0]
-        if not tables:
-            raise InputError(f"{file} has no tables; there is nothing to measure.")
-        if source.table is None and len(tables) == 1:
-            return next(iter(tables.values()))
-        if source.table is None:
-            raise InputError(
-                f"{file} has several tables; name one as {file}::TABLE; it has: {', '.join(tables)}."
-            )
-        wanted = tables.get(source.table, tables.get(source.table.removeprefix("main.")))
-        if wanted is None:
-            raise InputError(
-                f"{file} has no table {source.table!r}; it has: {', '.join(tables)}."
-                f"{did_you_mean(source.table, tables)}"
-            )
-        return wanted
+        return tables[chosen_table(source, tables)]
+
+    # ------------------------------------------------------------------ copying
+
+    def _copy_of_table(self, source: Source) -> Path:
+        """Copy a table that DuckDB cannot read as Parquet; the copy is used again."""
+        path = source.paths[0]
+        if source.kind == "sqlite":
+            table = chosen_table(source, sqlite.tables(path, source.name))
+        else:
+            table = chosen_table(source, spreadsheets.sheets(path), "sheet")
+
+        def write(target: Path) -> None:
+            self._report(f"reading {source.name}", 0)
+            if source.kind == "sqlite":
+                sqlite.copy_table(path, table, target, source.name)
+            else:
+                spreadsheets.copy_sheet(path, table, target, header=source.header)
+
+        return self._spool.copy(path, (table, source.header), write).path
+
+    def _copy_of_records(self, source: Source, path: Path) -> Copy:
+        """Copy a CSV file record by record, without its broken lines if that was asked for."""
+        dialect = dialect_of(source, path)
+        name = source.name if len(source.paths) == 1 else str(path)
+
+        def write(target: Path) -> Skipped:
+            self._report(f"reading {source.name}", 0)
+            return copy_records(path, dialect, target, name=name, lenient=source.lenient)
+
+        copy = self._spool.copy(path, (dialect, source.lenient), write)
+        if len(source.paths) > 1:
+            first = tuple(f"{line} of {path.name}" for line in copy.skipped.first)
+            copy = replace(copy, skipped=replace(copy.skipped, first=first))
+        return copy
+
+    def _csv_table(self, source: Source, folder: str) -> str:
+        """Read CSV as text by the dialect of each file; files of one dialect are read together."""
+        files: dict[Dialect | None, list[Path]] = defaultdict(list)
+        dialects = {path: dialect_of(source, path) for path in source.paths}
+        require_same_columns(dialects)
+        for path, dialect in dialects.items():
+            if source.lenient or path in self._untidy:
+                files[None].append(self._copy_of_records(source, path).path)
+            else:
+                is_utf8 = dialect.encoding == "utf-8"
+                plain = path if is_utf8 else as_utf8(path, dialect.encoding, folder)
+                files[replace(dialect, renamed=())].append(plain)
+        columns = next(iter(dialects.values())).columns
+        names = ", ".join(map(sql.identifier, columns))
+        reads = [
+            f"SELECT {names} FROM {_parquet(paths)}"
+            if dialect is None
+            else f"SELECT {_without_blanks(columns)} FROM {_csv(paths, dialect)}"
+            for dialect, paths in files.items()
+        ]
+        return f"({' UNION ALL '.join(reads)})"
 
     def _json_table(self, source: Source) -> str:
         paths = _paths(source.paths)
@@ -438,7 +634,7 @@ class DuckDBEngine:
         if source.sql is None and source.kind not in ("duckdb", "relation"):
             yield source, table
             return
-        here = replace(source, kind="frame", sql=None)
+        here = replace(source, kind="frame", sql=None, where=None)
         copy = f"copy_{next(self._registrations)}"
         rows = table
         with contextlib.ExitStack() as stack:
@@ -595,37 +791,35 @@ def _require_settings(threads: object, memory: object) -> None:
         raise ValueError(f"not {memory!r} of memory")
 
 
-def _close(connection: duckdb.DuckDBPyConnection, folder: str) -> None:
+def _close(connection: duckdb.DuckDBPyConnection, folder: ScratchFolder) -> None:
     connection.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    folder.remove()
 
 
 def _paths(paths: tuple[Path, ...]) -> str:
     return "[" + ", ".join(sql.literal(glob.escape(str(p))) for p in paths) + "]"
 
 
-def _csv_table(source: Source, folder: str) -> str:
-    """Read CSV as text by the dialect of each file; files of one dialect are read together."""
-    files = defaultdict(list)
-    for path in source.paths:
-        dialect = csv_dialect(path, encoding=source.encoding, delimiter=source.delimiter)
-        is_utf8 = source.encoding == "utf-8"
-        files[dialect].append(path if is_utf8 else as_utf8(path, source.encoding, folder))
-    first, *others = files
-    for other in others:
-        if set(other.columns) != set(first.columns):
-            raise InputError(
-                f"{files[other][0]} has other columns than {files[first][0]}; one table is files "
-                "with the same columns."
-            )
-    reads = [
-        f"SELECT {', '.join(sql.identifier(c) for c in first.columns)} FROM read_csv("
-        f"{_paths(tuple(paths))}, auto_detect = false, header = true, nullstr = '', quote = '\"', "
-        f"escape = '\"', delim = {sql.literal(dialect.delimiter)}, skip = {dialect.empty_lines}, "
+def _parquet(paths: Sequence[Path]) -> str:
+    by_name = ", union_by_name = true" if len(paths) > 1 else ""
+    # Or DuckDB believes the file's statistics, which know no not-a-number.
+    return f"read_parquet({_paths(tuple(paths))}, can_have_nan = true{by_name})"
+
+
+def _csv(paths: Sequence[Path], dialect: Dialect) -> str:
+    return (
+        f"read_csv({_paths(tuple(paths))}, auto_detect = false, "
+        f"header = {str(dialect.header).lower()}, "
+        f"nullstr = ['', {sql.literal(NULL)}], allow_quoted_nulls = false, "
+        """quote = '"', escape = '"', """
+        f"delim = {sql.literal(dialect.delimiter)}, skip = {dialect.empty_lines}, "
         f"columns = {_text_columns(dialect.columns)}{_line_end(dialect)})"
-        for dialect, paths in files.items()
-    ]
-    return f"({' UNION ALL '.join(reads)})"
+    )
+
+
+def _without_blanks(names: Sequence[str]) -> str:
+    """Take nothing in quotes for missing, too; the null of dumps in quotes is a text."""
+    return ", ".join(f"nullif({c}, '') AS {c}" for c in map(sql.identifier, names))
 
 
 def _line_end(dialect: Dialect) -> str:
@@ -639,6 +833,20 @@ def _text_columns(names: tuple[str, ...]) -> str:
 
 def _reformatted(column_type: str) -> bool:
     return column_type.upper().startswith(("DATE", "TIME", "UUID", "INTERVAL", "JSON"))
+
+
+def _nulls_to_quote(rows: pa.Table) -> str:
+    """Quote the columns of which a text would be read as missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = []
+    for field, column in zip(rows.schema, rows.columns, strict=True):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        if is_text and pc.any(pc.equal(column.cast(kind), NULL)).as_py():
+            found.append(sql.identifier(field.name))
+    return f", FORCE_QUOTE ({', '.join(found)})" if found else ""
 
 
 def _wanted(take: Counts) -> pa.Table:
@@ -681,20 +889,19 @@ def _explained(error: duckdb.Error, source: Source) -> Exception:
     ragged = re.search(r"CSV Error on Line: (\d+)", text)
     if ragged:
         wide = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
-        what = (
-            f"has {wide[2]} fields where {wide[1]} are expected"
-            if wide
-            else "cannot be read: "
-            + next((x.strip(" .") for x in text.splitlines()[2:] if x.strip()), "it is broken")
+        if wide:
+            what = f"has {wide[2]} fields where {wide[1]} are expected"
+            return InputError(f"line {ragged[1]} of {source.name} {what}; {MEND}.")
+        lines = (x.strip(" .") for x in text.splitlines()[2:] if x.strip())
+        return _Unparsed(
+            f"line {ragged[1]} of {source.name} cannot be read: {next(lines, 'it is broken')}; {MEND}."
         )
-        return InputError(f"line {ragged[1]} of {source.name} {what}; mend the file.")
     if "state machine reached an invalid state" in text:
-        return InputError(
-            f"{source.name} is not well-formed CSV: it mixes line endings or has text after a "
-            "closing quote; mend the file."
-        )
+        return _Unparsed(f"{source.name} is not well-formed CSV; {MEND}.")
     if isinstance(error, duckdb.IOException):
         return SourceNotFound(f"{source.name} cannot be read: {_reason(error)}.")
+    if source.where is not None and isinstance(error, _MEANINGLESS):
+        return conditions.not_evaluated(source.where, source.name, _reason(error))
     if source.sql is not None:
         return InputError(f"the SQL over {source.name} failed: {_reason(error)}.")
     return InputError(f"{source.name} cannot be read: {_reason(error)}.")

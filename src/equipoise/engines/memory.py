@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import bisect
 import collections
-import csv
 import hashlib
-import io
 import itertools
 import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.atomic import atomic_path
 from equipoise.counts import CountRequest, Counts, bin_names
 from equipoise.counts.columns import as_number
+from equipoise.counts.skipped import Skipped
 from equipoise.engines.base import (
     Column,
     count_frame,
@@ -26,8 +26,9 @@ from equipoise.engines.base import (
     require_writable,
 )
 from equipoise.engines.profiling import Profile, Profiler
-from equipoise.engines.sources import Dialect, Source, csv_dialect, not_encoded, opened
-from equipoise.errors import ColumnNotFound, InputError, Unsupported
+from equipoise.engines.sources import Dialect, Source, dialect_of, require_same_columns
+from equipoise.engines.tidying import NULL, Records
+from equipoise.errors import ColumnNotFound, Unsupported
 from equipoise.values import MISSING, Value, as_value
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class MemoryEngine:
-    """Seven verbs over tables held in memory, for tests and small tables.
+    """Nine verbs over tables held in memory, for tests and small tables.
 
     >>> from equipoise.engines.sources import locate
     >>> people = locate({"sex": ["m", "w", "w"], "hired": ["yes", "no", "yes"]})
@@ -62,6 +63,12 @@ class MemoryEngine:
         """The columns of a table."""
         return tuple(Column(field.name, str(field.type)) for field in _table(source).schema)
 
+    def settled(self, source: Source) -> Source:
+        """The same source; one with a condition is refused."""
+        if source.where is not None:
+            raise Unsupported("the memory engine runs no SQL; use the duckdb engine.")
+        return source
+
     def profile(self, source: Source) -> Profile:
         """What one pass over the table tells."""
         import pyarrow as pa
@@ -70,11 +77,12 @@ class MemoryEngine:
         profiler = Profiler(table.column_names, [str(kind) for kind in table.schema.types])
         texts = ([None if v is MISSING else v for v in _values(c)] for c in table.columns)
         profiler.add([pa.array(column, pa.string()) for column in texts])
-        return profiler.profile()
+        return replace(profiler.profile(), skipped=_skipped(source))
 
     def counts(self, source: Source, request: CountRequest) -> Counts:
         """How many rows each cell has."""
-        return count_frame(_table(source), request, source.name)
+        counts = count_frame(_table(source), request, source.name)
+        return replace(counts, skipped=_skipped(source))
 
     def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
         """The values of a column with their rows, most frequent first."""
@@ -129,7 +137,7 @@ class MemoryEngine:
 
 
 def _table(source: Source) -> pa.Table:
-    if source.sql is not None:
+    if source.sql is not None or source.where is not None:
         raise Unsupported("the memory engine runs no SQL; use the duckdb engine.")
     if source.kind == "frame":
         return _without_views(source.data)
@@ -156,49 +164,34 @@ def _without_views(table: pa.Table) -> pa.Table:
 def _csv_table(source: Source) -> pa.Table:
     import pyarrow as pa
 
+    dialects = {path: dialect_of(source, path) for path in source.paths}
+    require_same_columns(dialects)
     parts = []
-    for path in source.paths:
-        dialect = csv_dialect(path, encoding=source.encoding, delimiter=source.delimiter)
-        records = list(_records(path, source, dialect))
-        columns = [[record[i] or None for record in records] for i in range(len(dialect.columns))]
+    for path, dialect in dialects.items():
+        reader = _records(source, path, dialect)
+        records = list(reader)
+        reader.require_table()
+        columns = [[record[i] for record in records] for i in range(len(dialect.columns))]
         arrays = [pa.array(column, pa.string()) for column in columns]
         parts.append(pa.table(arrays, names=list(dialect.columns)))
-    first = parts[0].column_names
-    for part, path in zip(parts, source.paths, strict=True):
-        if set(part.column_names) != set(first):
-            raise InputError(
-                f"{path} has other columns than {source.paths[0]}; one table is files with the "
-                "same columns."
-            )
-    return pa.concat_tables([part.select(first) for part in parts])
+    return pa.concat_tables([part.select(parts[0].column_names) for part in parts])
 
 
-def _records(path: Path, source: Source, dialect: Dialect) -> Iterator[list[str]]:
-    """Give the records below the header."""
-    encoding = "utf-8-sig" if source.encoding == "utf-8" else source.encoding
-    width = len(dialect.columns)
-    with opened(path) as file:
-        try:
-            text = io.StringIO(file.read().decode(encoding), newline="")
-        except UnicodeError:
-            raise not_encoded(source.name, source.encoding) from None
-    reader = csv.reader(text, delimiter=dialect.delimiter, strict=True)
-    try:
-        next(record for record in reader if record)  # the header
-        for record in reader:
-            # An empty line is a missing value in a table of one column, and nothing in others.
-            fields = record if record or width > 1 else [""]
-            if fields and len(fields) != width:
-                raise InputError(
-                    f"line {reader.line_num} of {source.name} has {len(fields)} fields where "
-                    f"{width} are expected; mend the file."
-                )
-            if fields:
-                yield fields
-    except csv.Error as error:
-        raise InputError(
-            f"line {reader.line_num} of {source.name} is not well-formed CSV: {error}; mend the file."
-        ) from None
+def _records(source: Source, path: Path, dialect: Dialect) -> Records:
+    name = source.name if len(source.paths) == 1 else str(path)
+    return Records(path, dialect, name=name, lenient=source.lenient)
+
+
+def _skipped(source: Source) -> Skipped:
+    """What is left out of a table, found by reading it once more."""
+    found = Skipped()
+    if source.kind == "csv" and source.lenient:
+        for path in source.paths:
+            records = _records(source, path, dialect_of(source, path))
+            collections.deque(records, maxlen=0)
+            records.require_table()
+            found += records.skipped
+    return found
 
 
 def _raw_values(column: pa.ChunkedArray) -> list[Any]:
@@ -280,7 +273,8 @@ def _write_csv(rows: pa.Table, path: Path) -> None:
 def _csv_field(value: Value) -> str:
     """Quote what must be; csv.writer leaves a lone carriage return bare."""
     text = "" if value is MISSING else value
-    return '"' + text.replace('"', '""') + '"' if re.search('[",\r\n]', text) else text
+    must = text == NULL or re.search('[",\r\n]', text)
+    return '"' + text.replace('"', '""') + '"' if must else text
 
 
 def _write_jsonl(rows: pa.Table, path: Path) -> None:

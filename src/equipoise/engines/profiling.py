@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.counts.columns import as_number
+from equipoise.counts.skipped import NOTHING, Skipped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,10 +68,11 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class Profile:
-    """What one pass tells of a table."""
+    """What one pass tells of a table; ``skipped`` are lines that are no rows of it."""
 
     rows: int
     columns: tuple[ColumnProfile, ...]
+    skipped: Skipped = NOTHING
 
 
 def value_hash(text: str) -> int:

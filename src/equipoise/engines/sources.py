@@ -14,17 +14,23 @@ import re
 import tempfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from equipoise.errors import InputError, SourceNotFound, did_you_mean
+from equipoise.counts.reading import Condition, Reading
+from equipoise.engines.sqlite import is_sqlite
+from equipoise.errors import ColumnNotFound, InputError, SourceNotFound, did_you_mean
 from equipoise.values import MISSING, as_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Kind: TypeAlias = Literal["csv", "parquet", "json", "duckdb", "frame", "relation"]
+Kind: TypeAlias = Literal[
+    "csv", "parquet", "json", "duckdb", "sqlite", "excel", "frame", "relation"
+]
+CONTAINERS: frozenset[Kind] = frozenset({"duckdb", "sqlite", "excel"})
+"""Files that hold several tables, each with a name: ``file::table``."""
 
 ENDINGS: Mapping[str, Kind] = {
     ".csv": "csv",
@@ -37,10 +43,21 @@ ENDINGS: Mapping[str, Kind] = {
     ".ndjson": "json",
     ".json": "json",
     ".duckdb": "duckdb",
-    ".db": "duckdb",
+    ".db": "duckdb",  # or of SQLite, as its first bytes say
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
 }
 DELIMITERS = (",", ";", "|", "\t")
 
+READING = tuple(f.name for f in fields(Reading))
+"""What a user may say about how a table is read: options of :func:`locate`."""
+
+_RENAMED = (
+    "column {old!r} of {table} is called {new!r} here, as another column has the same name but for "
+    "its case; name it so."
+)
 _LONGEST_LINE = 1 << 24
 _LONGEST_RECORD = 1 << 21
 _FIRST_RECORDS = 20
@@ -61,13 +78,19 @@ class Source:
     paths
         Its files.
     table
-        Its name inside a database file.
+        Its name inside a database file, or that of a sheet.
     data
         The Arrow table or the relation itself.
     sql
         A query to run over it, in which it is called ``input``.
+    where
+        A condition that its rows, or those of the query, satisfy; others are not seen.
     encoding, delimiter
         How CSV files are read; a delimiter that is not given is found.
+    header
+        Whether the first line of CSV files and sheets names the columns.
+    lenient
+        Whether lines of CSV files that are no rows are skipped and counted.
     """
 
     name: str
@@ -76,20 +99,39 @@ class Source:
     table: str | None = None
     data: Any = field(default=None, repr=False, compare=False)
     sql: str | None = None
+    where: Condition | None = None
     encoding: str = "utf-8"
     delimiter: str | None = None
+    header: bool = True
+    lenient: bool = False
+
+    @property
+    def reading(self) -> Reading:
+        """How it is read, to be recorded."""
+        encoding = None if self.encoding == "utf-8" else self.encoding
+        return Reading(
+            where=self.where,
+            sql=self.sql,
+            encoding=encoding,
+            delimiter=self.delimiter,
+            header=None if self.header else False,
+            lenient=self.lenient or None,
+        )
 
 
 def locate(
     data: Any,
     *,
+    where: str | Condition | None = None,
     sql: str | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
+    header: bool | None = None,
+    lenient: bool | None = None,
     columns: Collection[str] = (),
     known: Collection[str] = (),
 ) -> Source:
-    """Find out what a user means: a path, folder, glob, ``file.duckdb::table`` or a frame.
+    """Find out what a user means: a path, folder, glob, ``file.duckdb::table``, ``-`` or a frame.
 
     With ``columns`` only these are taken from a frame, if it has them all. ``known`` are names
     that a user may have meant by a path that is not there.
@@ -104,14 +146,24 @@ def locate(
         )
     options: dict[str, Any] = {
         "sql": sql,
+        "where": Condition(where) if isinstance(where, str) else where,
         "encoding": _codec(encoding or "utf-8"),
         "delimiter": delimiter,
+        "header": header is None or header,
+        "lenient": bool(lenient),
     }
     if isinstance(data, Source):
         return data
     if isinstance(data, (str, os.PathLike)):
-        return _from_path(os.fspath(data), options, known)
-    return _from_frame(data, options, () if sql else columns)
+        source = _from_path(os.fspath(data), options, known)
+    else:
+        source = _from_frame(data, options, () if sql or where else columns)
+    if not source.header and source.kind not in ("csv", "excel"):
+        raise InputError(
+            f"{source.name} has names for its columns; --no-header (header=False) is for CSV and "
+            "Excel files."
+        )
+    return source
 
 
 def _codec(encoding: str) -> str:
@@ -186,12 +238,16 @@ def _arrow_array(column: Any) -> pa.Array | pa.ChunkedArray:
 def _from_path(text: str, options: dict[str, Any], known: Collection[str]) -> Source:
     if not text:
         raise SourceNotFound("the name of the data is empty; give a file, a folder or a glob.")
+    if text == "-":
+        from equipoise.engines import stdin
+
+        path, kind = stdin.spooled()
+        return Source(name=stdin.NAME, kind=kind, paths=(path,), **options)
     path = Path(text)
     file, separator, table = text.partition("::")
     if separator and not path.exists():
-        return Source(
-            name=text, kind="duckdb", paths=(_existing(file),), table=table or None, **options
-        )
+        kind = _kind_of_container(_existing(file))
+        return Source(name=text, kind=kind, paths=(Path(file),), table=table or None, **options)
     if path.is_dir():
         return _many(text, sorted(p for p in path.rglob("*") if _is_data(p, path)), options)
     if glob.has_magic(text) and not path.exists():
@@ -212,7 +268,12 @@ def _many(text: str, paths: list[Path], options: dict[str, Any]) -> Source:
             f"{text} holds no table; files ending in {', '.join(ENDINGS)} (or .gz) are read."
         )
     kinds = {kind_of(p) for p in paths}
-    if len(kinds) > 1 or (kinds == {"duckdb"} and len(paths) > 1):
+    if len(paths) > 1 and kinds <= CONTAINERS:
+        raise InputError(
+            f"{text} holds several databases or workbooks; name one table of one of them, as in "
+            f"{paths[0]}::TABLE."
+        )
+    if len(kinds) > 1:
         raise InputError(
             f"{text} holds files of several kinds ({', '.join(sorted(kinds))}); one table is "
             "files of one kind, so name them with a glob such as 'folder/*.csv'."
@@ -226,7 +287,7 @@ def _existing(text: str, known: Collection[str] = ()) -> Path:
         near = did_you_mean(path.name, [*known, *_beside(path)])
         raise SourceNotFound(
             f"{text} does not exist; give a file, a folder, a glob, a database table as "
-            f"file.duckdb::table, or the name of a bundled data set (equipoise data list).{near}"
+            f"file.duckdb::table, - for standard input, or the name of a bundled data set (equipoise data list).{near}"
         )
     if not os.access(path, os.R_OK):
         raise SourceNotFound(f"{text} cannot be read; check its permissions.")
@@ -245,18 +306,29 @@ def _ending(path: Path) -> str:
 
 
 def kind_of(path: Path) -> Kind:
-    """Tell what a file is by its ending.
+    """Tell what a file is by its ending; a database that ends in .db, by its first bytes.
 
     >>> kind_of(Path("people.csv.gz"))
     'csv'
     """
+    ending = _ending(path)
+    if ending == ".db" and is_sqlite(path):
+        return "sqlite"
     try:
-        return ENDINGS[_ending(path)]
+        return ENDINGS[ending]
     except KeyError:
         raise InputError(
             f"{path} has an ending that says nothing of its format; "
             f"{', '.join(ENDINGS)} (and .gz) are read."
         ) from None
+
+
+def _kind_of_container(path: Path) -> Kind:
+    """Tell what holds a table with a name; whatever it is called, it may be a database."""
+    if is_sqlite(path):
+        return "sqlite"
+    kind = ENDINGS.get(_ending(path), "duckdb")
+    return kind if kind in CONTAINERS else "duckdb"
 
 
 @dataclass(frozen=True)
@@ -265,79 +337,167 @@ class Dialect:
 
     Attributes
     ----------
+    columns
+        The names of its columns, told apart whatever their case: of ``IOD`` and ``iod`` the
+        second is ``iod_2``, as databases take the two for one.
     line_end
         What ends its lines; nothing, if there is but one line.
     empty_lines
         How many empty lines stand above the header.
+    encoding
+        Of its text: as asked, or as its byte-order mark says.
+    header
+        Whether its first line names the columns.
+    renamed
+        Columns that have another name here than in the file: what it was, and what it is.
     """
 
     delimiter: str
     columns: tuple[str, ...]
     line_end: str
     empty_lines: int
+    encoding: str = "utf-8"
+    header: bool = True
+    renamed: tuple[tuple[str, str], ...] = ()
 
 
 def csv_dialect(
-    path: Path, *, encoding: str, delimiter: str | None, lenient: bool = False
+    path: Path,
+    *,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    header: bool = True,
+    lenient: bool = False,
 ) -> Dialect:
     """Read the header of a CSV file, and find the delimiter if it is not given.
 
-    Columns of one name are refused, or numbered if it shall be lenient.
+    Columns that differ only in case are numbered; columns of one name are refused, or numbered
+    too if it shall be lenient.
 
     The delimiter is the one that splits the first lines into the same, largest number
     of fields. Guessing from all lines, as databases do, reads a table with one broken
     line as a table of one column.
     """
+    encoding = marked_encoding(path, encoding)
     head = _head(path, encoding)
     if not head.strip():
         raise InputError(f"{path} is empty; a table needs a header and rows.")
     if delimiter is None:
         delimiter = "\t" if _ending(path) in (".tsv", ".tab") else _best_delimiter(head)
-    header = [name.strip() for name in _records(head, delimiter)[0]]
-    # Many tools write row numbers in a first column without a name.
-    names = tuple(name or f"unnamed_{i}" for i, name in enumerate(header, start=1))
-    if lenient:
-        names = _numbered(names)
-    refuse_duplicates(names, str(path))
+    first = _records(head, delimiter)[0]
+    renamed: tuple[tuple[str, str], ...] = ()
+    if header:
+        # Many tools write row numbers in a first column without a name.
+        given = [name.strip() or f"unnamed_{i}" for i, name in enumerate(first, start=1)]
+        if not lenient:
+            refuse_duplicates(given, str(path), any_case=False)
+        names = numbered(given)
+        renamed = tuple((old, new) for old, new in zip(given, names, strict=True) if old != new)
+    else:
+        names = tuple(f"column_{i}" for i in range(1, len(first) + 1))
     above = head[: len(head) - len(head.lstrip("\r\n"))]
     line_end = re.search(r"\r\n|\r|\n", re.sub(r'"[^"]*"', "", head))
-    return Dialect(delimiter, names, line_end[0] if line_end else "", len(above.splitlines()))
+    return Dialect(
+        delimiter=delimiter,
+        columns=names,
+        line_end=line_end[0] if line_end else "",
+        empty_lines=len(above.splitlines()),
+        encoding=encoding,
+        header=header,
+        renamed=renamed,
+    )
 
 
-def _numbered(names: Sequence[str]) -> tuple[str, ...]:
-    """Tell columns of one name apart: the second x is x_2."""
+def numbered(names: Sequence[str]) -> tuple[str, ...]:
+    """Tell columns of one name apart, whatever its case.
+
+    >>> numbered(["x", "IOD", "x", "iod"])
+    ('x', 'IOD', 'x_2', 'iod_2')
+    """
+    given = {name.casefold() for name in names}
     taken: set[str] = set()
     told = []
     for name in names:
-        apart = (name, *(f"{name}_{i}" for i in range(2, len(names) + 2)))
-        told.append(next(n for n in apart if n.casefold() not in taken))
+        apart = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2)))
+        free = (
+            n
+            for n in apart
+            if n.casefold() not in taken and (n == name or n.casefold() not in given)
+        )
+        told.append(next(free))
         taken.add(told[-1].casefold())
     return tuple(told)
 
 
-def lenient_records(path: Path, encoding: str) -> tuple[tuple[str, ...], Iterator[list[str]]]:
-    """Read a CSV file whose lines have too many or too few fields: filled up, or cut.
-
-    Enough to know what a table is about; no rows are taken from it.
-    """
-    dialect = csv_dialect(path, encoding=encoding, delimiter=None, lenient=True)
-    width = len(dialect.columns)
-
-    def records() -> Iterator[list[str]]:
-        with (
-            opened(path) as file,
-            io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="") as text,
-        ):
-            reader = csv.reader(_lines(text, path), delimiter=dialect.delimiter)
-            next(record for record in reader if record)
-            for record in reader:
-                if record:
-                    yield (record + [""] * width)[:width]
-
-    return dialect.columns, records()
+def dialect_of(source: Source, path: Path) -> Dialect:
+    """The dialect of one file of a source, read as the source says."""
+    return csv_dialect(
+        path,
+        encoding=source.encoding,
+        delimiter=source.delimiter,
+        header=source.header,
+        lenient=source.lenient,
+    )
 
 
-def _lines(text: io.TextIOWrapper, path: Path) -> Iterator[str]:
+def require_same_columns(dialects: Mapping[Path, Dialect]) -> None:
+    """Refuse files of which one has other columns than the first."""
+    (first, as_first), *others = dialects.items()
+    for path, dialect in others:
+        if set(dialect.columns) != set(as_first.columns):
+            raise InputError(
+                f"{path} has other columns than {first}; one table is files with the same columns."
+            )
+
+
+def chosen_table(source: Source, tables: Collection[str], word: str = "table") -> str:
+    """Choose the table a user names of those a file has, or the only one."""
+    file = source.paths[0]
+    if not tables:
+        raise InputError(
+            f"{file} has no {word}s with anything in them; there is nothing to measure."
+        )
+    if source.table is None:
+        if len(tables) == 1:
+            return next(iter(tables))
+        raise InputError(
+            f"{file} has several {word}s; name one as {file}::{word.upper()}; it has: "
+            f"{', '.join(tables)}."
+        )
+    for name in (source.table, source.table.removeprefix("main.")):
+        if name in tables:
+            return name
+    raise InputError(
+        f"{file} has no {word} {source.table!r}; it has: {', '.join(tables)}."
+        f"{did_you_mean(source.table, tables)}"
+    )
+
+
+@contextlib.contextmanager
+def called(source: Source) -> Iterator[None]:
+    """Call standard input so in messages, not by the file it was copied to."""
+    from equipoise.engines.stdin import NAME
+
+    try:
+        yield
+    except InputError as error:
+        if source.name == NAME:
+            error.args = (str(error).replace(str(source.paths[0]), NAME),)
+        raise
+
+
+def explain_renamed(error: ColumnNotFound, source: Source) -> ColumnNotFound:
+    """Say how a column is called that has another name here than in its file."""
+    if source.kind != "csv" or source.sql is not None:
+        return error
+    for path in source.paths:
+        for old, new in dialect_of(source, path).renamed:
+            if old == error.column:
+                error.args = (_RENAMED.format(old=old, new=new, table=source.name),)
+    return error
+
+
+def text_lines(text: io.TextIOWrapper, path: object) -> Iterator[str]:
     """Give the lines of a text; one without end would fill the memory."""
     while line := text.readline(_LONGEST_RECORD):
         if len(line) == _LONGEST_RECORD and not line.endswith(("\n", "\r")):
@@ -388,6 +548,21 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         raise SourceNotFound(f"{path} cannot be read: {reason}.") from None
 
 
+def marked_encoding(path: Path, encoding: str) -> str:
+    """Give the encoding that a byte-order mark tells, unless another than UTF-8 is asked for."""
+    if encoding != "utf-8":
+        return encoding
+    with opened(path) as file:
+        return _by_mark(file.read(4)) or encoding
+
+
+def _by_mark(raw: bytes) -> str | None:
+    # The mark of UTF-32 begins like that of UTF-16.
+    if raw.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
+    return "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
+
+
 def guess_encoding(path: Path, *, whole: bool = False) -> str:
     r"""Tell in which encoding a text is written, by its first megabyte or by all of it.
 
@@ -402,8 +577,9 @@ def guess_encoding(path: Path, *, whole: bool = False) -> str:
     """
     with opened(path) as file:
         raw = file.read(_BLOCK)
-        if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            return "utf-16"
+        marked = _by_mark(raw)
+        if marked is not None:
+            return marked
         if b"\0" in raw:
             zeros = [raw[i::2].count(0) * 2 / len(raw) for i in (0, 1)]
             return "utf-16-be" if zeros[0] > 0.4 else "utf-16-le" if zeros[1] > 0.4 else "utf-8"
@@ -460,15 +636,17 @@ def _records(head: str, delimiter: str) -> list[list[str]]:
         raise InputError(f"the header cannot be read as CSV: {error}.") from None
 
 
-def refuse_duplicates(names: Sequence[str], table: str) -> None:
-    """Refuse columns of one name, or that differ only in case."""
+def refuse_duplicates(names: Sequence[str], table: str, *, any_case: bool = True) -> None:
+    """Refuse columns of one name; or, in any case, that differ only in it."""
     seen: dict[str, str] = {}
     for name in names:
-        other = seen.get(name.casefold())
+        key = name.casefold() if any_case else name
+        other = seen.get(key)
         if other == name:
-            raise InputError(f"{table} has more than one column named {name!r}; rename one.")
+            offer = "" if any_case else ", or number them with --lenient (lenient=True)"
+            raise InputError(f"{table} has more than one column named {name!r}; rename one{offer}.")
         if other is not None:
             raise InputError(
                 f"{table} has columns {other!r} and {name!r}, which differ only in case; rename one."
             )
-        seen[name.casefold()] = name
+        seen[key] = name

@@ -13,6 +13,7 @@ from equipoise.errors import InputError
 from equipoise.evaluation.evaluation import Evaluation
 from equipoise.evaluation.request import EvaluationRequest
 from equipoise.evaluation.studying.study import positive_of, summarize_study
+from equipoise.evaluation.training.absent import require_repairable
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.models import choose_models
 from equipoise.evaluation.training.run import run
@@ -87,7 +88,9 @@ def evaluate(
         title = each.title
         if each.after is not None:
             title = f"{each.source.name} and {each.after.name}"
-        positive_of(material, each.request)  # before any model is trained, since it may be wrong
+        # Before any model is trained, since these may be wrong.
+        positive_of(material, each.request)
+        require_repairable(material, each.request)
         records = run(
             material,
             each.request,
@@ -96,9 +99,10 @@ def evaluate(
             path=runs,
             progress=_part(progress, place, len(wanted)),
         )
-        studies.append(
-            summarize_study(material, each.request, models, records, title=title, paper=each.paper)
+        told = summarize_study(
+            material, each.request, models, records, title=title, paper=each.paper
         )
+        studies.append({**told, "reading": each.source.reading.to_dict()})
     return Evaluation(studies=tuple(studies), is_paper=is_paper)
 
 

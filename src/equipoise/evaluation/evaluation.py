@@ -11,11 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import InputError
+from equipoise.evaluation.studying.losses import losses_of
 from equipoise.evaluation.studying.telling import sentences_of, tables_of
+from equipoise.plain import Grid
+from equipoise.results import Drawable, arrow_table, as_pandas, as_polars
 from equipoise.validate import one_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 SCHEMA = "equipoise.evaluation/1"
 TABLES = ("tables", "scores", "differences", "by_group")
@@ -29,7 +34,7 @@ def package_version() -> str:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Evaluation:
+class Evaluation(Drawable):
     """What models trained on versions of tables do, over many repeats.
 
     Attributes
@@ -79,11 +84,22 @@ class Evaluation:
             {"table": study["name"], **_flat(row)} for study in self.studies for row in study[name]
         ]
 
+    def to_arrow(self, name: str = "scores") -> pa.Table:
+        """Give one of the tables as an Arrow table; see :meth:`rows`."""
+        rows = self.rows(name)
+        names = list(dict.fromkeys(key for row in rows for key in row))
+        return arrow_table(names, [[row.get(key) for key in names] for row in rows])
+
     def to_pandas(self, name: str = "scores") -> pd.DataFrame:
         """Give one of the tables as a pandas frame; see :meth:`rows`."""
-        import pandas as pd
+        return as_pandas(self.to_arrow(name))
 
-        return pd.DataFrame(self.rows(name))
+    def to_polars(self, name: str = "scores") -> pl.DataFrame:
+        """Give one of the tables as a polars frame; see :meth:`rows`."""
+        return as_polars(self.to_arrow(name))
+
+    def _grids(self) -> list[Grid]:
+        return [grid for study in self.studies for _, grid in tables_of(study)]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints, and what pages are made of."""
@@ -105,7 +121,11 @@ class Evaluation:
         if data.get("schema") != SCHEMA:
             raise InputError(f"this is no evaluation: its schema is {data.get('schema')!r}.")
         own = ("is_paper", "version", "time")
-        return cls(studies=tuple(data["studies"]), **{name: data[name] for name in own})
+        studies = tuple(  # losses are a function of the differences, and older files lack them
+            s if "losses" in s else {**s, "losses": losses_of(s["differences"])}
+            for s in data["studies"]
+        )
+        return cls(studies=studies, **{name: data[name] for name in own})
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Evaluation:

@@ -14,6 +14,7 @@ from equipoise.engines.sources import Source
 from equipoise.errors import InputError, UnknownName
 from equipoise.evaluation.evaluate import Wanted
 from equipoise.evaluation.request import EvaluationRequest
+from equipoise.evaluation.studying.losses import MARGIN, losses_of
 from equipoise.evaluation.studying.scores import MEASURES
 from equipoise.evaluation.studying.telling import written
 from equipoise.evaluation.training.features import Reading
@@ -41,17 +42,22 @@ FROM input"""
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says of a version: that measures gain, or that they do not lose."""
+    """What the paper says of a version: that measures rise, fall, or do not lose."""
 
     version: str
     measures: tuple[str, ...]
-    says: Literal["clear gain", "no clear loss"]
+    says: Literal["clear gain", "no clear loss", "slight gain", "slight loss"]
 
     def holds(self, row: Mapping[str, Any]) -> bool:
-        """Tell whether a difference bears it out: a clear gain, or no clear loss."""
-        gains = bool(row["clear"]) and row["mean"] > 0
-        loses = bool(row["clear"]) and row["mean"] < 0
-        return gains if self.says == "clear gain" else not loses
+        """Tell whether a difference bears it out; a slight change is one of the mean."""
+        gains, loses, clear = row["mean"] > 0, row["mean"] < 0, bool(row["clear"])
+        held: dict[str, bool] = {
+            "clear gain": clear and gains,
+            "no clear loss": not (clear and loses),
+            "slight gain": gains,
+            "slight loss": loses,
+        }
+        return held[self.says]
 
 
 _ALL = tuple(MEASURES)
@@ -74,7 +80,7 @@ class Paper:
     chart
         The model the paper draws for it.
     claims
-        What the paper says of it: a version, the measures, and whether they gain or do not lose.
+        What the paper says of it: a version, the measures, and how they change.
     """
 
     title: str
@@ -98,6 +104,8 @@ STUDIES = {
         "gbdt",
         (
             Claim("p", ("accuracy",), "clear gain"),
+            Claim("p", ("precision",), "slight gain"),
+            Claim("p", ("recall",), "slight loss"),
             Claim("p", _ALL, "no clear loss"),
             Claim("n", _ALL, "no clear loss"),
         ),
@@ -222,8 +230,11 @@ def _held(study: Mapping[str, Any], claim: Claim, measure: str, test: str) -> st
         return "too few repeats to say"
     held = sum(claim.holds(row) for row in rows)
     mean, lowest = sum(row["mean"] for row in rows) / len(rows), min(row["low"] for row in rows)
-    told = f"mean {written(mean, 3, '+')}, lowest end of an interval {written(lowest, 3, '+')}"
-    return f"{held} of {len(rows)} ({told})"
+    told = [f"mean {written(mean, 3, '+')}", f"lowest end of an interval {written(lowest, 3, '+')}"]
+    if claim.says == "no clear loss":
+        (loss,) = losses_of(rows)
+        told.insert(0, f"a loss above {MARGIN:g} ruled out in {loss['ruled_out']}")
+    return f"{held} of {len(rows)} ({', '.join(told)})"
 
 
 def require_raw(columns: Iterable[str], path: str) -> None:

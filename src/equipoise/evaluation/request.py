@@ -7,8 +7,9 @@ from typing import Any
 
 from equipoise.counts import CountRequest
 from equipoise.errors import InputError, UnknownName
+from equipoise.evaluation.training.copies import EQUAL_ROWS, EqualRows
 from equipoise.evaluation.training.features import Reading
-from equipoise.validate import a_number, at_least, between
+from equipoise.validate import a_number, at_least, between, one_of
 
 MITIGATED = ("p", "n")
 UNTREATED = "u"
@@ -64,6 +65,10 @@ class EvaluationRequest:
     keep_together
         A column whose equal values are one unit, such as a person with several rows; its rows
         are never apart in the pool, the training part and the tests.
+    equal_rows
+        What becomes of rows that are equal in all that models see: ``"together"`` keeps them in
+        one part, ``"apart"`` takes each for a row of its own, and ``"auto"`` keeps them together
+        if they look like copies and not like rows that are equal by chance.
     same_size
         Of two tables: draw the larger one down to the size of the smaller before training.
     max_rows
@@ -87,6 +92,7 @@ class EvaluationRequest:
     min_group: int = 1
     positive: str | None = None
     keep_together: str | None = None
+    equal_rows: EqualRows = "auto"
     same_size: bool = True
     max_rows: int | None = None
     confidence: float = 0.95
@@ -99,6 +105,12 @@ class EvaluationRequest:
         between("confidence", self.confidence, 0, 1)
         for name in ("test", "own_test"):
             between(name, getattr(self, name), 0, 100)
+        one_of("equal_rows", self.equal_rows, EQUAL_ROWS)
+        if self.is_of_two and self.equal_rows == "apart":
+            raise InputError(
+                "of two tables, rows that are equal are one row, or the second would be trained on "
+                "what the first is tested on; leave out --equal-rows apart."
+            )
         if self.max_rows is not None:
             at_least("max_rows", self.max_rows, 10, whole=True)
         if not self.sizes:
@@ -135,6 +147,7 @@ class EvaluationRequest:
         """Everything that a single fit depends on, as plain data."""
         left_out = {"baseline_models", "versions", "sizes", "repeats", "confidence"}
         left_out |= {"positive", "counting", "reading"}
+        left_out |= {"equal_rows"}  # the rows' units tell what came of it
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
         return {
             **{k: list(v) if isinstance(v, tuple) else v for k, v in own.items()},

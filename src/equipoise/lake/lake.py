@@ -15,7 +15,7 @@ from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError, did_you_mean
 from equipoise.lake.tables import catalog
-from equipoise.lake.tables.index import Index, Refreshed, Table, refresh
+from equipoise.lake.tables.index import Index, Refreshed, Table, refresh, sweep
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
@@ -103,6 +103,8 @@ class Lake:
         """What is known of the tables, brought up to date when it is first used."""
         if self._refresh_first or not self.index_path.exists():
             self.refresh()
+        else:
+            sweep(self.index_path)
         return Index(self.index_path, self.places)
 
     @functools.cached_property
@@ -135,7 +137,14 @@ class Lake:
 
     # ------------------------------------------------------------------- using
 
-    def search(self, data: Any, *, top: int = 10) -> Hits:
+    def search(
+        self,
+        data: Any,
+        *,
+        top: int = 10,
+        encoding: str | None = None,
+        delimiter: str | None = None,
+    ) -> Hits:
         """Find the tables whose rows could be put below those of a table.
 
         Parameters
@@ -144,17 +153,21 @@ class Lake:
             A path, the name of a bundled data set, or a frame.
         top
             How many to give.
+        encoding, delimiter
+            How the table is read if it is a CSV file.
         """
         from equipoise.datasets.naming import locate
         from equipoise.lake.tables.hits import search_lake
 
-        return search_lake(self, locate(data), top=top)
+        return search_lake(self, locate(data, encoding=encoding, delimiter=delimiter), top=top)
 
     def find(
         self,
         plan: Plan | str | os.PathLike[str],
         *,
         base: Any = None,
+        encoding: str | None = None,
+        delimiter: str | None = None,
         top: int = 10,
         **looking: Any,
     ) -> Found:
@@ -165,7 +178,10 @@ class Lake:
         plan
             A plan, or the file of one.
         base
-            The table it was made for; unless given the one it names, if that is there.
+            The table it was made for; unless given the one it names, if that is there. It is read
+            as when the plan was made: only rows of its condition, in its encoding.
+        encoding, delimiter
+            How the base is read if it is a CSV file, if otherwise than when the plan was made.
         top
             How many tables to give.
         **looking
@@ -177,7 +193,7 @@ class Lake:
         return find(
             made,
             self,
-            base=_base(made, base),
+            base=_base(made, base, encoding, delimiter),
             looking=_options(looking)[0],
             top=top,
             progress=self._progress,
@@ -188,6 +204,8 @@ class Lake:
         plan: Plan | str | os.PathLike[str],
         *,
         base: Any = None,
+        encoding: str | None = None,
+        delimiter: str | None = None,
         file: str = "mapping.toml",
         **looking: Any,
     ) -> str:
@@ -198,7 +216,7 @@ class Lake:
         from equipoise.lake.matching.proposals import propose
 
         made = read_plan(plan)
-        located = _base(made, base)
+        located = _base(made, base, encoding, delimiter)
         how = _options(looking)[0]
         return propose(made.counts, self, located, how, file=file, progress=self._progress)
 
@@ -208,6 +226,8 @@ class Lake:
         output: str | os.PathLike[str] | None,
         *,
         base: Any = None,
+        encoding: str | None = None,
+        delimiter: str | None = None,
         ledger: str | os.PathLike[str] | None = None,
         hash_key: bytes | None = None,
         **options: Any,
@@ -216,7 +236,7 @@ class Lake:
 
         Parameters
         ----------
-        plan, base
+        plan, base, encoding, delimiter
             As in :meth:`find`; the base must be there.
         output
             The file to write; without one it is a dry run.
@@ -231,7 +251,7 @@ class Lake:
         from equipoise.lake.acquiring.acquire import acquire
 
         made = read_plan(plan)
-        located = _base(made, base)
+        located = _base(made, base, encoding, delimiter)
         if located is None:
             named = f" ({made.source} is not there)" if made.source else ""
             raise InputError(f"name the table the plan was made for with --base{named}.")
@@ -289,17 +309,20 @@ def read_plan(plan: Plan | str | os.PathLike[str]) -> Plan:
     return Plan.read(plan) if isinstance(plan, (str, os.PathLike)) else plan
 
 
-def _base(plan: Plan, base: Any) -> Source | None:
-    """Find the table a plan was made for: the one given, or the one the plan names."""
+def _base(plan: Plan, base: Any, encoding: str | None, delimiter: str | None) -> Source | None:
+    """Find the table a plan was made for, read as then: the one given, or the one it names."""
     from equipoise.datasets import names
     from equipoise.datasets.naming import locate
+    from equipoise.lake.matching.inside import refuse_sql
 
+    reading = plan.counts.reading.but(encoding=encoding, delimiter=delimiter)
+    refuse_sql(reading.sql)
     if base is not None:
-        return locate(base)
+        return locate(base, **reading.options)
     if plan.source is None:
         return None
     there = Path(plan.source.partition("::")[0]).exists() or plan.source in names()
-    return locate(plan.source) if there else None
+    return locate(plan.source, **reading.options) if there else None
 
 
 def take_options(options: dict[str, Any]) -> tuple[Looking, Limits]:

@@ -15,7 +15,7 @@ from equipoise.counts import Counts
 from equipoise.engines.sources import Source
 from equipoise.lake.acquiring.acquire import acquire, files_read
 from equipoise.lake.acquiring.acquired import Acquired
-from equipoise.lake.acquiring.planned import bare, request_of, rows_text
+from equipoise.lake.acquiring.planned import bare, cell_table, request_of, rows_text
 from equipoise.lake.acquiring.writing import as_written, require_apart
 from equipoise.lake.checking.verify import Verification, verify
 from equipoise.lake.choosing.filling import Limits
@@ -23,10 +23,12 @@ from equipoise.lake.choosing.gather import Gathered, gather
 from equipoise.lake.choosing.offers import Need, Union, need_of
 from equipoise.lake.choosing.survey import Looking
 from equipoise.lake.lake import Lake
+from equipoise.plain import Grid
 from equipoise.plans.infeasible import Infeasible
 from equipoise.plans.plan import Plan
 from equipoise.plans.planner import make_plan, nearest_plan
 from equipoise.progress import Reporter, silent
+from equipoise.results import Drawable, FlatTable
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ _MOST_CELLS = 50_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Repaired:
+class Repaired(Drawable):
     """What the whole loop did.
 
     Attributes
@@ -100,6 +102,13 @@ class Repaired:
             f"has; the plan with what it has adds {rows_text(self.plan.additions)} and deletes "
             f"{self.plan.deletions:,}."
         )
+
+    def _table(self) -> FlatTable:
+        before, after = self.acquired.before, self.acquired.after
+        return cell_table({"before": before, "planned": self.acquired.planned, "after": after})
+
+    def _grids(self) -> list[Grid]:
+        return [self.acquired.grid(), self.plan.certificate.grid()]
 
     def text(self) -> str:
         """The sentences, and what came from which table."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,12 @@ from equipoise.counts import Counts
 from equipoise.errors import CountsError
 from equipoise.lattice import Group, format_value
 from equipoise.measures import uncertainty as unc
-from equipoise.measures.display import UNKNOWN, number, probability, whole
-from equipoise.measures.measured import Measured, Options
+from equipoise.measures.display import TOO_FEW, UNKNOWN, number, probability, whole
+from equipoise.measures.measured import SURE, Measured, Options
 from equipoise.measures.suppression import suppress
 from equipoise.measures.table import BiasTable, bias_table
 from equipoise.plain import Grid, csv_text
+from equipoise.results import FlatTable, Result
 from equipoise.values import Value, plain
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class ChangeRow:
     change_high: float
     p_value: float
     q_value: float
+    evident: bool
     note: str | None
 
     def to_dict(self) -> dict[str, Any]:
@@ -50,8 +52,11 @@ class ChangeRow:
 
 
 @dataclass(frozen=True, eq=False)
-class BiasChange:
+class BiasChange(Result):
     """The change of every UB from one table to another, largest first.
+
+    Changes with too few rows to tell come after all others: those that chance alone may explain
+    (q of 0.05 or more), unless their whole interval is inside the limit.
 
     The interval takes the two tables as independent samples. With ``suppress_below`` only groups
     that are shown in both tables are compared. Where one holds the rows
@@ -84,15 +89,26 @@ class BiasChange:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
-        about = self.before.top(0).to_dict()
+        about = self.before.about()
         return {
             "schema": SCHEMA,
             **{
                 k: about[k]
-                for k in ("sensitive", "label", "labels", "parameters", "version", "time")
+                for k in (
+                    "sensitive",
+                    "label",
+                    "labels",
+                    "parameters",
+                    "reading",
+                    "version",
+                    "time",
+                )
             },
+            "reading_after": self.after.counts.reading.to_dict(),
             "n_before": self.before.counts.n,
             "n_after": self.after.counts.n,
+            "skipped_before": self.before.counts.skipped.to_dict(),
+            "skipped_after": self.after.counts.skipped.to_dict(),
             "fingerprint_before": self.before.counts.fingerprint,
             "fingerprint_after": self.after.counts.fingerprint,
             "rows": [row.to_dict() for row in self.rows],
@@ -104,9 +120,12 @@ class BiasChange:
 
     def to_csv(self) -> str:
         """One line a row, in full precision."""
+        return csv_text(*self._table())
+
+    def _table(self) -> FlatTable:
         names = [f.name for f in fields(ChangeRow)]
         rows = ([str(r.group), *map(plain, list(vars(r).values())[1:])] for r in self.rows)
-        return csv_text(names, rows)
+        return names, rows
 
     def grid(self) -> Grid:
         """The rows as a table for people."""
@@ -114,13 +133,18 @@ class BiasChange:
         label = self.before.counts.label.name
         headers = ("group", label, "rows before", "rows after", "UB before", "UB after", "change")
         rows = tuple(_cells(row) for row in self.rows)
-        return Grid((*headers, confidence, "q", "note"), rows, frozenset(range(2, 9)))
+        told = [row.evident for row in self.rows]
+        line = (told.index(False), TOO_FEW) if False in told else None
+        return Grid((*headers, confidence, "q", "note"), rows, frozenset(range(2, 9)), line)
 
     @property
     def heading(self) -> str:
         """What was compared, in one line."""
         sizes = f"{self.before.counts.n:,} rows before, {self.after.counts.n:,} after"
-        return f"Change of Uniform Bias: {sizes}"
+        first, second = (table.counts.reading.sentences for table in (self.before, self.after))
+        told = first if first == second else (*_of("Before", first), *_of("After", second))
+        said = " ".join(("", *told)) if told else ""
+        return f"Change of Uniform Bias: {sizes}{f'.{said}' if said else ''}"
 
     @property
     def sentence(self) -> str:
@@ -128,14 +152,19 @@ class BiasChange:
         known = [r for r in self.rows if not np.isnan(r.change)]
         if not known:
             return "No group is in both tables, so nothing can be compared."
-        sure = sum(r.q_value < 0.05 for r in known)
-        largest = max(known, key=lambda r: abs(r.change))
-        if not largest.change:
+        sure = sum(r.q_value < SURE for r in known)
+        if not any(r.change for r in known):
             return f"None of {len(known):,} group and label pairs changed."
-        return (
+        said = (
             f"{sure:,} of {len(known):,} group and label pairs changed by more than chance (q below "
-            f"0.05, taking the two tables as independent samples); the largest change is "
-            f"{number(largest.change)}, of {largest.group} for "
+            f"{SURE:g}, taking the two tables as independent samples)"
+        )
+        told = [r for r in known if r.q_value < SURE and r.evident]
+        if not told:
+            return f"{said}."
+        largest = max(told, key=lambda r: abs(r.change))
+        return (
+            f"{said}; the largest such change is {number(largest.change)}, of {largest.group} for "
             f"{self.before.counts.label.name}={format_value(largest.label)}."
         )
 
@@ -149,13 +178,18 @@ class BiasChange:
         return self.text()
 
 
+def _of(when: str, said: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{when}: {sentence}" for sentence in said)
+
+
 def bias_change(before: Counts, after: Counts, options: Options | None = None) -> BiasChange:
     """Compare the biases of two tables over the same columns."""
     options = replace(options or Options(), uncertainty=True)
     try:
         empty_after, empty_before = after - after, before - before
         first, second = before + empty_after, after + empty_before
-        first = first.with_axes(second)
+        first = replace(first.with_axes(second), reading=before.reading)
+        second = replace(second, reading=after.reading)
     except CountsError as error:
         raise CountsError(f"the two tables cannot be compared: {error}") from None
     tables = [bias_table(counts, options) for counts in (first, second)]
@@ -177,7 +211,10 @@ def _rows(before: BiasTable, after: BiasTable) -> tuple[ChangeRow, ...]:
     q = unc.adjust(change.p, before.options.adjust)
     line, label = np.indices(ub0.shape).reshape(2, -1)
     size = np.nan_to_num(np.abs(change.change), nan=-1.0)[line, label]
-    order = np.lexsort((-np.maximum(n0, n1)[line], -np.round(size, 12)))
+    limit = before.options.limit
+    evident = (q < SURE) | ((change.low >= -limit) & (change.high <= limit))
+    evident &= ~(_unsound(one, codes) | _unsound(two, codes))
+    order = np.lexsort((-np.maximum(n0, n1)[line], -np.round(size, 12), ~evident[line, label]))
     rows = []
     for i in order.tolist():
         g, y = int(line[i]), int(label[i])
@@ -194,6 +231,7 @@ def _rows(before: BiasTable, after: BiasTable) -> tuple[ChangeRow, ...]:
                 change_high=float(change.high[g, y]),
                 p_value=float(change.p[g, y]),
                 q_value=float(q[g, y]),
+                evident=bool(evident[g, y]),
                 note=_note(int(n0[g]), int(n1[g]), before.options.min_count),
             )
         )
@@ -213,6 +251,14 @@ def _at(measured: Any, codes: NDArray[np.int32]) -> tuple[Any, Any, Any, Any]:
     if measured.options.min_count > 1:  # a group that was left out may still have rows
         sizes[~there] = [counts.of(_group(counts, code)) for code in codes[~there]]
     return numbers[0], numbers[1], numbers[2], sizes
+
+
+def _unsound(measured: Measured, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Where a group is not in a table, or has too few rows there to say anything."""
+    line = measured.lattice.find(codes) if len(measured.lattice) else np.full(len(codes), -1)
+    found = np.ones((len(codes), len(measured.counts.label)), np.bool_)
+    found[line >= 0] = measured.unsound[line[line >= 0]]
+    return found
 
 
 def _shown(measured: Measured, codes: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from equipoise.measures.table import BiasTable, Row
 
 UNKNOWN = "–"
+TOO_FEW = "too few rows to tell: chance alone may explain these"
+"""What is written on the line that divides a table."""
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -95,7 +97,8 @@ def grid(table: BiasTable) -> Grid:
         rows.append((*cells, remarks(row)))
     texts = {0, 1, len(headers) - 1}
     numbers = frozenset(i for i in range(len(headers)) if i not in texts)
-    return Grid(tuple(headers), tuple(rows), numbers)
+    line = None if table.untold_from is None else (table.untold_from, TOO_FEW)
+    return Grid(tuple(headers), tuple(rows), numbers, line)
 
 
 def _share(row: Row) -> str:

@@ -27,12 +27,21 @@ SHOWN_ANYWAY = frozenset({"uniform_bias", "selection_rate", "expected_rows", "mi
 """Measures that are columns of every table."""
 REFERENCES = ("rest", "best")
 """To whom a group may be compared, beside another group by its pattern."""
+SURE = 0.05
+"""The q below which a difference is more than chance."""
 Note: TypeAlias = Literal[
-    "too small to say", "all rows", "only label", "no weight", "no such rows", "suppressed"
+    "too small to say",
+    "rests on one row",
+    "all rows",
+    "only label",
+    "no weight",
+    "no such rows",
+    "suppressed",
 ]
 NOTES: dict[Note, str] = {
     "too small to say": "in a group of this size not even the most extreme outcome to the same "
     "side could differ from the rest by more than chance",
+    "rests on one row": "without one single row the group would differ to the other side",
     "all rows": "every row is in this group, so nothing can differ",
     "only label": "every row has this label, so nothing can differ",
     "no weight": "UB is undefined: the rows of this group, or with this label, weigh nothing",
@@ -40,6 +49,7 @@ NOTES: dict[Note, str] = {
     "suppressed": "hidden, since the numbers are small or small ones could be derived from them",
 }
 NOTE_CODES: tuple[Note | None, ...] = (None, *NOTES)
+_TOO_FEW = [NOTE_CODES.index(note) for note in (None, "too small to say", "rests on one row")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,14 +225,12 @@ class Measured:
             reference=np.zeros(0),
         )
 
-    @functools.cached_property
-    def compared(self) -> Margins:
-        """The margins with the rates of the reference that was asked for."""
+    def compared_with(self, reference: str, *, min_count: int = 1) -> Margins:
+        """The margins with the rates of a reference; see `best` for `min_count`."""
         m = self.margins
-        return replace(m, reference=self._reference_rates(m))
+        return replace(m, reference=self._reference_rates(m, reference, min_count))
 
-    def _reference_rates(self, m: Margins) -> Floats:
-        asked = self.options.reference
+    def _reference_rates(self, m: Margins, asked: str, min_count: int) -> Floats:
         if asked == "rest":
             # Weights add up only to rounding; that nothing is left the rows tell.
             left = np.where(self.n_cell == self.n_label, 0.0, m.n_y - m.n_gy)
@@ -232,11 +240,37 @@ class Measured:
         rate = m.rate if self.suppressed is None else np.where(self.suppressed, np.nan, m.rate)
         if asked != "best":
             return np.broadcast_to(rate[self.line(Group.parse(asked))], m.n_gy.shape)
+        best = self.best(min_count=min_count)
+        found = np.take_along_axis(rate, np.maximum(best, 0), axis=0)
+        return np.where(best < 0, np.nan, found)
+
+    def best(self, *, min_count: int = 1) -> NDArray[np.int64]:
+        """The line of the best-off group that fixes the same attributes, or −1 if there is none.
+
+        That is the group of the highest rate of the label, over all groups that were measured,
+        whatever is shown of them. Suppressed groups, those of fewer rows than `min_count`, and
+        those too small to say anything do not count; the last do where all are too small.
+        """
+        rate, known = self.margins.rate, np.isfinite(self.ub)
+        if self.suppressed is not None:
+            known = known & ~self.suppressed
+        known = known & (self.n_group >= min_count)[:, None]
+        family = self._families()
+        best = np.full(self.ub.shape, -1, np.int64)
+        for label in range(self.ub.shape[1]):
+            telling = known[:, label] & ~self.unsound[:, label]
+            # The last one of each family wins, so the order is: any, telling, and by the rate.
+            order = np.lexsort((-np.arange(len(family)), rate[:, label], telling, known[:, label]))
+            chosen = np.full(int(family.max(initial=-1)) + 1, -1, np.int64)
+            chosen[family[order]] = order
+            chosen = np.where(known[chosen, label], chosen, -1)
+            best[:, label] = chosen[family]
+        return best
+
+    def _families(self) -> NDArray[np.int64]:
+        """For each group the number of the set of attributes it fixes."""
         fixed = self.lattice.codes != np.array(self.lattice.sizes)
-        families, family = np.unique(fixed, axis=0, return_inverse=True)
-        best = np.full((len(families), m.n_gy.shape[1]), np.nan)
-        np.fmax.at(best, family, rate)
-        return np.asarray(best[family])
+        return np.asarray(np.unique(fixed, axis=0, return_inverse=True)[1]).reshape(-1)
 
     @property
     def effective_sizes(self) -> tuple[Floats, Floats]:
@@ -249,6 +283,41 @@ class Measured:
     def too_small(self) -> NDArray[np.bool_]:
         """Where not even the most extreme outcome to the same side could tell from chance."""
         return unc.too_small(self.ub > 0, *self._whole_sizes(), alpha=1 - self.options.confidence)
+
+    @functools.cached_property
+    def on_one_row(self) -> NDArray[np.bool_]:
+        """Where a difference beyond the limit is that of one single row.
+
+        The group has one row with the label and so more than its share, or all its rows but
+        one and so less: with one row of a rare label a group of any size seems far above it.
+        """
+        others = self.n_group[:, None] - self.n_cell
+        single = ((self.ub < 0) & (self.n_cell == 1)) | ((self.ub > 0) & (others == 1))
+        return np.asarray(single & (np.abs(self.ub) > self.options.limit))
+
+    @functools.cached_property
+    def unsound(self) -> NDArray[np.bool_]:
+        """Where a group has too few rows to say anything: its difference proves nothing."""
+        return self.too_small | self.on_one_row
+
+    @functools.cached_property
+    def evident(self) -> NDArray[np.bool_]:
+        """Where the rows suffice to tell.
+
+        Either UB differs from 0 by more than chance (q below 0.05), or its whole interval is
+        inside the limit. Without uncertainty, where nothing is noted.
+        """
+        enough = self.notes == 0
+        if self.q_value is None or self.interval is None:
+            return np.asarray(enough)
+        limit = self.options.limit
+        inside = (self.interval.low >= -limit) & (self.interval.high <= limit)
+        return np.asarray(enough & ((self.q_value < SURE) | inside))
+
+    @functools.cached_property
+    def untold(self) -> NDArray[np.bool_]:
+        """Where UB is known and could be more than chance, but has too few rows to tell."""
+        return np.asarray(~self.evident & np.isin(self.notes, _TOO_FEW))
 
     def _whole_sizes(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64] | int]:
         """Rows of groups, of labels and in all; of weighted rows the effective numbers."""
@@ -263,7 +332,8 @@ class Measured:
     def notes(self) -> NDArray[np.int8]:
         """The number of each row's note, or 0."""
         code = {note: number for number, note in enumerate(NOTE_CODES)}
-        notes = np.where(self.too_small, code["too small to say"], 0).astype(np.int8)
+        notes = np.where(self.on_one_row, code["rests on one row"], 0).astype(np.int8)
+        notes[self.too_small] = code["too small to say"]
         notes[self.n_group == self.counts.n] = code["all rows"]
         notes[:, self.n_label == self.counts.n] = code["only label"]
         notes[np.isnan(self.ub)] = code["no weight"]

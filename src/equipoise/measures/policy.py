@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -12,10 +12,13 @@ import numpy as np
 
 from equipoise.errors import InputError, SourceNotFound, did_you_mean
 from equipoise.lattice import Group, format_value
-from equipoise.measures.display import number, whole
+from equipoise.measures.display import TOO_FEW, number, whole
+from equipoise.measures.four_fifths import ROUNDING, RULE, ratio_to_best
+from equipoise.measures.measured import REFERENCES
 from equipoise.measures.registry import Floats, measure_named
 from equipoise.measures.table import BiasTable, Row
 from equipoise.plain import Grid, csv_text
+from equipoise.results import FlatTable, Result, column_names
 from equipoise.validate import a_number, at_least, one_of
 from equipoise.values import Value, as_value, plain
 
@@ -49,10 +52,17 @@ class Rule:
     k
         The ratio f_gy/f_y that is allowed instead of 1; UB is then taken against it.
     min_count
-        Groups with fewer rows are not looked at.
+        Groups with fewer rows are not looked at, nor are they anybody's best-off group.
+    reference
+        To whom a ratio or a difference compares a group: ``"rest"``, ``"best"`` (the best-off
+        group of the same attributes, of all that were measured) or a group's pattern; if not
+        given, as the table was measured. With ``"best"`` the rule is about the favourable label:
+        `label`, or else the label that was named as favourable when measuring.
 
     >>> Rule(group="sex=Female", label=">50K", max_abs=0.2)
     Rule(|uniform_bias| ≤ 0.2 for sex=Female, label >50K)
+    >>> Rule(measure="impact_ratio", min=0.8, reference="best", label=">50K")
+    Rule(impact_ratio ≥ 0.8 against the best-off group for *, label >50K)
     """
 
     group: Group | str = "*"
@@ -63,6 +73,7 @@ class Rule:
     max: float | None = None
     k: float = 1.0
     min_count: int = 1
+    reference: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("group", "measure"):
@@ -89,6 +100,31 @@ class Rule:
             raise InputError(
                 f"k, the allowed ratio f_gy/f_y, must be above 0, at least 1e-9, not {self.k}."
             )
+        if self.reference is not None:
+            self._check_reference()
+
+    def _check_reference(self) -> None:
+        measure = measure_named(self.measure)
+        if measure.against != "reference":
+            raise InputError(
+                f"a rule on {measure.name} has no reference: it compares a group with "
+                f"{'nobody' if measure.against is None else 'all rows'}; use it with a measure "
+                "such as impact_ratio."
+            )
+        if not isinstance(self.reference, str):
+            raise InputError(f"a rule's reference is text, not {self.reference!r}.")
+        if self.reference not in REFERENCES and not Group.parse(self.reference):
+            raise InputError("a rule's reference is rest, best or a group, as sex=Male.")
+
+    @property
+    def key(self) -> tuple[str, str | None]:
+        """What is limited: of the rules on the same the last that fits a row decides it."""
+        return self.measure, self.reference
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether what is limited has an interval."""
+        return self.measure == "uniform_bias" or self.key == ("impact_ratio", "best")
 
     @property
     def where(self) -> Group:
@@ -113,26 +149,31 @@ class Rule:
             words.append(f"{self.measure} ≥ {self.min:g}")
         if self.max is not None:
             words.append(f"{self.measure} ≤ {self.max:g}")
-        return " and ".join(words) + (f" at K = {self.k:g}" if self.k != 1 else "")
+        against = {None: "", "best": " against the best-off group", "rest": " against the rest"}
+        of_whom = against.get(self.reference, f" against {self.reference}")
+        return " and ".join(words) + of_whom + (f" at K = {self.k:g}" if self.k != 1 else "")
 
     def __repr__(self) -> str:
         label = "" if self.label is None else f", label {format_value(self.label)}"
         return f"Rule({self.limits} for {self.group}{label})"
 
 
-_POLICY_KEYS = ("max_abs_ub", "min_count", "evidence", "rules")
+_POLICY_KEYS = ("max_abs_ub", "four_fifths", "favourable", "min_count", "evidence", "rules")
 # A [check] table holds defaults of the command's other options, too.
 _OPTION_KEYS = (
-    *("sensitive", "label", "count", "weight", "bin", "na", "missing", "missing_label", "sql"),
+    *("sensitive", "label", "count", "weight", "bin", "na", "missing", "missing_label"),
     *("encoding", "delimiter", "threads", "memory", "quiet", "max_order", "limit", "confidence"),
-    *("sampling", "adjust", "top", "output", "suppress_below"),
+    *("sampling", "adjust", "top", "output", "suppress_below", "where", "sql"),
 )
-_RULE_KEYS = ("group", "label", "measure", "max_abs", "max_abs_ub", "min", "max", "k", "min_count")
+_RULE_KEYS = (
+    *("group", "label", "measure", "reference", "max_abs", "max_abs_ub", "min_impact_ratio"),
+    *("min", "max", "k", "min_count"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """Rules in order: of those on one measure the last that fits a row decides it.
+    """Rules in order: of those on one measure and reference the last that fits a row decides.
 
     Parameters
     ----------
@@ -156,14 +197,15 @@ class Policy:
         one_of("evidence", self.evidence, EVIDENCE)
         if not self.rules:
             raise InputError(
-                "there is no rule to check; give a limit, as in --max-abs-ub 0.1, or rules in "
-                "equipoise.toml."
+                "there is no rule to check; give a limit, as in --max-abs-ub 0.1 or --four-fifths, "
+                "or rules in equipoise.toml."
             )
-        uncertain = [r.measure for r in self.rules if r.measure != "uniform_bias"]
+        uncertain = [r.measure for r in self.rules if not r.has_interval]
         if self.evidence == "interval" and uncertain:
             raise InputError(
                 f"evidence='interval' needs intervals, which {uncertain[0]} does not have; limit "
-                "uniform_bias, or use evidence='estimate'."
+                "uniform_bias, or impact_ratio with the reference 'best', or use "
+                "evidence='estimate'."
             )
 
     @classmethod
@@ -178,6 +220,13 @@ class Policy:
         if given.get("max_abs_ub") is not None:
             a_number("max-abs-ub", given["max_abs_ub"])
             rules.append(Rule(max_abs=given["max_abs_ub"], min_count=given.get("min_count") or 1))
+        if not isinstance(given.get("four_fifths", False), bool):
+            raise InputError(
+                f"four-fifths is true or false, not {given['four_fifths']!r}; a rule with "
+                "min-impact-ratio has another limit."
+            )
+        if given.get("four_fifths"):
+            rules.append(four_fifths_rule(given.get("favourable"), given.get("min_count") or 1))
         rules += [_rule(r, given.get("min_count") or 1) for r in given.get("rules", [])]
         return cls(rules=tuple(rules), evidence=given.get("evidence") or "estimate")
 
@@ -187,14 +236,16 @@ class Policy:
         policy: Policy | Mapping[str, Any] | str | os.PathLike[str] | None,
         *,
         max_abs_ub: float | None = None,
+        four_fifths: bool = False,
         evidence: Evidence | None = None,
     ) -> Policy:
-        """Take a policy, plain data or the path of a TOML file, with a limit put before it.
+        """Take a policy, plain data or the path of a TOML file, with limits put before it.
 
         A file has a ``[check]`` table, or ``[tool.equipoise.check]`` if it is a pyproject file.
         """
         if isinstance(policy, Policy):
-            first = () if max_abs_ub is None else (Rule(max_abs=max_abs_ub),)
+            first = [] if max_abs_ub is None else [Rule(max_abs=max_abs_ub)]
+            first += [four_fifths_rule()] if four_fifths else []
             return cls(rules=(*first, *policy.rules), evidence=evidence or policy.evidence)
         if policy is None or isinstance(policy, Mapping):
             data = policy or {}
@@ -202,6 +253,7 @@ class Policy:
             data = read_config(policy).get("check", {})
         given = {key.replace("-", "_"): value for key, value in data.items()}
         stated = {"max_abs_ub": max_abs_ub, "evidence": evidence}
+        stated["four_fifths"] = four_fifths or None
         return cls.from_dict({**given, **{k: v for k, v in stated.items() if v is not None}})
 
     @property
@@ -211,23 +263,29 @@ class Policy:
 
     def check(self, table: BiasTable) -> Check:
         """Hold a bias table against the rules."""
+        settled = replace(self, rules=tuple(_settled(rule, table) for rule in self.rules))
+        return settled._check(table)  # noqa: SLF001 (of the same class)
+
+    def _check(self, table: BiasTable) -> Check:
         parts: list[tuple[NDArray[Any], ...]] = []
         looked_at = 0
-        for measure in self.measures:
-            decided = self._deciding(table, measure)
+        for key in dict.fromkeys(rule.key for rule in self.rules):
+            decided = self._deciding(table, key)
             looked_at += int((decided >= 0).sum())
-            parts += self._found(table, table.measure(measure), decided)
-        rule, line, label, value, code = map(np.concatenate, zip(*parts, strict=True))
-        order = np.lexsort((-np.abs(value), code))
-        rule, line, label, value, code = (a[order] for a in (rule, line, label, value, code))
-        return Check(table, self, rule, line, label, value, code, rows_checked=looked_at)
+            parts += self._found(table, key, decided)
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        *_, code, sure, far = columns
+        # Those first for which there is enough evidence, whatever their size.
+        order = np.lexsort((-np.round(far, 12), ~sure, code))
+        rule, line, label, value, code, sure = (c[order] for c in columns[:-1])
+        return Check(table, self, rule, line, label, value, code, sure, rows_checked=looked_at)
 
-    def _deciding(self, table: BiasTable, measure: str) -> NDArray[np.int64]:
+    def _deciding(self, table: BiasTable, key: tuple[str, str | None]) -> NDArray[np.int64]:
         """For each line and label the number of the rule that decides it, or −1."""
         m = table.measured
         decided = np.full(m.ub.shape, -1, np.int64)
         for place, rule in enumerate(self.rules):
-            if rule.measure == measure:
+            if rule.key == key:
                 fits = _lines(table, rule)[:, None] & _labels(table, rule)[None, :]
                 decided[fits] = np.where(m.n_group[:, None] >= rule.min_count, place, -1)[
                     np.nonzero(fits)[0], 0
@@ -238,36 +296,39 @@ class Policy:
         return np.where(shown, decided, -1)
 
     def _found(
-        self, table: BiasTable, values: Floats, decided: NDArray[np.int64]
+        self, table: BiasTable, key: tuple[str, str | None], decided: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[Any], ...]]:
-        """For each rule: its number, and line, label, value and status of what it finds."""
+        """For each rule: its number, and of what it finds the columns of a Check, and the size."""
+        neutral = measure_named(key[0]).neutral or 0.0
         for place, rule in enumerate(self.rules):
+            if rule.key != key:
+                continue
+            values = table.measure(key[0], reference=key[1], min_count=rule.min_count)
             line, label = np.nonzero(decided == place)
-            status = self._statuses(table, rule, values, line, label)
-            line, label, status = (a[status != 0] for a in (line, label, status))
             value = _against(values[line, label], rule.k)
-            yield np.full(len(line), place), line, label, value, status
+            status = self._statuses(table, rule, value, line, label)
+            found = status != 0
+            line, label, value, status = (a[found] for a in (line, label, value, status))
+            sure = _sure(table, rule, line, label)
+            far = np.nan_to_num(np.abs(value - neutral), nan=-1.0)
+            yield np.full(len(line), place), line, label, value, status, sure, far
 
     def _statuses(
         self,
         table: BiasTable,
         rule: Rule,
-        values: Floats,
+        value: Floats,
         line: NDArray[np.int64],
         label: NDArray[np.int64],
     ) -> NDArray[np.int8]:
         """0 where a row is inside, else OUTSIDE or UNDECIDED."""
         low, high = rule.bounds
-        m = table.measured
-        value = _against(values[line, label], rule.k)
-        outside = (value < low) | (value > high)
         if self.evidence == "estimate":
-            unsure = (outside & m.too_small[line, label]) | np.isnan(value)
+            slack = 0.0 if rule.measure == "uniform_bias" else ROUNDING
+            outside = (value < low - slack) | (value > high + slack)
+            unsure = (outside & table.measured.unsound[line, label]) | np.isnan(value)
         else:
-            if m.interval is None:
-                raise InputError("evidence='interval' needs intervals; measure with uncertainty.")
-            least = _against(m.interval.low[line, label], rule.k)
-            most = _against(m.interval.high[line, label], rule.k)
+            least, most = _interval(table, rule, line, label)
             outside = (least > high) | (most < low)
             unsure = ~outside & ~((least >= low) & (most <= high))
         return np.where(unsure, UNDECIDED, np.where(outside, OUTSIDE, 0)).astype(np.int8)
@@ -281,20 +342,27 @@ class Finding:
     rule: Rule
     value: float
     status: Status
+    sure: bool
+    """Whether it differs by more than chance."""
+    against: Group | None = None
+    """The group it was compared with, if the rule compares with the best-off one."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
             **self.row.to_dict(),
             "measure": self.rule.measure,
+            "reference": self.rule.reference,
+            "against": None if self.against is None else str(self.against),
             "value": None if np.isnan(self.value) else self.value,
             "limits": self.rule.limits,
+            "sure": self.sure,
             "status": self.status,
         }
 
 
 @dataclass(frozen=True, eq=False)
-class Check:
+class Check(Result):
     """What a policy says of a table: the rows outside their limits or undecided.
 
     >>> import equipoise as eq
@@ -310,15 +378,31 @@ class Check:
     label: NDArray[np.int64]
     value: Floats
     code: NDArray[np.int8]
+    sure: NDArray[np.bool_]
     rows_checked: int = 0
+    _best_lines: dict[int, NDArray[np.int64]] = field(default_factory=dict, repr=False)
 
     def findings(self, top: int | None = None) -> Iterator[Finding]:
-        """The findings, those outside first, the largest first; or only the first ones."""
+        """The findings, or only the first ones.
+
+        Those outside come first, and of these the ones with enough evidence; then by size.
+        """
         rules, codes, values = (a[:top].tolist() for a in (self.rule, self.code, self.value))
         rows = self.table.rows_at(self.line[:top], self.label[:top])
         for i, row in enumerate(rows):
             status: Status = "outside" if codes[i] == OUTSIDE else "undecided"
-            yield Finding(row, self.policy.rules[rules[i]], values[i], status)
+            rule = self.policy.rules[rules[i]]
+            against = self._best(rule, int(self.line[i]), int(self.label[i]))
+            yield Finding(row, rule, values[i], status, bool(self.sure[i]), against)
+
+    def _best(self, rule: Rule, line: int, label: int) -> Group | None:
+        if rule.reference != "best":
+            return None
+        m = self.table.measured
+        if rule.min_count not in self._best_lines:
+            self._best_lines[rule.min_count] = m.best(min_count=rule.min_count)
+        best = int(self._best_lines[rule.min_count][line, label])
+        return None if best < 0 else m.group(best)
 
     @property
     def outside(self) -> tuple[Finding, ...]:
@@ -348,7 +432,11 @@ class Check:
 
     @property
     def sentence(self) -> str:
-        """The outcome in a sentence."""
+        """The outcome in a sentence, and of which rows if not of all."""
+        return " ".join((self._outcome, *self.table.counts.reading.sentences))
+
+    @property
+    def _outcome(self) -> str:
         checked = f"of {self.rows_checked:,} group and label pairs checked"
         if not self.rows_checked:
             return "No group was large enough to be checked."
@@ -370,6 +458,9 @@ class Check:
 
     def to_csv(self, top: int | None = None) -> str:
         """One line a finding, in full precision."""
+        return csv_text(*self._table(top))
+
+    def _table(self, top: int | None = None) -> FlatTable:
         rows = (
             (
                 f.status,
@@ -382,35 +473,37 @@ class Check:
                 plain(f.rule.bounds[0]),
                 plain(f.rule.bounds[1]),
                 f.rule.k,
+                f.rule.reference,
+                None if f.against is None else str(f.against),
+                f.sure,
             )
             for f in self.findings(top)
         )
-        headers = ("status", "group", self.table.counts.label.name, "n_group", "n_cell")
-        return csv_text((*headers, "measure", "value", "least", "most", "k"), rows)
+        before = ("status", "group")
+        numbers = ("n_group", "n_cell", "measure", "value", "least", "most", "k")
+        after = (*numbers, "reference", "against", "sure")
+        label = column_names((*before, *after), [self.table.counts.label.name])
+        return (*before, *label, *after), rows
 
     def grid(self, top: int | None = None) -> Grid:
         """The findings, or the first of them, as a table."""
-        rows = tuple(
-            (
-                f.status,
-                str(f.row.group),
-                format_value(f.row.label),
-                "–"
-                if f.row.n_group is None
-                else f"{whole(f.row.n_cell)} of {whole(f.row.n_group)}",
-                number(f.value),
-                f.rule.limits,
-            )
-            for f in self.findings(top)
-        )
-        headers = ("status", "group", self.table.counts.label.name, "rows", "value", "limits")
-        return Grid(headers, rows, frozenset({3, 4}))
+        found = list(self.findings(top))
+        rows = tuple(_cells(f) for f in found)
+        headers = ["status", "group", self.table.counts.label.name, "rows", "value", "limits"]
+        if any(f.against is not None for f in found):
+            rows = tuple((*row, str(f.against or "")) for row, f in zip(rows, found, strict=True))
+            headers.append("compared with")
+        return Grid(tuple(headers), rows, frozenset({3, 4}), self._line(found))
+
+    def _line(self, found: Sequence[Finding]) -> tuple[int, str] | None:
+        """Where findings begin that are outside their limits, perhaps by chance alone."""
+        outside = [f.sure for f in found if f.status == "outside"]
+        unsure = outside.index(False) if False in outside else None
+        return None if unsure is None else (unsure, f"outside, but {TOO_FEW}")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
-        about = {
-            k: v for k, v in self.table.top(0).to_dict().items() if k not in ("rows", "schema")
-        }
+        about = {k: v for k, v in self.table.about().items() if k != "schema"}
         return {
             "schema": SCHEMA,
             "status": self.status,
@@ -452,6 +545,32 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
     return data
 
 
+def four_fifths_rule(favourable: Any = None, min_count: int = 1) -> Rule:
+    """The four-fifths rule: a rate of at least 0.8 times that of the best-off group.
+
+    >>> four_fifths_rule(">50K")
+    Rule(impact_ratio ≥ 0.8 against the best-off group for *, label >50K)
+    """
+    return Rule(
+        measure="impact_ratio", min=RULE, reference="best", label=favourable, min_count=min_count
+    )
+
+
+def _settled(rule: Rule, table: BiasTable) -> Rule:
+    """The rule with the label it is about: who is best off depends on which is good to have."""
+    if rule.reference != "best" or rule.label is not None:
+        return rule
+    if table.options.favourable is None:
+        label = table.counts.label
+        values = ", ".join(format_value(v) for v in label.values[:20])
+        raise InputError(
+            f"the rule {rule.limits} needs the label value that is good to have; name it with "
+            f"--favourable (favourable= in Python and in [check]) or as the rule's label. "
+            f"{label.name!r} has: {values}{', …' if len(label.values) > 20 else ''}."
+        )
+    return replace(rule, label=table.options.favourable)
+
+
 def _rule(data: Mapping[str, Any], min_count: int) -> Rule:
     if not isinstance(data, Mapping):
         raise InputError(
@@ -463,6 +582,12 @@ def _rule(data: Mapping[str, Any], min_count: int) -> Rule:
         raise InputError("a rule has max-abs or max-abs-ub, which are the same, not both.")
     if "max_abs_ub" in given:
         given["max_abs"] = given.pop("max_abs_ub")
+    if "min_impact_ratio" in given:
+        if {"min", "measure"} & given.keys():
+            raise InputError(
+                "min-impact-ratio stands for the measure impact_ratio and its min; leave these out."
+            )
+        given |= {"measure": "impact_ratio", "min": given.pop("min_impact_ratio")}
     return Rule(**{"min_count": min_count, **given})
 
 
@@ -477,6 +602,52 @@ def _refuse_unknown(what: str, given: Mapping[str, Any], known: Sequence[str]) -
 def _against(ub: Any, k: float) -> Any:
     """UB against an allowed ratio: 1 − f_gy/(K·f_y)."""
     return ub if k == 1 else 1 - (1 - ub) / k
+
+
+def _interval(
+    table: BiasTable, rule: Rule, line: NDArray[np.int64], label: NDArray[np.int64]
+) -> tuple[Floats, Floats]:
+    """The limits of what a rule is about, which has an interval."""
+    m = table.measured
+    if m.interval is None:
+        raise InputError("evidence='interval' needs intervals; measure with uncertainty.")
+    if rule.measure == "uniform_bias":
+        low, high = (_against(x[line, label], rule.k) for x in m.interval)
+        return low, high
+    best = m.best(min_count=rule.min_count)
+    low, high = np.full((2, *m.ub.shape), np.nan)
+    for code in np.unique(label):
+        low[:, code], high[:, code] = ratio_to_best(m, best[:, code], int(code))
+    return low[line, label], high[line, label]
+
+
+def _sure(
+    table: BiasTable, rule: Rule, line: NDArray[np.int64], label: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Where what a rule is about differs by more than chance from its neutral value."""
+    m = table.measured
+    usual = rule.measure == "uniform_bias" and rule.k == 1
+    if usual or m.interval is None or not rule.has_interval:
+        return np.asarray(m.evident[line, label])
+    neutral = measure_named(rule.measure).neutral or 0.0
+    low, high = _interval(table, rule, line, label)
+    return np.asarray(((low > neutral) | (high < neutral)) & ~m.unsound[line, label])
+
+
+def _cells(f: Finding) -> tuple[str, ...]:
+    known = f.row.n_group is not None
+    return (
+        f.status,
+        str(f.row.group),
+        format_value(f.row.label),
+        f"{whole(f.row.n_cell)} of {whole(f.row.n_group)}" if known else "–",
+        number(f.value) if f.rule.measure == "uniform_bias" else _unsigned(f.value),
+        f.rule.limits,
+    )
+
+
+def _unsigned(value: float) -> str:
+    return number(value).removeprefix("+")
 
 
 def _lines(table: BiasTable, rule: Rule) -> NDArray[np.bool_]:

@@ -137,7 +137,7 @@ def suppress(table: BiasTable, below: int) -> BiasTable:
     view = table.view
     if view is not None:
         view = view[~hidden[view // len(measured.counts.label)]]
-    return BiasTable(_masked(measured, hidden, below), view)
+    return BiasTable(_masked(measured, hidden, below), view, table.order)
 
 
 def hidden_groups(measured: Measured, below: int) -> Flags:

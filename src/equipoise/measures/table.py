@@ -14,13 +14,12 @@ from equipoise.errors import InputError, PatternError
 from equipoise.lattice import Group
 from equipoise.measures.measured import NOTE_CODES, Measured, Note, Options
 from equipoise.measures.registry import Floats, measure_named, ratio
-from equipoise.plain import sentences
+from equipoise.plain import Grid, sentences
+from equipoise.results import Drawable
 from equipoise.validate import one_of
 from equipoise.values import Value, as_value, plain
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -62,6 +61,7 @@ class Row:
     expected: float
     missing_rows: float
     hidden: bool
+    evident: bool
     note: Note | None
     measures: Mapping[str, float] = field(default_factory=dict)
 
@@ -73,10 +73,11 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class BiasTable:
+class BiasTable(Drawable):
     """Uniform Bias of every group and label, in the order of the lattice or as sorted.
 
-    Read a row by its pattern and label, loop over rows, or take all as a frame.
+    Read a row by its pattern and label, loop over rows, or take all as a frame. What is printed,
+    and :meth:`top`, come in the order of :meth:`worst` unless :meth:`sort` chose another.
 
     >>> hiring = Counts.from_mapping(
     ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
@@ -90,6 +91,8 @@ class BiasTable:
 
     measured: Measured
     view: NDArray[np.int64] | None = None
+    order: str | None = None
+    """The order that was asked for, one of ``SORTS``; rows that were only filtered have none."""
 
     # ------------------------------------------------------------------ reading
 
@@ -132,6 +135,7 @@ class BiasTable:
         columns = {k: v.tolist() for k, v in self._columns(line, label).items()}
         cells, sizes = m.n_cell[line, label].tolist(), m.n_group[line].tolist()
         notes, hidden = m.notes[line, label].tolist(), m.hidden[line, label].tolist()
+        evident = m.evident[line, label].tolist()
         for i, (at, code) in enumerate(zip(line.tolist(), label.tolist(), strict=True)):
             note = NOTE_CODES[notes[i]]
             shown = note != "suppressed"
@@ -142,6 +146,7 @@ class BiasTable:
                 n_cell=cells[i] if shown else None,
                 **{k: columns[k][i] for k in _NUMBERS},
                 hidden=hidden[i] and shown,
+                evident=evident[i],
                 note=note,
                 measures={k: columns[k][i] for k in self.options.measures},
             )
@@ -173,9 +178,20 @@ class BiasTable:
             }
         return columns
 
-    def measure(self, name: str) -> Floats:
+    def measure(self, name: str, *, reference: str | None = None, min_count: int = 1) -> Floats:
         """Compute a registered measure for all groups (lines) and labels (columns).
 
+        Parameters
+        ----------
+        name
+            The measure.
+        reference
+            To whom it compares a group, if not to whom the options say.
+        min_count
+            The best-off group has at least so many rows.
+
+        Examples
+        --------
         >>> c = Counts.from_mapping(
         ...     {("m", "y"): 3, ("m", "n"): 1, ("w", "y"): 1, ("w", "n"): 3},
         ...     sensitive=["sex"],
@@ -185,27 +201,51 @@ class BiasTable:
         [[3.0, 0.333], [0.333, 3.0]]
         """
         m = self.measured
-        numbers = measure_named(name).function(m.compared)
+        asked = self.options.reference if reference is None else reference
+        numbers = measure_named(name).function(m.compared_with(asked, min_count=min_count))
         return numbers if m.suppressed is None else np.where(m.suppressed, np.nan, numbers)
 
     # ----------------------------------------------------------------- choosing
 
     def worst(self, n: int | None = None) -> BiasTable:
-        """The rows of the largest |UB|; those too small to say anything come last."""
+        """The rows of the largest |UB|; those with too few rows to tell come after all others.
+
+        A row has enough if its q is below 0.05, or if its whole interval is inside the limit.
+        """
         return self.sort("worst").top(n)
 
     def top(self, n: int | None) -> BiasTable:
-        """The first rows."""
-        return self if n is None else replace(self, view=self._flat()[:n])
+        """The first rows: the worst ones, unless the table was sorted otherwise."""
+        if n is None:
+            return self
+        ordered = self.ordered if n else self
+        return replace(ordered, view=ordered._flat()[:n])  # noqa: SLF001 (of the same class)
+
+    @property
+    def ordered(self) -> BiasTable:
+        """The table as it is printed: as it was sorted, or else the worst first."""
+        return self if self.order is not None else self.sort("worst")
+
+    @property
+    def untold_from(self) -> int | None:
+        """Above which row the line is that divides rows that tell from those that do not.
+
+        None where no such line can be drawn: in another order, or where all rows tell.
+        """
+        if self.order != "worst":
+            return None
+        line, label = self.places
+        untold = self.measured.untold[line, label]
+        return int(self.measured.evident[line, label].sum()) if untold.any() else None
 
     def sort(self, by: str = "worst") -> BiasTable:
-        """Sort: worst first, by ub, by group, by rows (most first) or by p."""
+        """Sort: worst first (see :meth:`worst`), by ub, by group, by rows (most first) or by p."""
         one_of("sort", by, SORTS)
         line, label = self.places
         m = self.measured
         ub = m.ub[line, label]
         if by == "group":
-            return replace(self, view=np.sort(self._flat()))
+            return replace(self, view=np.sort(self._flat()), order=by)
         if by == "n":
             order = np.argsort(-m.n_group[line], kind="stable")
         elif by == "p":
@@ -214,13 +254,13 @@ class BiasTable:
         elif by == "ub":
             order = np.argsort(-ub, kind="stable")
         else:
-            last = (m.notes[line, label] > 0).astype(np.int8)
-            order = np.lexsort((-m.n_group[line], -np.abs(np.round(ub, 12)), last))
+            last, silent = ~m.evident[line, label], m.notes[line, label] > 0
+            order = np.lexsort((-m.n_group[line], -np.abs(np.round(ub, 12)), silent, last))
         if m.suppressed is not None:  # their order would tell of their numbers
             hidden = m.suppressed[line, label]
             by_group = np.argsort(self._flat())
             order = np.concatenate([order[~hidden[order]], by_group[hidden[by_group]]])
-        return replace(self, view=self._flat()[order])
+        return replace(self, view=self._flat()[order], order=by)
 
     def filter(
         self,
@@ -282,6 +322,7 @@ class BiasTable:
         for name, numbers in self._columns(line, label).items():
             columns[name] = pa.array(numbers)
         columns["hidden"] = pa.array(m.hidden[line, label])
+        columns["evident"] = pa.array(m.evident[line, label])
         columns["note"] = _dictionary(NOTE_CODES, m.notes[line, label])
         return pa.table(columns)
 
@@ -294,29 +335,23 @@ class BiasTable:
             parts.append(_dictionary((*texts, None), codes[:, position]).dictionary_decode())
         return pc.binary_join_element_wise(*parts, ", ", null_handling="skip")
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The table as a pandas frame; text columns are categorical."""
-        from equipoise.errors import MissingDependency
-
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingDependency("pandas", extra="frames", purpose="to_pandas()") from None
-        frame = self.to_arrow().to_pandas()
-        return pd.DataFrame(frame, copy=False)
-
-    def to_polars(self) -> pl.DataFrame:
-        """The table as a polars frame."""
-        from equipoise.errors import MissingDependency
-
-        try:
-            import polars as pl
-        except ImportError:
-            raise MissingDependency("polars", extra="frames", purpose="to_polars()") from None
-        return pl.DataFrame(self.to_arrow())
-
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: what ``--json`` prints."""
+        """Plain data: what ``--json`` prints.
+
+        With a favourable label, ``four_fifths`` holds the groups shown against the best-off
+        group of all that were measured; see :mod:`equipoise.measures.four_fifths`.
+        """
+        from equipoise.measures.four_fifths import four_fifths
+
+        rule = four_fifths(self)
+        return {
+            **self.about(),
+            "four_fifths": None if rule is None else rule.to_dict(),
+            "rows": [row.to_dict() for row in self],
+        }
+
+    def about(self) -> dict[str, Any]:
+        """What was measured and how, as plain data, without the rows."""
         from equipoise.version import __version__
 
         counts = self.counts
@@ -328,7 +363,9 @@ class BiasTable:
             "labels": [plain(v) for v in counts.label.values],
             "missing_values": dict(counts.missing_values),
             "dropped": counts.dropped,
+            "skipped": counts.skipped.to_dict(),
             "bins": {n: list(b) for n, b in counts.bins.items()},
+            "reading": counts.reading.to_dict(),
             "parameters": {
                 **({} if counts.request is None else counts.request.to_dict()),
                 **self.options.to_dict(),
@@ -337,7 +374,6 @@ class BiasTable:
             "fingerprint": counts.fingerprint if self.measured.suppressed is None else None,
             "version": __version__,
             "time": self.measured.time,
-            "rows": [row.to_dict() for row in self],
         }
 
     def to_json(self, *, indent: int | None = None) -> str:
@@ -345,20 +381,21 @@ class BiasTable:
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
 
     def __repr__(self) -> str:
+        shown = self.grid()
+        left = len(self) - len(shown.rows)
+        more = f"\n… and {left:,} more rows" if left else ""
+        return f"{self.heading}\n\n{shown.text()}{more}"
+
+    def grid(self) -> Grid:
+        """The first rows as a table for people: the worst ones, unless they were sorted."""
         from equipoise.measures.display import grid
 
-        shown = self.worst(20) if self.view is None else self.top(60)
-        more = f"\n… and {len(self) - len(shown):,} more rows" if len(self) > len(shown) else ""
-        return f"{self.heading}\n\n{grid(shown).text()}{more}"
+        return grid(self.top(20 if self.view is None else 60))
 
-    def _repr_html_(self) -> str:
-        import html
-
-        from equipoise.measures.display import grid
-
-        shown = self.worst(20) if self.view is None else self.top(60)
-        more = f" ({len(shown):,} of {len(self):,} rows)" if len(self) > len(shown) else ""
-        return f"<p>{html.escape(self.heading + more)}</p>{grid(shown).html()}"
+    def _said(self) -> list[str]:
+        shown = min(len(self), 20 if self.view is None else 60)
+        more = f" ({shown:,} of {len(self):,} rows)" if len(self) > shown else ""
+        return [self.heading + more]
 
     @property
     def heading(self) -> str:
@@ -383,7 +420,7 @@ _NUMBERS = (
     "expected",
     "missing_rows",
 )
-_OTHERS = ("group", "order", "n_group", "n_cell", "hidden", "note")
+_OTHERS = ("group", "order", "n_group", "n_cell", "hidden", "evident", "note")
 
 
 def _dictionary(texts: Sequence[str | None], codes: NDArray[Any]) -> pa.DictionaryArray:

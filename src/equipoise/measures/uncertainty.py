@@ -130,6 +130,48 @@ def ub_interval(
     return Interval(low.reshape(shape), high.reshape(shape))
 
 
+def ratio_interval(
+    p1: ArrayLike,
+    n1: ArrayLike,
+    p0: ArrayLike,
+    n0: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    whole: bool = True,
+) -> Interval:
+    """Give a confidence interval of p1/p0, rates of two groups that share no row, by MOVER.
+
+    Parameters
+    ----------
+    p1, p0
+        The rates of the label in the two groups.
+    n1, n0
+        Their rows, or effective sizes.
+    confidence
+        Between 0 and 1.
+    whole
+        Whether the sizes are numbers of rows.
+
+    Examples
+    --------
+    40 of 150 women were hired, and 160 of 450 men:
+
+    >>> low, high = ratio_interval(40 / 150, 150, 160 / 450, 450)
+    >>> print(low.round(3), high.round(3))
+    0.556 0.995
+    """
+    between("confidence", confidence, 0, 1)
+    arrays = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (p1, n1, p0, n0)))
+    inside, m1, outside, m0 = (np.array(a) for a in np.atleast_1d(*arrays))
+    limits = _WilsonLimits.at(1 - confidence, whole=whole)
+    # As R of a group that is no part of the table: there R is p1/p0 itself.
+    rates = _Rates(inside, outside, outside, np.zeros(inside.shape), inside)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = _ratio_limits(rates, limits.of(inside, m1), limits.of(outside, m0))
+    low = np.where(inside == 0, 0.0, low)
+    return Interval(low.reshape(arrays[0].shape), high.reshape(arrays[0].shape))
+
+
 class _Rates(NamedTuple):
     p1: Floats
     p0: Floats

@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.plans.judgement import off_target
 from equipoise.plans.problem import Problem, cell_numbers
-from equipoise.plans.solve import Solution, base_rates, drift, off_by, reference_of, solve
+from equipoise.plans.solve import Solution, against, base_rates, drift, off_by, reference_of, solve
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Whole
 
 REST = "everything else"
+
+PARTS = 200
+"""How many parts of a plan of zero bias are compared at most."""
+
+NEAR_ZERO = 1e-3
+"""Zero bias up to rounding that leaves no more is taken as soon as it can be paid."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,117 @@ class Step:
             "missing": self.missing,
             "left": self.left,
         }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Spent:
+    """What is done of all that was asked for.
+
+    Attributes
+    ----------
+    solution, rows
+        The plan, and the rows of each cell in the end.
+    needed
+        What all that was asked for costs.
+    steps
+        How far a budget served each priority.
+    in_full
+        Whether it is the plan for all that was asked for.
+    cut_short
+        Whether a budget did not pay for zero bias, so that what is left is not rounding.
+    passed_over
+        What the plan for all that was asked for would leave, if it was passed over for leaving
+        more than this one.
+    """
+
+    solution: Solution
+    rows: Whole
+    needed: float
+    steps: tuple[Step, ...] = ()
+    in_full: bool = True
+    cut_short: bool = False
+    passed_over: float | None = None
+
+    @classmethod
+    def on_all(cls, problem: Problem, solution: Solution) -> Spent:
+        """Everything that was asked for."""
+        assert solution.rows is not None  # noqa: S101 - what cannot be done is not paid for
+        cost = float(problem.cells.cost(solution.rows).sum())
+        return cls(solution=solution, rows=solution.rows, needed=cost)
+
+
+def spend(
+    problem: Problem,
+    solution: Solution,
+    *,
+    progress: Callable[[float], None] = lambda _: None,
+) -> Spent | None:
+    """Spend the budget of a request: in the user's order, or on the least largest bias.
+
+    At zero tolerance whole rows can leave much to small groups, and a plan that costs less can
+    leave less; then it is the better one, however much money there is. A rounding, a priority or
+    extra rows that were named are kept to. None if the budget does not pay for the limits.
+    """
+    request = problem.request
+    budget = request.budget or 0.0
+    everything = Spent.on_all(problem, solution)
+    short = everything.needed > budget * (1 + 1e-12) + 1e-9
+    if short and request.priority:
+        rows, steps = serve(problem, everything.rows)
+        cut = not request.tolerance
+        return replace(everything, rows=rows, steps=steps, in_full=False, cut_short=cut)
+    named = request.priority or request.extra or request.rounding != "optimal"
+    left = what_is_left(problem, solution)
+    if not short and (request.tolerance or named or left <= NEAR_ZERO):
+        return everything
+    limit = min(budget, everything.needed)
+    part, unless = _best_part(problem, solution, limit)
+    found = least_tolerance(problem, limit, unless=unless, progress=progress)
+    best, remains = (part, unless) if found is None or found[0] >= unless else (found[1], found[0])
+    if best is None or best.rows is None:
+        return None if short else everything
+    if not short and remains >= left:
+        return everything
+    return Spent(
+        solution=replace(best, sizes=None),
+        rows=best.rows,
+        needed=everything.needed,
+        in_full=False,
+        cut_short=short and not request.tolerance and remains > 0,
+        passed_over=None if short else left,
+    )
+
+
+def _best_part(problem: Problem, ideal: Solution, budget: float) -> tuple[Solution | None, float]:
+    """Zero bias carried out group by group, the worst first, up to where it leaves least.
+
+    Which parts there are does not depend on the budget, so that more money has more to choose
+    from.
+    """
+    assert ideal.rows is not None  # noqa: S101 - parts are parts of a plan
+    best, least = None, math.inf
+    if ideal.method != "closed form" or problem.request.label_drift is not None:
+        return best, least
+    held = against(problem, ideal.base, problem.have).real
+    off = off_target(problem.have, problem.ratios, held, problem.request.tolerance_on)
+    order = np.argsort(-np.nan_to_num(off, nan=math.inf).max(axis=1), kind="stable")
+    cost = np.cumsum(problem.cells.cost(ideal.rows)[order])
+    for end in np.unique(np.linspace(0, len(order), PARTS).astype(np.int64)).tolist():
+        if end and cost[end - 1] > budget * (1 + 1e-12) + 1e-9:
+            break
+        rows = problem.have.copy()
+        rows[order[:end]] = ideal.rows[order[:end]]
+        part = replace(ideal, rows=rows)
+        if _holds(problem, rows) and (left := what_is_left(problem, part)) < least:
+            best, least = part, left
+    return best, least
+
+
+def _holds(problem: Problem, rows: Whole) -> bool:
+    """Whether rows keep to every limit but the tolerance."""
+    cells = problem.cells
+    inside = bool((rows >= cells.least).all() and (rows <= cells.most).all())
+    return inside and bool((rows.sum(axis=1) >= cells.group_least).all()) and problem.holds(rows)
 
 
 def serve(problem: Problem, ideal: Whole) -> tuple[Whole, tuple[Step, ...]]:
@@ -110,50 +228,68 @@ def least_tolerance(
     problem: Problem,
     budget: float = math.inf,
     *,
+    unless: float = math.inf,
     progress: Callable[[float], None] = lambda _: None,
 ) -> tuple[float, Solution] | None:
     """Find the smallest tolerance that the limits and a budget allow, and its plan.
 
-    By bisection; what a plan reaches is often less than it was asked for, and counts. None if
+    By bisection; what a plan leaves is often less than it was asked for, and counts. None if
     no tolerance will do.
+
+    With a larger budget what is left is never more, unless time runs out. Which tolerances are
+    tried, and with which plans at hand, depends on the budget only through what could be paid so
+    far. So two budgets go the same way up to the first plan that only the larger one pays: there
+    the larger ends at or below that tolerance, and the smaller above it.
+
+    Parameters
+    ----------
+    problem, budget
+        What is planned for, and how much may be spent.
+    unless
+        Stop where it is certain that nothing below this is found: another plan leaves as much.
+    progress
+        Is told how far the work is.
     """
-    low, high = problem.request.tolerance, math.nan
-    best: Solution | None = None
+    asked = problem.request.tolerance
     end = time.monotonic() + problem.request.time_limit
     each = max(problem.request.time_limit / 10, 0.2)
     reference = _settled(replace(problem, request=problem.request.but(time_limit=each)))
-    trial = max(2 * low, _present(problem))
-    for _ in range(12):
-        found = _affordable(reference, trial, budget, None)
-        if found is not None:
-            best = found
-            break
-        low, trial = trial, 4 * trial + 1e-3
-    if best is None or best.rows is None:
+    started = _first_affordable(reference, budget)
+    if started is None:
         return None
-    high = _reached(reference, best, trial)
+    low, high, best = started
     precise = reference.separable and reference.request.reference == "original"
     width = 1e-7 if precise else 2e-3
     start = max(high - low, 1e-12)
-    while high - low > width * max(high, 1e-3) and time.monotonic() < end:
+    late = False
+    while high - low > width * max(high, 1e-3) and low < unless and not late:
         middle = (low + high) / 2
         found = _affordable(reference, middle, budget, best.rows)
-        if found is None:
-            low = middle
+        left = math.inf if found is None else what_is_left(reference, found)
+        if found is None or asked < left <= low:
+            low = middle  # the second is luck: asked for as much as it leaves, it was not found
         else:
-            best, high = found, min(_reached(reference, found, middle), middle)
+            best, high = found, min(left, middle)
         progress(min(1.0, math.log(start / max(high - low, 1e-300)) / math.log(1 / width)))
-    if best.rows is None:
-        return None
-    return high, best
+        late = time.monotonic() > end
+    return high, replace(best, timed_out=best.timed_out or late)
+
+
+def _first_affordable(problem: Problem, budget: float) -> tuple[float, float, Solution] | None:
+    """A tolerance that cannot be paid, what a plan that can be paid leaves, and that plan."""
+    low = problem.request.tolerance
+    trial = max(2 * low, _present(problem))
+    for _ in range(12):
+        found = _affordable(problem, trial, budget, None)
+        if found is not None:
+            return low, what_is_left(problem, found), found
+        low, trial = trial, 4 * trial + 1e-3
+    return None
 
 
 def _settled(problem: Problem) -> Problem:
     """The problem with its reference named, as it would be at zero tolerance."""
-    if problem.request.reference is not None:
-        return problem
-    request = problem.request.but(reference=reference_of(problem))
-    return replace(problem, request=request)
+    return replace(problem, request=problem.request.but(reference=reference_of(problem)))
 
 
 def _present(problem: Problem) -> float:
@@ -163,7 +299,7 @@ def _present(problem: Problem) -> float:
 def _affordable(
     problem: Problem, tolerance: float, budget: float, known: Whole | None
 ) -> Solution | None:
-    trial = replace(problem, request=problem.request.but(tolerance=tolerance, extra=()))
+    trial = replace(problem, request=problem.request.widened(tolerance))
     candidates = () if known is None else (known,)
     found = solve(trial, candidates=candidates, effort=0.05, first=math.isinf(budget))
     if found.rows is None or problem.cells.cost(found.rows).sum() > budget * (1 + 1e-12) + 1e-9:
@@ -171,11 +307,11 @@ def _affordable(
     return found
 
 
-def _reached(problem: Problem, found: Solution, tolerance: float) -> float:
-    """What a plan leaves: of bias, and where labels are kept, of their drift, too."""
-    assert found.rows is not None  # noqa: S101 - an affordable plan has rows
-    trial = replace(problem, request=problem.request.but(tolerance=tolerance, extra=()))
-    off = off_by(trial, found.rows, found.base)
-    if problem.request.labels == "free" or reference_of(trial) == "original":
+def what_is_left(problem: Problem, found: Solution) -> float:
+    """What a plan leaves: the largest distance from a target, or move of labels that are kept."""
+    assert found.rows is not None  # noqa: S101 - only plans that have rows leave something
+    request = problem.request
+    off = off_by(problem, found.rows, found.base)
+    if request.labels == "free" or problem.special:
         return off
-    return max(off, drift(found.rows, found.base, problem.request.tolerance_on))
+    return max(off, drift(found.rows, found.base, request.tolerance_on))

@@ -13,16 +13,19 @@ import heapq
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from equipoise.plans.box import Box
 from equipoise.plans.cells import Band
+from equipoise.plans.closing import close_gap
 from equipoise.plans.coupled import Balance, relaxed_cost, solve_coupled
 from equipoise.plans.judgement import Against, within_tolerance
 from equipoise.plans.problem import Problem
+from equipoise.plans.request import SOLVER_GAP
 from equipoise.plans.separable import granularity, solve_separable
 
 if TYPE_CHECKING:
@@ -37,6 +40,9 @@ BALANCING = 40
 WORK = 16_000
 """How many groups of different kinds are searched for the first centres and the bound."""
 
+CLOSED = 1e-7
+"""A gap that is none: arithmetic is not more exact."""
+
 QUICK = 0.2
 """An effort below this takes the first good plan, and does not close the gap."""
 
@@ -48,70 +54,8 @@ plan on any machine; the request's time limit is a last resort.
 """
 
 
-@dataclass(frozen=True, eq=False)
-class Box:
-    """A range for each label's frequency."""
-
-    low: Real
-    high: Real
-
-    @property
-    def middle(self) -> Real:
-        """A distribution inside."""
-        room = self.high - self.low
-        left = 1 - self.low.sum()
-        return np.asarray(self.low + room * (left / max(room.sum(), 1e-300)))
-
-    @property
-    def empty(self) -> bool:
-        """Whether no distribution lies inside."""
-        return bool((self.low > self.high + 1e-15).any() or self.low.sum() > 1 + 1e-12) or bool(
-            self.high.sum() < 1 - 1e-12
-        )
-
-    def tightened(self) -> Box:
-        """The same distributions in the smallest box."""
-        low = np.maximum(self.low, 1 - (self.high.sum() - self.high))
-        high = np.minimum(self.high, 1 - (low.sum() - low))
-        return Box(low, np.maximum(high, low))
-
-    def halves(self) -> Iterator[Box]:
-        """The box cut in two across its widest side."""
-        y = int((self.high - self.low).argmax())
-        middle = (self.low[y] + self.high[y]) / 2
-        for side in (0, 1):
-            low, high = self.low.copy(), self.high.copy()
-            (high if side == 0 else low)[y] = middle
-            if not Box(low, high).empty:
-                yield Box(low, high).tightened()
-
-    def near(self, centre: Real, step: float) -> Iterator[Real]:
-        """Distributions a step away: from one label to another, or to all others."""
-        labels = range(len(centre))
-        for up, down in itertools.islice(itertools.permutations(labels, 2), 60):
-            move = min(step, self.high[up] - centre[up], centre[down] - self.low[down])
-            if 0 < move < centre[down]:
-                moved = centre.copy()
-                moved[up] += move
-                moved[down] -= move
-                yield moved
-        for y, sign in itertools.product(labels, (1, -1)):
-            moved = centre.copy()
-            moved[y] = max(moved[y] + sign * step, 1e-9)
-            yield self.clip(moved / moved.sum())
-
-    def clip(self, centre: Real) -> Real:
-        """The nearest distribution inside, about."""
-        for _ in range(50):
-            centre = np.clip(centre, self.low, self.high)
-            left = 1 - centre.sum()
-            if abs(left) < 1e-14:
-                break
-            room = self.high - centre if left > 0 else centre - self.low
-            if not room.sum() > 0:
-                break
-            centre = centre + left * room / room.sum()
-        return np.asarray(centre)
+Stopped: TypeAlias = Literal["gap", "work", "time"]
+"""What ended a search: the gap was reached, or its limit of work or of time was."""
 
 
 @dataclass(eq=False)
@@ -123,6 +67,16 @@ class Found:
     bound: float = 0.0
     timed_out: bool = False
     tried: set[bytes] = field(default_factory=set)
+
+    def near(self, gap: float) -> bool:
+        """Whether no plan is cheaper by more than a share of the cost."""
+        return self.cost - self.bound <= max(gap, CLOSED) * self.cost
+
+    def stopped(self, gap: float) -> Stopped | None:
+        """What ended the search."""
+        if self.rows is None:
+            return None
+        return "gap" if self.near(gap) else "time" if self.timed_out else "work"
 
     def offer(self, problem: Problem, rows: Whole | None, box: Box) -> bool:
         """Keep rows if they hold everything and cost less."""
@@ -234,7 +188,16 @@ class _Search:
         if found.bound < math.inf and not self.enough():
             self.build(centres)
         found.bound = min(found.bound, found.cost)
+        if self.problem.request.gap is not None and self.effort >= QUICK and not self.enough():
+            self.close(self.problem.request.gap)
         return found
+
+    def close(self, gap: float) -> None:
+        """Go on until the gap that was asked for is reached, or time is up."""
+        if self.found.rows is not None and not self.found.near(gap):
+            close_gap(
+                self.problem, self.found, self.box, gap, self.deadline, construct=self.construct
+            )
 
     def enough(self) -> bool:
         """Whether the plan found will do."""
@@ -469,7 +432,7 @@ class _Search:
                 most=low,
                 balance=self.between(low, high),
                 time_limit=self.seconds,
-                gap=max(self.problem.request.gap, 1e-4 / max(self.effort, 0.02)),
+                gap=self.coarsely,
                 inside=inside,
             )
             if solved.rows is None or within_tolerance(
@@ -477,6 +440,12 @@ class _Search:
             ):
                 return solved.rows
         return None
+
+    @property
+    def coarsely(self) -> float:
+        """The gap of one model here; a gap that was asked for is closed in the end, over all."""
+        asked = self.problem.request.solver_gap
+        return max(asked if asked >= 1 else SOLVER_GAP, SOLVER_GAP / max(self.effort, 0.02))
 
     def around(self, centre: Real, rows: float) -> tuple[Real, Real]:
         """Label frequencies a few rows below and above a centre, inside the box."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import LatticeTooLarge
-from equipoise.lattice import Group, roll_up
+from equipoise.lattice import Group, format_value, roll_up
+from equipoise.plain import Grid
 from equipoise.plans.closed_form import rounding_bound
 from equipoise.plans.judgement import (
     Against,
@@ -21,6 +22,7 @@ from equipoise.plans.judgement import (
 )
 from equipoise.plans.problem import Problem, deletable, offered
 from equipoise.plans.solve import Solution, against, drift, given_frequencies, reference_of
+from equipoise.results import FlatTable, Result
 from equipoise.values import MISSING, Value, plain
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ class Held:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Certificate:
+class Certificate(Result):
     """What a repaired table would be, measured from its counts alone.
 
     Attributes
@@ -79,11 +81,13 @@ class Certificate:
         What was asked for, and against which label frequencies.
     reached
         Whether every group that counts is within the tolerance, and every limit holds. At
-        zero tolerance: whether every cell is within rounding of its exact number.
+        zero tolerance: whether every cell is within one row of its exact number, and what is
+        left to any group is within ``rounding_bound``.
     off_before, off_after
         The largest distance of a group that counts from its target, as the tolerance means it.
     rounding_bound
-        At zero tolerance, how large whole numbers can leave ``off_after`` at most.
+        At zero tolerance, how large whole numbers can leave ``off_after`` at most. With groups
+        of a few rows that is 1 and more, and says nothing.
     max_abs_ub_before, max_abs_ub_after, worst_before, worst_after
         The largest |UB| of all groups of the lattice, and where it is, before and after,
         each against the table's own label frequencies.
@@ -134,6 +138,63 @@ class Certificate:
             return "|f_gy − K·f_y|" if self.targets else "difference of rates"
         return "|f_gy/(K·f_y) − 1|" if self.targets else "|UB|"
 
+    def grid(self) -> Grid:
+        """The proof as a small table: before, after, and each limit."""
+        c = self
+
+        def where(worst: Any) -> str:
+            return "–" if worst is None else f"{worst.group}, {format_value(worst.label)}"
+
+        rows = [
+            ("rows", f"{c.n_before:,}", f"{c.n_after:,}", ""),
+            (
+                "largest |UB| of all groups",
+                f"{c.max_abs_ub_before:.4f}",
+                f"{c.max_abs_ub_after:.4f}",
+                f"{c.groups:,} groups measured",
+            ),
+            ("where", where(c.worst_before), where(c.worst_after), ""),
+            ("label drift (total variation)", "", f"{c.label_drift:.4f}", ""),
+        ]
+        limit = f"≤ {c.tolerance:g}"
+        if c.rounding_bound is not None:
+            limit = f"up to rounding, ≤ {c.rounding_bound:.3g}"
+        rows.append(
+            (
+                f"{c.kind} against {c.reference} frequencies {limit}",
+                f"{c.off_before:.4g}",
+                f"{c.off_after:.4g}",
+                "reached" if c.reached else "NOT reached",
+            )
+        )
+        rows += [
+            (h.constraint, "", f"{h.value:,.6g}", "holds" if h.holds else "BROKEN")
+            for h in c.constraints
+        ]
+        return Grid(("", "before", "after", ""), tuple(rows), frozenset({1, 2}))
+
+    def _table(self) -> FlatTable:
+        rows: list[tuple[Any, ...]] = [
+            ("rows", self.n_before, self.n_after, None, None),
+            (
+                "largest |UB| of all groups",
+                self.max_abs_ub_before,
+                self.max_abs_ub_after,
+                None,
+                None,
+            ),
+            ("label drift (total variation)", None, self.label_drift, None, None),
+            (
+                f"{self.kind} against {self.reference} frequencies",
+                self.off_before,
+                self.off_after,
+                self.tolerance,
+                self.reached,
+            ),
+            *((h.constraint, None, h.value, h.limit, h.holds) for h in self.constraints),
+        ]
+        return ("constraint", "before", "after", "limit", "holds"), rows
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         given = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -170,11 +231,11 @@ def certify(
     cost = float(problem.cells.cost(rows).sum())
     held = against(problem, base, rows)
     off = worst_off(problem, rows, held)
-    bound = _bound(problem, solution.base, rows) if not problem.request.tolerance else None
+    bound = _bound(problem, solution.base, rows, held) if not problem.request.tolerance else None
     if bound is None:
         good = within_tolerance(problem, rows, held)
     else:
-        good = _rounded(problem, rows, solution)
+        good = _rounded(problem, rows, solution) and off <= bound * (1 + 1e-9)
     before, after = _worst(problem, have), _worst(problem, rows)
     constraints = tuple(_constraints(problem, rows, solution, cost))
     f, g = have.sum(axis=0) / have.sum(), rows.sum(axis=0) / max(rows.sum(), 1)
@@ -210,18 +271,21 @@ def _before(problem: Problem, solution: Solution) -> Against:
     return given_frequencies(problem, solution.base)
 
 
-def _bound(problem: Problem, base: Real, rows: Whole) -> float:
+def _bound(problem: Problem, base: Real, rows: Whole, held: Against) -> float:
     """How far rounding can leave a group from its target, against new frequencies, too."""
-    finest = rows[problem.judged].sum(axis=1)
-    size = np.concatenate([finest, coarse_rows(problem, rows).sum(axis=1)]).astype(float)
-    ratios = np.concatenate([problem.ratios[problem.judged], coarse_ratios(problem)])
-    each = rounding_bound(ratios * base, size)
-    own = float(each.max())
+    size = rows[problem.judged].sum(axis=1).astype(float)
+    each = rounding_bound(problem.ratios[problem.judged] * base, size)
+    coarse = rounding_bound(coarse_ratios(problem) * base, coarse_rows(problem, rows).sum(axis=1))
+    own = float(max(each.max(initial=0.0), coarse.max(initial=0.0)))
     if reference_of(problem) == "original":
         return own
-    mean = float((each * size).sum() / max(size.sum(), 1))
-    anything = max(1.0, 1 / float(base[base > 0].min()) - 1)
-    return min((own + mean) / (1 - mean), anything) if mean < 1 else anything
+    if problem.judged.all():  # then the table is off by what its groups are off at most
+        moved = float((each * size).sum() / max(size.sum(), 1))
+    else:
+        moved = drift(rows, base, "ub")
+    rare = min((f for f in held.real.tolist() if f > 0), default=1.0)
+    anything = max(1.0, 1 / rare - 1)
+    return min((own + moved) / (1 - moved), anything) if moved < 1 else anything
 
 
 def _rounded(problem: Problem, rows: Whole, solution: Solution) -> bool:

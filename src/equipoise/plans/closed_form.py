@@ -174,16 +174,19 @@ def _filled_up(cells: Cells, exact: Real, rows: Whole) -> Whole:
 
 
 def rounding_bound(targets: Real, size: Real) -> Real:
-    """How large whole numbers can leave the |UB| of a group of that size at zero bias.
+    """How large whole numbers can leave the |UB| of a group with so many rows at zero bias.
 
-    A label is less than one row off its exact number, and the group less than k rows off
-    its size; so |x − S·q| < 1 + k·q rows.
+    Every label is at most one row off its exact number, so that the group is off its size by
+    as many rows as these add up to; a rate q is then at most 1 + (k − 2)·q rows off its share
+    of the rows there are.
 
-    >>> rounding_bound(np.array([[0.5, 0.5]]), np.array([1000.0])).round(5).tolist()
-    [0.00401]
+    >>> rounding_bound(np.array([[0.5, 0.5]]), np.array([1000.0])).tolist()
+    [0.002]
+    >>> rounding_bound(np.array([[0.25, 0.75]]), np.array([1.0])).tolist()  # as far as can be
+    [3.0]
     """
     k = targets.shape[1]
     rare = np.where(targets > 0, targets, 1.0).min(axis=1)
-    rows = (1 / rare + k) / np.maximum(size - k, 1.0)
+    rows = (1 / rare + k - 2) / np.maximum(size, 1.0)
     anything = np.maximum(1.0, 1 / rare - 1)  # as far as a rate can be off
     return np.asarray(np.minimum(rows, anything))

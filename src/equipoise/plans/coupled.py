@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from equipoise.plans.problem import Judged, Problem
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Real, Whole
+
+
+_Entries: TypeAlias = tuple[Any, Any, Any]
+"""Entries of a matrix: row, column, value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +90,7 @@ def solve_coupled(
     request = problem.request
     return model.solve(
         time_limit=request.time_limit if time_limit is None else time_limit,
-        gap=request.gap if gap is None else gap,
+        gap=request.solver_gap if gap is None else gap,
         nodes=nodes,
     )
 
@@ -111,11 +115,7 @@ def _model(
     inside: float,
 ) -> _Model:
     tolerance = problem.request.tolerance if tolerance is None else tolerance
-    rates = (problem.ratios * centre)[problem.ratios * centre > 0]
-    far = 100.0 * (problem.have.sum() + problem.cells.least.sum() + len(problem.cells))
-    far += sum(4.0 * limit.rows for limit in problem.coupling if limit.rows < UNLIMITED / 1e3)
-    far += 100 / (max(tolerance, 1e-3) * float(rates.min())) if len(rates) else 0.0
-    model = _Model(problem.cells, math.prod(problem.have.shape), far)
+    model = _Model(problem.cells, problem.have.size, _far(problem, centre, tolerance))
     judged = np.flatnonzero(problem.judged)
     if tolerance or most is not None:
         band = problem.band(centre, tolerance, most).take(judged)
@@ -127,6 +127,23 @@ def _model(
         model.round_to(judged, (problem.ratios * centre)[judged])
         for j in problem.coarse:
             model.round_group(j, j.k * centre)
+    _hold_limits(model, problem)
+    if balance is not None:
+        model.balance(balance, inside)
+    return model
+
+
+def _far(problem: Problem, centre: Real, tolerance: float) -> float:
+    """More rows than a plan adds to a cell."""
+    rates = (problem.ratios * centre)[problem.ratios * centre > 0]
+    far = 100.0 * (problem.have.sum() + problem.cells.least.sum() + len(problem.cells))
+    far += sum(4.0 * limit.rows for limit in problem.coupling if limit.rows < UNLIMITED / 1e3)
+    far += 100 / (max(tolerance, 1e-3) * float(rates.min())) if len(rates) else 0.0
+    return float(far)
+
+
+def _hold_limits(model: _Model, problem: Problem) -> None:
+    """Hold groups to their sizes, and cells to the limits they share."""
     model.hold_sizes(problem.cells)
     for limit in problem.coupling:
         low, high = -np.inf, float(limit.rows)
@@ -142,8 +159,65 @@ def _model(
                 )
             )
         model.hold_rows(limit.cells, low, high, additions_only=limit.kind == "available")
-    if balance is not None:
-        model.balance(balance, inside)
+
+
+@dataclass(frozen=True, eq=False)
+class Corridor:
+    """Where a plan is looked for: between which label frequencies, and shares of each group."""
+
+    low: Real
+    high: Real
+    least: Real
+    most: Real
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """The cheapest rows in real numbers, and how far they are from holding their own frequencies.
+
+    ``cost`` is infinite if there are none, and nothing if the solver does not say.
+    """
+
+    cost: float
+    rows: Real | None = None
+    off: Real | None = None
+
+
+def relaxed_in(problem: Problem, corridor: Corridor, *, time_limit: float) -> Relaxed:
+    """Bound the cost of every plan whose own label frequencies lie in a corridor."""
+    model = _following(problem, corridor)
+    if model.impossible:
+        return Relaxed(math.inf)
+    result = model.run({"time_limit": max(time_limit, 0.05)}, whole=False)
+    if result.x is None or result.status != 0:
+        return Relaxed(math.inf if result.status == 2 else 0.0)
+    n, k = problem.have.size, model.k
+    rows = problem.have + (result.x[:n] - result.x[n : 2 * n]).reshape(-1, k)
+    share = rows.sum(axis=0) / max(rows.sum(), 1e-9)
+    products = result.x[2 * n : 3 * n].reshape(-1, k)
+    off = np.abs(products - share * rows.sum(axis=1, keepdims=True)).max(axis=0)
+    return Relaxed(float(result.fun), rows, off)
+
+
+def whole_in(
+    problem: Problem, corridor: Corridor, *, cheaper: float, time_limit: float, gap: float
+) -> Coupled:
+    """The same in whole rows, at a cost at most: a bound, and rows that hold or nearly do."""
+    model = _following(problem, corridor)
+    n = model.n
+    price = np.concatenate([problem.cells.add.ravel(), problem.cells.drop.ravel()])
+    columns = np.arange(2 * n)
+    model.rows(np.zeros(2 * n, int), columns, price, np.array([-np.inf]), np.array([cheaper]))
+    return model.solve(time_limit=time_limit, gap=gap, nodes=None)
+
+
+def _following(problem: Problem, corridor: Corridor) -> _Model:
+    far = _far(problem, corridor.low, problem.request.tolerance)
+    model = _Model(problem.cells, problem.have.size, far)
+    model.follow(problem, corridor)
+    _hold_limits(model, problem)
+    balance = Balance(corridor.low, corridor.high, np.zeros(model.k, np.int64))
+    model.balance(balance, 0.0)
     return model
 
 
@@ -281,6 +355,88 @@ class _Model:
             low = np.full(k, -np.inf)
             self.cell_rows(row, cell, sign * (own - share[row]), low, -inside - fixed)
 
+    def mixed_rows(self, cells: _Entries, helpers: _Entries, low: Real, high: Real) -> None:
+        """Put in rows over the final rows of cells and over helpers."""
+        i, cell, value = cells
+        value = np.broadcast_to(np.asarray(value, float), np.shape(i))
+        offset = np.bincount(i, value * self.cells.have.ravel()[cell], minlength=len(low))
+        self.rows(
+            np.concatenate([i, i, helpers[0]]),
+            np.concatenate([cell, cell + self.n, helpers[1]]),
+            np.concatenate([value, -value, np.broadcast_to(helpers[2], np.shape(helpers[0]))]),
+            low - offset,
+            high - offset,
+        )
+
+    def follow(self, problem: Problem, corridor: Corridor) -> None:
+        """Hold groups to the table's own label frequencies, relaxed.
+
+        A helper for each cell stands for the product of its group's size and its label's own
+        frequency. What is true of these products is linear: they add up to the sizes and to the
+        rows of the labels, and between bounds on frequencies and on shares they lie in McCormick's
+        envelope.
+        """
+        n, k = self.n, self.k
+        g = n // k
+        cell = np.arange(n)
+        group, label = cell // k, cell % k
+        product = self.variables(np.zeros(n), np.full(n, np.inf))
+        size = self.variables(np.zeros(g), np.full(g, np.inf))
+        total = self.variables(np.zeros(k), np.full(k, np.inf))
+        everything = self.variables(np.zeros(1), np.full(1, np.inf))
+        for of, helper, many in ((group, size, g), (label, total, k), (0 * cell, everything, 1)):
+            own = (np.arange(many), helper, -1.0)
+            self.mixed_rows((of, cell, 1.0), own, np.zeros(many), np.zeros(many))
+        for of, helper, many in ((group, size, g), (label, total, k)):
+            i = np.concatenate([of, np.arange(many)])
+            j = np.concatenate([product, helper])
+            value = np.concatenate([np.ones(n), -np.ones(many)])
+            self.rows(i, j, value, np.zeros(many), np.zeros(many))
+        where = (product, size[group], total[label], np.repeat(everything, n))
+        self._envelope(where, corridor, group, label)
+        self._hold_products(problem, product, size)
+
+    def _envelope(self, where: Any, corridor: Corridor, group: Any, label: Any) -> None:
+        """W ≥ f·M + s·(T − f·N) at both lower and both upper ends, and ≤ at the mixed ones."""
+        free = np.full(self.n, np.inf)
+        for f, s, sign in (
+            (corridor.low, corridor.least, 1),
+            (corridor.high, corridor.most, 1),
+            (corridor.high, corridor.least, -1),
+            (corridor.low, corridor.most, -1),
+        ):
+            one = np.ones(self.n)
+            parts = (one, -f[label], -s[group], s[group] * f[label])
+            self.rows(
+                np.tile(np.arange(self.n), 4),
+                np.concatenate(where),
+                sign * np.concatenate(parts),
+                np.zeros(self.n),
+                free,
+            )
+
+    def _hold_products(self, problem: Problem, product: Any, size: Any) -> None:
+        """Hold the rows of groups that count within the tolerance of their products."""
+        k, request = self.k, problem.request
+        finest = [
+            (np.array([line]), problem.ratios[line]) for line in np.flatnonzero(problem.judged)
+        ]
+        for lines, ratios in [*finest, *((j.lines, j.k) for j in problem.coarse)]:
+            cell = (lines[:, None] * k + np.arange(k)).ravel()
+            row = np.tile(np.arange(k), len(lines))
+            for sign in (1, -1):  # rows ≤ (1 + τ)·K·W or K·W + τ·M, and the same from below
+                ub = request.tolerance_on == "ub"
+                wide = ratios[row] * (1 + sign * request.tolerance * ub)
+                i, j, value = row, product[cell], -sign * wide
+                if not ub:
+                    i = np.concatenate([row, np.repeat(np.arange(k), len(lines))])
+                    j = np.concatenate([j, np.tile(size[lines], k)])
+                    more = np.full(k * len(lines), -request.tolerance)
+                    value = np.concatenate([value, more])
+                self.mixed_rows(
+                    (row, cell, float(sign)), (i, j, value), np.full(k, -np.inf), np.zeros(k)
+                )
+
     def solve(self, *, time_limit: float, gap: float, nodes: int | None) -> Coupled:
         """Hand the model to HiGHS."""
         if self.impossible:
@@ -288,18 +444,19 @@ class _Model:
         options: dict[str, Any] = {"time_limit": max(time_limit, 0.05), "mip_rel_gap": gap}
         if nodes is not None:
             options["node_limit"] = nodes
-        return self._read(self._run(options, whole=True))
+        return self._read(self.run(options, whole=True))
 
     def relaxed(self) -> float:
         """The least cost in real numbers."""
         if self.impossible:
             return math.inf
-        result = self._run({}, whole=False)
+        result = self.run({}, whole=False)
         if result.x is not None:
             return float(result.fun)
         return math.inf if result.status == 2 else 0.0  # no answer is no bound
 
-    def _run(self, options: dict[str, Any], *, whole: bool) -> Any:
+    def run(self, options: dict[str, Any], *, whole: bool) -> Any:
+        """What HiGHS says of it, in whole or in real numbers."""
         from scipy import sparse
         from scipy.optimize import Bounds, LinearConstraint
 

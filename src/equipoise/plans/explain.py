@@ -11,12 +11,13 @@ import numpy as np
 from equipoise.lattice import format_value
 from equipoise.plain import sentences
 from equipoise.plans.certificate import Certificate
-from equipoise.plans.solve import Solution
+from equipoise.plans.judgement import off_target
+from equipoise.plans.solve import Solution, against
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from equipoise.plans.budget import Step
+    from equipoise.plans.budget import Spent
     from equipoise.plans.cells import Real, Whole
     from equipoise.plans.problem import Problem
 
@@ -27,24 +28,25 @@ RESIDUAL = 0.05
 
 def explain(
     problem: Problem,
-    solution: Solution,
-    rows: Whole,
+    spent: Spent,
     certificate: Certificate,
-    steps: tuple[Step, ...],
     price: Mapping[str, float] | None,
-    needed: float,
 ) -> tuple[str, ...]:
-    """Say what a plan does and why; ``needed`` is what all that was asked for costs."""
+    """Say what a plan does and why."""
+    solution, rows = spent.solution, spent.rows
+    sure = certificate.reached and spent.in_full
     return tuple(
         s
         for part in (
             _headline(problem, rows, certificate),
             _outcome(certificate),
+            _small_groups(problem, solution, rows, certificate),
             _reasons(problem, solution, rows, certificate),
-            _budget(problem, certificate, steps, needed),
+            _budget(problem, certificate, spent),
             _labels(problem, solution, certificate, price),
-            _certainty(problem, solution, rows) if certificate.reached else (),
+            _certainty(problem, solution, rows) if sure else (),
             _warnings(problem, rows),
+            problem.counts.reading.sentences,
         )
         for s in part
     )
@@ -86,14 +88,9 @@ def _outcome(certificate: Certificate) -> Iterator[str]:
     if c.rounding_bound is not None and c.reached:
         goal = "Every target is" if c.targets else "Zero bias is"
         yield (
-            f"{goal} reached up to rounding: whole rows leave at most "
-            f"{c.off_after:.3g}, and could not leave more than {c.rounding_bound:.3g}."
+            f"{goal} reached up to rounding: every cell is within one row of its exact number. "
+            f"That leaves {c.off_after:.3g} at most; rounding can leave {c.rounding_bound:.3g}."
         )
-        if c.off_after > RESIDUAL:
-            yield (
-                "Some groups are too small for whole rows to come near zero bias; a tolerance, as "
-                "--tolerance 0.05, bounds what is left to them."
-            )
     elif not c.reached:
         broken = [h.constraint for h in c.constraints if not h.holds]
         yield (
@@ -108,6 +105,29 @@ def _outcome(certificate: Certificate) -> Iterator[str]:
             f"Groups are held to {c.tolerance:g} against the original label frequencies; against "
             f"those of the repaired table the largest |UB| is {c.max_abs_ub_after:.3g}."
         )
+
+
+def _small_groups(
+    problem: Problem, solution: Solution, rows: Whole, certificate: Certificate
+) -> Iterator[str]:
+    """Say plainly where zero bias up to rounding is far from zero."""
+    c = certificate
+    if c.rounding_bound is None or not c.reached or c.off_after <= RESIDUAL:
+        return
+    ratios = problem.ratios[problem.judged]
+    held = against(problem, solution.base, rows)
+    off = off_target(rows[problem.judged], ratios, held.real, c.tolerance_on)
+    over = np.nan_to_num(off).max(axis=1, initial=0.0) > RESIDUAL
+    if not over.any():
+        return
+    sizes = rows[problem.judged][over].sum(axis=1)
+    many = "1 group is" if len(sizes) == 1 else f"{len(sizes):,} groups are"
+    yield (
+        f"{many} left with more than {RESIDUAL:g}, the smallest of them with {_rows(sizes.min())} in "
+        "the end: too few for whole rows to come near zero bias, so that for such groups “reached” "
+        f"says little. --tolerance {RESIDUAL:g} bounds what is left to every group, at a price; with "
+        "--min-group small groups do not count."
+    )
 
 
 def _reasons(
@@ -154,23 +174,31 @@ def _because(problem: Problem, solution: Solution, rows: Whole, base: Real, line
     )
 
 
-def _budget(
-    problem: Problem, certificate: Certificate, steps: tuple[Step, ...], needed: float
-) -> Iterator[str]:
+def _budget(problem: Problem, certificate: Certificate, spent: Spent) -> Iterator[str]:
     budget = problem.request.budget
     if budget is None:
         return
-    for step in steps:
+    for step in spent.steps:
         part = "in part" if step.served else "not served"
         done = "in full" if not step.missing else f"{part}, {step.missing:,} missing"
         yield (
             f"{step.pattern}: {step.served:,} of {step.needed:,} changes, {done}; {step.left:,g} of "
             "the budget is left."
         )
-    if not steps and not certificate.reached:
+    if spent.steps or spent.in_full:
+        return
+    asked, needed = certificate.tolerance, f"{spent.needed:,.6g}"
+    goal = f"{asked:g}" if asked else "zero bias up to rounding"
+    buys = (
+        f"The budget of {budget:,g} buys {certificate.off_after:.4g} as the least largest found, "
+        f"as {certificate.kind}"
+    )
+    if spent.passed_over is None:
+        yield f"{buys}; {goal} would cost {needed}."
+    else:
         yield (
-            f"The budget of {budget:,g} buys {certificate.off_after:.4g} as the least largest found, "
-            f"as {certificate.kind}; {certificate.tolerance:g} would cost {needed:,.6g}."
+            f"{buys}. Zero bias up to rounding costs {needed}, but would leave "
+            f"{spent.passed_over:.4g}, which is more; so that plan is not taken."
         )
 
 
@@ -205,16 +233,30 @@ def _labels(
 def _certainty(problem: Problem, solution: Solution, rows: Whole) -> Iterator[str]:
     cost = float(problem.cells.cost(rows).sum())
     gap = max(cost - solution.bound, 0.0) / cost if cost else 0.0
-    if solution.timed_out:
-        yield f"Time ran out: a plan cheaper by up to {gap:.2%} is not excluded."
-    elif solution.method == "centre" and cost:
+    if solution.stopped is not None and cost:
         yield (
-            f"It costs {cost:,.6g}; no plan costs less than {solution.bound:,.6g}, a gap of {gap:.2%}."
+            f"It costs {cost:,.6g}; no plan costs less than {solution.bound:,.6g}, a gap of {gap:.2%}: "
+            f"{_stopped(problem, solution)}."
         )
+    elif solution.timed_out:
+        yield f"Time ran out: a plan cheaper by up to {gap:.2%} is not excluded."
     elif solution.method == "separated":
         yield "No plan for this request costs less."
     elif solution.method == "solver" and gap > 5e-5:
         yield f"No plan is cheaper by more than {gap:.2%}."
+
+
+def _stopped(problem: Problem, solution: Solution) -> str:
+    """What ended a search."""
+    asked = problem.request.gap
+    if solution.stopped == "gap":
+        return "this is the cheapest" if asked is None else f"the gap of {asked:g} is reached"
+    if solution.stopped == "time":
+        told = "" if asked is None else f" before the gap of {asked:g} was reached"
+        return f"the time limit of {problem.request.time_limit:g} seconds ended the search{told}"
+    if asked is not None:
+        return f"the gap of {asked:g} cannot be proved any further"
+    return "the search stopped at its limit of work; with --gap 0.001, say, it goes on"
 
 
 def _warnings(problem: Problem, rows: Whole) -> Iterator[str]:
@@ -237,3 +279,5 @@ def _warnings(problem: Problem, rows: Whole) -> Iterator[str]:
             f"{problem.counts.dropped:,} more rows of the table were not counted, for lack of a "
             "value; they stay as well."
         )
+    if problem.counts.skipped:
+        yield f"{problem.counts.skipped}; they are not in the repaired table."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.counts import Reading
 from equipoise.errors import InputError
 from equipoise.plain import Grid, csv_text
 from equipoise.plans.budget import least_tolerance
@@ -18,6 +19,7 @@ from equipoise.plans.problem import Problem, pose
 from equipoise.plans.separable import solve_separable
 from equipoise.plans.solve import base_rates, drifts, off_by, reference_of, solve
 from equipoise.progress import Reporter, silent
+from equipoise.results import Drawable, FlatTable
 from equipoise.validate import at_least
 from equipoise.version import __version__
 
@@ -72,7 +74,7 @@ class Bought:
 
 
 @dataclass(frozen=True, eq=False)
-class Frontier:
+class Frontier(Drawable):
     """What each tolerance costs, from the tightest to the widest.
 
     >>> import equipoise as eq
@@ -94,6 +96,7 @@ class Frontier:
     now: float
     points: tuple[Point, ...]
     budgets: tuple[Bought, ...] = ()
+    reading: Reading = field(default_factory=Reading)
     parameters: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -122,7 +125,7 @@ class Frontier:
             else f"A budget of {b.budget:,g} buys nothing that the limits allow."
             for b in self.budgets
         )
-        return (first, sure, *bought)
+        return (first, sure, *bought, *self.reading.sentences)
 
     def grid(self) -> Grid:
         """A line a tolerance."""
@@ -152,6 +155,7 @@ class Frontier:
             "schema": SCHEMA,
             "version": __version__,
             "fingerprint": self.fingerprint,
+            "reading": self.reading.to_dict(),
             "reference": self.reference,
             "tolerance_on": self.request.tolerance_on,
             "now": self.now,
@@ -168,15 +172,14 @@ class Frontier:
 
     def to_csv(self) -> str:
         """A line a tolerance, in full precision."""
+        return csv_text(*self._table())
+
+    def _table(self) -> FlatTable:
         names = ("tolerance", "cost", "bound", "additions", "deletions", "reached")
-        lines = [[p.to_dict()[n] for n in names] for p in self.points]
-        return csv_text(names, lines)
+        return names, [[p.to_dict()[n] for n in names] for p in self.points]
 
     def __repr__(self) -> str:
         return f"<Frontier of {len(self.points)} tolerances; now {self.now:.4g}>"
-
-    def _repr_html_(self) -> str:
-        return self.grid().html()
 
 
 def make_frontier(
@@ -209,7 +212,15 @@ def make_frontier(
     else:
         found = _one_by_one(problem, asked, progress)
     bought = tuple(_bought(pose(counts, request), b) for b in budgets)
-    return Frontier(request, reference_of(problem), counts.fingerprint, now, tuple(found), bought)
+    return Frontier(
+        request,
+        reference_of(problem),
+        counts.fingerprint,
+        now,
+        tuple(found),
+        bought,
+        counts.reading,
+    )
 
 
 def _asked(problem: Problem, tolerances: Sequence[float] | None, points: int) -> list[float]:

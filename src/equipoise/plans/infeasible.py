@@ -13,11 +13,13 @@ import numpy as np
 from equipoise.counts import Counts
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lattice import Group, format_value
+from equipoise.plain import Grid
 from equipoise.plans.budget import least_tolerance
 from equipoise.plans.coupled import solve_coupled
 from equipoise.plans.problem import Limit, Problem, pose
 from equipoise.plans.request import PlanRequest
 from equipoise.plans.solve import ANY_PLAN, solve
+from equipoise.results import FlatTable, Result
 
 MOST_ROWS = 2**40
 PATIENCE, EACH = 30.0, 3.0
@@ -62,7 +64,7 @@ class Relaxation:
     def apply(self, request: PlanRequest) -> PlanRequest:
         """The request with this one thing changed."""
         if self.option == "tolerance":
-            return request.but(tolerance=self.needed, extra=())
+            return request.widened(self.needed)
         if self.pattern is None:
             return request.but(**{self.option: self.needed})
         given = list(getattr(request, self.option))
@@ -71,7 +73,7 @@ class Relaxation:
         return request.but(**{self.option: tuple(given)})
 
 
-class Infeasible(EquipoiseError):
+class Infeasible(EquipoiseError, Result):
     """No plan can do what was asked; says what is in the way and what would help."""
 
     exit_code = 1
@@ -90,6 +92,16 @@ class Infeasible(EquipoiseError):
             "explanation": [self.sentence, *(r.sentence for r in self.relaxations)],
             "relaxations": [r.to_dict() for r in self.relaxations],
         }
+
+    def _table(self) -> FlatTable:
+        names = ("option", "pattern", "asked", "needed", "sentence")
+        return names, [[getattr(r, name) for name in names] for r in self.relaxations]
+
+    def grid(self) -> Grid:
+        """What would help, each alone, as a table for people."""
+        names, rows = self._table()
+        texts = (tuple("" if v is None else str(v) for v in row) for row in rows)
+        return Grid(tuple(names), tuple(texts))
 
 
 def explain_infeasible(
@@ -141,9 +153,7 @@ def explain_poor(problem: Problem, budget: float) -> Infeasible:
 
 def _least_cost(counts: Counts, request: PlanRequest) -> float:
     """What the limits on rows cost, whatever the bias."""
-    problem = pose(
-        counts, request.but(tolerance=ANY_PLAN, labels="free", label_drift=None, extra=())
-    )
+    problem = pose(counts, request.widened(ANY_PLAN, labels="free", label_drift=None))
     nobody = np.zeros(len(problem.cells), np.bool_)
     free = replace(problem, judged=nobody, coarse=())
     rows = solve_coupled(free, problem.rates, time_limit=EACH).rows
@@ -252,11 +262,11 @@ def _give_tolerance(problem: Problem) -> Relaxation | None:
     needed = found[0]
     for digits in (4, 6):
         rounded = math.ceil(needed * 10**digits) / 10**digits
-        if possible(problem.counts, problem.request.but(tolerance=rounded, extra=())):
+        if possible(problem.counts, problem.request.widened(rounded)):
             needed = rounded
             break
     for _ in range(100):
-        if possible(problem.counts, problem.request.but(tolerance=needed, extra=())):
+        if possible(problem.counts, problem.request.widened(needed)):
             break
         needed *= 1.005  # what was found on the way here need not be found again
     else:

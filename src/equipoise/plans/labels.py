@@ -18,8 +18,8 @@ from equipoise.plans.cells import UNLIMITED
 from equipoise.plans.closed_form import best_sizes
 
 if TYPE_CHECKING:
+    from equipoise.plans.box import Box
     from equipoise.plans.cells import Cells, Real
-    from equipoise.plans.centre import Box
     from equipoise.plans.problem import Problem
 
 

@@ -22,6 +22,7 @@ from equipoise.plans.certificate import Certificate, certify
 from equipoise.plans.problem import Problem, pose
 from equipoise.plans.request import PlanRequest, request_from_dict
 from equipoise.plans.solve import Solution
+from equipoise.results import Drawable, FlatTable, column_names
 from equipoise.values import MISSING, Value, plain
 from equipoise.version import __version__
 
@@ -65,7 +66,7 @@ class PlanCell:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Plan:
+class Plan(Drawable):
     """How many rows to add to and delete from every cell, and the proof of what that does.
 
     >>> import equipoise as eq
@@ -92,6 +93,10 @@ class Plan:
         How it was found: ``"closed form"``, ``"separated"``, ``"solver"`` or ``"centre"``.
     timed_out
         Whether time ran out before it was sure that nothing is cheaper.
+    stopped
+        What ended the search for the cheapest plan: ``"gap"``, it is as near to the bound as was
+        asked for; ``"work"`` or ``"time"``, its limit of work, or the time limit; none where
+        no search is needed.
     certificate
         The proof.
     explanation
@@ -116,6 +121,7 @@ class Plan:
     explanation: tuple[str, ...]
     steps: tuple[Step, ...] = ()
     price: Mapping[str, float] | None = None
+    stopped: str | None = None
     source: str | None = None
     created: str = field(default_factory=_now)
     version: str = __version__
@@ -221,7 +227,7 @@ class Plan:
             parts.append(self.grid(top).text() + more)
         if self.steps:
             parts.append(steps_grid(self.steps).text())
-        parts.append("Certificate\n" + certificate_grid(self.certificate).text())
+        parts.append("Certificate\n" + self.certificate.grid().text())
         return "\n\n".join(parts)
 
     def markdown(self, top: int | None = None) -> str:
@@ -230,11 +236,15 @@ class Plan:
         parts = [sentences, self.grid(top).markdown()]
         if self.steps:
             parts.append(steps_grid(self.steps).markdown())
-        return "\n\n".join([*parts, certificate_grid(self.certificate).markdown()])
+        return "\n\n".join([*parts, self.certificate.grid().markdown()])
 
     def to_csv(self, top: int | None = None) -> str:
         """The cells that change, a line each."""
-        names = [a.name for a in self.counts.axes]
+        return csv_text(*self._table(top))
+
+    def _table(self, top: int | None = None) -> FlatTable:
+        own = ("before", "add", "delete", "after")
+        names = column_names(own, [a.name for a in self.counts.axes])
         lines = [
             [
                 *(plain(v) for v in c.group.values()),
@@ -246,7 +256,7 @@ class Plan:
             ]
             for c in self.moves[:top]
         ]
-        return csv_text([*names, "before", "add", "delete", "after"], lines)
+        return [*names, *own], lines
 
     def __repr__(self) -> str:
         reached = "reaches" if self.reached else "does not reach"
@@ -255,9 +265,12 @@ class Plan:
             f"cost {self.cost:,g}; {reached} tolerance {self.request.tolerance:g}>"
         )
 
-    def _repr_html_(self) -> str:
-        words = "".join(f"<p>{_escaped(s)}</p>" for s in self.explanation)
-        return words + self.grid(20).html() + certificate_grid(self.certificate).html()
+    def _said(self) -> tuple[str, ...]:
+        return self.explanation
+
+    def _grids(self) -> list[Grid]:
+        steps = [steps_grid(self.steps)] if self.steps else []
+        return [self.grid(), *steps, self.certificate.grid()]
 
     # -------------------------------------------------------------- round trips
 
@@ -275,6 +288,7 @@ class Plan:
             "gap": self.gap,
             "method": self.method,
             "timed_out": self.timed_out,
+            "stopped": self.stopped,
             "n_before": self.certificate.n_before,
             "n_after": self.certificate.n_after,
             "certificate": self.certificate.to_dict(),
@@ -327,6 +341,7 @@ class Plan:
             explanation=tuple(data["explanation"]),
             steps=steps,
             price=data["price_of_labels"],
+            stopped=data.get("stopped"),
             source=data.get("source"),
             created=data["created"],
             version=data["version"],
@@ -455,40 +470,6 @@ def _read_moves(counts: Counts, cells: Any, name: str) -> Counts:
     )
 
 
-def certificate_grid(certificate: Certificate) -> Grid:
-    """The proof as a small table: before, after, and each limit."""
-    c = certificate
-
-    def where(worst: Any) -> str:
-        return "–" if worst is None else f"{worst.group}, {format_value(worst.label)}"
-
-    rows = [
-        ("rows", f"{c.n_before:,}", f"{c.n_after:,}", ""),
-        (
-            "largest |UB| of all groups",
-            f"{c.max_abs_ub_before:.4f}",
-            f"{c.max_abs_ub_after:.4f}",
-            f"{c.groups:,} groups measured",
-        ),
-        ("where", where(c.worst_before), where(c.worst_after), ""),
-        ("label drift (total variation)", "", f"{c.label_drift:.4f}", ""),
-    ]
-    limit = f"≤ {c.tolerance:g}" if c.rounding_bound is None else "up to rounding"
-    rows.append(
-        (
-            f"{c.kind} against {c.reference} frequencies {limit}",
-            f"{c.off_before:.4g}",
-            f"{c.off_after:.4g}",
-            "reached" if c.reached else "NOT reached",
-        )
-    )
-    rows += [
-        (h.constraint, "", f"{h.value:,.6g}", "holds" if h.holds else "BROKEN")
-        for h in c.constraints
-    ]
-    return Grid(("", "before", "after", ""), tuple(rows), frozenset({1, 2}))
-
-
 def steps_grid(steps: tuple[Step, ...]) -> Grid:
     """How far a budget served each priority."""
     rows = tuple(
@@ -504,9 +485,3 @@ def steps_grid(steps: tuple[Step, ...]) -> Grid:
     )
     headers = ("priority", "needed", "cost", "served", "missing", "budget left")
     return Grid(headers, rows, frozenset({1, 2, 3, 4, 5}))
-
-
-def _escaped(text: str) -> str:
-    import html
-
-    return html.escape(text)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from equipoise.plans.budget import Step, least_tolerance, serve
+from equipoise.plans.budget import Spent, least_tolerance, spend
 from equipoise.plans.centre import allowed
 from equipoise.plans.certificate import certify
 from equipoise.plans.explain import explain
@@ -69,12 +69,12 @@ def make_plan(
             proved=solution.bound == math.inf,
             progress=lambda share: progress("looking for what would help", share),
         )
-    rows = solution.rows
-    steps: tuple[Step, ...] = ()
-    budget, needed = request.budget, float(problem.cells.cost(rows).sum())
-    if budget is not None and needed > budget * (1 + 1e-12) + 1e-9:
-        rows, steps, solution = _within_budget(problem, solution, rows, budget, progress)
-    return _finished(problem, solution, rows, steps, kept, needed)
+    if request.budget is None:
+        return _finished(problem, Spent.on_all(problem, solution), kept)
+    spent = spend(problem, solution, progress=lambda share: progress("fitting the budget", share))
+    if spent is None:
+        raise explain_poor(problem, request.budget)
+    return _finished(problem, spent, kept)
 
 
 def nearest_plan(
@@ -114,24 +114,7 @@ def best_within(counts: Counts, request: PlanRequest, *, progress: Reporter = si
     )
     if found is None or found[1].rows is None:
         raise explain_infeasible(problem, proved=False)
-    rows = found[1].rows
-    solution = replace(found[1], sizes=None)
-    return _finished(problem, solution, rows, (), None, float(problem.cells.cost(rows).sum()))
-
-
-def _within_budget(
-    problem: Problem, solution: Solution, rows: Whole, budget: float, progress: Reporter
-) -> tuple[Whole, tuple[Step, ...], Solution]:
-    """What the budget buys: in the user's order, or the least largest bias."""
-    if problem.request.priority:
-        rows, steps = serve(problem, rows)
-        return rows, steps, solution
-    found = least_tolerance(
-        problem, budget, progress=lambda share: progress("fitting the budget", share)
-    )
-    if found is None or found[1].rows is None:
-        raise explain_poor(problem, budget)
-    return found[1].rows, (), replace(found[1], sizes=None)
+    return _finished(problem, Spent.on_all(problem, replace(found[1], sizes=None)), None)
 
 
 def _with_labels_kept(problem: Problem) -> Whole | None:
@@ -143,20 +126,13 @@ def _with_labels_kept(problem: Problem) -> Whole | None:
         return None
     if reference_of(problem) == "original":
         return None  # fixed frequencies are the same, kept or free
-    return solve(problem.again(labels="keep", time_limit=request.time_limit / 3)).rows
+    return solve(problem.again(labels="keep", gap=None, time_limit=request.time_limit / 3)).rows
 
 
-def _finished(
-    problem: Problem,
-    solution: Solution,
-    rows: Whole,
-    steps: tuple[Step, ...],
-    kept: Whole | None,
-    needed: float,
-) -> Plan:
+def _finished(problem: Problem, spent: Spent, kept: Whole | None) -> Plan:
+    solution, rows = spent.solution, spent.rows
     cost = float(problem.cells.cost(rows).sum())
-    cut = cost < needed - 1e-9 and not problem.request.tolerance
-    certificate = certify(problem, solution, rows, cut_short=cut)
+    certificate = certify(problem, solution, rows, cut_short=spent.cut_short)
     price = _price(problem, solution, cost, kept)
     codes = problem.codes
     return Plan(
@@ -165,12 +141,13 @@ def _finished(
         add=moves_as_counts(problem.counts, codes, (rows - problem.have).clip(0)),
         delete=moves_as_counts(problem.counts, codes, (problem.have - rows).clip(0)),
         cost=cost,
-        bound=min(max(solution.bound, 0.0), cost) if cost >= needed - 1e-9 else 0.0,
+        bound=min(max(solution.bound, 0.0), cost) if spent.in_full else 0.0,
         method=solution.method,
         timed_out=solution.timed_out,
+        stopped=solution.stopped if spent.in_full else None,
         certificate=certificate,
-        explanation=explain(problem, solution, rows, certificate, steps, price, needed),
-        steps=steps,
+        explanation=explain(problem, spent, certificate, price),
+        steps=spent.steps,
         price=price,
     )
 

@@ -23,6 +23,8 @@ ToleranceOn: TypeAlias = Literal["ub", "rate"]
 TOLERANCE_ON: tuple[ToleranceOn, ...] = ("ub", "rate")
 Reference: TypeAlias = Literal["new", "original"]
 REFERENCES: tuple[Reference, ...] = ("new", "original")
+SOLVER_GAP = 1e-4
+"""At which share of the cost a solver may stop, if nothing was said."""
 Numbers: TypeAlias = tuple[tuple[str, float], ...]
 """Patterns, each with a number; where several fit a cell the last decides."""
 
@@ -72,7 +74,9 @@ class PlanRequest:
     may_vanish
         Whether a group may lose all its rows.
     time_limit, gap
-        How many seconds a solver may take, and at which share of the cost it may stop.
+        How many seconds a search may take, and by which share of its cost a plan may be dearer
+        than the least possible. A gap that is given is searched for until it is reached or time is
+        up; without one a search stops after a fixed amount of work, the same on any machine.
     """
 
     tolerance: float = 0.0
@@ -99,7 +103,7 @@ class PlanRequest:
     plan_missing: bool = False
     may_vanish: bool = False
     time_limit: float = 60.0
-    gap: float = 1e-4
+    gap: float | None = None
 
     def __post_init__(self) -> None:
         self._check_words()
@@ -151,14 +155,13 @@ class PlanRequest:
 
     def _check_numbers(self) -> None:
         at_least("tolerance", self.tolerance, 0)
-        for name in ("label_drift", "budget"):
+        for name in ("label_drift", "budget", "gap"):
             if getattr(self, name) is not None:
                 at_least(name, getattr(self, name), 0)
         for name in ("min_rows", "max_rows"):
             if getattr(self, name) is not None:
                 at_least(name, getattr(self, name), 0, whole=True)
         at_least("min_group", self.min_group, 1, whole=True)
-        at_least("gap", self.gap, 0)
         a_number("time_limit", self.time_limit)
         if not self.time_limit > 0:
             raise InputError(f"time_limit must be above 0 seconds, not {self.time_limit}.")
@@ -172,6 +175,15 @@ class PlanRequest:
     def but(self, **changes: Any) -> PlanRequest:
         """The same request with something changed."""
         return replace(self, **changes)
+
+    def widened(self, tolerance: float, **changes: Any) -> PlanRequest:
+        """The same request at a tolerance above zero, without what goes with zero only."""
+        return replace(self, tolerance=tolerance, extra=(), rounding="optimal", **changes)
+
+    @property
+    def solver_gap(self) -> float:
+        """The gap at which one model is solved well enough."""
+        return SOLVER_GAP if self.gap is None else self.gap
 
     def to_dict(self) -> dict[str, Any]:
         """What differs from the defaults, as plain data."""

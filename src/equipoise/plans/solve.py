@@ -11,7 +11,7 @@ import numpy as np
 
 from equipoise.errors import InputError
 from equipoise.lattice import format_value
-from equipoise.plans.centre import allowed, solve_new
+from equipoise.plans.centre import Stopped, allowed, solve_new
 from equipoise.plans.closed_form import Rounding, best_sizes, whole_rows
 from equipoise.plans.coupled import Balance, solve_coupled
 from equipoise.plans.judgement import Against, within_tolerance, worst_off
@@ -40,6 +40,8 @@ class Solution:
         No plan costs less; infinite if there is none at all.
     method, timed_out
         How it was found, and whether there was too little time to be sure.
+    stopped
+        What ended a search for the cheapest plan: the gap was reached, or a limit of work or time.
     base
         The label frequencies the plan was made for.
     sizes
@@ -55,6 +57,7 @@ class Solution:
     method: Method
     base: Real
     timed_out: bool = False
+    stopped: Stopped | None = None
     sizes: Real | None = None
     chosen: Chosen | None = None
     tolerance: float = 0.0
@@ -149,7 +152,14 @@ def _solve(
         found = solve_new(
             problem, base, candidates=candidates, effort=effort, first=first, progress=progress
         )
-        return Solution(found.rows, found.bound, "centre", base, timed_out=found.timed_out)
+        return Solution(
+            found.rows,
+            found.bound,
+            "centre",
+            base,
+            timed_out=found.timed_out,
+            stopped=found.stopped(problem.request.solver_gap),
+        )
     if problem.separable and not drifts(problem):
         return _separated(problem, base, progress)
     return _coupled(problem, base)

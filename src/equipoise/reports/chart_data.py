@@ -52,13 +52,13 @@ def matrices(table: BiasTable) -> list[dict[str, Any]]:
 
 
 def ranking(table: BiasTable) -> dict[str, Any]:
-    """The pairs of the largest |UB| with their intervals, worst first.
+    """The pairs of the largest |UB| with their intervals, worst first, if rows suffice to tell.
 
     Only of the favourable label if one is named; of two labels, which mirror each other,
     only of one.
     """
     tally = Tally(table)
-    mask, label = tally.telling, table.counts.label.name
+    mask, label = tally.evident, table.counts.label.name
     one = table.options.favourable is not None or len(table.counts.label) == 2
     leading = tally.leading_labels(mask)
     if one and leading:
@@ -74,15 +74,7 @@ def ranking(table: BiasTable) -> dict[str, Any]:
         "bars": bars,
         "total": int(mask.sum()),
         "sure": sure,
-        "low": _least(bars, table.options.limit),
     }
-
-
-def _least(bars: Sequence[dict[str, Any]], limit: float) -> float:
-    """Where the scale begins: every UB is on it, and intervals as far as is useful."""
-    ubs, lows = ([bar[k] for bar in bars] for k in ("ub", "low"))
-    least: float = min(-0.1, -1.5 * limit, max(min(lows, default=0.0), min(ubs, default=0.0) - 1))
-    return least
 
 
 def _with_interval(table: BiasTable) -> str:
@@ -164,7 +156,7 @@ def _labels(tally: Tally) -> list[int]:
     """The labels shown; of many, the favourable one and those with the largest |UB|."""
     favourable, axis = tally.table.options.favourable, tally.table.counts.label
     first = [] if favourable is None else [axis.code(favourable)]
-    by_bias = tally.label[tally.worst(tally.telling)].tolist()
+    by_bias = tally.label[tally.worst(tally.evident)].tolist()
     found = dict.fromkeys([*first, *by_bias, *tally.label.tolist()])
     return sorted(list(found)[:LABELS])
 
@@ -195,7 +187,7 @@ def _cell(
         "label": value,
         "ub": ub if ub == ub else None,
         "text": number(ub),
-        "unsure": not bool(tally.telling[place]),
+        "unsure": not bool(tally.evident[place]),
         "about": f"{tally.group(place)}: {', '.join(_about(tally, place))}",
     }
 

@@ -93,8 +93,9 @@ def _sections(page: Mapping[str, Any], drawn: Mapping[str, str]) -> list[Section
     if page["claims"] is not None:
         said = (
             "<p>The paper tests on rows of the repaired table itself, as the second column does. For "
-            "how many models and sizes it holds here; clear is q ≤ 0.05, and no clear loss does not "
-            "show that there is none: the end of the interval says how large it may be.</p>"
+            "how many models and sizes it holds here; clear is q ≤ 0.05. That no loss is clear does not "
+            "show that there is none: for how many a loss above 0.01 is ruled out is said beside it, and "
+            "the lowest end of an interval says how large a loss may be.</p>"
         )
         parts.append(
             Section("claims", "What the paper says, and here", said + _table(page["claims"]))
@@ -129,6 +130,12 @@ def _scores(page: Mapping[str, Any], picture: Callable[[str], str]) -> str:
 
 def _differences(page: Mapping[str, Any], picture: Callable[[str], str]) -> str:
     parts = [picture(f"differences_{test}") for test in TESTS]
+    if page["losses"]["rows"]:
+        parts.append(
+            "<p>For how many models and samples a loss of more than 0.01 is ruled out, the whole "
+            "interval of the difference being above −0.01; and for how many a loss is clear.</p>"
+            + _table(page["losses"])
+        )
     parts += [
         _folded(f"All differences on {TEST_NAMES[test]}", _table(page["differences"][test]))
         for test in TESTS

@@ -12,7 +12,9 @@ from equipoise.evaluation.studying.telling import (
     TEST_NAMES,
     differences_grid,
     groups_grid,
+    losses_grid,
     number,
+    reading_of,
     scores_grid,
     sentences_of,
     untreated,
@@ -83,6 +85,7 @@ def _facts(evaluation: Evaluation) -> list[list[str]]:
         start = f"{study['title']}: " if len(evaluation.studies) > 1 else ""
         facts += [
             [f"{start}sensitive, label", f"{', '.join(study['sensitive'])}; {study['label']}"],
+            *([f"{start}{name}", value] for name, value in reading_of(study).facts),
             [f"{start}features", _features(study)],
             [f"{start}models", ", ".join(study["models"].values())],
             [f"{start}seed", str(study["seed"])],
@@ -111,6 +114,7 @@ def summarize_page(study: Mapping[str, Any]) -> dict[str, Any]:
         "tables": plain_grid(versions_grid(study)),
         "scores": {t: plain_grid(scores_grid(study, t)) for t in TESTS},
         "differences": {t: plain_grid(differences_grid(study, t)) for t in TESTS},
+        "losses": plain_grid(losses_grid(study)),
         "groups": {
             title: plain_grid(groups_grid(study, name, size=size, versions=study["versions"]))
             for name, title in study["models"].items()

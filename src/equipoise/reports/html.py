@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from equipoise.measures.table import BiasTable
 
 
+LONGEST = 28
+"""How many letters of a word stand together in a table."""
+
+
 @dataclass(frozen=True)
 class Section:
     """A part of the page: an id, a title (text) and its content (HTML, already escaped).
@@ -177,7 +181,7 @@ def bullets(sentences: Sequence[str]) -> str:
     >>> bullets(["a < b"])
     '<ul><li>a &lt; b</li></ul>'
     """
-    return "<ul>" + "".join(f"<li>{escape(s)}</li>" for s in sentences) + "</ul>"
+    return "<ul>" + "".join(f"<li>{breakable(s)}</li>" for s in sentences) + "</ul>"
 
 
 def _pictures(summary: Mapping[str, Any], charts: Mapping[str, str]) -> Section:
@@ -195,8 +199,8 @@ def _pictures(summary: Mapping[str, Any], charts: Mapping[str, str]) -> Section:
 
 def _table(summary: Mapping[str, Any]) -> Section:
     table = summary["table"]
-    more = table["total"] - len(table["rows"])
-    after = f'<p class="after">… and {more:,} more rows.</p>' if more else ""
+    more = table["more"]
+    after = f'<p class="after">{escape(more)}.</p>' if more else ""
     content = html_table(table, marked=table["ub"], sides=table["sides"])
     return Section("table", "All numbers" if not more else "The numbers", content + after)
 
@@ -215,7 +219,7 @@ def html_table(
     Parameters
     ----------
     table
-        Plain data.
+        Plain data; ``line``, if it has one, says above which row a text divides it.
     marked, sides
         A column to colour, and the class of each row for it.
     """
@@ -230,10 +234,38 @@ def html_table(
         if marked is not None:
             here[marked] += f" {sides[place]}"
         cells = zip(row, here, strict=True)
-        lines.append("".join(f'<td class="{kind}">{escape(cell)}</td>' for cell, kind in cells))
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    table_html = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        lines.append("".join(f'<td class="{kind}">{breakable(cell)}</td>' for cell, kind in cells))
+    body = [f"<tr>{line}</tr>" for line in lines]
+    if table.get("line") is not None:
+        place, text = table["line"]
+        wide = f'<th colspan="{len(kinds)}" class="line">{escape(text)}</th>'
+        body.insert(place, f"<tr>{wide}</tr>")
+    table_html = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
     return f'<div class="wide">{table_html}</div>'
+
+
+def breakable(text: str) -> str:
+    """A text as HTML that may go on in the next line: between words, and inside very long ones.
+
+    Very long words are broken after a mark such as ``_`` or ``/`` if they have one.
+
+    >>> breakable("two words"), breakable("a<b")
+    ('two words', 'a&lt;b')
+    >>> breakable("a_word_of_very_many_letters_that_are_joined")
+    'a_word_of_very_many_letters_<wbr>that_are_joined'
+    """
+    return " ".join("<wbr>".join(map(escape, _pieces(word))) for word in text.split(" "))
+
+
+def _pieces(word: str) -> list[str]:
+    """A word in pieces of at most :data:`LONGEST` letters."""
+    pieces = []
+    while len(word) > LONGEST:
+        marks = [i for i, letter in enumerate(word[:LONGEST], start=1) if letter in "_-/.|:=,;"]
+        end = next((i for i in reversed(marks) if i >= LONGEST // 3), LONGEST)
+        pieces.append(word[:end])
+        word = word[end:]
+    return [*pieces, word]
 
 
 def _provenance(facts: Sequence[Sequence[str]]) -> Section:

@@ -27,10 +27,13 @@ def render_markdown(summary: dict[str, Any]) -> str:
         parts.append(f"## {topic['title']}")
         parts.append("\n".join(f"- {_escaped(s)}" for s in topic["sentences"]))
         if topic["id"] == "overview":
-            parts += _table(summary["table"], "rows")
+            parts += _table(summary["table"])
         if topic["id"] == "four-fifths":
             rule = summary["four_fifths"]
-            parts += _table({**rule["table"], "total": rule["total"]}, "groups")
+            more = rule["total"] - len(rule["table"]["rows"])
+            parts += _table(
+                {**rule["table"], "more": f"… and {more:,} more groups" if more else ""}
+            )
     if summary["hints"]:
         parts += ["## Hints", "\n".join(f"- {_escaped(h)}" for h in summary["hints"])]
     parts += ["## Where this comes from", _pairs(summary["provenance"])]
@@ -41,12 +44,13 @@ def _pairs(pairs: list[list[str]]) -> str:
     return "\n".join(f"- **{_escaped(name)}:** {_escaped(value)}" for name, value in pairs)
 
 
-def _table(table: dict[str, Any], what: str) -> list[str]:
+def _table(table: dict[str, Any]) -> list[str]:
     rows = tuple(tuple(_cell(c) for c in row) for row in table["rows"])
     headers = tuple(_cell(h) for h in table["headers"])
-    more = table["total"] - len(rows)
-    text = Grid(headers, rows, frozenset(table["numbers"])).markdown()
-    return [text, *([f"… and {more:,} more {what}"] if more else [])]
+    at = table.get("line")
+    line = None if at is None else (int(at[0]), str(at[1]))
+    text = Grid(headers, rows, frozenset(table["numbers"]), line).markdown()
+    return [text, *([table["more"]] if table["more"] else [])]
 
 
 _MARKS = re.compile(r"([\\`*_\[\]<>#|~&])")

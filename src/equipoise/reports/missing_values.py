@@ -181,6 +181,7 @@ def _facts(result: Result, source: str | None) -> list[list[str]]:
     ]
     return [
         *facts,
+        *result.reading.facts,
         *([name, ", ".join(texts)] for name, texts in more if texts),
         ["least rows of a group", whole(result.min_count)],
         ["seed", str(result.seed)],
@@ -231,9 +232,13 @@ def render_missing(data: Mapping[str, Any], charts: Mapping[str, str] | None = N
     )
 
 
+def chart_caption(data: Mapping[str, Any]) -> str:
+    """What stands above the chart."""
+    return f"{data['title']}: the mean (ring) and the largest (dot) of each method."
+
+
 def _methods(data: Mapping[str, Any], charts: Mapping[str, str]) -> str:
     picture = ""
     if "chart" in charts:
-        caption = f"{data['chart']['title']}: the mean (ring) and the largest (dot) of each method."
-        picture = figure(caption, charts["chart"])
+        picture = figure(chart_caption(data["chart"]), charts["chart"])
     return picture + html_table(data["methods"]) + bullets(data["columns"])

@@ -14,7 +14,7 @@ from equipoise.errors import MissingDependency
 from equipoise.lattice import format_value
 from equipoise.measures.display import whole
 from equipoise.plain import Grid
-from equipoise.plans.plan import certificate_grid, steps_grid
+from equipoise.plans.plan import steps_grid
 from equipoise.plans.targets import Targets
 from equipoise.reports import plan_data
 from equipoise.reports.html import Section, bullets, html_table, render_page
@@ -83,7 +83,12 @@ def _drawn(chart: Callable[[Mapping[str, Any]], dict[str, Any]], data: Mapping[s
         picture = to_html_fragment(chart(data))
     except MissingDependency as absent:
         picture = f"<p>{escape(str(absent))}</p>"
-    return figure(_CAPTIONS[data["kind"]](data), picture)
+    return figure(caption_of(data), picture)
+
+
+def caption_of(data: Mapping[str, Any]) -> str:
+    """What stands above a chart of a plan or a frontier."""
+    return _CAPTIONS[data["kind"]](data)
 
 
 def figure(caption: str, picture: str) -> str:
@@ -147,12 +152,15 @@ def render_plan(
 def _plan_figures(plan: Plan) -> list[list[str]]:
     proof = plan.certificate
     against = " against original frequencies" if proof.reference == "original" else ""
+    goal = f"tolerance {proof.tolerance:g}"
+    if proof.rounding_bound is not None:
+        goal = "every target, up to rounding," if proof.targets else "zero bias, up to rounding,"
     figures = [
         [whole(plan.additions), "rows to add"],
         [whole(plan.deletions), "rows to delete"],
         [f"{proof.max_abs_ub_before:.3f}", "largest |UB| now"],
         [_small(proof.max_abs_ub_after), "largest |UB| after"],
-        ["yes" if plan.reached else "NO", f"tolerance {proof.tolerance:g}{against} reached"],
+        ["yes" if plan.reached else "NO", f"{goal}{against} reached"],
     ]
     if plan.cost != plan.additions + plan.deletions:
         figures.insert(2, [f"{plan.cost:,.6g}", "cost"])
@@ -172,7 +180,7 @@ def _cells(plan: Plan, top: int) -> Section:
 
 
 def _certificate(plan: Plan) -> Section:
-    grid = certificate_grid(plan.certificate)
+    grid = plan.certificate.grid()
     said = (
         "<p>The plan applied to the counts, and all groups measured again in whole numbers, "
         "apart from how the plan was found. It is about counts: it does not say whether the "
@@ -191,18 +199,26 @@ def _plan_facts(plan: Plan, source: str | None) -> list[list[str]]:
     return [
         *_counted(plan.counts, source),
         ["cost", f"{plan.cost:,.6g}"],
-        ["no plan costs less than", sure if plan.reached else "–"],
-        ["found by", plan.method + (", time ran out" if plan.timed_out else "")],
+        ["no plan costs less than", sure if plan.reached and plan.bound else "–"],
+        ["found by", plan.method + _ended(plan)],
         ["fingerprint of the counts", f"sha256:{plan.counts.fingerprint}"],
         ["made by", f"equipoise {plan.version}"],
         ["time", plan.created],
     ]
 
 
+def _ended(plan: Plan) -> str:
+    """What ended the search for the cheapest plan, if something did."""
+    if plan.stopped == "work":
+        return ", until its limit of work"
+    return ", time ran out" if plan.timed_out else ""
+
+
 def _counted(counts: Counts, source: str | None) -> list[list[str]]:
     facts = [["source", source]] if source else []
     return [
         *facts,
+        *counts.reading.facts,
         ["rows", whole(counts.n)],
         ["sensitive attributes", ", ".join(a.name for a in counts.sensitive)],
         ["label", counts.label.name],
@@ -346,6 +362,7 @@ def _frontier_facts(frontier: Frontier, source: str | None) -> list[list[str]]:
     sure = "the least there are" if frontier.exact else "the least found, each with its bound"
     return [
         *facts,
+        *frontier.reading.facts,
         ["costs are", sure],
         ["fingerprint of the counts", f"sha256:{frontier.fingerprint}"],
         ["made by", f"equipoise {__version__}"],

@@ -121,6 +121,7 @@ def _facts(map_: PolicyMap, source: str | None) -> list[list[str]]:
     facts = [["source", source]] if source else []
     return [
         *facts,
+        *counts.reading.facts,
         ["rows", whole(counts.n)],
         ["x", str(map_.x)],
         ["y", str(map_.y)],

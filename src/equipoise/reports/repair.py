@@ -160,12 +160,13 @@ def _plan(data: Mapping[str, Any], charts: Mapping[str, str]) -> str:
 def _sources(data: Mapping[str, Any], charts: Mapping[str, str]) -> str:
     if not data["table"]["rows"]:
         return "<p>No rows were added.</p>"
-    picture = _drawn(charts, "sources", _sources_caption(data["chart"]))
+    picture = _drawn(charts, "sources", sources_caption(data["chart"]))
     matches = "".join(_match(match) for match in data["matches"])
     return picture + html_table(data["table"]) + _said(data["bound"]) + matches
 
 
-def _sources_caption(data: Mapping[str, Any]) -> str:
+def sources_caption(data: Mapping[str, Any]) -> str:
+    """What stands above the chart of where rows came from."""
     parts = ["The rows each cell needed, by the table they came from."]
     if "missing" in data["names"]:
         parts.append("What no table gave is red.")

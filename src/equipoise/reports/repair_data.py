@@ -302,6 +302,10 @@ def _matches(share: Share, listing: Listing) -> dict[str, Any]:
         kept = len(values) - len(changed)
         as_they_are = [f"{kept:,} values as they are"] if kept else []
         lines.append(f"{name}: {', '.join([*changed, *as_they_are])}")
+    lines += [
+        f"{t.name} ← {t.column}: {t.values:,} value{'' if t.values == 1 else 's'} {t.action}; {t.how}"
+        for t in share.treated
+    ]
     return {"table": share.name, "snapshot": share.snapshot, "lines": lines}
 
 
@@ -461,10 +465,9 @@ def _checks(found: Verification) -> dict[str, Any]:
     rows = []
     for finding in found.findings:
         examples = "".join(f" · {example}" for example in finding.examples[:3])
-        rows.append(
-            (finding.name, "holds" if finding.holds else "BROKEN", finding.sentence + examples)
-        )
-    sides = ["" if finding.holds else "fewer" for finding in found.findings]
+        word = "noted" if finding.noted else "holds" if finding.holds else "BROKEN"
+        rows.append((finding.name, word, finding.sentence + examples))
+    sides = ["" if f.holds and not f.noted else "fewer" for f in found.findings]
     grid = Grid(("check", "result", "finding"), tuple(rows))
     return {"sentence": found.sentences[0], "table": _table(grid, marked=1, sides=sides)}
 
@@ -502,6 +505,7 @@ def _facts(done: Repaired, source: str | None) -> list[list[str]]:
     facts = [[name, text] for name, text in (*files, ("ledger", acquired.ledger)) if text]
     return [
         *facts,
+        *acquired.before.reading.facts,
         ["sensitive attributes", ", ".join(a.name for a in acquired.before.sensitive)],
         ["label", acquired.before.label.name],
         ["seed", str(acquired.seed)],

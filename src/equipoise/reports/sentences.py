@@ -12,8 +12,9 @@ import numpy as np
 
 from equipoise.lattice import Group
 from equipoise.measures.display import interval, number, percent, probability, whole
+from equipoise.measures.measured import SURE
 from equipoise.measures.registry import measure_named
-from equipoise.reports.tally import SURE, Tally
+from equipoise.reports.tally import Tally
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
@@ -50,7 +51,7 @@ def topics(table: BiasTable) -> list[Topic]:
     """
     tally = Tally(table)
     said = [
-        ("overview", "In short", _overview(tally)),
+        ("overview", "In short", [*_overview(tally), *table.counts.reading.sentences]),
         ("largest", "The largest differences", _largest(tally)),
         ("measures", "Further measures", _further(tally)),
         ("hidden", "Hidden groups", _hidden(tally)),
@@ -164,7 +165,7 @@ def _overview(tally: Tally) -> list[str]:
     nothing = _nothing_to_compare(tally.table)
     if nothing:
         return [nothing]
-    said = [_how_many(tally), *_too_small(tally), *_suppressed(tally)]
+    said = [_how_many(tally), *_too_small(tally), *_on_one_row(tally), *_suppressed(tally)]
     if tally.hidden.any():
         many = int(tally.hidden.sum())
         said.append(
@@ -172,6 +173,17 @@ def _overview(tally: Tally) -> list[str]:
             "group that fixes one attribute less is inside it."
         )
     return said
+
+
+def _on_one_row(tally: Tally) -> list[str]:
+    many = int(tally.noted("rests on one row").sum())
+    if not many:
+        return []
+    text = (
+        f"{_count(many, 'pair rests', 'pairs rest')} on one row: without it the group would differ "
+        f"to the other side. {'It is' if many == 1 else 'They are'} not counted above."
+    )
+    return [text]
 
 
 def _nothing_to_compare(table: BiasTable) -> str | None:
@@ -234,10 +246,12 @@ def _largest(tally: Tally) -> list[str]:
     table = tally.table
     if _nothing_to_compare(table):
         return []
-    mask = next((m for m in (tally.sure, tally.outside) if m.any()), None)
-    if mask is None:
-        worst = tally.worst(tally.telling, 1)
-        return [f"The largest |UB|: {row_sentence(table, _row(tally, p))}" for p in worst]
+    mask = tally.sure if table.measured.q_value is not None else tally.outside
+    if not mask.any():
+        told = tally.worst(tally.evident, 1)
+        which = "The largest |UB|" if told else "The largest |UB|, which may be chance"
+        worst = told or tally.worst(tally.telling, 1)
+        return [f"{which}: {row_sentence(table, _row(tally, p))}" for p in worst]
     labels = tally.leading_labels(mask)
     each = 2 if len(labels) == 1 else 1
     places = []
@@ -257,7 +271,8 @@ def _further(tally: Tally) -> list[str]:
     table = tally.table
     if not table.options.measures or _nothing_to_compare(table):
         return []
-    mask = next((m for m in (tally.sure, tally.outside, tally.telling) if m.any()), None)
+    masks = (tally.sure, tally.outside & tally.evident, tally.evident, tally.telling)
+    mask = next((m for m in masks if m.any()), None)
     if mask is None:
         return []
     first = tally.leading_labels(mask)[0]
@@ -287,7 +302,7 @@ def _measure_value(value: float) -> str:
 
 
 def _hidden(tally: Tally, most: int = 5) -> list[str]:
-    places = tally.worst(tally.hidden & tally.sure) + tally.worst(tally.hidden & ~tally.sure)
+    places = tally.worst(tally.hidden)
     said = []
     for place in places[:most]:
         row = _row(tally, place)
@@ -302,6 +317,13 @@ def _hidden(tally: Tally, most: int = 5) -> list[str]:
         )
     if len(places) > most:
         said.append(f"{_count(len(places) - most, 'more pair is', 'more pairs are')} hidden so.")
+    unsure = int(tally.perhaps_hidden.sum())
+    if unsure:
+        pairs = _count(unsure, "pair is", "pairs are")
+        said.append(
+            f"{pairs} outside the limit with all such groups inside it, but {'has' if unsure == 1 else 'have'} "
+            "too few rows to tell."
+        )
     return said
 
 
@@ -345,7 +367,8 @@ def _certainty(table: BiasTable) -> list[str]:
 
 def _missing(table: BiasTable) -> list[str]:
     counts = table.counts
-    said = [_missing_values(counts, c, n) for c, n in counts.missing_values.items() if n]
+    said = [f"{counts.skipped}."] if counts.skipped else []
+    said += [_missing_values(counts, c, n) for c, n in counts.missing_values.items() if n]
     if counts.dropped:
         said.append(f"In all, {_rows(counts.dropped)} were left out for a missing value.")
     said.append(MISSING_ROWS)

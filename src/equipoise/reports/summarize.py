@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from equipoise.counts import bin_names
+from equipoise.counts import Counts, bin_names
 from equipoise.lattice import format_value
 from equipoise.measures.display import grid, percent, whole
+from equipoise.measures.measured import SURE
 from equipoise.measures.table import BiasTable, Row
 from equipoise.reports.chart_data import matrices, ranking, side
 from equipoise.reports.four_fifths import four_fifths
 from equipoise.reports.sentences import hints, topics
-from equipoise.reports.tally import SURE, Tally
+from equipoise.reports.tally import Tally
 from equipoise.version import __version__
 
 SCHEMA = "equipoise.report/1"
@@ -24,8 +25,8 @@ def summarize(table: BiasTable, *, source: str | None = None, top: int = 20) -> 
     Parameters
     ----------
     table
-        The measured table; rows that were sorted or filtered stay so, otherwise the
-        worst come first.
+        The measured table; rows that were sorted stay so, otherwise the worst come first,
+        and those with too few rows to tell last.
     source
         What was measured: a path or a name, as the reader knows it.
     top
@@ -51,7 +52,7 @@ def summarize(table: BiasTable, *, source: str | None = None, top: int = 20) -> 
     >>> summary["rows"][0]["pattern"], summary["rows"][0]["side"]
     ('sex=w', 'fewer')
     """
-    shown = table.worst(top) if table.view is None else table.top(top)
+    shown = table.top(top)
     said, charts = topics(table), {"matrices": matrices(table), "ranking": ranking(table)}
     rule = four_fifths(table, top=top)
     if rule is not None:
@@ -92,14 +93,27 @@ def _table(table: BiasTable, shown: BiasTable) -> dict[str, Any]:
         "headers": list(printed.headers),
         "rows": [list(row) for row in printed.rows],
         "numbers": sorted(printed.numbers),
+        "line": None if printed.line is None else list(printed.line),
         "ub": printed.headers.index("UB", 2),
         "sides": sides,
         "total": len(table),
+        "more": _more(table, shown),
     }
 
 
+def _more(table: BiasTable, shown: BiasTable) -> str:
+    """Say how many rows are not shown, or nothing."""
+    more = len(table) - len(shown)
+    if not more:
+        return ""
+    untold = int(Tally(table).untold.sum() - Tally(shown).untold.sum())
+    part = "all of them" if untold == more else f"{untold:,} of them"
+    which = f", {part} with too few rows to tell" if untold else ""
+    return f"… and {more:,} more rows{which}"
+
+
 def _side(row: Row, limit: float) -> str:
-    return "unsure" if row.note else side(row.ub, limit)
+    return side(row.ub, limit) if row.evident else "unsure"
 
 
 def _raw(row: Row, limit: float) -> dict[str, Any]:
@@ -107,8 +121,8 @@ def _raw(row: Row, limit: float) -> dict[str, Any]:
 
 
 def _hidden(table: BiasTable, top: int) -> list[dict[str, Any]]:
-    found = table.filter(hidden=True).sort("worst").top(top)
-    return [_raw(row, table.options.limit) for row in found if row.note is None]
+    found = table.filter(hidden=True).worst(top)
+    return [_raw(row, table.options.limit) for row in found if row.evident]
 
 
 def _captions(charts: dict[str, Any]) -> dict[str, str]:
@@ -124,7 +138,7 @@ def _captions(charts: dict[str, Any]) -> dict[str, str]:
 
 def _ranked(ranking: dict[str, Any]) -> str:
     bars, total = len(ranking["bars"]), ranking["total"]
-    among = f"with q below {SURE:g}" if ranking["sure"] else "large enough to tell"
+    among = f"with q below {SURE:g}" if ranking["sure"] else "with enough rows to tell"
     some = f"The {bars} largest |UB| of the {total:,} groups {among}"
     return some if total > bars else f"UB of the groups {among}"
 
@@ -133,7 +147,7 @@ def _matrix_caption(matrix: dict[str, Any]) -> str:
     names = [matrix["row_name"], *([matrix["column_name"]] if matrix["labels"] else [])]
     text = f"UB of {matrix['label_name']} by {' and '.join(names)}."
     if any(cell["unsure"] and cell["ub"] is not None for cell in matrix["cells"]):
-        text += " Grey cells, in brackets, are groups too small to say anything."
+        text += " Grey cells, in brackets, are groups with too few rows to tell."
     if any(cell["ub"] is None for cell in matrix["cells"]):
         text += " A dash stands where UB is undefined or suppressed."
     for name, n in matrix["left_out"].items():
@@ -155,18 +169,20 @@ def _figures(table: BiasTable) -> list[list[str]]:
     ]
     if table.measured.q_value is not None:
         figures.append([whole(int(tally.sure.sum())), f"of these with q below {SURE:g}"])
-    figures.append([whole(int(tally.noted("too small to say").sum())), "pairs too small to say"])
+    figures.append([whole(int(tally.untold.sum())), "pairs with too few rows to tell"])
     return figures
 
 
 def _facts(table: BiasTable, source: str | None) -> list[list[str]]:
     counts, options = table.counts, table.options
     facts = [["source", source]] if source else []
+    facts += counts.reading.facts
     facts += [
         ["rows", whole(counts.n) + (" (weighted)" if counts.weights is not None else "")],
         ["groups", whole(len(table.measured.lattice)) + _left_out(table)],
         [f"values of {counts.label.name}", _label_text(table)],
         ["missing values", _missing_text(table)],
+        *_skipped(counts),
         ["limit", f"|UB| up to {options.limit:g}"],
     ]
     for name, edges in counts.bins.items():
@@ -202,6 +218,11 @@ def _missing_text(table: BiasTable) -> str:
     found = [f"{name} {whole(n)}" for name, n in table.counts.missing_values.items() if n]
     dropped = table.counts.dropped
     return (", ".join(found) or "none") + (f"; {whole(dropped)} rows left out" if dropped else "")
+
+
+def _skipped(counts: Counts) -> list[list[str]]:
+    told = f"{whole(counts.skipped.lines)} that are no rows ({counts.skipped.named})"
+    return [["skipped lines", told]] if counts.skipped else []
 
 
 def _provenance(table: BiasTable) -> list[list[str]]:

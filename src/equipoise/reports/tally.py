@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.lattice import Group
-from equipoise.measures.measured import NOTES, Note
+from equipoise.measures.measured import NOTES, SURE, Note
 from equipoise.measures.table import BiasTable
 from equipoise.values import Value
-
-SURE = 0.05
-"""The q below which a difference is more than chance."""
 
 Mask = NDArray[np.bool_]
 
@@ -72,9 +69,24 @@ class Tally:
         return self.outside & (q[self.line, self.label] < SURE)
 
     @functools.cached_property
+    def evident(self) -> Mask:
+        """Where the rows suffice to tell: by more than chance, or to be inside the limit."""
+        return self.telling & self.table.measured.evident[self.line, self.label]
+
+    @functools.cached_property
+    def untold(self) -> Mask:
+        """Where they do not suffice."""
+        return np.asarray(self.table.measured.untold[self.line, self.label])
+
+    @functools.cached_property
     def hidden(self) -> Mask:
-        """Where a group is outside the limit and all its parents are inside."""
-        return self.outside & self.table.measured.hidden[self.line, self.label]
+        """Where a group is outside the limit and all its parents are inside, and rows suffice."""
+        return self.outside & self.evident & self.table.measured.hidden[self.line, self.label]
+
+    @functools.cached_property
+    def perhaps_hidden(self) -> Mask:
+        """Where a group would be hidden by its UB, but has too few rows to tell."""
+        return np.asarray(self.untold & self.table.measured.hidden[self.line, self.label])
 
     @functools.cached_property
     def orders(self) -> NDArray[np.int64]:

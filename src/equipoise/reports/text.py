@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import io
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from equipoise.plain import Grid
+from equipoise.plain import Grid, Paint
 
 if TYPE_CHECKING:
     from equipoise.measures.table import BiasTable
 
 WRAP = 100
 _SPARE_OF_RULE = ("share of rows", "best-off group")
-_SPARE = ("overall", "rate", "missing rows", "q")
+_SPARE = ("overall", "rate", "missing rows", "q", "rows")
 _COLOURS = {"fewer": "\x1b[31m", "more": "\x1b[34m", "unsure": "\x1b[2m"}
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
@@ -53,7 +54,7 @@ def render_text(summary: dict[str, Any], *, colour: bool = False, width: int | N
     ...
     """
     parts = [
-        _styled(summary["heading"], _BOLD, colour),
+        _heading(summary["heading"], width, colour=colour),
         _facts(summary, width or WRAP),
         _table(summary["table"], colour=colour, width=width),
     ]
@@ -90,6 +91,11 @@ def render_csv(table: BiasTable) -> str:
     return sink.getvalue().decode()
 
 
+def _heading(text: str, width: int | None, *, colour: bool) -> str:
+    lines = [text] if width is None else _wrapped(text, width, bullet="").split("\n")
+    return "\n".join(_styled(line, _BOLD, colour) for line in lines)
+
+
 def _facts(summary: dict[str, Any], width: int) -> str:
     shown = [(n, v) for n, v in summary["facts"] if n not in ("rows", "groups")]
     return _wrapped(" · ".join(f"{n}: {v}" for n, v in shown), width, bullet="")
@@ -120,28 +126,27 @@ def _styled(text: str, style: str, colour: bool) -> str:
 
 def _table(table: dict[str, Any], *, colour: bool, width: int | None) -> str:
     grid, left_out = _fitting(_grid(table), _SPARE, width)
-    lines = grid.text().split("\n")
-    if colour:
-        ub = grid.headers.index("UB", 2)
-        body = zip(lines[2:], grid.rows, table["sides"], strict=True)
-        lines[2:] = [_coloured(line, row, ub, side) for line, row, side in body]
-        lines[1] = f"{_DIM}{lines[1]}{_RESET}"
-    more = table["total"] - len(table["rows"])
-    notes = [f"… and {more:,} more rows"] if more else []
-    notes += [f"left out for the width: {', '.join(left_out)}"] if left_out else []
+    paint = _painter(grid.headers.index("UB", 2), table["sides"]) if colour else None
+    lines = [grid.text(width=width, paint=paint)]
+    notes = [table["more"]] if table["more"] else []
+    if left_out:
+        note = f"left out for the width: {', '.join(left_out)}"
+        notes.append(_wrapped(note, width or WRAP, bullet=""))
     return "\n".join([*lines, *notes])
 
 
 def _grid(table: dict[str, Any]) -> Grid:
     rows = tuple(tuple(row) for row in table["rows"])
-    return Grid(tuple(table["headers"]), rows, frozenset(table["numbers"]))
+    at = table.get("line")
+    line = None if at is None else (int(at[0]), str(at[1]))
+    return Grid(tuple(table["headers"]), rows, frozenset(table["numbers"]), line)
 
 
 def _fitting(grid: Grid, spare: tuple[str, ...], width: int | None) -> tuple[Grid, list[str]]:
     """Leave out columns, the least needed first, until the table fits."""
     left_out: list[str] = []
     for name in spare:
-        if width is None or len(grid.text().split("\n")[1]) <= width:
+        if width is None or grid.fits(width):
             break
         if name in grid.headers[2:]:
             grid = _without(grid, grid.headers.index(name, 2))
@@ -154,22 +159,21 @@ def _without(grid: Grid, column: int) -> Grid:
         return cells[:column] + cells[column + 1 :]
 
     numbers = frozenset(i - (i > column) for i in grid.numbers if i != column)
-    return Grid(cut(grid.headers), tuple(cut(row) for row in grid.rows), numbers)
+    return Grid(cut(grid.headers), tuple(cut(row) for row in grid.rows), numbers, grid.line)
 
 
-def _coloured(line: str, row: tuple[str, ...], ub: int, side: str) -> str:
-    """Colour the UB cell; found from the right, where all cells are our own text."""
-    if side not in _COLOURS:
-        return line
-    end = len(line)
-    for cell in reversed(row[ub:]):
-        end = line.rindex(cell, 0, end)
-    stop = end + len(row[ub])
-    return f"{line[:end]}{_COLOURS[side]}{line[end:stop]}{_RESET}{line[stop:]}"
+def _painter(ub: int, sides: Sequence[str]) -> Paint:
+    """Colour the UB of rows outside the limit."""
+
+    def paint(row: int, column: int, text: str) -> str:
+        style = _COLOURS.get(sides[row]) if row >= 0 and column == ub else None
+        return f"{style}{text}{_RESET}" if style else text
+
+    return paint
 
 
 def _rule_table(rule: dict[str, Any], width: int | None) -> str:
     grid, _ = _fitting(_grid(rule["table"]), _SPARE_OF_RULE, width)
     more = rule["total"] - len(grid.rows)
-    lines = [grid.text(), *([f"… and {more:,} more groups"] if more else [])]
+    lines = [grid.text(width=width), *([f"… and {more:,} more groups"] if more else [])]
     return "\n".join(["", *lines, ""])

@@ -32,11 +32,13 @@ from equipoise.evaluation.missing.rows import (
     require_rows_of_people,
     require_settings,
     require_values,
+    with_label_policy,
 )
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import number, percent, whole
 from equipoise.plain import Grid, sentences
 from equipoise.progress import Reporter, silent
+from equipoise.values import Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,6 +56,7 @@ def compare_missing(
     min_count: int = MIN_COUNT,
     seed: int = 0,
     max_rows: int | None = None,
+    treat_label: bool = False,
     progress: Reporter = silent,
 ) -> MissingValues:
     """Measure a table that lacks values under each way to treat them.
@@ -64,7 +67,8 @@ def compare_missing(
         The rows, with all columns that may tell what is missing.
     request
         What is counted, and which texts mean a missing value. Methods decide what becomes of
-        missing values, so what it says of them is not heeded.
+        missing sensitive values; its ``missing_label`` decides what becomes of rows without a
+        label: left out, refused, or rows with a label of their own.
     methods
         Names of :data:`~equipoise.evaluation.missing.imputing.METHODS`. They are held against ``drop``
         or, if that is not asked for, against the first.
@@ -74,6 +78,9 @@ def compare_missing(
         Of all that chance decides.
     max_rows
         At most so many rows are used, drawn by the seed; all, unless given.
+    treat_label
+        Let the methods treat missing labels as they do other values, instead of what the request
+        says of them.
     progress
         Is told which method is at work, and the share of all that is done.
 
@@ -96,17 +103,20 @@ def compare_missing(
     min_count, seed = int(min_count), int(seed)
     chosen = _at_least_two(choose_methods(methods))
     everything = read_rows(table, request)
-    rows = everything.take(drawn(np.arange(len(table)), max_rows, seed))
+    without = 0
+    if not treat_label:
+        everything, without = with_label_policy(everything)
+    rows = everything.take(drawn(np.arange(len(everything.codes)), max_rows, seed))
     require_values(rows)
-    _require_missing(rows, request)
+    _require_missing(rows, without)
     codes, tables = [], []
     for done, method in enumerate(chosen):
         progress(f"treating missing values: {method.name}", done / len(chosen))
         codes.append(method.codes(rows, seed))
         tables.append(measured(rows, codes[-1], method, min_count))
-    lined = line_up(tables)
-    base = next((i for i, m in enumerate(chosen) if m.name == BASELINE), 0)
     labels = rows.values[-1]
+    lined = line_up(tables, labels)
+    base = next((i for i, m in enumerate(chosen) if m.name == BASELINE), 0)
     by_name = {m.name: lined.ub[i] for i, m in enumerate(chosen)}
     return MissingValues(
         request=rows.request,
@@ -115,6 +125,7 @@ def compare_missing(
         n=len(rows.codes),
         table_rows=len(table),
         incomplete=int(rows.absent.any(axis=1).sum()),
+        without_label=without,
         min_count=min_count,
         looked_at=rows.others.names,
         left_out=rows.others.left_out,
@@ -138,9 +149,17 @@ def _at_least_two(methods: tuple[Method, ...]) -> tuple[Method, ...]:
     return methods
 
 
-def _require_missing(rows: Rows, request: CountRequest) -> None:
+def _require_missing(rows: Rows, without_label: int) -> None:
     if rows.absent.any():
         return
+    request = rows.request
+    if without_label:
+        raise InputError(
+            f"no value of {sentences(list(request.sensitive))} is missing in {len(rows.codes):,} rows; "
+            f"{without_label:,} lack the label {request.label!r}, which --missing-label "
+            f"{request.missing_label} decides. To compare ways to treat missing labels use "
+            "--treat-label."
+        )
     suspects = rows.counts(rows.codes, "group").suspects()
     texts = [f"{value!r} in {name}" for name, found in suspects.items() for value in found]
     hint = f" (as perhaps {sentences(texts)})" if texts else ""
@@ -160,7 +179,9 @@ def _treated(
         rows=table.counts.n,
         dropped=len(rows.codes) - table.counts.n,
         imputed=int((codes != rows.codes).any(axis=1).sum()),
-        label_frequencies=dict(zip(rows.values[-1], frequencies(table).tolist(), strict=True)),
+        label_frequencies=dict(
+            zip(rows.values[-1], frequencies(table, rows.values[-1]).tolist(), strict=True)
+        ),
         largest_change=float(np.nanmax(change)),
         mean_change=float(np.nanmean(change)),
         away_from_zero=away(base, ub),
@@ -193,14 +214,15 @@ class Treated:
     rows: int
     dropped: int
     imputed: int
-    label_frequencies: Mapping[str, float]
+    label_frequencies: Mapping[Value, float]
     largest_change: float
     mean_change: float
     away_from_zero: float
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {**vars(self), "label_frequencies": dict(self.label_frequencies)}
+        frequencies = {str(label): share for label, share in self.label_frequencies.items()}
+        return {**vars(self), "label_frequencies": frequencies}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -243,11 +265,13 @@ class MissingValues(Result):
         )
         return (
             f"{self._rows_used()}; {lacking}.",
+            *self._without_label(),
             f"Compared is UB of {self._compared()}, against UB under {self.baseline}.",
             *(self._told(treated) for treated in self.methods),
             *self._frequencies(),
             *self._filled_by(),
             unknown,
+            *self.reading.sentences,
         )
 
     def _told(self, treated: Treated) -> str:

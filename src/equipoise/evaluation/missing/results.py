@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equipoise.counts import CountRequest, Counts
+from equipoise.counts import CountRequest, Counts, Reading
 from equipoise.errors import InputError
 from equipoise.evaluation.missing.imputing import DONORS, METHODS, Method
 from equipoise.evaluation.missing.rows import Codes, Floats, Rows
@@ -20,7 +20,8 @@ from equipoise.measures.display import number, whole
 from equipoise.measures.measured import Measured, Options
 from equipoise.measures.table import bias_table
 from equipoise.plain import Grid, sentences
-from equipoise.values import plain
+from equipoise.results import Drawable, FlatTable
+from equipoise.values import MISSING, Value, plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,9 +41,9 @@ def measured(rows: Rows, codes: Codes, method: Method, min_count: int) -> Measur
     return bias_table(counts, Options(uncertainty=False, min_count=min_count)).measured
 
 
-def frequencies(table: Measured) -> Floats:
-    """The share of each label that is not missing."""
-    return np.asarray(table.margins.overall_rate[:-1])
+def frequencies(table: Measured, labels: Sequence[Value]) -> Floats:
+    """The share of each of the labels, which are the first of the table's."""
+    return np.asarray(table.margins.overall_rate[: len(labels)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +63,8 @@ class LinedUp:
     ub: Floats
 
 
-def line_up(tables: Sequence[Measured]) -> LinedUp:
-    """Find the groups that all tables have, on the same axes.
+def line_up(tables: Sequence[Measured], labels: Sequence[Value]) -> LinedUp:
+    """Find the groups that all tables have, on the same axes, and UB of these labels.
 
     Those of a missing value fall out, since one method keeps them and it never stands alone.
     """
@@ -71,7 +72,7 @@ def line_up(tables: Sequence[Measured]) -> LinedUp:
     for table in tables[1:]:
         codes = codes[table.lattice.find(codes) >= 0]
     lines = [table.lattice.find(codes) for table in tables]
-    ub = np.stack([t.ub[at, :-1] for t, at in zip(tables, lines, strict=True)])
+    ub = np.stack([t.ub[at, : len(labels)] for t, at in zip(tables, lines, strict=True)])
     ub[:, ~np.isfinite(ub).all(axis=0)] = np.nan
     if not np.isfinite(ub).any():
         raise InputError(
@@ -143,7 +144,7 @@ class GroupBias:
     """
 
     group: Group
-    label: str
+    label: Value
     rows: int
     reference: float
     ub: Mapping[str, float]
@@ -155,12 +156,13 @@ class GroupBias:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {**vars(self), "group": dict(self.group), "ub": dict(self.ub)}
+        label = None if self.label is MISSING else self.label
+        return {**vars(self), "group": dict(self.group), "label": label, "ub": dict(self.ub)}
 
 
 def group_biases(
     lined: LinedUp,
-    labels: Sequence[str],
+    labels: Sequence[Value],
     rows: NDArray[np.int64],
     reference: Floats,
     ub: Mapping[str, Floats],
@@ -181,7 +183,7 @@ def group_biases(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Result:
+class Result(Drawable):
     """What a comparison and a simulation have in common.
 
     Attributes
@@ -189,13 +191,15 @@ class Result:
     request
         What was counted; how missing values are treated is what the methods are about.
     labels
-        The label values.
+        The label values; MISSING among them if rows without a label have one of their own.
     groups
         The groups and labels compared, those that are moved most first.
     n, table_rows
         Rows used, and rows of the table.
     incomplete
         Rows that lack a counted value.
+    without_label
+        Rows of the table that lack the label, and are treated as the request says.
     min_count
         The least rows of a group, under every method.
     looked_at, left_out
@@ -205,16 +209,18 @@ class Result:
     """
 
     request: CountRequest
-    labels: tuple[str, ...]
+    labels: tuple[Value, ...]
     groups: tuple[GroupBias, ...]
     n: int
     table_rows: int
     incomplete: int
+    without_label: int
     min_count: int
     looked_at: tuple[str, ...]
     left_out: tuple[str, ...]
     seed: int
     max_rows: int | None
+    reading: Reading = field(default_factory=Reading)
     time: str = field(
         default_factory=lambda: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     )
@@ -251,6 +257,17 @@ class Result:
         headers = ("group", self.request.label, "rows", reference, *names)
         return Grid(headers, rows, frozenset(range(2, len(headers))))
 
+    def _table(self) -> FlatTable:
+        own = ("group", "label", "rows", "reference")
+        rows = [
+            (str(e.group), e.label, e.rows, e.reference, *(e.ub[name] for name in self.names))
+            for e in self.groups
+        ]
+        return (*own, *(f"ub_{name}" for name in self.names)), rows
+
+    def _grids(self) -> list[Grid]:
+        return [self.methods_grid(), self.groups_grid(len(self.groups))]
+
     def text(self, top: int = SHOWN) -> str:
         """The sentences, a line each, and the tables."""
         parts = ["\n".join(self.sentences), self.methods_grid().text()]
@@ -275,10 +292,11 @@ class Result:
             "kind": kind,
             "sensitive": list(self.request.sensitive),
             "label": self.request.label,
-            "labels": list(self.labels),
+            "labels": [None if label is MISSING else label for label in self.labels],
             "n": self.n,
             "table_rows": self.table_rows,
             "incomplete": self.incomplete,
+            "without_label": self.without_label,
             "looked_at": list(self.looked_at),
             "left_out": list(self.left_out),
             "groups": [entry.to_dict() for entry in self.groups],
@@ -289,6 +307,7 @@ class Result:
                 "donors": DONORS,
                 **parameters,
             },
+            "reading": self.reading.to_dict(),
             "sentences": list(self.sentences),
             "version": __version__,
             "time": self.time,
@@ -304,6 +323,16 @@ class Result:
         by = sentences(list(self.request.sensitive))
         drawn = "" if self.n == self.table_rows else f" of {self.table_rows:,}"
         return f"{self.n:,}{drawn} rows were counted by {by}, with the label {self.request.label}"
+
+    def _without_label(self) -> list[str]:
+        """What became of rows without a label, if there are any."""
+        if not self.without_label:
+            return []
+        lack = f"{so_many(self.without_label, 'row')} of the table without {self.request.label}"
+        one = self.without_label == 1
+        if self.request.missing_label == "group":
+            return [f"{lack} {'counts' if one else 'count'} as rows with a label of their own."]
+        return [f"{lack} {'was' if one else 'were'} left out."]
 
     def _compared(self) -> str:
         groups = len({entry.group for entry in self.groups})

@@ -41,7 +41,8 @@ class Rows:
     request
         What is counted; bins are edges.
     values
-        For each counted column the values it has, beside a missing one.
+        For each counted column the values it has, beside a missing one. The label may have
+        MISSING among them, as its last: then rows without a label are known to have none.
     codes
         One line a row, one column a counted one, the label last; −1 where a value is missing.
     others
@@ -49,7 +50,7 @@ class Rows:
     """
 
     request: CountRequest
-    values: tuple[tuple[str, ...], ...]
+    values: tuple[tuple[Value, ...], ...]
     codes: Codes
     others: Others
 
@@ -69,15 +70,53 @@ class Rows:
         coded: dict[str, Coded] = {}
         for name, values, column in columns:
             numbers = np.where(column == ABSENT, len(values), column).astype(np.int32)
-            coded[name] = ((*values, MISSING), numbers)
-        request = replace(self.request, missing=policy, missing_label=policy, na=())
+            coded[name] = (_with_missing(values), numbers)
+        is_label = MISSING in self.values[-1]
+        of_label: MissingPolicy = "group" if is_label else policy
+        request = replace(self.request, missing=policy, missing_label=of_label, na=())
         found = Counts.from_codes(coded, np.ones(len(codes), np.int64), None, request)
         axes = tuple(
-            Axis(a.name, (*values, MISSING), a.role)
+            Axis(a.name, _with_missing(values), a.role)
             for a, values in zip(found.axes, self.values, strict=True)
         )
         nothing = np.zeros((0, len(axes)), np.int32)
         return found.with_axes(Counts(axes=axes, codes=nothing, rows=np.zeros(0, np.int64)))
+
+
+def _with_missing(values: tuple[Value, ...]) -> tuple[Value, ...]:
+    return values if MISSING in values else (*values, MISSING)
+
+
+def with_label_policy(rows: Rows) -> tuple[Rows, int]:
+    """Treat rows without a label as was asked, and say how many there are.
+
+    They are left out, refused, or have a label of their own; methods do not see them as rows that
+    lack a value.
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"sex": ["m", "w", "w"], "y": ["1", "0", None]})
+    >>> request = CountRequest(sensitive=("sex",), label="y", missing_label="group")
+    >>> rows, without = with_label_policy(read_rows(people, request))
+    >>> rows.values[-1], rows.codes.tolist(), without
+    (('0', '1', MISSING), [[0, 1], [1, 0], [1, 2]], 1)
+    """
+    lacks = rows.codes[:, -1] == ABSENT
+    without = int(lacks.sum())
+    if not without:
+        return rows, 0
+    if without == len(rows.codes):
+        raise InputError(_no_value(rows.request.label, without))
+    if rows.request.missing_label == "raise":
+        raise InputError(
+            f"column {rows.request.label!r} lacks a value in {without:,} rows, and missing labels are "
+            "to be refused; use --missing-label drop or group."
+        )
+    if rows.request.missing_label == "drop":
+        return rows.take(np.flatnonzero(~lacks)), without
+    codes = rows.codes.copy()
+    codes[lacks, -1] = len(rows.values[-1])
+    values = (*rows.values[:-1], (*rows.values[-1], MISSING))
+    return replace(rows, codes=codes, values=values), without
 
 
 def read_rows(table: pa.Table, request: CountRequest) -> Rows:
@@ -248,9 +287,7 @@ def require_values(rows: Rows) -> None:
     for name, values, codes in zip(rows.request.columns, rows.values, rows.codes.T, strict=True):
         known = np.unique(codes[codes >= 0])
         if not len(known):
-            raise InputError(
-                f"column {name!r} has no value in any of {len(codes):,} rows; leave it out."
-            )
+            raise InputError(_no_value(name, len(codes)))
         if len(known) == 1:
             only = format_value(values[known[0]])
             raise InputError(
@@ -263,6 +300,10 @@ def require_values(rows: Rows) -> None:
             f"{whole_rows:,} of {len(rows.codes):,} rows have a value of each of "
             f"{sentences(list(rows.request.columns))}; at least {LEAST_ROWS} are needed."
         )
+
+
+def _no_value(name: str, rows: int) -> str:
+    return f"column {name!r} has no value in any of {rows:,} rows; leave it out."
 
 
 def drawn(lines: NDArray[np.intp], max_rows: int | None, seed: int) -> NDArray[np.intp]:

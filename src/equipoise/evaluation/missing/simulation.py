@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from equipoise.counts import CountRequest
-from equipoise.errors import ColumnNotFound
+from equipoise.errors import ColumnNotFound, InputError
 from equipoise.evaluation.missing.imputing import METHODS, Method, choose_methods
 from equipoise.evaluation.missing.results import (
     MIN_COUNT,
@@ -33,6 +33,7 @@ from equipoise.evaluation.missing.rows import (
     require_rows_of_people,
     require_settings,
     require_values,
+    with_label_policy,
 )
 from equipoise.evaluation.missing.taking_away import MECHANISMS, TIMES, Loss, Mechanism, loss_of
 from equipoise.lattice import Group
@@ -40,7 +41,7 @@ from equipoise.measures.display import UNKNOWN, number, percent
 from equipoise.plain import Grid
 from equipoise.progress import Reporter, silent
 from equipoise.validate import at_least, between, one_of
-from equipoise.values import plain
+from equipoise.values import MISSING, Value, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,6 +68,8 @@ def simulate_missing(
     """Take values away that are known, and see how far each method is from the truth.
 
     Rows that lack a counted value are set aside, and of the others ``max_rows`` are drawn once.
+    Rows without a label are treated as the request says: set aside too, refused, or kept as rows
+    with a label of their own.
     The intervals are about which values were taken away from them, not about other rows.
 
     Parameters
@@ -116,25 +119,28 @@ def simulate_missing(
     at_least("repeats", repeats, 1, whole=True)
     repeats, min_count, seed = int(repeats), int(min_count), int(seed)
     chosen = choose_methods(methods)
-    everything = read_rows(table, request)
+    everything, without = with_label_policy(read_rows(table, request))
     position = _position(request, column)
+    _require_known_label(everything, position)
     require_values(everything)
     known = np.flatnonzero(~everything.absent.any(axis=1))
     rows = everything.take(drawn(known, max_rows, seed))
     require_values(rows)
     loss = loss_of(rows, position, share, mechanism)
     runs = _run(rows, position, loss, chosen, repeats, min_count, seed, progress)
-    lined = line_up([runs.truth, *(table for tables in runs.tables for table in tables)])
+    labels = rows.values[-1]
+    every = [runs.truth, *(table for tables in runs.tables for table in tables)]
+    lined = line_up(every, labels)
     true, ub = lined.ub[0], lined.ub[1:].reshape(repeats, len(chosen), *lined.ub.shape[1:])
     means = {m.name: ub[:, i].mean(axis=0) for i, m in enumerate(chosen)}
-    labels = rows.values[-1]
     return MissingSimulation(
         request=rows.request,
         labels=labels,
         groups=group_biases(lined, labels, lined.rows[0], true, means),
         n=len(rows.codes),
         table_rows=len(table),
-        incomplete=len(table) - len(known),
+        incomplete=len(everything.codes) - len(known),
+        without_label=without,
         min_count=min_count,
         looked_at=rows.others.names,
         left_out=rows.others.left_out,
@@ -158,6 +164,14 @@ def _position(request: CountRequest, column: str | None) -> int:
     if column not in request.columns:
         raise ColumnNotFound(column, table="what is counted", columns=request.columns)
     return request.columns.index(column)
+
+
+def _require_known_label(rows: Rows, position: int) -> None:
+    if position == len(rows.values) - 1 and MISSING in rows.values[-1]:
+        raise InputError(
+            f"{rows.request.label!r} is to be taken away, so rows without it cannot have a label of "
+            "their own; use --missing-label drop, or take another column away."
+        )
 
 
 class _Runs(NamedTuple):
@@ -198,10 +212,10 @@ def _run(
 
 
 def _simulated(
-    method: Method, labels: Sequence[str], true: Floats, ub: Floats, runs: _Runs, place: int
+    method: Method, labels: Sequence[Value], true: Floats, ub: Floats, runs: _Runs, place: int
 ) -> Simulated:
     errors = [found - true for found in ub]
-    shares = np.mean([frequencies(tables[place]) for tables in runs.tables], axis=0)
+    shares = np.mean([frequencies(tables[place], labels) for tables in runs.tables], axis=0)
     return Simulated(
         method=method.name,
         mean_error=Estimate.of([float(np.nanmean(e)) for e in errors]),
@@ -243,12 +257,12 @@ class Simulated:
     largest_error: Estimate
     away_from_zero: Estimate
     right: float
-    label_frequencies: Mapping[str, float]
+    label_frequencies: Mapping[Value, float]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         told = {k: v.to_dict() if isinstance(v, Estimate) else v for k, v in vars(self).items()}
-        frequencies = dict(self.label_frequencies)
+        frequencies = {str(label): share for label, share in self.label_frequencies.items()}
         return {**told, "right": plain(self.right), "label_frequencies": frequencies}
 
 
@@ -300,11 +314,13 @@ class MissingSimulation(Result):
         )
         return (
             f"{self._rows_used()}, all with their values{left}.",
+            *self._without_label(),
             f"{again}, {self.column} was taken away from {taken}, {self._from_whom()}.",
             f"Errors are UB less the true UB, of {self._compared()}{over}.",
             *(self._told(simulated) for simulated in self.methods),
             *self._filled_by(),
             caution,
+            *self.reading.sentences,
         )
 
     def _from_whom(self) -> str:

@@ -16,6 +16,7 @@ from equipoise.errors import InputError
 from equipoise.evaluation.request import TESTS, EvaluationRequest
 from equipoise.evaluation.studying.groups import LEAST_TESTED, Reported, reported_groups
 from equipoise.evaluation.studying.intervals import Difference, Mean
+from equipoise.evaluation.studying.losses import losses_of
 from equipoise.evaluation.studying.scores import (
     MEASURES,
     PREDICTION_UB,
@@ -99,7 +100,8 @@ def summarize_study(
         **summary.about(),
         "tables": summary.tables(),
         "scores": summary.scores(),
-        "differences": summary.differences(),
+        "differences": (differences := summary.differences()),
+        "losses": losses_of(differences),
         "by_group": summary.by_group(),
         "test_ub": summary.test_ub(),
         "relation": summary.relation(),
@@ -155,6 +157,13 @@ class _Summary:
             "rows": material.n,
             "rows_after": int(material.is_after.sum()),
             "rows_given": material.rows_given,
+            "equal_rows": {
+                "asked": request.equal_rows,
+                "equal": material.copies.equal,
+                "kept_together": material.copies.held,
+                "pairs": material.copies.pairs,
+                "pairs_by_chance": _rounded(material.copies.by_chance),
+            },
             "label": request.counting.label,
             "labels": list(material.labels),
             "positive": None if positive is None else material.labels[positive],
@@ -429,6 +438,10 @@ def _plain_difference(place: Mapping[str, Any], gap: Difference, q: float) -> di
         "q": None if q != q else float(f"{q:.3g}"),
         "clear": bool(q <= CLEAR),
     }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None or np.isinf(value) else round(value, 1)
 
 
 def _worst_lacks(records: Sequence[Mapping[str, Any]]) -> list[list[Any]]:

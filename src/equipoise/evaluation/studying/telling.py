@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from equipoise.counts import Reading
 from equipoise.evaluation.request import TESTS, VERSIONS
 from equipoise.evaluation.studying.intervals import LEAST_REPEATS
 from equipoise.evaluation.studying.scores import MEASURES, PREDICTION_UB
@@ -175,7 +176,21 @@ def _by_model(study: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> li
 
 def sentences_of(study: Mapping[str, Any]) -> tuple[str, ...]:
     """Say what was done and what came out."""
-    return (*_done(study), *_notes(study), *_reached(study), *_found(study), *_related(study))
+    return (
+        *_done(study),
+        *_equal_rows(study),
+        *_notes(study),
+        *_reached(study),
+        *_found(study),
+        *_ruled_out(study),
+        *_related(study),
+        *reading_of(study).sentences,
+    )
+
+
+def reading_of(study: Mapping[str, Any]) -> Reading:
+    """How a table was read; the paper's own are as its text says."""
+    return Reading() if study.get("paper") else Reading.from_dict(study.get("reading"))
 
 
 def _done(study: Mapping[str, Any]) -> list[str]:
@@ -190,7 +205,8 @@ def _done(study: Mapping[str, Any]) -> list[str]:
         (f"{about} of {study['title']}: {_rows_of(study)} set aside first and never trained on."),
         (
             f"{score} ± is half of a {level} interval over repeats, which are new random splits of "
-            "this table; * marks differences with q ≤ 0.05 (Benjamini–Hochberg)."
+            "this table; * marks differences with q ≤ 0.05 (Benjamini–Hochberg): of all that are marked, "
+            "at most 5 % are expected to be due to chance."
         ),
     ]
     if study["repeats"] < LEAST_REPEATS:
@@ -206,6 +222,31 @@ def _done(study: Mapping[str, Any]) -> list[str]:
     if study["rows"] < study["rows_given"]:
         said.append(f"The table has {study['rows_given']:,} rows; {study['rows']:,} were used.")
     return said
+
+
+def _equal_rows(study: Mapping[str, Any]) -> list[str]:
+    """Say how many rows of one table are equal, and what was made of them."""
+    found = study.get("equal_rows")
+    if not found or not found["equal"] or study["rows_after"]:
+        return []
+    equal, kept = found["equal"], found["kept_together"]
+    said = (
+        f"{equal:,} of {study['rows']:,} rows equal{'s' if equal == 1 else ''} an earlier row in all "
+        "that models see, label included; "
+    )
+    if found["asked"] == "together":
+        return [said + "as asked, equal rows are never in two parts."]
+    if found["asked"] == "apart":
+        return [said + "as asked, they are separate rows, so copies may be trained and tested on."]
+    if kept:
+        are = "counts as a copy and is" if kept == 1 else "count as copies and are"
+        return [f"{said}{kept:,} of them {are} never parted from the row they equal."]
+    chance = found["pairs_by_chance"]
+    about = "" if chance is None else f" (about {chance:,.0f}; there are {found['pairs']:,})"
+    why = f"since chance makes about as many pairs of rows equal{about}"
+    return [
+        f"{said}they count as separate rows, {why}. If they are copies, use --equal-rows together."
+    ]
 
 
 def _rows_of(study: Mapping[str, Any]) -> str:
@@ -280,6 +321,35 @@ def _counted(rows: Sequence[Mapping[str, Any]], measure: str) -> str:
     mean = sum(r["mean"] for r in here) / len(here)
     moved = " and ".join(f"{n} clearly {word}" for n, word in ((up, "up"), (down, "down")) if n)
     return f"{measure} {written(mean, 3, '+')} ({moved or 'none clearly moved'} of {len(here)})"
+
+
+def _ruled_out(study: Mapping[str, Any]) -> list[str]:
+    """Say for how many models and samples a loss above the margin is ruled out."""
+    said = []
+    for version in (v for v in study["versions"] if v in ("p", "n", "after")):
+        for test in TESTS:
+            rows = [r for r in study["losses"] if (r["version"], r["test"]) == (version, test)]
+            if rows:
+                told = ", ".join(f"{r['measure']} {r['ruled_out']} of {r['of']}" for r in rows)
+                said.append(
+                    f"A loss of more than {rows[0]['margin']:g} from {study['reference']} to {version} "
+                    f"on {TEST_NAMES[test]} is ruled out by the {study['confidence']:.0%} interval for: "
+                    f"{told}."
+                )
+    return said
+
+
+def losses_grid(study: Mapping[str, Any]) -> Grid:
+    """For how many models and samples a loss is clear, and a loss above the margin ruled out."""
+    places: dict[tuple[str, str], dict[str, str]] = {}
+    for row in study["losses"]:
+        told = f"{row['ruled_out']} of {row['of']} ({row['clear']} clear)"
+        places.setdefault((row["version"], row["test"]), {})[row["measure"]] = told
+    rows = tuple(
+        (version, TEST_NAMES[test], *(values.get(m, "–") for m in MEASURES))
+        for (version, test), values in places.items()
+    )
+    return Grid(("version", "test", *MEASURES), rows, frozenset(range(2, 2 + len(MEASURES))))
 
 
 def _related(study: Mapping[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ from equipoise.counts.rows import cells_of_rows
 from equipoise.errors import ColumnNotFound, InputError
 from equipoise.evaluation.request import EvaluationRequest
 from equipoise.evaluation.training.alike import alike
+from equipoise.evaluation.training.copies import Copies, find_copies, same_rows
 from equipoise.evaluation.training.features import Features, read_features
 from equipoise.evaluation.training.splits import generator_for
 from equipoise.lattice import Group
@@ -52,6 +53,8 @@ class Material:
         Of two tables, which rows are of the second.
     rows_given
         How many rows the table had.
+    copies
+        Which rows are equal, and which of them are taken for copies.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Material:
     features: Features
     is_after: NDArray[np.bool_]
     rows_given: int
+    copies: Copies
 
     @property
     def n(self) -> int:
@@ -147,7 +151,7 @@ def prepare(
     label, labels = _labels(counts, cells, name)
     groups, group = _groups(finer, lines)
     features = read_features(table, label, _reading(request, table.column_names), name=name)
-    seen = np.column_stack([features.values, label, group])
+    copies = _copies(request, features.values, label, group)
     return Material(
         name=name,
         counts=counts,
@@ -156,10 +160,11 @@ def prepare(
         group=group,
         label=label,
         labels=labels,
-        unit=_units(table, request, is_after[kept], seen),
+        unit=_units(table, request, copies),
         features=features,
         is_after=is_after[kept],
         rows_given=given,
+        copies=copies,
     )
 
 
@@ -257,20 +262,30 @@ def _reading(request: EvaluationRequest, columns: list[str]) -> Any:
     )
 
 
-def _units(
-    table: pa.Table,
+def _copies(
     request: EvaluationRequest,
-    is_after: NDArray[np.bool_],
-    seen: NDArray[np.float64],
-) -> NDArray[np.int64]:
-    """Number the rows that must not be in two parts; ``seen`` is what models see of each."""
-    together = None
-    if request.keep_together is not None:
-        together = _units_in(table[request.keep_together], request.counting.na)
-    if not is_after.any():
-        return np.arange(len(table), dtype=np.int64) if together is None else together
-    same = _same_rows(seen)
-    return same if together is None else _joined_units(together, same)
+    values: NDArray[np.float64],
+    label: NDArray[np.int64],
+    group: NDArray[np.int64],
+) -> Copies:
+    """Find copies among rows by what models see of them; of two tables all equal rows are.
+
+    A repair of a table has rows of it, so what is equal in both is the same row.
+    """
+    seen = np.column_stack([values, label, group])
+    if request.is_of_two:
+        return find_copies(seen, "together")
+    if same_rows(seen).max() == same_rows(seen[:, :-1]).max():
+        seen = seen[:, :-1]  # the group is told by other columns, and would hide what they tell
+    return find_copies(seen, request.equal_rows)
+
+
+def _units(table: pa.Table, request: EvaluationRequest, copies: Copies) -> NDArray[np.int64]:
+    """Number the rows that must not be in two parts: copies, and those that stay together."""
+    if request.keep_together is None:
+        return copies.unit
+    together = _units_in(table[request.keep_together], request.counting.na)
+    return _joined_units(together, copies.unit) if copies.held else together
 
 
 def _joined_units(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -289,17 +304,3 @@ def _units_in(column: pa.ChunkedArray, na: tuple[str, ...]) -> NDArray[np.int64]
     values, codes = encode_arrow(column, None)
     absent = np.array([v is MISSING or v in na for v in values])[codes]
     return np.where(absent, len(values) + np.arange(len(codes)), codes).astype(np.int64)
-
-
-def _same_rows(seen: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Make one unit of rows that say the same, in one table or two.
-
-    Numbers count as far as single precision tells them apart, since one file may have no more.
-    Rows of narrow tables may be equal by chance, and are taken for one all the same: a copy must
-    not be trained and tested on.
-    """
-    with np.errstate(over="ignore"):
-        plain = seen.astype(np.float32) + np.float32(0)  # -0 is 0
-    plain[np.isnan(plain)] = np.nan  # in one form
-    lines = np.ascontiguousarray(plain).view(np.dtype((np.void, plain.shape[1] * 4))).ravel()
-    return np.asarray(np.unique(lines, return_inverse=True)[1], np.int64)

@@ -109,7 +109,7 @@ def make_version(
     if name in (*MITIGATED, "duplicated"):
         return _added_to(material, request, name, parts, generator)
     if name == "deleted":
-        plan = _plan(material, sample, request, allow="delete")
+        plan = _reachable(material, sample, request, allow="delete")
         gone = draw(material.cells[sample], _by_cell(material, plan.delete), generator)
         rows = np.delete(sample, gone)
         return Version(rows, _cells(material, rows), plan.deletions, len(gone))
@@ -128,7 +128,8 @@ def _added_to(
     source = parts.sample if again else parts.pool
     there = _cells(material, source)
     labels = "free" if name == "n" else "keep"
-    need = taken = _by_cell(material, _plan(material, parts.sample, request, labels=labels).add)
+    plan = _reachable(material, parts.sample, request, labels=labels)
+    need = taken = _by_cell(material, plan.add)
     lacks = np.flatnonzero(there < need)
     if not again and len(lacks):
         taken = _what_there_is(material, parts, request, need, labels)
@@ -180,6 +181,36 @@ def _plan(
 ) -> Plan:
     asked = PlanRequest(tolerance=request.tolerance, min_group=request.min_group, **how)
     return make_plan(material.count(rows), asked, explain=explain)
+
+
+def _reachable(material: Material, sample: Rows, request: EvaluationRequest, **how: Any) -> Plan:
+    """Plan with cells that some row of the table has.
+
+    Groups that are too small to be judged are still part of larger ones, so a plan may want rows
+    of their cells. If no row of the table is of one, such groups are left as they are, and the
+    others are planned without them.
+    """
+    reached = sample[~_is_out_of_reach(material, sample, request)[material.cells[sample]]]
+    try:
+        plan = _plan(material, sample, request, **how)
+    except Infeasible:
+        if not 0 < len(reached) < len(sample):
+            raise
+    else:
+        known = cells_of(material.counts)
+        if all(cell in known for cell, n in cells_of(plan.add).items() if n) or not len(reached):
+            return plan
+    return _plan(material, reached, request, **how)
+
+
+def _is_out_of_reach(
+    material: Material, sample: Rows, request: EvaluationRequest
+) -> NDArray[np.bool_]:
+    """Which cells are of finest groups that are not judged and lack a label in the whole table."""
+    place, shape = _places(material)
+    here = _table(_cells(material, sample), place, shape)
+    lacks = (_table(material.counts.rows, place, shape) == 0) & (here.sum(axis=0) > 0)
+    return np.asarray((lacks.any(axis=1) & (here.sum(axis=1) < request.min_group))[place[0]])
 
 
 def _what_there_is(

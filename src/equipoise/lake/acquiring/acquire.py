@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.counts import CountRequest, Counts
-from equipoise.counts.columns import Coded, bin_codes, encode_arrow, numbers_in
 from equipoise.engines.base import Engine, require_writable
 from equipoise.engines.sources import Source
 from equipoise.errors import PoolTooSmall, ShiftTooLarge
-from equipoise.lake.acquiring.acquired import Acquired, Share
+from equipoise.lake.acquiring.acquired import Acquired, Share, TreatedColumn
 from equipoise.lake.acquiring.ledger import keyed, ledger_table, write_ledger
 from equipoise.lake.acquiring.planned import (
     Planned,
@@ -34,8 +33,10 @@ from equipoise.lake.acquiring.writing import (
     published,
     put_together,
     require_apart,
+    typed_for,
     without_categories,
 )
+from equipoise.lake.choosing.cells import cell_numbers, coded
 from equipoise.lake.choosing.filling import Chosen, Limits
 from equipoise.lake.choosing.fingerprints import RowHashes
 from equipoise.lake.choosing.gather import Gathered, gather
@@ -50,12 +51,13 @@ from equipoise.lake.choosing.taking import (
     take_rows,
 )
 from equipoise.lake.lake import Lake
+from equipoise.lake.matching.conversions import OtherColumns
+from equipoise.lake.matching.readings import is_absent
 from equipoise.progress import Reporter, silent
 from equipoise.values import MISSING, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
 
 def acquire(
@@ -111,7 +113,7 @@ def acquire(
     request = request_of(plan.counts)
     add, delete = bare(plan.add, request), bare(plan.delete, request)
     progress(f"counting {base.name}", 0)
-    before = engine.counts(base, request)
+    before = replace(engine.counts(base, request), reading=base.reading)
     require_counts(base, before, plan.counts, force=limits.force)
     require_deletable(base, before, delete)
     if gathered is None:
@@ -135,20 +137,24 @@ def acquire(
     rows = put_together(stay, parts, base.name)
     shift = _shift(base, rows, len(stay), need, limits.max_shift)
     known_again = _known_again(rows, len(stay), request)
+    lost: dict[str, int] = {}
     if places is None:
         after = before + found_counts(add, need, taken) - delete
     else:
         progress(f"writing {places[0]}", 0.8)
         removed = _removed(engine, base, request, delete, looking.seed, hash_key)
-        with published(rows, *places, engine, base, beside) as (written, listed):
+        typed = typed_for(places[0], base, rows, len(stay))
+        lost = _lost(rows, typed)
+        with published(typed, *places, engine, beside) as (written, listed):
             progress(f"counting {places[0]}", 0.9)
             after = engine.counts(written, request)
-            lines = _lines(taken, need, len(stay), engine, written, hash_key)
+            told = gathered.looking.other_columns
+            lines = _lines(taken, need, len(stay), engine, written, hash_key, told, lost)
             about = _about(plan, gathered, places[0], keyed_=hash_key is not None)
             ledger_rows = ledger_table([*removed, *lines], about)
             write_ledger(ledger_rows, listed, engine, require_writable(places[1], engine.writes))
     done = _acquired(plan, gathered, taken, before, after, add, delete, lacks, shift, places)
-    return replace(done, known_again=known_again)
+    return replace(done, known_again=known_again, lost=lost)
 
 
 def _places(
@@ -187,7 +193,7 @@ def _shift(
     """Compare the added rows with those of the base in the same cells; refuse what is too far."""
     if len(rows) == stay:
         return None
-    cells = cell_numbers(rows, need)
+    cells = cell_numbers(rows, need.cells, need.request)
     base, added = rows.slice(0, stay), rows.slice(stay)
     others = [n for n in rows.column_names if n not in need.request.columns]
     shift = measure_shift(base, added, (cells[:stay], cells[stay:]), columns=others, limit=limit)
@@ -197,6 +203,12 @@ def _shift(
             f"{' '.join(shift.sentences)}"
         )
     return shift
+
+
+def _lost(rows: pa.Table, typed: pa.Table) -> dict[str, int]:
+    """How many values of added rows a file cannot hold, since its columns have the base's types."""
+    lost = {n: typed[n].null_count - rows[n].null_count for n in rows.column_names}
+    return {name: n for name, n in lost.items() if n}
 
 
 def _known_again(rows: pa.Table, stay: int, request: CountRequest) -> dict[str, int]:
@@ -211,31 +223,6 @@ def _known_again(rows: pa.Table, stay: int, request: CountRequest) -> dict[str, 
         if same:
             found[name] = same
     return found
-
-
-def cell_numbers(rows: pa.Table, need: Need) -> NDArray[np.int64]:
-    """Tell in which of the needed cells each row is; −1 if in none."""
-    numbers = np.zeros(len(rows), np.int64)
-    keys = np.zeros(len(need.rows), np.int64)
-    for i, axis in enumerate(need.cells.axes):
-        values, codes = _coded(rows, axis.name, need.request)
-        place = {value: j for j, value in enumerate(axis.values)}
-        known = [-1 if v is MISSING or v in need.request.na else place.get(v, -1) for v in values]
-        own = np.array(known, np.int64)[codes]
-        width = len(axis.values) + 1
-        numbers = np.where((numbers < 0) | (own < 0), -1, numbers * width + own)
-        keys = keys * width + need.cells.codes[:, i]
-    order = np.argsort(keys)
-    at = np.minimum(np.searchsorted(keys[order], numbers), len(keys) - 1)
-    return np.where(keys[order][at] == numbers, order[at], -1)
-
-
-def _coded(rows: pa.Table, name: str, request: CountRequest) -> Coded:
-    """Number the values of a column as counts know them, which is in bins if they are binned."""
-    edges = request.bins.get(name)
-    if isinstance(edges, tuple):
-        return bin_codes(numbers_in(name, rows[name], request.na), edges)
-    return encode_arrow(rows[name], None)
 
 
 # ------------------------------------------------------------------------------ ledger
@@ -272,7 +259,7 @@ def _cells_text(rows: pa.Table, request: CountRequest) -> list[str]:
     """Give the cell of each row as JSON."""
     columns = []
     for name in request.columns:
-        values, codes = _coded(rows, name, request)
+        values, codes = coded(rows, name, request)
         known = [None if v is MISSING or v in request.na else v for v in values]
         columns.append([known[c] for c in codes.tolist()])
     return [
@@ -288,6 +275,8 @@ def _lines(
     engine: Engine,
     written: Source,
     key: bytes | None,
+    other_columns: OtherColumns,
+    lost: Collection[str],
 ) -> list[dict[str, Any]]:
     """List the rows that were added, each with its hash as it was written."""
     if not taken.rows:
@@ -301,7 +290,8 @@ def _lines(
         candidate.require_unchanged(surely=True)  # now that both were read: rows and their hashes
         place, md5 = (column.to_pylist() for column in sent.columns[-2:])
         original = dict(zip(place, md5, strict=True))
-        mapping = json.dumps(_mapping(candidate), ensure_ascii=False, sort_keys=True)
+        told = {**_mapping(candidate, other_columns), "lost": sorted(lost)}
+        mapping = json.dumps(told, ensure_ascii=False, sort_keys=True)
         opening = candidate.conditions.table_cost / len(part.drawn.places)
         for cell, at in zip(part.drawn.cells.tolist(), part.drawn.places.tolist(), strict=True):
             group = {name: plain(value) for name, value in need.named(cell).items()}
@@ -324,12 +314,17 @@ def _lines(
     return lines
 
 
-def _mapping(candidate: Candidate) -> dict[str, Any]:
+def _mapping(candidate: Candidate, other_columns: OtherColumns) -> dict[str, Any]:
     alignment = candidate.alignment
+    missing = [t for t in alignment.treated if t.action == "left missing"]
     return {
         "columns": {name: match.source for name, match in alignment.columns.items()},
         "values": {name: dict(values.values) for name, values in alignment.values.items()},
         "spellings": {name: dict(told) for name, told in alignment.spellings.items()},
+        "conversions": {name: how.to_dict() for name, how in alignment.conversions.items()},
+        "absent": sorted(alignment.absent),
+        "left_missing": {t.name: t.column for t in missing},
+        "other_columns": other_columns,
     }
 
 
@@ -342,8 +337,10 @@ def _about(plan: Planned, gathered: Gathered, output: Path, *, keyed_: bool) -> 
         "counts": plan.counts.fingerprint,
         "seed": gathered.looking.seed,
         "duplicates": gathered.looking.dedupe,
+        "other_columns": gathered.looking.other_columns,
         "key": list(gathered.looking.key),
         "keyed": keyed_,
+        "reading": gathered.base.reading.to_dict(),
         "version": __version__,
     }
 
@@ -388,9 +385,26 @@ def _acquired(
         by_chance=float(chance),
         failures={o.name: o.failures for o in taken.offers if o.failures},
         unmapped=sum(o.unmapped for o in taken.offers),
+        outside=sum(o.outside for o in taken.offers),
         open_tables=len(gathered.survey.open),
         seed=gathered.looking.seed,
     )
+
+
+def _treated(part: Chosen, engine: Engine) -> tuple[TreatedColumn, ...]:
+    """Count the values of added rows that were converted, kept or left missing."""
+    candidate, rows = part.candidate, part.drawn.rows
+    treated = candidate.alignment.treated
+    counted = {}
+    if any(t.action == "left missing" for t in treated):
+        rows_there = engine.fetch(candidate.table.source, part.drawn.places.tolist())
+        for t in treated:
+            texts = (str(v).strip() for v in rows_there[t.column].to_pylist() if v is not None)
+            counted[t.name] = sum(not is_absent(text) for text in texts)
+    for t in treated:
+        if t.name in rows.column_names:
+            counted[t.name] = len(rows) - rows[t.name].null_count
+    return tuple(TreatedColumn(**vars(t), values=counted[t.name]) for t in treated)
 
 
 def _share(part: Chosen, gathered: Gathered) -> Share:
@@ -407,4 +421,5 @@ def _share(part: Chosen, gathered: Gathered) -> Share:
         columns=columns,
         lacking=tuple(c.name for c in gathered.survey.want.columns if c.name not in columns),
         why=say_alignment(candidate, gathered.survey.want.required),
+        treated=_treated(part, gathered.engine),
     )

@@ -9,14 +9,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from equipoise.counts import Counts
-from equipoise.lake.acquiring.planned import difference, rows_text, ub_text
+from equipoise.lake.acquiring.planned import difference, rows_text, say_restricted, ub_text
 from equipoise.lake.acquiring.shift.shift import Shift
 from equipoise.lake.choosing.shortfall import Lack
+from equipoise.lake.matching.conversions import Treatment
 from equipoise.plain import Grid, sentences
+from equipoise.results import FlatTable, Result
 from equipoise.values import plain
 
 SCHEMA = "equipoise.acquire/1"
 _SHOWN = 5
+_NAMED = 20
+"""Up to how many columns are named that lack values the sources have."""
+
+
+@dataclass(frozen=True)
+class TreatedColumn(Treatment):
+    """What was done with a column of a source, and with how many values of added rows."""
+
+    values: int
 
 
 @dataclass(frozen=True)
@@ -32,10 +43,11 @@ class Share:
     columns: Mapping[str, str]
     lacking: tuple[str, ...]
     why: str
+    treated: tuple[TreatedColumn, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Acquired:
+class Acquired(Result):
     """What became of a plan: the files written, and the written table counted again.
 
     Attributes
@@ -66,6 +78,8 @@ class Acquired:
         base's type.
     unmapped
         How many rows could not be used since a value means nothing in the base.
+    outside
+        How many rows could not be used since they do not satisfy the condition of the base.
     open_tables
         How many tables could be used if someone confirmed what they mean.
     seed
@@ -73,6 +87,9 @@ class Acquired:
     known_again
         By columns in which every row of the base has a value of its own: how many added rows
         have such a value.
+    lost
+        By column, how many values of added rows the file cannot hold, since they are none of the
+        base's type.
     """
 
     output: str | None
@@ -95,7 +112,9 @@ class Acquired:
     unmapped: int
     open_tables: int
     seed: int
+    outside: int = 0
     known_again: Mapping[str, int] = field(default_factory=dict)
+    lost: Mapping[str, int] = field(default_factory=dict)
     time: str = field(
         default_factory=lambda: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     )
@@ -146,6 +165,14 @@ class Acquired:
         headers = ("table", "rows", "cost", "confidence", "licence", "columns and values")
         return Grid(headers, rows, frozenset({1, 2, 3}))
 
+    def _table(self) -> FlatTable:
+        names = ("table", "rows", "cost", "confidence", "licence", "columns", "lacking", "why")
+        rows = [
+            (s.name, s.rows, s.cost, s.confidence, s.licence, s.columns, s.lacking, s.why)
+            for s in self.shares
+        ]
+        return names, rows
+
     def text(self) -> str:
         """The sentences, and what came from which table."""
         said = "\n".join(self.sentences)
@@ -174,6 +201,7 @@ class Acquired:
             "failed",
             "failures",
             "unmapped",
+            "outside",
             "open_tables",
         ]
         return {
@@ -190,6 +218,7 @@ class Acquired:
                     "columns": dict(s.columns),
                     "lacking": list(s.lacking),
                     "why": s.why,
+                    "other_columns": [vars(t) for t in s.treated],
                 }
                 for s in self.shares
             ],
@@ -205,6 +234,8 @@ class Acquired:
             "fingerprint_before": self.before.fingerprint,
             "fingerprint_after": self.after.fingerprint,
             "known_again": dict(self.known_again),
+            "lost": dict(self.lost),
+            "reading": self.before.reading.to_dict(),
             "shift": None if self.shift is None else self.shift.to_dict(),
             "sentences": list(self.sentences),
             "version": __version__,
@@ -237,11 +268,14 @@ def _said(result: Acquired) -> list[str]:
             + (f" in {result.output}, as counted there." if result.output else " after it.")
         ),
     ]
+    said += say_restricted(result.before.reading, result.base)
     said += [lack.sentence(name) for name, lack in result.lacks[:_SHOWN]]
     if not result.as_planned:
         said.append(f"This is not as planned: {difference(result.after, result.planned)}.")
     said += _left_out(result)
-    lacking = sorted({name for share in result.shares for name in share.lacking})
+    said += _treated(result)
+    doubted = {t.name for share in result.shares for t in share.treated}
+    lacking = sorted({n for share in result.shares for n in share.lacking} - doubted)
     if lacking:
         names = sentences([repr(n) for n in lacking[:_SHOWN]])
         said.append(f"Some sources lack {names}, which stay empty in their rows.")
@@ -249,6 +283,32 @@ def _said(result: Acquired) -> list[str]:
         said += result.shift.sentences
     if result.ledger:
         said.append(f"Every row added or removed is listed in {result.ledger}.")
+    return said
+
+
+_SAID: dict[str, tuple[str, int]] = {
+    "converted": ("Values of other columns were written as the base writes them", _SHOWN),
+    "left missing": ("Other columns were left missing in added rows", _NAMED),
+    "kept": ("Other columns were kept as their tables write them", _SHOWN),
+}
+
+
+def _treated(result: Acquired) -> list[str]:
+    """Say what was done with columns that their tables write otherwise than the base."""
+    said = []
+    for action, (what, most) in _SAID.items():
+        found = [
+            f"{t.name} of {share.name} ({t.values:,} value{'' if t.values == 1 else 's'}: {t.how})"
+            for share in result.shares
+            for t in share.treated
+            if t.action == action
+        ]
+        if found:
+            more = [f"{len(found) - most:,} more"] if len(found) > most else []
+            said.append(f"{what}: {sentences([*found[:most], *more])}.")
+    if result.lost:
+        names = sentences([f"{name} ({n:,})" for name, n in result.lost.items()])
+        said.append(f"Values that are none of the base's type are missing in the file: {names}.")
     return said
 
 
@@ -284,6 +344,8 @@ def _left_out(result: Acquired) -> list[str]:
         said.append(f"{result.duplicates:,} {were} left out as duplicates{chance}.")
     if result.failed:
         said.append(f"{_with_values(result.failed)} {_say_failures(result.failures)}.")
+    if result.outside:
+        said.append(f"{rows_text(result.outside)} of the lake do not satisfy the condition.")
     if result.unmapped:
         said.append(f"{_with_values(result.unmapped)} that mean nothing in the base.")
     if result.open_tables:

@@ -17,6 +17,8 @@ from equipoise.errors import ColumnNotFound, InputError, PoolTooSmall
 from equipoise.lake.acquiring.planned import (
     Planned,
     bare,
+    cell_grid,
+    cell_table,
     cells_of,
     difference,
     largest_ub,
@@ -26,12 +28,20 @@ from equipoise.lake.acquiring.planned import (
     require_counts,
     require_deletable,
     rows_text,
+    say_restricted,
     ub_text,
 )
-from equipoise.lake.acquiring.writing import Part, published, put_together, without_categories
+from equipoise.lake.acquiring.writing import (
+    Part,
+    published,
+    put_together,
+    typed_for,
+    without_categories,
+)
 from equipoise.lattice import Group
-from equipoise.plain import csv_text, sentences
+from equipoise.plain import Grid, csv_text, sentences
 from equipoise.progress import Reporter, silent
+from equipoise.results import FlatTable, Result
 from equipoise.validate import one_of
 from equipoise.values import MISSING, plain
 
@@ -59,7 +69,7 @@ class Shortfall(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Applied:
+class Applied(Result):
     """What became of a plan: the files written, and the written table counted again.
 
     Attributes
@@ -126,6 +136,7 @@ class Applied:
                 f"{ub_text(self.max_abs_ub_after)} in {self.output}, as counted there."
             ),
         ]
+        said += say_restricted(self.before.reading, self.base)
         if self.shortfall:
             said.append(f"{self.pool} has too few rows: {_listed(self.shortfall)}.")
         if not self.as_planned:
@@ -136,6 +147,13 @@ class Applied:
     def text(self) -> str:
         """The sentences, a line each."""
         return "\n".join(self.sentences)
+
+    def _table(self) -> FlatTable:
+        return cell_table({"before": self.before, "planned": self.planned, "after": self.after})
+
+    def grid(self) -> Grid:
+        """Every cell with its rows before, as planned and after, as a table for people."""
+        return cell_grid(*self._table())
 
     def __str__(self) -> str:
         return self.text()
@@ -162,6 +180,7 @@ class Applied:
             "max_abs_ub_after": plain(self.max_abs_ub_after),
             "fingerprint_before": self.before.fingerprint,
             "fingerprint_after": self.after.fingerprint,
+            "reading": self.before.reading.to_dict(),
             "sentences": list(self.sentences),
             "version": __version__,
             "time": self.time,
@@ -242,7 +261,7 @@ def apply_plan(
     request = request_of(plan.counts)
     add, delete = bare(plan.add, request), bare(plan.delete, request)
     progress(f"counting {base.name}", 0)
-    before = engine.counts(base, request)
+    before = replace(engine.counts(base, request), reading=base.reading)
     require_counts(base, before, plan.counts, force=force)
     require_deletable(base, before, delete)
     bias_before = largest_ub(before, plan)
@@ -262,7 +281,8 @@ def apply_plan(
     parts = [] if added.rows is None else [Part(added.source, added.rows)]
     rows = put_together(stay, parts, base.name)
     progress(f"writing {output}", 4 / STEPS)
-    with published(rows, Path(output), listing, engine, base) as (written, listed):
+    rows = typed_for(Path(output), base, rows, len(rows))
+    with published(rows, Path(output), listing, engine) as (written, listed):
         progress(f"counting {output}", 5 / STEPS)
         after = engine.counts(written, request)
         listed.write_text(_changes(request, removed, added), encoding="utf-8")

@@ -8,7 +8,7 @@ import hmac
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,12 @@ from equipoise.engines.sources import Source, locate
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lake.choosing.fingerprints import RowHashes
 from equipoise.lake.lake import Lake
+from equipoise.lake.matching.conversions import Conversion, meant_query
 from equipoise.lake.tables.index import Table
 from equipoise.lake.tables.profiles import file_hash
-from equipoise.plain import sentences
+from equipoise.plain import Grid, sentences
 from equipoise.progress import Reporter, silent
+from equipoise.results import FlatTable, Result
 
 if TYPE_CHECKING:
     import os
@@ -120,7 +122,7 @@ def _everything(source: Source, engine: Engine) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class Replayed:
+class Replayed(Result):
     """What became of fetching every added row again.
 
     Attributes
@@ -144,6 +146,16 @@ class Replayed:
     def exit_code(self) -> int:
         """The exit code of the command."""
         return 0 if self.ok else 1
+
+    def _table(self) -> FlatTable:
+        return ("problem",), [(problem,) for problem in self.problems]
+
+    def _said(self) -> list[str]:
+        return [f"{self.rows:,} rows of {self.sources:,} tables, {len(self.problems):,} problems."]
+
+    def grid(self) -> Grid:
+        """What is not as the ledger says, as a table for people."""
+        return Grid(("problem",), tuple((problem,) for problem in self.problems))
 
     def text(self) -> str:
         """What was found, a line each."""
@@ -263,7 +275,7 @@ def _replay_source(
             "there as they were."
         )
     elif repaired is not None and not problems:
-        problems += _unlike(name, lines, fetched, lake.engine, repaired, key)
+        problems += _unlike(name, lines, fetched, table.source, lake.engine, repaired, key)
     return problems
 
 
@@ -292,6 +304,7 @@ def _unlike(
     name: str,
     lines: Sequence[Mapping[str, Any]],
     fetched: pa.Table,
+    source: Source,
     engine: Engine,
     repaired: Source,
     key: bytes | None,
@@ -310,9 +323,10 @@ def _unlike(
         (told,) = {line["mapping"] for line in ordered}
         mapping = json.loads(told)
         columns = list(mapping["columns"])
-        theirs = RowHashes.of(_as_mapped(fetched, mapping, written.schema))
+        meant = _meant(fetched, source, engine, mapping)
+        theirs = RowHashes.of(_as_mapped(meant, mapping, written.schema))
         ours = RowHashes.of(written, columns).take(places)
-    except (TypeError, ValueError, LookupError, AttributeError):
+    except (TypeError, ValueError, LookupError, AttributeError, InputError):
         return [f"the ledger does not say truly what columns and values of {name} became."]
     hashes = [line["hash"] != keyed(md5[at], key) for line, at in zip(ordered, places, strict=True)]
     wrong = np.flatnonzero((ours.over(columns) != theirs.over(columns)) | np.array(hashes))
@@ -326,11 +340,31 @@ def _unlike(
     return [said]
 
 
+def _meant(
+    fetched: pa.Table, source: Source, engine: Engine, mapping: Mapping[str, Any]
+) -> pa.Table:
+    """Give rows of a source with numbers and dates converted as the ledger tells."""
+    told = {n: Conversion.from_dict(how) for n, how in mapping.get("conversions", {}).items()}
+    absent = set(mapping.get("absent", ()))
+    if not told and not absent:
+        return fetched
+    kinds = {column.name: column.type for column in engine.schema(source)}
+    sources = mapping["columns"]
+    columns = {n: (sources[n], kinds[sources[n]]) for n in sources if n in told or n in absent}
+    query = meant_query(columns, told, absent, mapping.get("spellings", {}))
+    places = fetched.column(fetched.num_columns - 2).to_pylist()
+    meant = engine.fetch(replace(source, sql=query), places)
+    for name, (column, _) in columns.items():
+        place = fetched.column_names.index(column)
+        fetched = fetched.set_column(place, column, meant[name])
+    return fetched
+
+
 def _as_mapped(rows: pa.Table, mapping: Mapping[str, Any], written: pa.Schema) -> pa.Table:
     """Give rows of a source with the base's columns and values, and if they can be its types."""
     import pyarrow as pa
 
-    from equipoise.lake.acquiring.writing import cast
+    from equipoise.lake.acquiring.writing import cast, cast_where_possible
     from equipoise.values import MISSING, as_value
 
     columns = {}
@@ -346,7 +380,10 @@ def _as_mapped(rows: pa.Table, mapping: Mapping[str, Any], written: pa.Schema) -
             column = pa.array(
                 [None if t is MISSING else told.get(t, t) for t in texts], pa.string()
             )
+        kind = written.field(base).type
+        if base in mapping.get("lost", ()):
+            column = cast_where_possible(pa.chunked_array(column).cast(pa.string()), kind)
         with contextlib.suppress(pa.ArrowException):
-            column = cast(pa.chunked_array(column), written.field(base).type)
+            column = cast(pa.chunked_array(column), kind)
         columns[base] = column
     return pa.table(columns)

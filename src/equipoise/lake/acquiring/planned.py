@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from equipoise.counts import CountRequest, Counts
+from equipoise.counts import Condition, CountRequest, Counts, Reading
 from equipoise.engines.sources import Source
 from equipoise.errors import CountsError, InputError
 from equipoise.lattice import Group
 from equipoise.measures.measured import Options
 from equipoise.measures.table import bias_table
+from equipoise.plain import Grid
 from equipoise.plans.problem import known_rows
-from equipoise.values import Value
+from equipoise.results import FlatTable, column_names
+from equipoise.values import Value, plain
 
 
 class Planned(Protocol):
@@ -72,7 +74,13 @@ def largest_ub(counts: Counts, plan: Planned) -> float:
 
 
 def require_counts(base: Source, found: Counts, planned: Counts, *, force: bool) -> None:
-    """Refuse a base that has other counts than the plan was made for."""
+    """Refuse a base that has other counts than the plan was made for, or of other rows."""
+    ours, theirs = base.where, planned.reading.where
+    if not force and (ours and ours.text) != (theirs and theirs.text):
+        raise InputError(
+            f"the plan was made for {_restricted(theirs)}, and is to be carried out on "
+            f"{_restricted(ours)} of {base.name}; plan again for these."
+        )
     expected = replace(planned, weights=None)
     if not force and found.fingerprint != expected.fingerprint:
         raise InputError(
@@ -80,6 +88,10 @@ def require_counts(base: Source, found: Counts, planned: Counts, *, force: bool)
             f"{difference(found, expected)}; plan again for this table, or apply the plan as far "
             "as the cells allow with --force."
         )
+
+
+def _restricted(where: Condition | None) -> str:
+    return "all rows" if where is None else f"the rows where {where.one_line}"
 
 
 def difference(found: Counts, expected: Counts) -> str:
@@ -91,6 +103,41 @@ def difference(found: Counts, expected: Counts) -> str:
         if a != b:
             return f"{rows}, and {named(expected, cell)} has {a:,} against {b:,}"
     return rows
+
+
+def cell_table(counted: Mapping[str, Counts]) -> FlatTable:
+    """The rows of every cell in several tables: a column for each.
+
+    Parameters
+    ----------
+    counted
+        Counts over the same columns, by the name of the column they become.
+
+    Examples
+    --------
+    >>> before = Counts.from_mapping({("w", "yes"): 3}, sensitive=["sex"], label="hired")
+    >>> after = before + Counts.from_mapping({("w", "no"): 1}, sensitive=["sex"], label="hired")
+    >>> cell_table({"before": before, "after": after})
+    (['sex', 'hired', 'before', 'after'], [['w', 'yes', 3, 3], ['w', 'no', 0, 1]])
+    """
+    cells = {name: cells_of(counts) for name, counts in counted.items()}
+    axes = next(iter(counted.values())).axes
+    names = column_names(list(counted), [axis.name for axis in axes])
+    every = dict.fromkeys(cell for found in cells.values() for cell in found)
+    rows = [
+        [*map(plain, cell), *(found.get(cell, 0) for found in cells.values())] for cell in every
+    ]
+    return [*names, *counted], rows
+
+
+def cell_grid(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Grid:
+    """A table of cells for people; see :func:`cell_table`."""
+    lines = tuple(
+        tuple("" if v is None else f"{v:,}" if isinstance(v, int) else str(v) for v in row)
+        for row in rows
+    )
+    numbers = frozenset(range(len(names) - 3, len(names)))
+    return Grid(tuple(names), lines, numbers)
 
 
 def require_deletable(base: Source, before: Counts, delete: Counts) -> None:
@@ -111,6 +158,18 @@ def rows_text(n: int) -> str:
     ('1 row', '1,200 rows')
     """
     return f"{n:,} row{'' if n == 1 else 's'}"
+
+
+def say_restricted(reading: Reading, base: str) -> list[str]:
+    """Say which rows of a base are in a repaired table, if not all, and which may be added.
+
+    >>> say_restricted(Reading(where=Condition("age > 30")), "people.csv")
+    ['Only rows where age > 30 are in it: other rows of people.csv are left out, and none is added.']
+    """
+    if reading.where is None:
+        return []
+    others = f"other rows of {base} are left out, and none is added"
+    return [f"Only rows where {reading.where.one_line} are in it: {others}."]
 
 
 def ub_text(value: float) -> str:

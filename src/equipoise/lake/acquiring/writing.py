@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.atomic import atomic_path
+from equipoise.atomic import atomic_path, folder_beside
 from equipoise.counts.columns import encode_arrow
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source, locate
@@ -108,31 +107,69 @@ def as_texts(column: pa.ChunkedArray) -> pa.Array:
     return texts.take(pa.array(codes))
 
 
-def with_types(rows: pa.Table) -> pa.Table:
+def typed_for(output: Path, base: Source, rows: pa.Table, stay: int) -> pa.Table:
+    """Give rows as a file is to hold them: of a CSV file as base a Parquet file gets types."""
+    is_untyped = base.kind == "csv" and base.sql is None and output.suffix.lower() == ".parquet"
+    return with_types(rows, stay) if is_untyped else rows
+
+
+def with_types(rows: pa.Table, stay: int | None = None) -> pa.Table:
     """Give columns of text the type that their values have, where none is lost by it.
 
     A CSV file has no types. A column becomes one of whole numbers, numbers, days or truths if
     every value, written as text again, is the text it was: `007` and `1e3` stay as they are.
+    The first rows decide, if it is said how many stay of a base: rows that were added never
+    change the type of a column. Whole numbers become numbers if one that was added has a
+    fraction; a value that is none of the type is missing.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"age": ["39", None], "code": ["007", "8"], "since": ["2024-02-29"] * 2})
     >>> [str(kind) for kind in with_types(table).schema.types]
     ['int64', 'string', 'date32[day]']
     """
-    typed = [_typed(column) for column in rows.columns]
+    first = len(rows) if stay is None else stay
+    typed = [_typed(column, first) for column in rows.columns]
     return rows if not typed else type(rows).from_arrays(typed, names=rows.column_names)
 
 
-def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _typed(column: pa.ChunkedArray, stay: int) -> pa.ChunkedArray:
     import pyarrow as pa
 
-    if not is_text(column.type) or column.null_count == len(column):
+    decides = column.slice(0, stay)
+    if not is_text(column.type) or decides.null_count == len(decides):
         return column
-    different = pa.chunked_array([column.unique().drop_null()])
+    different = pa.chunked_array([decides.unique().drop_null()])
     for kind in (pa.int64(), pa.float64(), pa.date32(), pa.bool_()):
         if all(_is_kept(some, kind) for some in (different.slice(0, 1), different)):
-            return column.cast(kind)
+            return cast_where_possible(column, kind)
     return column
+
+
+def cast_where_possible(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Give a column a type; a wider one for whole numbers if it needs be, else values are lost."""
+    import pyarrow as pa
+
+    wider = [kind, pa.float64()] if pa.types.is_integer(kind) else [kind]
+    for one in wider:
+        with contextlib.suppress(pa.ArrowException):
+            return column.cast(one)
+    different = column.unique().drop_null()
+    for one in wider:
+        fitting = [text for text in different.to_pylist() if _can_be(text, one)]
+        if one is wider[-1] or all(_can_be(t, kind) for t in fitting):
+            break
+    chosen = pa.compute.is_in(column, pa.array(fitting, column.type))
+    return pa.compute.if_else(chosen, column, pa.scalar(None, column.type)).cast(one)
+
+
+def _can_be(text: str, kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    try:
+        pa.array([text]).cast(kind)
+    except pa.ArrowException:
+        return False
+    return True
 
 
 def _is_kept(texts: pa.ChunkedArray, kind: pa.DataType) -> bool:
@@ -186,12 +223,11 @@ def published(
     output: Path,
     listing: Path,
     engine: Engine,
-    base: Source,
     beside: Mapping[Path, str] | None = None,
 ) -> Iterator[tuple[Source, Path]]:
     """Write a table aside; give it, and a place for the list of its changes; then move both.
 
-    Of a CSV file as base a Parquet file gets types. Texts that belong to it are moved beside it. After any failure before the end, nothing is
+    Texts that belong to it are moved beside it. After any failure before the end, nothing is
     there that was not there before.
     """
     with contextlib.ExitStack() as stack:
@@ -199,10 +235,8 @@ def published(
             stack.enter_context(atomic_path(path)).write_text(text, encoding="utf-8")
         listed = stack.enter_context(atomic_path(listing))
         whole = stack.enter_context(atomic_path(output))
-        folder = tempfile.TemporaryDirectory(dir=whole.parent, prefix=f".{output.name}.")
-        written = Path(stack.enter_context(folder)) / output.name
-        is_untyped = base.kind == "csv" and base.sql is None and output.suffix.lower() == ".parquet"
-        engine.write(with_types(rows) if is_untyped else rows, written)
+        written = stack.enter_context(folder_beside(whole)) / output.name
+        engine.write(rows, written)
         yield replace(as_written(written), name=str(output)), listed
         written.replace(whole)
 

@@ -9,16 +9,18 @@ import operator
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from equipoise.counts import CountRequest, Counts
+from equipoise.counts import CountRequest, Counts, Reading
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
 from equipoise.lattice import Group
+from equipoise.plain import Grid
 from equipoise.plain import sentences as in_words
+from equipoise.results import FlatTable, Result
 from equipoise.values import Value, as_value
 
 if TYPE_CHECKING:
@@ -47,6 +49,13 @@ class Finding:
     holds: bool
     sentence: str
     examples: tuple[str, ...] = ()
+    noted: bool = False
+    """Whether it holds only since what was found had been asked for."""
+
+    @property
+    def word(self) -> str:
+        """What came out, in a word."""
+        return "noted" if self.noted else "holds" if self.holds else "BROKEN"
 
 
 def finding(name: str, wrong: Iterable[str], right: str) -> Finding:
@@ -65,8 +74,8 @@ def finding(name: str, wrong: Iterable[str], right: str) -> Finding:
 
 
 @dataclass(frozen=True)
-class Verification:
-    """What an independent look at a repair found: always the same seven things in one order.
+class Verification(Result):
+    """What an independent look at a repair found: always the same eight things in one order.
 
     >>> found = Verification((Finding("base", holds=False, sentence="It is another table."),))
     >>> found.ok, found.exit_code
@@ -74,6 +83,7 @@ class Verification:
     """
 
     findings: tuple[Finding, ...]
+    reading: Reading = field(default_factory=Reading)
 
     @property
     def ok(self) -> bool:
@@ -91,15 +101,30 @@ class Verification:
         broken = [f.sentence for f in self.findings if not f.holds]
         verdict = f"{len(broken)} of {len(self.findings)} checks do not hold."
         kept = [f.sentence for f in self.findings if f.holds]
-        return (verdict if broken else f"All {len(kept)} checks hold.", *broken, *kept)
+        noted = " One is noted." if any(f.noted for f in self.findings) else ""
+        verdict = verdict if broken else f"All {len(kept)} checks hold.{noted}"
+        return (verdict, *broken, *kept, *self.reading.sentences)
+
+    def _table(self) -> FlatTable:
+        names = ("name", "holds", "sentence", "examples")
+        return names, [(f.name, f.holds, f.sentence, f.examples) for f in self.findings]
+
+    def _said(self) -> tuple[str, ...]:
+        return self.sentences[:1]
+
+    def grid(self) -> Grid:
+        """The findings as a table for people."""
+        rows = ((f.name, f.word, f.sentence, "; ".join(f.examples)) for f in self.findings)
+        return Grid(("check", "", "what was found", "examples"), tuple(rows))
 
     def text(self) -> str:
         """All findings, those that do not hold with examples."""
         lines = [self.sentences[0]]
         for finding in self.findings:
-            lines.append(f"{'holds ' if finding.holds else 'BROKEN'}  {finding.sentence}")
+            lines.append(f"{finding.word:6}  {finding.sentence}")
             lines += [f"          {example}" for example in finding.examples]
-        return "\n".join([*lines, "Rows and the entries of a ledger are counted from 0."])
+        places = "Rows and the entries of a ledger are counted from 0."
+        return "\n".join([*lines, *self.reading.sentences, places])
 
     def __str__(self) -> str:
         return self.text()
@@ -112,6 +137,7 @@ class Verification:
             "schema": "equipoise.verify/1",
             "ok": self.ok,
             "findings": [{**vars(f), "examples": list(f.examples)} for f in self.findings],
+            "reading": self.reading.to_dict(),
             "sentences": list(self.sentences),
             "version": __version__,
         }
@@ -148,6 +174,11 @@ class Table:
     cells: Mapping[Cell, int] | None
     why_not: str
 
+    @property
+    def has_types(self) -> bool:
+        """Whether its kind of file gives columns types."""
+        return self.kind not in ("csv", "json")
+
     def hash_at(self, place: int) -> str:
         """Hash a row as ledgers do: by its md5 or, with a key, an HMAC of that."""
         md5 = str(self.md5s[place])
@@ -156,7 +187,8 @@ class Table:
 
 def read_table(source: Source, plan: PlanFile, engine: Engine, key: bytes | None) -> Table:
     """Read a table, and count it as the plan does."""
-    name, cells, why_not = public(source.name), None, ""
+    where = "" if source.where is None else f" (where {source.where.one_line})"
+    name, cells, why_not = f"{public(source.name)}{where}", None, ""
     try:
         cells = cells_of(engine.counts(source, plan.request))
     except ColumnNotFound:
@@ -167,6 +199,20 @@ def read_table(source: Source, plan: PlanFile, engine: Engine, key: bytes | None
     *own, _, md5 = rows.column_names
     md5s = rows[md5].combine_chunks()
     return Table(name, source.kind, rows.select(own), md5s, key, cells, why_not)
+
+
+def rows_outside(source: Source, table: Table, plan: PlanFile, engine: Engine) -> int:
+    """How many rows of a table do not satisfy the condition that the plan was made with."""
+    where = plan.counts.reading.where
+    if where is None:
+        return 0
+    try:
+        counts = engine.counts(replace(source, where=where), plan.request)
+    except ColumnNotFound:
+        raise
+    except InputError:  # none does, or it cannot be evaluated
+        return len(table.rows)
+    return len(table.rows) - counts.n - counts.dropped
 
 
 def _all_rows(
@@ -274,6 +320,8 @@ class Entry(NamedTuple):
     source_hash: str | None
     hash: str | None
     cell: Cell | None
+    keeps_values: bool = False
+    """Whether values were asked to be kept as the source writes them."""
 
     def __str__(self) -> str:
         return f"entry {self.number:,} of {self.ledger}"
@@ -294,6 +342,9 @@ def read_ledger(
             raise ColumnNotFound(name, table=f"the ledger {path}", columns=table.column_names)
     lines = zip(*(table[name].to_pylist() for name in LEDGER_COLUMNS), strict=True)
     entries = [_entry(public(source.name), i, line, columns) for i, line in enumerate(lines)]
+    if "mapping" in table.column_names:
+        told = zip(entries, table["mapping"].to_pylist(), strict=True)
+        entries = [entry._replace(keeps_values=_keeps(mapping)) for entry, mapping in told]
     lengths = {len(str(entry.hash)) for entry in entries}
     if not keyed and lengths == {_KEYED_LENGTH}:
         raise InputError(
@@ -304,6 +355,15 @@ def read_ledger(
             f"the hashes in {path} were made without a key; leave out --hash-key-file."
         )
     return entries
+
+
+def _keeps(mapping: Any) -> bool:
+    """Tell whether an entry says that values were kept as the source writes them."""
+    try:
+        told = mapping if isinstance(mapping, dict) else json.loads(mapping)
+        return bool(told["other_columns"] == "keep")
+    except (TypeError, ValueError, LookupError, RecursionError):
+        return False
 
 
 def _entry(name: str, number: int, line: Sequence[Any], columns: Sequence[str]) -> Entry:

@@ -21,6 +21,7 @@ from equipoise.counts.columns import bin_codes, encode_arrow, numbers_in
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
 from equipoise.lake.checking import verification as files
+from equipoise.lake.checking.columns import check_columns
 from equipoise.lake.checking.verification import (
     Cell,
     Entry,
@@ -93,6 +94,7 @@ def verify(
     old = files.read_table(base, asked, engine, hash_key)
     progress(f"reading {repaired.name}", 0.5)
     new = files.read_table(repaired, asked, engine, hash_key)
+    outside = files.rows_outside(repaired, new, asked, engine)
     progress("comparing rows", 0.8)
     gone = _claims(old, [entry for entry in entries if entry.action == "remove"])
     came = _claims(new, [entry for entry in entries if entry.action == "add"])
@@ -106,11 +108,15 @@ def verify(
                 f"{old.name} has the {asked.counts.n:,} rows of {asked.name}, cell by cell.",
             ),
             _nothing_is_lost(old, new, asked, gone, lost),
-            _nothing_is_foreign(old, new, came, strange),
+            _nothing_is_foreign(old, new, came, strange, outside),
             _cells_are_as_planned(old, new, asked, gone, came),
             _certificate_is_true(new, asked),
             _rows_have_sources(came),
-        )
+            check_columns(
+                old, new, list(came.true), {i for i, e in came.true.items() if e.keeps_values}
+            ),
+        ),
+        asked.counts.reading,
     )
 
 
@@ -229,7 +235,7 @@ def _meaning(text: Value, kinds: Sequence[pa.DataType]) -> Value | float | decim
     return float(text) if is_float else decimal.Decimal(text)
 
 
-# --------------------------------------------------------------------------- the seven checks
+# --------------------------------------------------------------------------- the seven checks of rows
 
 
 def _contradictions(plan: PlanFile) -> Iterator[str]:
@@ -290,12 +296,18 @@ def _nothing_is_lost(
     return finding("kept", wrong, f"Every row of {old.name} is in {new.name}{but}.")
 
 
-def _nothing_is_foreign(old: Table, new: Table, came: _Claims, strange: Numbers) -> Finding:
+def _nothing_is_foreign(
+    old: Table, new: Table, came: _Claims, strange: Numbers, outside: int
+) -> Finding:
     said = [f"{e} states row {e.at:,} of {new.name}, {why}" for e, why in came.untrue]
     if said and not came.true:
         said[0] += "; as no hash fits, the ledger may be of another table or key"
     left = set(strange.tolist()) - {entry.at for entry, _ in came.untrue}
     rows = [f"row {i:,} of {new.name} is neither in {old.name} nor listed" for i in sorted(left)]
+    if outside:
+        some = "1 row" if outside == 1 else f"{outside:,} rows"
+        do = "does" if outside == 1 else "do"
+        said.append(f"{some} of {new.name} {do} not satisfy the condition of the plan")
     right = f"Every other row of {new.name} is one of the {len(came.true):,} listed as added."
     return finding("added", [*rows, *said], right)
 

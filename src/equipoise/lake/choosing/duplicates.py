@@ -103,17 +103,30 @@ class Known:
         )
         return absent
 
-    def chance(self, rows: RowHashes) -> float:
-        """The share of new rows that would equal a row of the base by chance.
+    def chance(self, rows: RowHashes, cells: Whole, many: int) -> NDArray[np.float64]:
+        """The share of new rows of each cell that would equal a row of the base by chance.
 
-        Estimated by the share of the base's own rows that equal another of its rows, in the
-        columns that are compared.
+        Estimated by the share of the base's own rows of the cell that equal another of its rows,
+        in the columns that are compared. People who look alike are far from evenly spread, so
+        that the share of the whole base would say little of the few cells that get rows.
+
+        Parameters
+        ----------
+        rows
+            Those that are compared with the base's.
+        cells, many
+            The cell of each row of the base, −1 if it is of no interest, and how many there are.
         """
         if self.policy == "key" or not self.base.length:
-            return 0.0
-        rising, _ = self.base.rising_over(self.compared(rows, self.base))
+            return np.zeros(many)
+        rising, order = self.base.rising_over(self.compared(rows, self.base))
         as_before = np.concatenate([[False], rising[1:] == rising[:-1], [False]])
-        return float((as_before[1:] | as_before[:-1]).mean())
+        alike = np.empty(len(rising), bool)
+        alike[order] = as_before[1:] | as_before[:-1]
+        inside = cells >= 0
+        there = np.bincount(cells[inside], minlength=many)
+        found = np.bincount(cells[inside & alike], minlength=many)
+        return found / np.maximum(there, 1)
 
     def compared(self, rows: RowHashes, others: RowHashes) -> list[str]:
         """Give the columns by which rows of two tables are compared."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from equipoise.counts import Reading
 from equipoise.engines.sources import Source
+from equipoise.errors import InputError
 from equipoise.lake.acquiring.planned import Planned, bare, request_of, rows_text
 from equipoise.lake.choosing import rank
-from equipoise.lake.choosing.gather import comparable, gather
+from equipoise.lake.choosing.gather import comparable, gather, without_condition
 from equipoise.lake.choosing.offers import (
     Need,
     Offer,
@@ -36,6 +38,7 @@ from equipoise.lake.lake import Lake
 from equipoise.lake.matching.align import wanted
 from equipoise.plain import Grid
 from equipoise.progress import Reporter, silent
+from equipoise.results import FlatTable, Result
 from equipoise.values import plain
 
 SCHEMA = "equipoise.find/1"
@@ -59,7 +62,7 @@ class Ranked:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Found:
+class Found(Result):
     """What a lake offers for a plan.
 
     Attributes
@@ -81,6 +84,10 @@ class Found:
     duplicates, by_chance
         How many rows of the tables looked into were left out for that, and how many of as many
         new ones would be by chance.
+    reading
+        How the base was read: rows of tables are held to the same condition.
+    outside
+        How many rows of the tables looked into do not satisfy it.
     """
 
     need: Need
@@ -92,6 +99,8 @@ class Found:
     compared: bool
     duplicates: int = 0
     by_chance: float = 0.0
+    reading: Reading = field(default_factory=Reading)
+    outside: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -105,7 +114,7 @@ class Found:
         usable = len(self.survey.usable)
         needed = f"{rows_text(total)} of {cells:,} cell{'' if cells == 1 else 's'} {'is' if total == 1 else 'are'} needed"
         can = f"{usable:,} of {self.survey.looked_at:,} tables can be used"
-        said = [f"{needed}; {can}, and {self.scanned:,} were looked into."]
+        said = [f"{needed}; {can}, and {self.scanned:,} were looked into.", *self._condition()]
         if self.nearest:
             said.append(f"No table has all columns that are needed: {self.nearest}.")
         said += [lack.sentence(name) for name, lack in self.lacks[:_SHOWN]]
@@ -128,9 +137,33 @@ class Found:
                 f"{self.survey.unreadable:,} cannot be used as they are written: equipoise lake "
                 "index names them."
             )
+        said += self._skipped()
         if not self.compared:
             said.append("The base was not at hand, so duplicates of its rows are counted too.")
         return tuple(said)
+
+    def _condition(self) -> list[str]:
+        """Say to which condition rows are held, and which tables cannot be."""
+        where = self.reading.where
+        if where is None:
+            return []
+        do = "does" if self.outside == 1 else "do"
+        others = f"{rows_text(self.outside)} of the tables looked into {do} not satisfy this."
+        said = f"Only rows where {where.one_line} are offered; {others}"
+        lacking = [
+            f"{c.name} ({c.barred})"
+            for c in self.survey.barred
+            if any(name not in c.alignment.columns for name in where.columns)
+        ]
+        if not lacking:
+            return [said]
+        more = f" and {len(lacking) - _SHOWN:,} more" if len(lacking) > _SHOWN else ""
+        return [said, f"The condition cannot be checked in {', '.join(lacking[:_SHOWN])}{more}."]
+
+    def _skipped(self) -> list[str]:
+        """Say which of the tables are read without some of their lines."""
+        tables = [ranked.offer.candidate.table for ranked in self.offers]
+        return [f"Of {t.name} {t.skipped}." for t in tables if t.skipped][:_SHOWN]
 
     def _chance(self) -> list[str]:
         """Warn where most rows that are left out may be other people who look alike."""
@@ -161,6 +194,26 @@ class Found:
             "matched by",
         )
         return Grid(headers, rows, frozenset({1, 2, 3, 4, 5}))
+
+    def _table(self) -> FlatTable:
+        names = (
+            *("table", "needed_rows", "duplicates", "table_cost", "row_cost", "confidence"),
+            *("score", "matched_by"),
+        )
+        rows = [
+            (
+                ranked.offer.name,
+                int(np.minimum(ranked.offer.rows, self.need.rows).sum()),
+                int(ranked.offer.duplicates.sum()),
+                ranked.offer.candidate.conditions.table_cost,
+                ranked.offer.candidate.conditions.row_cost,
+                ranked.offer.candidate.confidence,
+                ranked.score,
+                say_alignment(ranked.offer.candidate, self.survey.want.required),
+            )
+            for ranked in self.offers
+        ]
+        return names, rows
 
     def text(self) -> str:
         """The sentences, and the tables."""
@@ -204,6 +257,8 @@ class Found:
             "compared_with_base": self.compared,
             "duplicates": self.duplicates,
             "by_chance": self.by_chance,
+            "reading": self.reading.to_dict(),
+            "outside": self.outside,
             "sentences": list(self.sentences),
         }
 
@@ -228,6 +283,8 @@ def _offer_dict(ranked: Ranked, cells: Sequence[str]) -> dict[str, Any]:
         "failed": offer.failed,
         "failures": dict(offer.failures),
         "unmapped": offer.unmapped,
+        "outside": offer.outside,
+        "skipped": candidate.table.skipped.to_dict(),
         "columns": {
             name: {"column": match.source, "score": match.score, "why": match.why}
             for name, match in candidate.alignment.columns.items()
@@ -272,6 +329,12 @@ def find(
     looking = looking or Looking()
     request = request_of(plan.counts)
     need = need_of(bare(plan.add, request), request)
+    reading = plan.counts.reading
+    if base is None and reading.where is not None:
+        raise InputError(
+            f"the plan is about rows where {reading.where.one_line}, and the table it was made for "
+            "tells what that means in others; name it with --base."
+        )
     if base is None:
         over = survey(lake, wanted(plan.counts), looking, progress)
         scanner = Scanner(lake.engine, over.want, need, None, looking.seed)
@@ -292,6 +355,8 @@ def find(
         compared=base is not None,
         duplicates=sum(int(o.duplicates.sum()) for o in scanned.values()),
         by_chance=sum(o.by_chance for o in scanned.values()),
+        reading=reading,
+        outside=sum(o.outside for o in scanned.values()),
     )
 
 
@@ -348,6 +413,7 @@ def _lacks(
         lost |= {name: rows + 0 * need for name, rows in left_out(list(scanned.values())).items()}
         barred = [scanner.scan(c).rows for c in over.barred if comparable(scanner, c)]
         lost["tables that may not be used"] = sum(barred, 0 * need)
+        lost |= without_condition(scanner, over.barred)
         open_ = [possible_rows(scanner, c) for c in over.open]
         lost["at most in tables whose meaning is open"] = sum(open_, 0 * need)
     lacks = explain_shortfall(need, np.minimum(found, need), lost)

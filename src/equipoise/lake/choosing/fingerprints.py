@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -35,8 +36,9 @@ _LARGE = 1e15
 class RowHashes:
     """For every column of some rows, a hash of each value.
 
-    Values are compared by what they say: case, blanks around, and the way a number is written
-    do not count. Texts are hashed by md5, and the hashes are the same on any machine.
+    Values are compared by what they say: case, blanks around, and the way a number, a date or yes
+    and no is written do not count, where a value can be read in one way only. Texts are hashed by
+    md5, and the hashes are the same on any machine.
 
     >>> import pyarrow as pa
     >>> ours = RowHashes.of(pa.table({"sex": ["Female"], "age": [39]}))
@@ -132,8 +134,90 @@ def _of_texts(texts: pa.Array) -> Hashes:
         pc.cast(pc.utf8_ltrim(numbers, "+"), pa.float64()).to_numpy(zero_copy_only=False)
     )
     others = plain.filter(pa.array(~is_number)).to_pylist()
-    hashes[~is_number] = np.fromiter(map(_md5, others), np.uint64, len(others))
+    hashes[~is_number] = np.fromiter(map(_of_text, others), np.uint64, len(others))
     return hashes
+
+
+def _of_text(text: str) -> int:
+    """Hash a text that is no plain number by what it says, if that is certain by itself."""
+    if text in _TRUTHS:
+        return _md5(_TRUTHS[text])
+    if not text or not (text[0].isdigit() or text[0] in "+-"):
+        return _md5(text)
+    if (number := _foreign_number(text)) is not None:
+        return int(_of_numbers(np.array([number]))[0])
+    return _md5(_day(text) or text)
+
+
+_TRUTHS = {"y": "yes", "yes": "yes", "true": "yes", "n": "no", "no": "no", "false": "no"}
+_COMMA = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?", re.ASCII)
+_GROUPED = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?", re.ASCII)
+_DATE = re.compile(
+    r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})"
+    r"(?:[ t](\d{1,2}):(\d{2})(?::(\d{2})(?:\.0+)?)?(?: ?([ap])m)?)?",
+    re.ASCII,
+)
+
+
+def _foreign_number(text: str) -> float | None:
+    """Read a number with a decimal comma or with commas between thousands, if it is but one."""
+    comma, grouped = _COMMA.fullmatch(text), _GROUPED.fullmatch(text)
+    if bool(comma) == bool(grouped):  # none, or either may be meant
+        return None
+    bare = text.replace(".", "").replace(",", ".") if comma else text.replace(",", "")
+    return float(bare)
+
+
+def _day(text: str) -> str | None:
+    """Write a date with the year first, if it is clear which number is the day."""
+    found = _DATE.fullmatch(text)
+    if found is None:
+        return None
+    first, _, second, third, hour, minute, seconds, half = found.groups()
+    if len(first) == 4 and len(third) <= 2:
+        year, month, day = first, int(second), int(third)
+    elif len(third) == 4 and len(first) <= 2:
+        a, b = int(first), int(second)
+        if a <= 12 and b <= 12 and a != b:
+            return None
+        year, month, day = third, min(a, b), max(a, b)
+    else:
+        return None
+    return f"{year}-{month:02}-{day:02}{_time(hour, minute, seconds, half)}"
+
+
+def _time(hour: str | None, minute: str | None, seconds: str | None, half: str | None) -> str:
+    """Write a time of day behind a date; midnight is none."""
+    hours = int(hour or 0) % 12 + 12 * (half == "p") if half else int(hour or 0)
+    time = f" {hours:02}:{minute or '00'}:{seconds or '00'}"
+    return "" if time == " 00:00:00" else time
+
+
+def loosely(name: str) -> str:
+    """Name the hashes of a column whose values can be read in several ways."""
+    return f"{name}\0loosely"
+
+
+def loose_hashes(column: pa.ChunkedArray) -> Hashes:
+    """Hash dates whatever is their day and month, and numbers whatever their marks mean.
+
+    >>> import pyarrow as pa
+    >>> texts = pa.chunked_array([["2021-03-04", "04/03/2021", "3.4.21", "1,500", "1.5", "2"]])
+    >>> len(np.unique(loose_hashes(texts)))
+    3
+    """
+    values, numbers = encode_arrow(column, None)
+    texts = ("" if value is MISSING else value.strip().lower() for value in values)
+    return np.array([_md5(_loose(text)) for text in texts], np.uint64)[numbers]
+
+
+def _loose(text: str) -> str:
+    found = _DATE.fullmatch(text)
+    if found is not None:
+        parts = sorted(int(found[i][-2:]) for i in (1, 3, 4))
+        return f"{parts}{_time(*found.groups()[4:])}"
+    digits = re.sub("[^0-9]", "", text)
+    return digits.strip("0") if digits else text
 
 
 def _of_numbers(numbers: NDArray[np.float64]) -> Hashes:

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from equipoise.counts import Counts
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
 from equipoise.lake.acquiring.planned import request_of
 from equipoise.lake.choosing.duplicates import Known
-from equipoise.lake.choosing.fingerprints import RowHashes
+from equipoise.lake.choosing.fingerprints import RowHashes, loose_hashes, loosely
 from equipoise.lake.choosing.offers import Need, Offer, Scanner
+from equipoise.lake.choosing.other_columns import settle_columns
 from equipoise.lake.choosing.survey import Candidate, Looking, Survey, survey
 from equipoise.lake.lake import Lake
-from equipoise.lake.matching.align import wanted
+from equipoise.lake.matching.inside import Restriction, restriction, wanted_by
 from equipoise.plain import sentences
 from equipoise.progress import Reporter, silent
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    Whole = NDArray[np.int64]
 
 _SHOWN = 5
 
@@ -31,10 +40,22 @@ class Gathered:
     looking: Looking
     survey: Survey
     known: Known
+    counted: pa.Table
+    """The columns of the base that are counted."""
+
+    within: Restriction | None = None
 
     def scanner(self, need: Need) -> Scanner:
         """Give what looks for rows of some cells."""
-        return Scanner(self.engine, self.survey.want, need, self.known, self.looking.seed)
+        return Scanner(
+            self.engine,
+            self.survey.want,
+            need,
+            self.known,
+            self.looking.seed,
+            counted=self.counted,
+            within=self.within,
+        )
 
     def offers(
         self, scanner: Scanner, progress: Reporter, *, among: Sequence[Candidate] | None = None
@@ -66,29 +87,78 @@ def gather(
     request = request_of(counts)
     rows = engine.rows(base, request, counts - counts, rest=True)
     known = Known(RowHashes.of(rows), looking.dedupe, tuple(looking.key))
-    want = wanted(counts, engine.profile(base))
+    want = wanted_by(counts, base, engine)
     found = survey(lake, want, looking, progress)
+    found = replace(found, usable=settle_columns(found, base, engine, looking, progress))
+    known = replace(known, base=_with_loose(known.base, rows, found.usable))
     needed = [c.name for c in want.columns] if require_columns else list(looking.key)
-    barred = {c.name: _barred(c, base, needed) for c in found.usable}
+    within = restriction(base, engine)
+    barred = {c.name: _barred(c, base, needed, within) for c in found.usable}
     usable = tuple(c for c in found.usable if barred[c.name] is None)
     if looking.dedupe != "key":
         # A row with few columns may look like many others, and leaves them out once it is taken.
         usable = tuple(sorted(usable, key=lambda c: -len(c.alignment.columns)))
     out = tuple(replace(c, barred=barred[c.name]) for c in found.usable if barred[c.name])
     found = replace(found, usable=usable, barred=(*found.barred, *out))
-    return Gathered(base=base, engine=engine, lake=lake, looking=looking, survey=found, known=known)
+    return Gathered(
+        base=base,
+        engine=engine,
+        lake=lake,
+        looking=looking,
+        survey=found,
+        known=known,
+        counted=rows.select(list(request.columns)),
+        within=within,
+    )
+
+
+def _with_loose(base: RowHashes, rows: pa.Table, candidates: Sequence[Candidate]) -> RowHashes:
+    """Hash columns loosely, too, that some table writes so that they can be read in several ways."""
+    names = {
+        name
+        for candidate in candidates
+        for name, decision in candidate.alignment.compared.items()
+        if decision.has_readings
+    }
+    loose = {loosely(name): loose_hashes(rows[name]) for name in sorted(names)}
+    return replace(base, columns={**base.columns, **loose}) if loose else base
 
 
 def comparable(scanner: Scanner, candidate: Candidate) -> bool:
-    """Tell whether a table has the key by which duplicates are known, if there is one."""
+    """Tell whether a table has the key by which duplicates are known, and what a condition names."""
     key = () if scanner.known is None else scanner.known.key
-    return all(name in candidate.alignment.columns for name in key)
+    has_key = all(_is_comparable(name, candidate) for name in key)
+    return has_key and not scanner.lacking(candidate)
 
 
-def _barred(candidate: Candidate, base: Source, needed: Sequence[str]) -> str | None:
+def _is_comparable(name: str, candidate: Candidate) -> bool:
+    """Tell whether a table has a column, and it is certain what its values say."""
+    alignment = candidate.alignment
+    return name in alignment.columns and not (name in alignment.kept and alignment.kept[name].doubt)
+
+
+def without_condition(scanner: Scanner, barred: Sequence[Candidate]) -> dict[str, Whole]:
+    """How many rows of each cell there are, at most, where the condition cannot be evaluated."""
+    bounds = [scanner.bound(c) for c in barred if scanner.lacking(c)]
+    if not bounds:
+        return {}
+    return {"at most in tables that lack a column of the condition": sum(bounds[1:], bounds[0])}
+
+
+def _barred(
+    candidate: Candidate, base: Source, needed: Sequence[str], within: Restriction | None
+) -> str | None:
     if _is_base(candidate.table.source, base):
         return "it is the base itself"
-    lacking = [name for name in needed if name not in candidate.alignment.columns]
+    unknown = () if within is None else within.lacking(candidate.alignment)
+    if unknown:
+        names = sentences([repr(n) for n in unknown])
+        return f"no column of it is surely {names}, which the condition names"
+    lacking = [name for name in needed if not _is_comparable(name, candidate)]
+    treated = {t.name: t for t in candidate.alignment.treated if t.name in lacking}
+    if treated:
+        first = next(iter(treated.values()))
+        return f"its {first.column} cannot be read as {first.name!r}: {first.how}"
     return f"it lacks {sentences([repr(n) for n in lacking[:_SHOWN]])}" if lacking else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,11 +18,18 @@ from equipoise.engines.profiling import ColumnProfile
 from equipoise.engines.sources import Source
 from equipoise.lake.acquiring.planned import cells_of, named, rows_text
 from equipoise.lake.choosing import rank
+from equipoise.lake.choosing.cells import cell_numbers
 from equipoise.lake.choosing.duplicates import Known
-from equipoise.lake.choosing.fingerprints import RowHashes
+from equipoise.lake.choosing.fingerprints import RowHashes, loose_hashes, loosely
 from equipoise.lake.choosing.survey import Candidate
-from equipoise.lake.matching.align import Wanted
-from equipoise.lake.matching.mapped import failed_column, mapped_source, number_of_failed
+from equipoise.lake.matching.align import Alignment, Wanted
+from equipoise.lake.matching.inside import OUTSIDE, Restriction, inside
+from equipoise.lake.matching.mapped import (
+    failed_column,
+    mapped_source,
+    number_of_failed,
+    said_columns,
+)
 from equipoise.lattice import Group
 from equipoise.values import MISSING, Value
 
@@ -94,10 +102,12 @@ class Offer:
     unmapped
         How many rows have a value of a required column that is mapped to nothing.
     chance
-        The share of new rows that equal one of the base by chance.
+        By needed cell, the share of new rows that equal one of the base by chance.
     most
         How many rows of each needed cell the base lacks, if of equal ones in different cells any
         could be taken, and not the first alone.
+    outside
+        How many rows do not satisfy the condition that those of the base do.
     """
 
     candidate: Candidate
@@ -105,8 +115,9 @@ class Offer:
     duplicates: Whole
     failures: Mapping[str, int]
     unmapped: int
-    chance: float
+    chance: NDArray[np.float64]
     most: Whole | None = None
+    outside: int = 0
 
     @property
     def name(self) -> str:
@@ -127,12 +138,12 @@ class Offer:
     def tells_anything(self) -> bool:
         """Whether the table has rows of use, or rows that something keeps from being."""
         some = self.rows.any() or self.duplicates.any()
-        return bool(some or self.failed or self.unmapped)
+        return bool(some or self.failed or self.unmapped or self.outside)
 
     @property
     def by_chance(self) -> float:
         """How many rows would be taken for duplicates by chance, were all of them new."""
-        return self.chance * float((self.rows + self.duplicates).sum())
+        return float((self.chance * (self.rows + self.duplicates)).sum())
 
 
 @dataclass(frozen=True)
@@ -166,7 +177,20 @@ class Scanner:
     need: Need
     known: Known | None = None
     seed: int = 0
+    counted: pa.Table | None = None
+    within: Restriction | None = None
     kept: dict[str, Drawn] = field(default_factory=dict)
+
+    @functools.cached_property
+    def _base_cells(self) -> Whole | None:
+        """In which of the needed cells each row of the base is; −1 if in none."""
+        if self.counted is None:
+            return None
+        return cell_numbers(self.counted, self.need.cells, self.need.request)
+
+    def lacking(self, candidate: Candidate) -> tuple[str, ...]:
+        """The columns that a condition names and a table does not have."""
+        return () if self.within is None else self.within.lacking(candidate.alignment)
 
     def bound(self, candidate: Candidate) -> Whole:
         """At most how many rows of each needed cell a table has, by what its profile tells."""
@@ -192,13 +216,15 @@ class Scanner:
     def scan(self, candidate: Candidate) -> Offer:
         """Count what a table offers."""
         candidate.require_unchanged()
-        there, failures = self._count(candidate)
-        new, chance, most = there, 0.0, None
+        there, failures, outside = self._count(candidate)
+        new, most = there, None
+        chance = np.zeros(len(there))
         if self.known is not None and there.sum():
             drawn = self.draw(candidate, there)
             fresh = self.known.is_new(drawn.hashes)
             new = np.bincount(drawn.cells[fresh], minlength=len(there)).astype(np.int64)
-            chance = self.known.chance(drawn.hashes)
+            if self._base_cells is not None:
+                chance = self.known.chance(drawn.hashes, self._base_cells, len(there))
             if self.known.policy == "key":
                 absent = self.known.is_absent(drawn.hashes)
                 most = np.bincount(drawn.cells[absent], minlength=len(there)).astype(np.int64)
@@ -210,6 +236,7 @@ class Scanner:
             unmapped=_unmapped(candidate),
             chance=chance,
             most=most,
+            outside=outside,
         )
 
     def draw(self, candidate: Candidate, there: Whole | None = None) -> Drawn:
@@ -218,16 +245,17 @@ class Scanner:
         if candidate.name in self.kept:
             return self.kept[candidate.name]
         if there is None:
-            there, _ = self._count(candidate)
+            there, *_ = self._count(candidate)
         take = replace(self.need.cells, rows=there)
         found = self.engine.rows(
             self._mapped(candidate), self._request, take, self.seed, located=True
         )
-        failed = failed_column(self.want)
-        rows = found.select([n for n in found.column_names[:-2] if n != failed])
+        said = said_columns(self.want, candidate.alignment)
+        hidden = {failed_column(self.want), *said.values()}
+        rows = found.select([n for n in found.column_names[:-2] if n not in hidden])
         cells = np.repeat(np.arange(len(there)), there)
         places = found.column(found.num_columns - 2).to_numpy().astype(np.int64)
-        drawn = Drawn(rows, places, cells, RowHashes.of(rows))
+        drawn = Drawn(rows, places, cells, _hashes(rows, found, candidate.alignment, said))
         if len(places) + sum(len(d.places) for d in self.kept.values()) <= _KEPT:
             self.kept[candidate.name] = drawn
         return drawn
@@ -236,24 +264,47 @@ class Scanner:
     def _request(self) -> CountRequest:
         return replace(self.need.request, missing="group", missing_label="group")
 
-    def _count(self, candidate: Candidate) -> tuple[Whole, dict[str, int]]:
-        """Count the rows of each needed cell, and those whose values cannot become the base's."""
+    def _count(self, candidate: Candidate) -> tuple[Whole, dict[str, int], int]:
+        """Count the rows of each needed cell; those whose values cannot become the base's; others.
+
+        The last do not satisfy the condition of the base.
+        """
         asked = self._request
         with_failed = replace(asked, sensitive=(failed_column(self.want), *asked.sensitive))
         found = cells_of(self.engine.counts(self._mapped(candidate), with_failed))
         there: Counter[tuple[Value, ...]] = Counter()
         failures: Counter[str] = Counter()
+        outside = 0
         for (place, *cell), n in found.items():
             if place is MISSING:
                 there[tuple(cell)] += n
+            elif place == OUTSIDE:
+                outside += n
             else:
                 failures[self.want.columns[number_of_failed(place)].name] += n
-        return self.need.found_in(there), dict(failures)
+        return self.need.found_in(there), dict(failures), outside
 
     def _mapped(self, candidate: Candidate) -> Source:
-        return mapped_source(
+        mapped = mapped_source(
             candidate.table.source, candidate.profile, candidate.alignment, self.want
         )
+        if self.within is None:
+            return mapped
+        return inside(mapped, self.want, candidate.alignment, self.within)
+
+
+def _hashes(
+    rows: pa.Table, found: pa.Table, alignment: Alignment, said: Mapping[str, str]
+) -> RowHashes:
+    """Hash rows by what they say, also where it is kept as a table writes it or left missing."""
+    plain = [name for name in rows.column_names if name not in said]
+    columns = dict(RowHashes.of(rows, plain).columns)
+    for name, column in said.items():
+        if alignment.compared[name].has_readings:
+            columns[loosely(name)] = loose_hashes(found[column])
+        else:
+            columns[name] = RowHashes.of(found, [column]).columns[column]
+    return RowHashes(columns, len(rows))
 
 
 @dataclass
@@ -305,6 +356,7 @@ def _binned(
 def left_out(offers: Sequence[Offer]) -> dict[str, Whole | int]:
     """Say why rows of tables cannot be used: how many, at most, whatever cell they are in."""
     reasons = {
+        "at most outside the condition": sum(o.outside for o in offers),
         "at most with values that cannot become the base's types": sum(o.failed for o in offers),
         "at most with values that mean nothing in the base": sum(o.unmapped for o in offers),
     }

@@ -13,12 +13,14 @@ from equipoise.lake.choosing.conditions import Conditions, Sources, is_denied, r
 from equipoise.lake.choosing.duplicates import Policy
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.align import Alignment, Wanted, align, nearest_columns
+from equipoise.lake.matching.conversions import OTHER_COLUMNS, OtherColumns
 from equipoise.lake.matching.headers import words
 from equipoise.lake.matching.mapping import Confirmed, confirmed_alignment, read_mapping
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.index import Table
 from equipoise.lake.tables.profiles import file_hash
 from equipoise.progress import Reporter, silent
+from equipoise.validate import one_of
 
 _AT_ONCE = 500
 _SHOWN = 4
@@ -47,6 +49,10 @@ class Looking:
         What a duplicate is; the columns of the key.
     seed
         By which rows are chosen.
+    other_columns
+        What becomes of values of columns that are not counted, where a table writes them otherwise
+        than the base: ``"convert"`` what is certain and leave the rest missing, ``"keep"`` them as
+        they are, or leave all of them missing, ``"blank"``.
     second_opinion
         Whether Valentine is asked too: a table is left open where it clearly prefers another
         column. Needs the extra ``valentine``.
@@ -61,7 +67,11 @@ class Looking:
     dedupe: Policy = "strict"
     key: Sequence[str] = ()
     seed: int = 0
+    other_columns: OtherColumns = "convert"
     second_opinion: bool = False
+
+    def __post_init__(self) -> None:
+        one_of("other_columns", self.other_columns, OTHER_COLUMNS)
 
 
 @dataclass(frozen=True, kw_only=True)

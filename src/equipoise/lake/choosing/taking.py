@@ -12,7 +12,7 @@ from equipoise.counts import Counts
 from equipoise.lake.choosing import rank, supply
 from equipoise.lake.choosing.cover_model import Clock
 from equipoise.lake.choosing.filling import Chosen, Filler, Limits, numbers_within, select_from
-from equipoise.lake.choosing.gather import Gathered
+from equipoise.lake.choosing.gather import Gathered, without_condition
 from equipoise.lake.choosing.offers import (
     Need,
     Offer,
@@ -197,6 +197,7 @@ def find_lacks(
     barred = gathered.offers(scanner, progress, among=gathered.survey.barred)
     if barred:
         lost["tables that may not be used"] = sum((o.rows for o in barred), 0 * found)
+    lost |= without_condition(scanner, gathered.survey.barred)
     if gathered.survey.open:
         at_most = sum((possible_rows(scanner, c) for c in gathered.survey.open), 0 * found)
         lost["at most in tables whose meaning is open"] = at_most

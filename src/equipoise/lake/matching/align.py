@@ -14,6 +14,7 @@ from equipoise.counts import Counts
 from equipoise.engines.profiling import FEW_VALUES, ColumnProfile, Profile
 from equipoise.lake.matching.assignment import PLAUSIBLE, assigned, improved, one_to_one
 from equipoise.lake.matching.certainty import Agreement, Judge, say_other
+from equipoise.lake.matching.conversions import Conversion, Decision, Treatment
 from equipoise.lake.matching.headers import header_similarity, is_opaque
 from equipoise.lake.matching.likeness import NUMERIC, Contents, Likeness, content_similarity
 from equipoise.lake.matching.relations import Comparison, Relations, relations
@@ -117,6 +118,16 @@ class Alignment:
         For other columns: the values that the base spells otherwise.
     proposed
         Other columns that are matched but not certain: not used unless a user confirms them.
+    conversions, absent
+        Other columns whose numbers or dates are written otherwise, and those in which texts such
+        as ``NA`` stand for no value.
+    kept
+        Other columns that stay as they are though the base writes them otherwise, with how they
+        are compared.
+    unseen
+        Other columns that are left missing, with the table's column and how they are compared.
+    treated
+        What is done with columns that are not written as in the base.
     """
 
     columns: Mapping[str, ColumnMatch]
@@ -125,6 +136,16 @@ class Alignment:
     confirmed: bool = False
     spellings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     proposed: Mapping[str, ColumnMatch] = field(default_factory=dict)
+    conversions: Mapping[str, Conversion] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
+    kept: Mapping[str, Decision] = field(default_factory=dict)
+    unseen: Mapping[str, tuple[str, Decision]] = field(default_factory=dict)
+    treated: tuple[Treatment, ...] = ()
+
+    @property
+    def compared(self) -> dict[str, Decision]:
+        """How columns are compared whose values are not written as in the base."""
+        return {**self.kept, **{name: decision for name, (_, decision) in self.unseen.items()}}
 
     @property
     def certain(self) -> bool:

@@ -9,6 +9,12 @@ from equipoise.engines import sql
 from equipoise.engines.profiling import ColumnProfile, Profile
 from equipoise.engines.sources import Source
 from equipoise.lake.matching.align import Alignment, Wanted
+from equipoise.lake.matching.conversions import (
+    Decision,
+    renamed,
+    respelled,
+    without_absent,
+)
 
 _NUMBERS = 0.99
 """Where nearly all of the base's texts are numbers, one that is none cannot be added."""
@@ -44,8 +50,12 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
     cell and is never taken; the number of the first such column stands in :func:`failed_column`.
     """
     columns = {column.name: column for column in table.columns}
-    texts, values, final, checked = [], [], [], []
+    texts, reads, values, final, checked = [], ["*"], [], [], []
+    compared = said_columns(want, alignment)
     for i, base in enumerate(want.columns):
+        if base.name in alignment.unseen:
+            texts.append(f"{_unseen(base.name, alignment, columns)} AS {compared[base.name]}")
+            final.append(compared[base.name])
         if base.name not in alignment.columns:
             continue
         column = columns[alignment.columns[base.name].source]
@@ -53,16 +63,22 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
         name = sql.identifier(base.name)
         if base.name in want.vocabularies:
             texts.append(f"{text} AS t{i}")
-            values.append(f"{_renamed(f't{i}', alignment.values[base.name].values)} AS v{i}")
+            values.append(f"{renamed(f't{i}', alignment.values[base.name].values)} AS v{i}")
             final.append(f"CASE WHEN failed IS NULL THEN v{i} END AS {name}")
             continue
-        told = alignment.spellings.get(base.name)
-        spelled = text if not told else f"coalesce({_renamed(text, told)}, {text})"
-        texts.append(f"{_plain(spelled, base)} AS t{i}")
-        is_number = base.name in want.bins or _holds_numbers(base)
-        values.append(f"{_converted(f't{i}', base, is_number=is_number)} AS v{i}")
+        spelled = _plain(respelled(text, alignment.spellings.get(base.name)), base)
+        texts.append(f"{_present(spelled, base, alignment)} AS t{i}")
+        is_number = _is_number(base, want, alignment)
+        read = alignment.conversions.get(base.name)
+        if read is not None:
+            reads.append(f"{read.sql(f't{i}')} AS r{i}")
+        said = f"t{i}" if read is None else f"r{i}"
+        values.append(f"{_converted(said, base, is_number=is_number)} AS v{i}")
         final.append(f"v{i} AS {name}")
-        if is_number or not sql.is_text(base.type):
+        if base.name in compared:
+            meant = _meant(f"t{i}", alignment.kept[base.name])
+            final.append(f"{meant} AS {compared[base.name]}")
+        if is_number or read is not None or not sql.is_text(base.type):
             checked.append(f"WHEN t{i} IS NOT NULL AND v{i} IS NULL THEN '{_FAILED}{i}'")
     failed = f"CASE {' '.join(checked)} END" if checked else "CAST(NULL AS VARCHAR)"
     # Step by step, so that no expression is written, parsed and bound more than once. On lines
@@ -70,26 +86,59 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
     query = (
         f"SELECT {', '.join(final)}, failed AS {sql.identifier(failed_column(want))}\nFROM ("
         f"SELECT *, {failed} AS failed FROM (SELECT *, {', '.join(values)}\nFROM ("
-        f"SELECT {', '.join(texts)} FROM input)))"
+        f"SELECT {', '.join(reads)}\nFROM (SELECT {', '.join(texts)} FROM input))))"
     )
     return replace(source, sql=query)
+
+
+def said_columns(want: Wanted, alignment: Alignment) -> dict[str, str]:
+    """Name the columns that say what values mean, where they are kept as written or left missing."""
+    taken = {name.casefold() for name in (*want.required, *(c.name for c in want.columns))}
+    found = {}
+    for i, base in enumerate(want.columns):
+        if base.name not in alignment.compared:
+            continue
+        name = f"equipoise_said_{i}"
+        while name in taken:
+            name += "_"
+        found[base.name] = name
+    return found
+
+
+def _unseen(name: str, alignment: Alignment, columns: Mapping[str, ColumnProfile]) -> str:
+    """Give what values say that are left missing, so that rows can be compared by them."""
+    source, decision = alignment.unseen[name]
+    text = f"trim({sql.value_text(source, columns[source].type)})"
+    return _meant(text, decision)
+
+
+def _meant(text: str, decision: Decision) -> str:
+    if decision.conversion is not None:
+        return decision.conversion.sql(text)
+    return respelled(text, decision.spellings)
+
+
+def _present(text: str, base: ColumnProfile, alignment: Alignment) -> str:
+    return without_absent(text) if base.name in alignment.absent else text
+
+
+def _is_number(base: ColumnProfile, want: Wanted, alignment: Alignment) -> bool:
+    """Tell whether a text that is no number fails its row; what is kept may be any text."""
+    if base.name in alignment.kept or base.name in alignment.conversions:
+        return False
+    return base.name in want.bins or _holds_numbers(base)
 
 
 def _holds_numbers(base: ColumnProfile) -> bool:
     """Tell whether a text that is no number does not belong in a column.
 
-    Where nearly every row has a value of its own they may be names, which need not be numbers.
+    Where nearly every row has a whole number of its own they may be names, which need not be
+    numbers.
     """
     known = base.values or {value: 1 for value in base.sample if value is not None}
     repeated = sum(known.values()) if base.values else len(base.sample)
-    return base.numeric >= _NUMBERS and len(known) < 0.9 * repeated
-
-
-def _renamed(text: str, values: Mapping[str, str]) -> str:
-    if not values:
-        return "CAST(NULL AS VARCHAR)"
-    whens = " ".join(f"WHEN {sql.literal(s)} THEN {sql.literal(b)}" for s, b in values.items())
-    return f"CASE {text} {whens} END"
+    may_be_names = len(known) >= 0.9 * repeated and not any("." in value for value in known)
+    return base.numeric >= _NUMBERS and not may_be_names
 
 
 def _plain(text: str, base: ColumnProfile) -> str:

@@ -9,6 +9,7 @@ from equipoise.lake.acquiring.planned import public_name
 from equipoise.lake.choosing.survey import Looking, say_nearest, survey
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.align import wanted
+from equipoise.lake.matching.inside import wanted_by
 from equipoise.lake.matching.mapping import write_mapping
 from equipoise.progress import Reporter, silent
 
@@ -23,8 +24,8 @@ def propose(
     progress: Reporter = silent,
 ) -> str:
     """Give the text of a mapping file: tables that are certain first, then those that are open."""
-    profile = None if base is None else lake.engine.profile(base)
-    found = survey(lake, wanted(counts, profile), looking, progress)
+    want = wanted(counts) if base is None else wanted_by(counts, base, lake.engine)
+    found = survey(lake, want, looking, progress)
     listed = [*found.usable, *sorted(found.open, key=lambda c: -c.confidence)]
     if not listed:
         raise PoolTooSmall(
@@ -32,4 +33,5 @@ def propose(
         )
     proposals = [(candidate.name, candidate.alignment) for candidate in listed]
     called = "the base" if base is None else public_name(base)
-    return write_mapping(proposals, found.want, base=called, file=file)
+    said = "".join(f"# {sentence}\n" for sentence in counts.reading.sentences)
+    return said + write_mapping(proposals, found.want, base=called, file=file)

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from equipoise.lake.sampling.sources import Cell, cell_name
 from equipoise.plain import Grid, sentences
+from equipoise.results import FlatTable, Result
 
 SCHEMA = "equipoise.tailor/1"
 
@@ -60,7 +61,7 @@ class Standing(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Tailored:
+class Tailored(Result):
     """What was bought.
 
     Attributes
@@ -145,15 +146,22 @@ class Tailored:
     def _failure(self) -> str:
         return "" if self.error is None else f" ({type(self.error).__name__}: {self.error})"
 
-    def text(self) -> str:
-        """The sentences, and a line for each source drawn from."""
+    def _table(self) -> FlatTable:
+        return Purchase._fields, self.purchases
+
+    def grid(self) -> Grid:
+        """A line for each source drawn from."""
         lines = tuple(
             (p.source, f"{p.draws:,}", f"{p.kept:,}", f"{p.cost:,.6g}")
             for p in self.purchases
             if p.draws
         )
-        grid = Grid(("source", "draws", "kept", "cost"), lines, frozenset({1, 2, 3}))
-        return "\n".join([*self.sentences, *(["", grid.text()] if lines else [])])
+        return Grid(("source", "draws", "kept", "cost"), lines, frozenset({1, 2, 3}))
+
+    def text(self) -> str:
+        """The sentences, and a line for each source drawn from."""
+        grid = self.grid()
+        return "\n".join([*self.sentences, *(["", grid.text()] if grid.rows else [])])
 
     def __str__(self) -> str:
         return self.text()

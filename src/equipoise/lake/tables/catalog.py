@@ -1,8 +1,7 @@
-"""What tables a lake has: files in folders, by globs, and tables in database files."""
+"""What tables a lake has: files in folders, by globs, tables in databases, sheets in workbooks."""
 
 from __future__ import annotations
 
-import contextlib
 import glob
 import itertools
 import os
@@ -13,23 +12,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from equipoise.engines.base import Engine
-from equipoise.engines.sources import ENDINGS, Source, guess_encoding, kind_of
-from equipoise.errors import EquipoiseError, InputError, SourceNotFound
+from equipoise.engines.sources import CONTAINERS, ENDINGS, Source, guess_encoding, kind_of
+from equipoise.errors import EquipoiseError, InputError, MissingDependency, SourceNotFound
 
 _KIND_OF_ERROR = re.compile(r": (?:[A-Z]\w+ )+Error: ")
-_SQLITE = b"SQLite format 3\0"
+_LOGS = {"duckdb": ".wal", "sqlite": "-wal"}
+"""How the file ends, beside a database, that holds what is not written to it yet."""
 _IN_USE = -1
-"""Stands for the date of a database that could not be opened for now; no file has it."""
+"""Stands for the date of a file that could not be opened for now; no file has it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A file or a table in a database, as it was found.
+    """A file, a table in a database or a sheet in a workbook, as it was found.
 
     Attributes
     ----------
     name
-        How the lake calls it: its path below the lake's folder, and ``::table`` in a database.
+        How the lake calls it: its path below the lake's folder, and ``::table`` in a database
+        or a workbook.
     source
         What an engine opens.
     size, changed
@@ -107,19 +108,22 @@ def _folder(place: str) -> str:
 
 
 def tables(entry: Entry, engine: Engine) -> list[Entry]:
-    """Give the tables of a file: the file itself, or those of a database."""
-    if entry.source.kind != "duckdb":
+    """Give the tables of a file: the file itself, those of a database, or the sheets of a workbook."""
+    if entry.source.kind not in CONTAINERS:
         return [entry]
     try:
         names = engine.tables(entry.source)
+    except MissingDependency as error:  # which may be installed the next time
+        return [replace(entry, problem=public(str(error), entry.source), changed=_IN_USE)]
     except EquipoiseError as error:
         return [_unopened(entry, str(error))]
-    log = Path(f"{entry.source.paths[0]}.wal")
+    log = Path(f"{entry.source.paths[0]}{_LOGS.get(entry.source.kind, '.wal')}")
     if log.exists() and log.stat().st_size:
         sentence = f"{entry.name} has changes that are not written to it yet; close it first."
         return [replace(entry, problem=sentence, changed=_IN_USE)]
     if not names:
-        return [replace(entry, problem=f"{entry.name} has no tables.")]
+        word = "sheets with anything in them" if entry.source.kind == "excel" else "tables"
+        return [replace(entry, problem=f"{entry.name} has no {word}.")]
     return [
         replace(entry, name=called, source=replace(entry.source, name=called, table=name))
         for name in names
@@ -150,13 +154,7 @@ def public(problem: str, source: Source) -> str:
 
 def _unopened(entry: Entry, problem: str) -> Entry:
     """Say why a database cannot be opened; one in use may be free the next time."""
-    with contextlib.suppress(OSError), entry.source.paths[0].open("rb") as file:
-        if file.read(len(_SQLITE)) == _SQLITE:
-            sentence = (
-                f"{entry.name} is a database of SQLite, which is not read; export its tables."
-            )
-            return replace(entry, problem=sentence)
-    if "Could not set lock" in problem:
+    if "Could not set lock" in problem or "database is locked" in problem:
         sentence = f"{entry.name} is being written to by another program; try again later."
         return replace(entry, problem=sentence, changed=_IN_USE)
     return replace(entry, problem=public(problem, entry.source))

@@ -11,13 +11,14 @@ from equipoise.lake.lake import Lake
 from equipoise.lake.tables.profiles import file_hash
 from equipoise.lake.tables.search import Hit, search
 from equipoise.plain import Grid
+from equipoise.results import FlatTable, Result
 
 SCHEMA = "equipoise.search/1"
 _SHOWN = 4
 
 
 @dataclass(frozen=True)
-class Hits:
+class Hits(Result):
     """Tables whose rows could be put below those of a table, the best first."""
 
     query: str
@@ -31,6 +32,13 @@ class Hits:
             for hit in self.hits
         )
         return Grid(("table", "rows", "score", "columns in common"), rows, frozenset({1, 2}))
+
+    def _table(self) -> FlatTable:
+        rows = [(hit.table.name, hit.table.rows, hit.score, _columns(hit)) for hit in self.hits]
+        return ("table", "rows", "score", "columns"), rows
+
+    def _said(self) -> list[str]:
+        return [f"{len(self.hits):,} of {self.tables:,} tables are most like {self.query}."]
 
     def text(self) -> str:
         """A table to read."""
@@ -53,6 +61,7 @@ class Hits:
                     "rows": hit.table.rows,
                     "score": hit.score,
                     "problem": hit.table.problem,
+                    "skipped": hit.table.skipped.to_dict(),
                     "columns": [
                         {
                             "query": match.query,

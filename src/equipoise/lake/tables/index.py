@@ -20,22 +20,27 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from equipoise.counts.skipped import NOTHING, Skipped
 from equipoise.engines.base import Engine
 from equipoise.engines.profiling import ColumnProfile, Profile
-from equipoise.engines.sources import Kind, Source
+from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.catalog import Entry
 from equipoise.lake.tables.profiles import Profiled, file_hash, profile_table
 from equipoise.lake.tables.terms import column_terms
+from equipoise.locks import take_lock
+from equipoise.plain import Grid
 from equipoise.progress import Reporter, silent
+from equipoise.results import FlatTable, Result
+from equipoise.scratch import is_old
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
-FORMAT = 2
+FORMAT = 3
 """Of the file; one of another format is made anew."""
 
 _BATCH = 100
@@ -44,7 +49,8 @@ CREATE TABLE about (format INTEGER);
 CREATE SEQUENCE numbers;
 CREATE TABLE tables (
     id INTEGER, name VARCHAR, file VARCHAR, inner_name VARCHAR, kind VARCHAR, encoding VARCHAR,
-    size BIGINT, changed BIGINT, snapshot VARCHAR, rows BIGINT, problem VARCHAR, profiled BOOLEAN
+    size BIGINT, changed BIGINT, snapshot VARCHAR, rows BIGINT, problem VARCHAR, profiled BOOLEAN,
+    lenient BOOLEAN, skipped BIGINT, first_skipped VARCHAR[]
 );
 CREATE TABLE columns (
     id INTEGER, place INTEGER, name VARCHAR, type VARCHAR, nulls BIGINT, "distinct" BIGINT,
@@ -77,6 +83,8 @@ class Table:
         Why it cannot be read, or why no rows can be taken from it.
     profiled
         Whether it is known what it is about.
+    skipped
+        Lines of a CSV file that are no rows of it; the others can be used.
     """
 
     id: int
@@ -88,16 +96,29 @@ class Table:
     rows: int
     problem: str | None
     profiled: bool
+    skipped: Skipped = NOTHING
 
 
 @dataclass(frozen=True)
-class Refreshed:
+class Refreshed(Result):
     """What bringing an index up to date did: how many tables were new, changed, gone, the same."""
 
     new: int
     changed: int
     gone: int
     same: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return dict(vars(self))
+
+    def _table(self) -> FlatTable:
+        return ("tables", "number"), list(vars(self).items())
+
+    def grid(self) -> Grid:
+        """The numbers as a table for people."""
+        rows = tuple((name, f"{number:,}") for name, number in vars(self).items())
+        return Grid(("tables", "number"), rows, frozenset({1}))
 
 
 class Index:
@@ -289,12 +310,15 @@ def _partial(path: Path) -> Path:
     return path.with_name(f"{path.name}.part")
 
 
+def _lock_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lock")
+
+
 @contextlib.contextmanager
 def _locked(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
     """Hold the lock of an index; it is released when the process ends, however it ends."""
-    lock = path.with_name(f"{path.name}.lock")
     try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = os.open(_lock_file(path), os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise InputError(
             f"{path.parent} cannot be written to ({error.strerror}); keep the index elsewhere with "
@@ -304,7 +328,7 @@ def _locked(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
         told = False
         while True:
             try:
-                _lock(descriptor)
+                take_lock(descriptor)
                 break
             except (BlockingIOError, PermissionError):
                 if not told:
@@ -314,18 +338,6 @@ def _locked(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _lock(descriptor: int) -> None:
-    """Take a lock or fail at once."""
-    try:
-        import fcntl
-    except ImportError:  # on Windows
-        import msvcrt
-
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    else:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextlib.contextmanager
@@ -371,9 +383,31 @@ def _begun(path: Path, *, anew: bool) -> duckdb.DuckDBPyConnection:
 
 def _removed(path: Path) -> None:
     """Remove what is beside an index but the lock."""
-    working = _working(path)
-    for leftover in (working, working.with_name(f"{working.name}.wal"), _partial(path)):
+    for leftover in _beside(path):
         leftover.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> tuple[Path, ...]:
+    """Name the files that a run which did not end can leave beside an index."""
+    working = _working(path)
+    return (working, working.with_name(f"{working.name}.wal"), _partial(path))
+
+
+def sweep(path: Path) -> None:
+    """Remove what a killed run left beside an index more than a day ago, unless a run goes on.
+
+    Bringing the index up to date needs no sweeping: it goes on with what was left.
+    """
+    left = [leftover for leftover in _beside(path) if leftover.exists()]
+    if not left or not all(is_old(leftover.stat()) for leftover in left):
+        return
+    with contextlib.suppress(OSError):
+        descriptor = os.open(_lock_file(path), os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            take_lock(descriptor)
+            _removed(path)
+        finally:
+            os.close(descriptor)
 
 
 @dataclass(frozen=True)
@@ -482,10 +516,14 @@ def _table_rows(numbered: Sequence[tuple[int, Profiled]]) -> pa.Table:
             "rows": seen.profile.rows if seen.profile else 0,
             "problem": seen.problem,
             "profiled": seen.profile is not None,
+            "lenient": seen.source.lenient,
+            "skipped": seen.profile.skipped.lines if seen.profile else 0,
+            "first_skipped": list(seen.profile.skipped.first) if seen.profile else [],
         }
         for number, seen in numbered
     ]
     types = {"inner_name": pa.string(), "problem": pa.string()}
+    types["first_skipped"] = pa.list_(pa.string())
     return pa.table(
         {name: pa.array([row[name] for row in rows], types.get(name)) for name in rows[0]}
     )
@@ -560,30 +598,34 @@ def _tables(
         chosen = "WHERE id IN (SELECT unnest(?))"
     rows = connection.execute(
         "SELECT id, name, file, inner_name, kind, encoding, size, changed, snapshot, rows, problem, "
-        f"profiled FROM tables {chosen} ORDER BY name",
+        f"profiled, lenient, skipped, first_skipped FROM tables {chosen} ORDER BY name",
         [asked for asked in (file, ids) if asked is not None],
     ).fetchall()
     return [
         Table(
             id=number,
             name=name,
-            source=_source(name, root / file_name, inner, kind, encoding),
+            source=Source(
+                name=name,
+                kind=kind,
+                paths=(root / file_name,),
+                table=inner,
+                encoding=encoding,
+                lenient=lenient,
+            ),
             size=size,
             changed=changed,
             snapshot=snapshot,
             rows=n,
             problem=problem,
             profiled=profiled,
+            skipped=Skipped(skipped, tuple(first)),
         )
         for (
             number, name, file_name, inner, kind, encoding, size, changed, snapshot, n, problem,
-            profiled,
+            profiled, lenient, skipped, first,
         ) in rows
     ]  # fmt: skip
-
-
-def _source(name: str, file: Path, inner: str | None, kind: Kind, encoding: str) -> Source:
-    return Source(name=name, kind=kind, paths=(file,), table=inner, encoding=encoding)
 
 
 def _profiles(connection: duckdb.DuckDBPyConnection, ids: Sequence[int]) -> dict[int, Profile]:
@@ -592,15 +634,17 @@ def _profiles(connection: duckdb.DuckDBPyConnection, ids: Sequence[int]) -> dict
         "sample FROM columns WHERE id IN (SELECT unnest(?)) ORDER BY id, place",
         [list(ids)],
     ).fetchall()
-    rows = dict(
-        connection.execute(
-            "SELECT id, rows FROM tables WHERE id IN (SELECT unnest(?))", [list(ids)]
-        ).fetchall()
-    )
+    known = connection.execute(
+        "SELECT id, rows, skipped, first_skipped FROM tables WHERE id IN (SELECT unnest(?))",
+        [list(ids)],
+    ).fetchall()
+    rows = {number: (n, Skipped(lines, tuple(first))) for number, n, lines, first in known}
     columns: dict[int, list[ColumnProfile]] = {number: [] for number in rows}
     for number, *about in found:
         columns[number].append(_column(*about))
-    return {number: Profile(rows[number], tuple(columns[number])) for number in rows}
+    return {
+        number: Profile(n, tuple(columns[number]), skipped) for number, (n, skipped) in rows.items()
+    }
 
 
 def _column(

@@ -15,10 +15,10 @@ from equipoise.engines.sources import (
     Source,
     csv_dialect,
     guess_encoding,
-    lenient_records,
     refuse_long_end,
 )
-from equipoise.errors import EquipoiseError
+from equipoise.engines.tidying import NULL, padded_records
+from equipoise.errors import EquipoiseError, InputError
 from equipoise.lake.tables.catalog import Entry, opened, public
 
 _BATCH = 10_000
@@ -34,7 +34,7 @@ class Profiled:
     entry
         What was looked at.
     source
-        How to open it: with the encoding that was found.
+        How to open it: with the encoding that was found, and leniently if it must be.
     snapshot
         The SHA-256 of its file.
     profile
@@ -53,9 +53,10 @@ class Profiled:
 def profile_table(entry: Entry, engine: Engine, snapshot: str | None = None) -> Profiled:
     """Look at one table. What cannot be read is told, never raised.
 
-    A CSV file with uneven lines or with two columns of one name is read leniently: its
-    profile says what it is about, so that a search can find it, and ``problem`` says why no
-    rows can be taken from it.
+    A CSV file with broken lines, or with two columns of one name, is read leniently: broken lines
+    are skipped and counted, columns of one name numbered. Of a file that is no table even so the
+    profile says what it is about, so that a search can find it, and ``problem`` says why no rows
+    can be taken from it.
     """
     import pyarrow as pa
 
@@ -66,15 +67,30 @@ def profile_table(entry: Entry, engine: Engine, snapshot: str | None = None) -> 
     try:
         known = known or file_hash(source.paths[0])
         source = opened(entry)
-        source, profile = _profile(source, engine, is_small=entry.size <= _SMALL)
+        source, profile = _read(source, engine, is_small=entry.size <= _SMALL)
     except (EquipoiseError, OSError, pa.ArrowException) as error:
         problem = public(_sentence(error, source), source)
-        lenient = _lenient(source)
-        return Profiled(
-            entry=entry, source=source, snapshot=known, profile=lenient, problem=problem
-        )
+        about = _padded(source)
+        return Profiled(entry=entry, source=source, snapshot=known, profile=about, problem=problem)
     empty = None if profile.rows else f"{entry.name} has no rows."
     return Profiled(entry=entry, source=source, snapshot=known, profile=profile, problem=empty)
+
+
+def _read(source: Source, engine: Engine, *, is_small: bool) -> tuple[Source, Profile]:
+    """Profile a table; if that fails because of single lines, without these."""
+    import pyarrow as pa
+
+    try:
+        return _profile(source, engine, is_small=is_small)
+    except (EquipoiseError, OSError, pa.ArrowException) as error:
+        lenient = replace(source, lenient=True)
+        if source.kind != "csv" or not isinstance(error, InputError):
+            raise
+        try:
+            return _profile(lenient, engine, is_small=is_small)
+        except (EquipoiseError, OSError, pa.ArrowException) as other:
+            # What was wrong first says more, unless most of the file is no table.
+            raise (other if "is no table" in str(other) else error) from None
 
 
 def file_hash(path: Path) -> str:
@@ -90,7 +106,7 @@ def _profile(source: Source, engine: Engine, *, is_small: bool) -> tuple[Source,
     if source.kind == "csv" and not is_small:
         refuse_long_end(source.paths[0])
     try:
-        quick = _quick(source) if is_small else None
+        quick = _quick(source) if is_small and not source.lenient else None
         return source, quick or engine.profile(source)
     except (EquipoiseError, OSError, pa.ArrowException):
         if is_small or source.kind != "csv" or source.encoding != "utf-8":
@@ -133,7 +149,9 @@ def _quick(source: Source) -> Profile | None:
 
 def _add(profiler: Profiler, records: Sequence[Sequence[str]]) -> None:
     columns = zip(*records, strict=True)
-    profiler.add_texts([[field or None for field in column] for column in columns])
+    profiler.add_texts(
+        [[None if field in ("", NULL) else field for field in column] for column in columns]
+    )
 
 
 def _sentence(error: Exception, source: Source) -> str:
@@ -143,11 +161,11 @@ def _sentence(error: Exception, source: Source) -> str:
     return f"{source.name} cannot be read: {reason}."
 
 
-def _lenient(source: Source) -> Profile | None:
+def _padded(source: Source) -> Profile | None:
     if source.kind != "csv":
         return None
     try:
-        names, records = lenient_records(source.paths[0], source.encoding)
+        names, records = padded_records(source.paths[0], source.encoding)
         profiler = Profiler(names, ["VARCHAR"] * len(names))
         while batch := list(itertools.islice(records, _BATCH)):
             _add(profiler, batch)

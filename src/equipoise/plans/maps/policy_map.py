@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import functools
-import html
 import json
 import math
 import textwrap
@@ -25,6 +24,7 @@ from equipoise.plans.maps.geometry import Affine, Conic, HalfPlane, Point, clip,
 from equipoise.plans.maps.moves import LARGEST, Limit, Move
 from equipoise.plans.maps.search import Search, Surface
 from equipoise.plans.maps.words import map_sentences, rows_text
+from equipoise.results import Drawable, FlatTable
 from equipoise.validate import a_number, at_least
 from equipoise.values import Value, as_value, plain
 
@@ -70,7 +70,7 @@ class MapPoint:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PolicyMap:
+class PolicyMap(Drawable):
     """Uniform Bias of one group and label as a surface over two moves.
 
     Made by :func:`policy_map`.
@@ -311,6 +311,7 @@ class PolicyMap:
             **{k: None if p is None else p.to_dict() for k, p in best.items()},
             "points": [p.to_dict() for p in self.points],
             "sentences": list(self.sentences),
+            "reading": self.counts.reading.to_dict(),
             "fingerprint": self.counts.fingerprint,
             "version": __version__,
             "time": self.time,
@@ -323,13 +324,12 @@ class PolicyMap:
     def __repr__(self) -> str:
         return self.text()
 
-    def _repr_html_(self) -> str:
-        said = "".join(f"<li>{html.escape(s)}</li>" for s in self.sentences)
-        moves = f"x: {self.x} · y: {self.y}"
-        return (
-            f"<p>{html.escape(self.heading)}<br>{html.escape(moves)}</p>"
-            f"{self.grid().html()}<ul>{said}</ul>"
-        )
+    def _said(self) -> list[str]:
+        return [self.heading, f"x: {self.x} · y: {self.y}", *self.sentences]
+
+    def _table(self) -> FlatTable:
+        names = ("name", "x", "y", "ub", "cost", "n", "inside")
+        return names, [[getattr(point, name) for name in names] for point in self.points]
 
 
 _WHOLE_WORDS: Any = {"break_long_words": False, "break_on_hyphens": False}

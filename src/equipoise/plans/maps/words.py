@@ -21,6 +21,7 @@ def map_sentences(map_: PolicyMap) -> tuple[str, ...]:
         *_best(map_),
         *(move.split for move in (map_.x, map_.y) if move.split),
         "Only this group and label are looked at; the moves change the UB of others, too.",
+        *map_.counts.reading.sentences,
     )
 
 

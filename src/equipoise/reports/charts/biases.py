@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from equipoise.plain import width_of, wrap
 from equipoise.reports.charts.drawing import (
     BLUE,
     GREY,
@@ -12,10 +16,12 @@ from equipoise.reports.charts.drawing import (
     PAGE_WIDTH,
     RED,
     finished,
-    middle_cut,
     plotting,
     to_html_fragment,
 )
+from equipoise.reports.charts.intervals import signed_axis
+from equipoise.reports.charts.listing import line_height, name_axis
+from equipoise.reports.charts.naming import LINE, Names
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -24,7 +30,8 @@ if TYPE_CHECKING:
 
 _DIVERGING = [BLUE, "#67a9cf", "#d1e5f0", "#f7f7f7", "#fddbc7", "#ef8a62", RED]
 _SMALL = "#d5d8dc"
-_CELL_WIDTH, _CELL_HEIGHT, _CHART_WIDTH = 70, 31, 440
+_CELL_WIDTHS, _CELL_HEIGHT, _CHART_WIDTH = (70, 92, 116, 140), 31, 440
+_ROW_LETTERS = 40
 
 
 def heat_map(matrix: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,14 +51,20 @@ def heat_map(matrix: Mapping[str, Any]) -> dict[str, Any]:
     """
     alt = plotting()
     labels = matrix["labels"] or [None]
-    abreast = max(1, min(len(labels), PAGE_WIDTH // (_CELL_WIDTH * len(matrix["columns"]))))
-    panels = [_panel(alt, matrix, label, named=i % abreast == 0) for i, label in enumerate(labels)]
+    heads = _heads(matrix["columns"])
+    abreast = max(1, min(len(labels), PAGE_WIDTH // (heads.width * len(matrix["columns"]))))
+    panels = [
+        _panel(alt, matrix, label, heads, named=i % abreast == 0) for i, label in enumerate(labels)
+    ]
     whole = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=abreast, spacing=18)
     return finished(whole)
 
 
 def interval_chart(ranking: Mapping[str, Any]) -> dict[str, Any]:
     """Draw the largest UB with their intervals, the limits as dashed lines.
+
+    The scale holds 0 and fits the numbers. If a few UB lie far below the others, it ends before
+    them: an arrow stands for them, with their number on the right, and the title says so.
 
     Parameters
     ----------
@@ -64,33 +77,26 @@ def interval_chart(ranking: Mapping[str, Any]) -> dict[str, Any]:
         A Vega-Lite specification.
     """
     alt = plotting()
-    low = ranking["low"]
-    x = _scale_of_ub(alt, ranking)
-    y = alt.Y(
-        "name:N",
-        sort=[bar["name"] for bar in ranking["bars"]],
-        axis=alt.Axis(
-            title=None,
-            labelLimit=460,
-            labelExpr=middle_cut(66),
-            labelPadding=8,
-            ticks=False,
-            domain=False,
-        ),
-    )
-    base = alt.Chart(alt.Data(values=[_ranked(bar, low) for bar in ranking["bars"]])).encode(
-        y=y, description="about:N", tooltip="about:N"
+    bars, ends = ranking["bars"], scale_ends(ranking["bars"], ranking["limit"])
+    x = _scale_of_ub(alt, ranking["title"], bars, ends)
+    values = [_ranked(bar, ends) for bar in bars]
+    base = alt.Chart(alt.Data(values=values)).encode(
+        y=name_axis(alt, bars), description="about:N", tooltip="about:N"
     )
     colour = alt.Color("colour:N", scale=None)
-    span = base.mark_rule(strokeWidth=2).encode(x=x("low:Q"), x2="high:Q", color=colour)
-    point = base.mark_point(filled=True, size=64, opacity=1, clip=True).encode(
-        x=x("ub:Q"), color=colour
-    )
+    span = base.transform_filter("datum.spanned").mark_rule(strokeWidth=2)
+    point = base.transform_filter("!datum.beyond").mark_point(filled=True, size=64, opacity=1)
     rows = base.mark_text(align="left", color=GREY, fontSize=11, aria=False).encode(
         x=alt.value(_CHART_WIDTH + 10), text="rows:N"
     )
-    layers = alt.layer(_lines(alt, ranking["limit"], x), span, point, rows)
-    return finished(layers.properties(width=_CHART_WIDTH, height=alt.Step(22)))
+    layers = alt.layer(
+        _lines(alt, ranking["limit"], ends, x),
+        span.encode(x=x("low:Q"), x2="high:Q", color=colour),
+        point.encode(x=x("at:Q"), color=colour),
+        *_arrows(alt, base, values, x),
+        rows,
+    )
+    return finished(layers.properties(width=_CHART_WIDTH, height=line_height(alt, bars)))
 
 
 def draw(summary: Mapping[str, Any]) -> dict[str, str]:
@@ -123,30 +129,67 @@ def _ink(alt: ModuleType) -> Any:
 
 
 def _panel(
-    alt: ModuleType, matrix: Mapping[str, Any], label: str | None, *, named: bool
+    alt: ModuleType,
+    matrix: Mapping[str, Any],
+    label: str | None,
+    heads: _Heads,
+    *,
+    named: bool,
 ) -> altair.LayerChart:
+    rows = Names.wrapped(matrix["rows"], _ROW_LETTERS, shown=_any(matrix["rows"]))
     cells = [_drawn(c, matrix["bound"]) for c in matrix["cells"] if label in (None, c["label"])]
     base = alt.Chart(alt.Data(values=cells)).encode(
-        x=_columns(alt, matrix), y=_rows(alt, matrix, named=named), tooltip="about:N"
+        x=_columns(alt, matrix, heads), y=_rows(alt, matrix, rows, named=named), tooltip="about:N"
     )
     rect = base.mark_rect(cornerRadius=3).encode(color=_colour(alt, matrix), description="about:N")
     text = base.mark_text(fontSize=12, aria=False).encode(text="shown:N", color=_ink(alt))
     panel: altair.LayerChart = alt.layer(rect, text).properties(
-        width=_CELL_WIDTH * len(matrix["columns"]), height=_CELL_HEIGHT * len(matrix["rows"])
+        width=heads.width * len(matrix["columns"]),
+        height=max(_CELL_HEIGHT, LINE * rows.height + 6) * len(matrix["rows"]),
     )
     if label is not None:
-        title = alt.TitleParams(f"{matrix['label_name']}: {label}", limit=400)
+        letters = max(heads.width * len(matrix["columns"]) // 7, 30)
+        title = alt.TitleParams(wrap(f"{matrix['label_name']}: {label}", letters))
         panel = panel.properties(title=title)
     return panel
 
 
-def _columns(alt: ModuleType, matrix: Mapping[str, Any]) -> altair.X:
+@dataclass(frozen=True)
+class _Heads:
+    """The names above columns, how wide these are, and whether the names are level."""
+
+    names: Names
+    width: int
+    level: bool
+
+
+def _heads(values: Sequence[str]) -> _Heads:
+    """Write names level if their words fit columns of some width, else upright."""
+    shown = _any(values)
+    longest = max(width_of(w) for v in values for w in re.split(r"\s", shown.get(v, v)))
+    for width in _CELL_WIDTHS:
+        letters = int((width - 8) / 6.4)
+        names = Names.wrapped(values, letters, shown=shown)
+        room = width == _CELL_WIDTHS[0] or width * len(values) <= PAGE_WIDTH - 230
+        if longest <= letters and names.height <= 4 and room:
+            return _Heads(names, width, level=True)
+    upright = Names.wrapped(values, _ROW_LETTERS, most=4, shown=shown)
+    return _Heads(upright, _CELL_WIDTHS[0], level=False)
+
+
+def _any(values: Sequence[str]) -> dict[str, str]:
+    """Groups of any value are called so, unless a value is."""
+    return {} if "any" in values else {"*": "any"}
+
+
+def _columns(alt: ModuleType, matrix: Mapping[str, Any], heads: _Heads) -> altair.X:
     values = matrix["columns"]
-    longest = max((len(v) for v in values), default=0)
+    written = heads.names.above(6) if heads.level else {"labelPadding": 6, **heads.names.beside()}
     axis = alt.Axis(
         **_AXIS,
+        **written,
         title=matrix["column_name"],
-        labelAngle=0 if longest * 7 <= _CELL_WIDTH else -40,
+        labelAngle=0 if heads.level else -90,
         orient="top",
     )
     scale = alt.Scale(domain=values, paddingInner=0.04, paddingOuter=0)
@@ -154,9 +197,11 @@ def _columns(alt: ModuleType, matrix: Mapping[str, Any]) -> altair.X:
     return x
 
 
-def _rows(alt: ModuleType, matrix: Mapping[str, Any], *, named: bool) -> altair.Y:
+def _rows(alt: ModuleType, matrix: Mapping[str, Any], names: Names, *, named: bool) -> altair.Y:
     axis = alt.Axis(
         **_AXIS,
+        **names.beside(),
+        labelPadding=6,
         title=matrix["row_name"] if named else None,
         labels=named,
         titleAngle=0,
@@ -170,11 +215,11 @@ def _rows(alt: ModuleType, matrix: Mapping[str, Any], *, named: bool) -> altair.
 
 
 _AXIS: dict[str, Any] = {
-    "labelExpr": f"datum.label === '*' ? 'any' : {middle_cut(34)}",
-    "labelLimit": 220,
-    "labelPadding": 6,
     "ticks": False,
     "domain": False,
+    "grid": False,
+    "titleLimit": 0,
+    "titlePadding": 8,
 }
 
 
@@ -209,28 +254,76 @@ def colour_of_ub(alt: ModuleType, bound: float, *, clamped: bool) -> altair.Colo
 # ----------------------------------------------------------------------------- ranking
 
 
-def _ranked(bar: Mapping[str, Any], low: float) -> dict[str, Any]:
-    colour = {"fewer": RED, "more": BLUE}.get(bar["side"], GREY)
-    about = f"{bar['name']}: UB {bar['text']}, interval {bar['interval']}, {bar['rows']} rows"
-    kept = {k: bar[k] for k in ("name", "ub", "high", "rows")}
-    return {**kept, "low": max(bar["low"], low), "colour": colour, "about": about}
+def scale_ends(bars: Sequence[Mapping[str, Any]], limit: float) -> tuple[float, float]:
+    """Ends of the scale of UB: 0, the limits, every UB and intervals as far as is useful.
+
+    UB is never above 1, but without a lower bound: what lies far below the others is left off.
+
+    >>> low, high = scale_ends([{"ub": 0.2, "low": 0.1, "high": 0.3}], 0.1)
+    >>> round(low, 3), round(high, 3)
+    (-0.143, 0.313)
+    """
+    ubs, reach = [bar["ub"] for bar in bars], 1.3 * min(limit, 1.0)
+    farthest = -3 * max([1.0, *([statistics.median_low(map(abs, ubs))] if ubs else [])])
+    lows = max(min((bar["low"] for bar in bars), default=0.0), min(ubs, default=0.0) - 1)
+    low = min(-reach, max(lows, farthest))
+    high = max(reach, *(bar["high"] for bar in bars), *ubs, 0.0)
+    margin = 0.03 * (high - low) or 0.05
+    return low - margin, high + margin
 
 
-def _scale_of_ub(alt: ModuleType, ranking: Mapping[str, Any]) -> Callable[[str], altair.X]:
-    low = ranking["low"]
-    step = next(
-        s for s in (0.2, 0.5, 1, 2, 5, 10, 20, 50, 10.0 ** len(f"{-low:.0f}")) if -low < 8 * s
+def _ranked(bar: Mapping[str, Any], ends: tuple[float, float]) -> dict[str, Any]:
+    low, high = ends
+    return {
+        "name": bar["name"],
+        "rows": bar["rows"] + (f", UB {bar['text']}" if bar["ub"] < low else ""),
+        "low": max(bar["low"], low),
+        "high": min(bar["high"], high),
+        "at": max(bar["ub"], low),
+        "beyond": bar["ub"] < low,
+        "spanned": bar["high"] > low,
+        "cut": bar["low"] < low,
+        "colour": {"fewer": RED, "more": BLUE}.get(bar["side"], GREY),
+        "about": f"{bar['name']}: UB {bar['text']}, interval {bar['interval']}, {bar['rows']} rows",
+    }
+
+
+def _arrows(
+    alt: ModuleType, base: altair.Chart, values: Sequence[Mapping[str, Any]], x: _Place
+) -> list[altair.Chart]:
+    """Arrows where an interval leaves the scale."""
+    if not any(value["cut"] for value in values):
+        return []
+    gone = base.transform_filter("datum.cut").mark_point(
+        filled=True, size=60, opacity=1, shape="triangle-left", aria=False
     )
-    marks = [round(i * step, 1) for i in range(int(low / step), int(1 / step) + 1)]
+    return [gone.encode(x=x("low:Q"), color=alt.Color("colour:N", scale=None))]
+
+
+_Place = Callable[[str], "altair.X"]
+
+
+def _scale_of_ub(
+    alt: ModuleType, title: str, bars: Sequence[Mapping[str, Any]], ends: tuple[float, float]
+) -> _Place:
+    told = wrap(title, 80)
+    if any(bar["ub"] < ends[0] for bar in bars):
+        told.append("An arrow without a dot: UB lies beyond the scale, and stands on the right.")
     axis = alt.Axis(
-        title=ranking["title"], orient="top", grid=False, values=marks, format="+.1f", tickSize=4
+        title=told,
+        titleLimit=0,
+        orient="top",
+        grid=False,
+        tickSize=4,
+        **signed_axis(ends, _CHART_WIDTH),
     )
-    scale = alt.Scale(domain=[low - 0.02 * (1 - low), 1 + 0.02 * (1 - low)], nice=False)
+    scale = alt.Scale(domain=list(ends), nice=False)
     return lambda field: alt.X(field, scale=scale, axis=axis)
 
 
-def _lines(alt: ModuleType, limit: float, x: Callable[[str], altair.X]) -> altair.Chart:
-    places = [{"at": 0, "dash": False}, {"at": limit, "dash": True}, {"at": -limit, "dash": True}]
+def _lines(alt: ModuleType, limit: float, ends: tuple[float, float], x: _Place) -> altair.Chart:
+    dashed = [at for at in (limit, -limit) if ends[0] <= at <= ends[1]]
+    places = [{"at": 0, "dash": False}, *({"at": at, "dash": True} for at in dashed)]
     dash = alt.condition("datum.dash", alt.value([4, 3]), alt.value([1, 0]))
     lines: altair.Chart = (
         alt.Chart(alt.Data(values=places))

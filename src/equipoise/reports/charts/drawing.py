@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import MissingDependency
@@ -30,15 +31,52 @@ def to_png(spec: Mapping[str, Any], *, scale: float = 2.0) -> bytes:
 
 
 def to_svg(spec: Mapping[str, Any]) -> str:
-    """Render a specification as an SVG picture."""
+    """Render a specification as an SVG picture, the same each time."""
+    # The converter numbers clips and gradients through all that it draws.
+    svg = _rendered(spec)
+    numbers: dict[str, str] = {}
+    return _NUMBERED.sub(lambda m: m[1] + numbers.setdefault(m[2], f"{m[3]}{len(numbers)}"), svg)
+
+
+_NUMBERED = re.compile(r'(id="|url\(#)((clip|gradient_)\d+)(?=["\)])')
+
+
+def _rendered(spec: Mapping[str, Any]) -> str:
     svg: str = _converter().vegalite_to_svg(json.dumps(spec))
     return svg
+
+
+def to_altair(spec: Mapping[str, Any]) -> Any:
+    """A specification as a chart of Altair."""
+    return plotting().Chart.from_dict(dict(spec))
+
+
+def stacked(charts: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
+    """Put charts below each other, each under its caption.
+
+    Parameters
+    ----------
+    charts
+        Captions and specifications.
+    """
+    parts: list[dict[str, Any]] = []
+    for caption, spec in charts:
+        part = {key: value for key, value in spec.items() if key not in ("$schema", "config")}
+        lines = textwrap.wrap(caption, 100, break_long_words=False, break_on_hyphens=False)
+        title: dict[str, Any] = {"text": lines, "anchor": "start", "frame": "group", "offset": 12}
+        # A chart of its own inside, so that the caption takes no title away from what is drawn.
+        parts.append({"vconcat": [part], "title": {**title, "fontWeight": "normal"}})
+    own = dict.fromkeys(("color", "fill", "stroke", "shape"), "independent")
+    first = charts[0][1]
+    shared = {key: first[key] for key in ("$schema", "config") if key in first}
+    look = {"padding": 12, "spacing": 34, "resolve": {"scale": own}}
+    return {**shared, "vconcat": parts, **look}
 
 
 def to_html_fragment(spec: Mapping[str, Any]) -> str:
     """Render a specification as SVG for a page: in the page's ink, with its own tooltips."""
     config = {**spec["config"], "background": None, **_inked("currentColor")}
-    return _TITLED.sub(r"\1><title>\2</title></path>", to_svg({**spec, "config": config}))
+    return _TITLED.sub(r"\1><title>\2</title></path>", _rendered({**spec, "config": config}))
 
 
 _TITLED = re.compile(r'(<path aria-label="([^"<]*)"[^<>]*?)/?>(?:</path>)?')
@@ -60,11 +98,10 @@ def _inked(ink: str) -> dict[str, Any]:
     return {"axis": axis, "legend": legend, "title": title, "text": {"color": ink}}
 
 
-def middle_cut(most: int) -> str:
-    """Shorten long axis labels in the middle: names often differ only at the end."""
-    half = most // 2
-    cut = f"slice(datum.label, 0, {half}) + '…' + slice(datum.label, -{half})"
-    return f"length(datum.label) > {most} ? {cut} : datum.label"
+def require_drawing() -> None:
+    """Say what is missing for pictures, before anything is computed for them."""
+    plotting()
+    _converter()
 
 
 def plotting() -> ModuleType:

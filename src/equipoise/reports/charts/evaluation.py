@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from equipoise.measures.display import whole
-from equipoise.reports.charts.drawing import GREY, PAGE_WIDTH, finished, middle_cut, plotting
+from equipoise.reports.charts.drawing import GREY, PAGE_WIDTH, finished, plotting
 from equipoise.reports.charts.intervals import (
     FAINT,
     cleaned,
@@ -22,6 +22,7 @@ from equipoise.reports.charts.intervals import (
     whiskers,
 )
 from equipoise.reports.charts.lanes import LANES_APART, Lanes, Places, spans, zero_line
+from equipoise.reports.charts.naming import Names, told_apart
 from equipoise.reports.charts.placing import WORDS, Frame, placed
 
 if TYPE_CHECKING:
@@ -279,7 +280,7 @@ def _score_places(
     x_axis = alt.Axis(
         title=None,
         labelAngle=0 if level else -40,
-        labelExpr=middle_cut(80 if level else 24),
+        **Names.wrapped(versions, 80 if level else 24, most=1).keyed(),
         labelPadding=6,
         ticks=False,
     )
@@ -503,10 +504,10 @@ def _group_names(
     lines = [[(p["ub"], p["error"]) for p in way] for way in pairs.values()]
     lines += [[(w["ub"], w["low"]), (w["ub"], w["high"])] for w in whiskers(points, frame.y)]
     several = len({label for _, label in pairs}) > len(_SHAPES)
-    names = [
-        (_cut(f"{group} → {label}" if several else group, 40), lines[i][0])
-        for i, (group, label) in enumerate(pairs)
-    ]
+    texts = [f"{group} → {label}" if several else group for group, label in pairs]
+    unique = list(dict.fromkeys(texts))  # shapes tell the labels of one group apart
+    short = dict(zip(unique, told_apart(unique, 40), strict=True))
+    names = [(short[text], lines[i][0]) for i, text in enumerate(texts)]
     words = placed(names, [*lines, *frame.zeros()], frame)
     far = alt.Chart(alt.Data(values=[word for word in words if word["far"]]))
     leads = far.mark_rule(color=GREY, strokeWidth=0.7, strokeDash=[2, 2], aria=False)
@@ -519,11 +520,6 @@ def _group_names(
             for align in ("left", "right", "center")
         ),
     ]
-
-
-def _cut(text: str, most: int) -> str:
-    half = most // 2
-    return text if len(text) <= most else f"{text[:half]}…{text[-half:]}"
 
 
 # ------------------------------------------------------------------------- predictions

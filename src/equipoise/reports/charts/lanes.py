@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from equipoise.reports.charts.drawing import GREY, PAGE_WIDTH, middle_cut
+from equipoise.reports.charts.drawing import GREY, PAGE_WIDTH
 from equipoise.reports.charts.intervals import FAINT, cuts, signed_axis, text_width, whiskers
+from equipoise.reports.charts.naming import LINE, Names
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -34,14 +35,20 @@ class Lanes:
     ends: tuple[float, float]
     title: str
     letters: int = 56
-    """Longer names are cut."""
+    """How many letters of a name stand on a line."""
     abreast: int = 1
     """How many such charts share the names to their left."""
 
     @property
     def line(self) -> int:
         """How many pixels the lanes of a name take, with the space to the next."""
-        return _LANE * max(len(self.versions), 1) + _BETWEEN
+        lanes = _LANE * max(len(self.versions), 1)
+        return max(lanes, LINE * self.written.height) + _BETWEEN
+
+    @property
+    def written(self) -> Names:
+        """The names as they are written."""
+        return Names.wrapped(self.names, self.letters)
 
     @property
     def size(self) -> dict[str, float]:
@@ -53,8 +60,7 @@ class Lanes:
     @property
     def room(self) -> float:
         """What the page leaves beside the names."""
-        longest = min(max(map(len, self.names), default=0), self.letters)
-        return PAGE_WIDTH - 36 - text_width("x" * longest)
+        return PAGE_WIDTH - 36 - text_width("x" * int(self.written.letters))
 
     def places(self, alt: ModuleType, *, named: bool = True) -> Places:
         """The scales of the chart, with or without the names to the left."""
@@ -81,8 +87,7 @@ class Lanes:
         y = alt.Axis(
             title=None,
             labels=named,
-            labelLimit=int(text_width("x" * self.letters)) + 40,
-            labelExpr=middle_cut(self.letters),
+            **self.written.beside(),
             labelPadding=8,
             ticks=False,
             domain=False,

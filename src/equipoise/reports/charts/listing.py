@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from equipoise.reports.charts.drawing import GREY, middle_cut
+from equipoise.reports.charts.drawing import GREY
+from equipoise.reports.charts.naming import LINE, Names
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -13,20 +14,29 @@ if TYPE_CHECKING:
     import altair
 
 _WIDTH = 380
+_LETTERS = 62
+"""How many letters of a name stand on a line."""
+_ROW = 22
 
 
 def name_axis(alt: ModuleType, bars: Sequence[Mapping[str, Any]]) -> altair.Y:
-    """The names of the lines, in their order; long ones are cut in the middle."""
+    """The names of the lines, in their order; long ones take several lines."""
+    wrapped = _names(bars)
     axis = alt.Axis(
-        title=None,
-        labelLimit=460,
-        labelExpr=middle_cut(66),
-        labelPadding=8,
-        ticks=False,
-        domain=False,
+        title=None, labelPadding=8, ticks=False, domain=False, grid=False, **wrapped.beside()
     )
-    y: altair.Y = alt.Y("name:N", sort=[bar["name"] for bar in bars], axis=axis)
+    y: altair.Y = alt.Y("name:N", sort=list(wrapped.names), axis=axis)
     return y
+
+
+def line_height(alt: ModuleType, bars: Sequence[Mapping[str, Any]]) -> altair.Step:
+    """The height of a line: as much as the longest name takes."""
+    step: altair.Step = alt.Step(_ROW + LINE * (_names(bars).height - 1))
+    return step
+
+
+def _names(bars: Sequence[Mapping[str, Any]]) -> Names:
+    return Names.wrapped([bar["name"] for bar in bars], _LETTERS, most=12)
 
 
 def beside(alt: ModuleType, chart: Any, bars: Sequence[Mapping[str, Any]]) -> altair.LayerChart:
@@ -38,6 +48,6 @@ def beside(alt: ModuleType, chart: Any, bars: Sequence[Mapping[str, Any]]) -> al
         .encode(y=name_axis(alt, bars), x=alt.value(_WIDTH + 10), text="text:N")
     )
     layers: altair.LayerChart = alt.layer(chart, words).properties(
-        width=_WIDTH, height=alt.Step(22)
+        width=_WIDTH, height=line_height(alt, bars)
     )
     return layers

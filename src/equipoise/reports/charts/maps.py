@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from equipoise.plain import wrap
 from equipoise.reports.charts.biases import colour_of_ub
 from equipoise.reports.charts.drawing import INK, finished, plotting
 
@@ -46,14 +47,14 @@ def _places(alt: ModuleType, data: Mapping[str, Any]) -> Callable[..., dict[str,
     """Scales of the map: give the channels of two fields, or of more."""
     axes = {
         axis: alt.Axis(
-            title=_cut(data[f"{axis}_title"], most),
-            titleLimit=_MAP_WIDTH,
+            title=wrap(data[f"{axis}_title"], letters),
+            titleLimit=0,
             titlePadding=10,
             format=",.0f" if data[f"{axis}_max"] >= 10 else ",.1f",
             grid=False,
             tickCount=8,
         )
-        for axis, most in (("x", 100), ("y", 64))
+        for axis, letters in (("x", 100), ("y", 64))
     }
     scales = {
         axis: alt.Scale(domain=[0, data[f"{axis}_max"]], nice=False, zero=False) for axis in "xy"
@@ -64,11 +65,6 @@ def _places(alt: ModuleType, data: Mapping[str, Any]) -> Callable[..., dict[str,
         return {"x": x, "y": alt.Y("y:Q", scale=scales["y"], axis=axes["y"]), **more}
 
     return channels
-
-
-def _cut(text: str, most: int) -> str:
-    half = most // 2
-    return text if len(text) <= most else f"{text[:half]}…{text[-half:]}"
 
 
 def _surface(alt: ModuleType, data: Mapping[str, Any], place: Any) -> altair.Chart:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from equipoise.reports.charts.drawing import RED, finished, middle_cut, plotting
+from equipoise.reports.charts.drawing import RED, finished, plotting
 from equipoise.reports.charts.listing import beside, name_axis
+from equipoise.reports.charts.naming import Names
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -62,8 +63,7 @@ def _tables(alt: ModuleType, names: Sequence[str]) -> altair.Color:
         columns=2,
         rowPadding=6,
         symbolType="square",
-        labelLimit=360,
-        labelExpr=middle_cut(48),
+        **Names.wrapped(names, 54, most=1).keyed(),
     )
     scale = alt.Scale(domain=list(names), range=colours)
     colour: altair.Color = alt.Color("table:N", scale=scale, legend=legend)

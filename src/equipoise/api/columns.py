@@ -1,0 +1,116 @@
+"""Columns that nobody named: what there is to choose from. Nothing is chosen for the user."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from equipoise.errors import EquipoiseError, InputError
+
+if TYPE_CHECKING:
+    from equipoise.engines.base import Engine
+    from equipoise.engines.profiling import ColumnProfile
+    from equipoise.engines.sources import Source
+
+ROWS = 10_000
+"""How many rows are looked at to find columns of few values."""
+FEW = 20
+LISTED = 40
+
+
+def require_named(
+    data: Any,
+    sensitive: Any,
+    label: Any,
+    *,
+    option: bool = False,
+    engine: Engine | None = None,
+    **reading: Any,
+) -> None:
+    """Refuse a table whose sensitive attributes or label are not named, and say what it has.
+
+    Parameters
+    ----------
+    data
+        The table.
+    sensitive, label
+        The columns that were named, if any.
+    option
+        Whether the user names columns by options of a command, and not by keywords.
+    engine
+        The engine to look with, instead of DuckDB.
+    **reading
+        How the table is read: ``sql``, ``encoding``, ``delimiter``.
+
+    Examples
+    --------
+    >>> require_named({"sex": ["w", "m"], "hired": ["y", "n"]}, ["sex"], None)
+    Traceback (most recent call last):
+    equipoise.errors.InputError: label is missing: name the label column, as in label='hired'; ...
+    """
+    named = [sensitive] if isinstance(sensitive, str) else list(sensitive or ())
+    if named and label:
+        return
+    from equipoise.datasets.naming import locate
+
+    source = locate(data, **{k: v for k, v in reading.items() if v is not None})
+    if engine is None:
+        from equipoise.engines.duckdb import shared_engine
+
+        engine = shared_engine(None, None)
+    columns = [column.name for column in engine.schema(source)]
+    taken = {*named, label}
+    few, rows = _few_values(source, engine)
+    few = {name: n for name, n in few.items() if name not in taken}
+    raise InputError(
+        f"{_what(bool(named), bool(label), option=option, few=list(few))}; "
+        f"{source.name} has: {_listed(columns)}.{_suggested(few, rows)}"
+    )
+
+
+def _what(named: bool, labelled: bool, *, option: bool, few: list[str]) -> str:
+    attribute = (few or ["sex"])[0]
+    outcome = (few or ["hired"])[-1] if named or len(few) > 1 else "hired"
+    sensitive = (
+        f"--sensitive {shlex.quote(attribute)}" if option else f"sensitive_features=[{attribute!r}]"
+    )
+    label = f"--label {shlex.quote(outcome)}" if option else f"label={outcome!r}"
+    words = {
+        "sensitive_features": ("the sensitive attributes", sensitive),
+        "label": ("the label column", label),
+    }
+    lacking = [*([] if named else ["sensitive_features"]), *([] if labelled else ["label"])]
+    flags = {"sensitive_features": "--sensitive", "label": "--label"}
+    missing = " and ".join(flags[k] if option else k for k in lacking)
+    names = " and ".join(words[k][0] for k in lacking)
+    example = (" " if option else ", ").join(words[k][1] for k in lacking)
+    verb = "is" if len(lacking) == 1 else "are"
+    return f"{missing} {verb} missing: name {names}, as in {example}"
+
+
+def _few_values(source: Source, engine: Engine) -> tuple[dict[str, int], int]:
+    """How many values the columns have that have few, among the first rows, and these rows."""
+    query = "input" if source.sql is None else f"({source.sql.rstrip().rstrip(';')})"
+    try:
+        first = engine.profile(replace(source, sql=f"SELECT * FROM {query} LIMIT {ROWS}"))
+    except EquipoiseError:
+        return {}, 0  # the names of the columns are known all the same
+    return {c.name: c.distinct for c in first.columns if _is_few(c, first.rows)}, first.rows
+
+
+def _is_few(column: ColumnProfile, rows: int) -> bool:
+    return column.values is not None and 1 < column.distinct <= FEW and 2 * column.distinct <= rows
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more
+
+
+def _suggested(few: dict[str, int], rows: int) -> str:
+    if not few:
+        return ""
+    where = f" in the first {ROWS:,} rows" if rows == ROWS else ""
+    named = _listed([f"{name} ({n})" for name, n in few.items()])
+    return f" Columns with few values{where}: {named}."

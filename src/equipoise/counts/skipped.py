@@ -1,0 +1,52 @@
+"""Lines of a file that could not be read as rows, and were left out because the user said so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+SHOWN = 5
+"""How many of the lines are named; all are counted."""
+
+_WERE = "lines were skipped, as they are no rows"
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """How many lines of a table were skipped, and the first of them.
+
+    >>> print(Skipped(7, ("line 3", "line 9")))
+    7 lines were skipped, as they are no rows of the table (line 3, line 9, …)
+    """
+
+    lines: int = 0
+    first: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.lines > 0
+
+    def __add__(self, other: Skipped) -> Skipped:
+        return Skipped(self.lines + other.lines, (self.first + other.first)[:SHOWN])
+
+    def __str__(self) -> str:
+        were = "line was skipped, as it is no row" if self.lines == 1 else _WERE
+        return f"{self.lines:,} {were} of the table ({self.named})"
+
+    @property
+    def named(self) -> str:
+        """The first of the lines."""
+        return ", ".join(self.first) + (", …" if self.lines > len(self.first) else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {"lines": self.lines, "first": list(self.first)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any] | None) -> Skipped:
+        """Read what :meth:`to_dict` wrote; older files say nothing of skipped lines."""
+        return cls() if data is None else cls(int(data["lines"]), tuple(data["first"]))
+
+
+NOTHING = Skipped()
+"""What is skipped nearly always."""

@@ -1,0 +1,82 @@
+"""Standard input as a file: it can be read once only, and a table is often read twice."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+import shutil
+import sys
+import tempfile
+import weakref
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from equipoise.engines.sqlite import MAGIC as SQLITE
+from equipoise.errors import InputError
+
+if TYPE_CHECKING:
+    from equipoise.engines.sources import Kind
+
+NAME = "standard input"
+_LOOKED_AT = 1 << 16
+_BEGINNINGS: Mapping[bytes, Kind] = {
+    b"PAR1": "parquet",
+    SQLITE: "sqlite",
+    b"PK\x03\x04": "excel",
+}
+_JSON = re.compile(rb"""(\xef\xbb\xbf)?\s*(\{\s*["}]|\[\s*\{)""")
+
+
+class _Folder:
+    """A temporary folder that is removed at the end of the program."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="equipoise-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+@functools.lru_cache(maxsize=1)
+def _folder() -> _Folder:
+    return _Folder()
+
+
+@functools.lru_cache(maxsize=1)
+def spooled() -> tuple[Path, Kind]:
+    """Copy standard input to a temporary file, once, and tell what it is by its first bytes."""
+    stream = getattr(sys.stdin, "buffer", None)
+    if stream is None or sys.stdin.closed:
+        raise InputError("there is no standard input to read; give a file instead of '-'.")
+    if sys.stdin.isatty():
+        raise InputError(
+            "'-' reads standard input, which is the terminal; pipe a table into the command, as in "
+            "zcat people.csv.gz | equipoise measure - …, or give a file."
+        )
+    path = _folder().path / "input"
+    try:
+        with path.open("wb") as copy:
+            shutil.copyfileobj(stream, copy, 1 << 20)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        raise InputError(f"standard input cannot be read: {error.strerror}.") from None
+    with path.open("rb") as file:
+        head = file.read(_LOOKED_AT)
+    packed = head.startswith(b"\x1f\x8b")
+    if packed:
+        with contextlib.suppress(zlib.error):
+            head = zlib.decompressobj(wbits=31).decompress(head)
+    kind = _kind(head)
+    ending = ".gz" if packed else ".xlsx" if kind == "excel" else ""
+    return (path.rename(path.with_name(f"{path.name}{ending}")) if ending else path), kind
+
+
+def _kind(head: bytes) -> Kind:
+    for begins, kind in _BEGINNINGS.items():
+        if head.startswith(begins):
+            return kind
+    if head[8:12] == b"DUCK":
+        return "duckdb"
+    return "json" if _JSON.match(head) else "csv"

@@ -1,0 +1,169 @@
+r"""CSV files that a database cannot read as they are, read record by record and copied as Parquet.
+
+Needed for lines that end in different ways, and for files with broken lines of which a user wants
+the others. A broken line is skipped and counted, never filled up, cut or shifted.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from equipoise.counts.skipped import NOTHING, SHOWN, Skipped
+from equipoise.engines.sources import Dialect, csv_dialect, not_encoded, opened, text_lines
+from equipoise.errors import InputError
+
+NULL = r"\N"
+"""How dumps of Postgres, MySQL and Hive write a missing value: bare, and alone in its field."""
+
+_MARK = "\ufdd0"  # a code point that is no character, so that no text has it
+_VALUES = 200_000
+"""At most so many values are held in memory at once."""
+
+
+def copy_records(
+    path: Path, dialect: Dialect, target: Path, *, name: str, lenient: bool
+) -> Skipped:
+    """Copy the rows of a CSV file; what is no row is skipped if it is lenient, else refused."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([(column, pa.string()) for column in dialect.columns])
+    records = Records(path, dialect, name=name, lenient=lenient)
+    size = max(1, _VALUES // len(dialect.columns))
+    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+        rows = iter(records)
+        while batch := list(itertools.islice(rows, size)):
+            arrays = [pa.array(column, pa.string()) for column in zip(*batch, strict=True)]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
+    records.require_table()
+    return records.skipped
+
+
+@dataclass
+class Records:
+    r"""The rows of a CSV file, in their order; a missing value is None.
+
+    Read by Python's own reader, which takes any line ending. What it skips is known at the end.
+
+    >>> import tempfile
+    >>> from equipoise.engines.sources import csv_dialect
+    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_bytes(b'a,b\n1,2\r\n3\n\\N,"\\N"\n')
+    >>> records = Records(path, csv_dialect(path), name="a.csv", lenient=True)
+    >>> list(records), str(records.skipped.first)
+    ([['1', '2'], [None, '\\N']], "('line 3',)")
+    """
+
+    path: Path
+    dialect: Dialect
+    name: str
+    lenient: bool
+    skipped: Skipped = NOTHING
+    rows: int = 0
+    _marked: bool = field(default=False, repr=False)
+
+    def __iter__(self) -> Iterator[list[str | None]]:
+        encoding = self.dialect.encoding
+        with (
+            opened(self.path) as file,
+            io.TextIOWrapper(
+                file, encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline=""
+            ) as text,
+        ):
+            try:
+                yield from self._rows(text)
+            except UnicodeError:
+                raise not_encoded(self.name, encoding) from None
+
+    def require_table(self) -> None:
+        """Refuse a file of which most lines are no rows: that is another kind of file."""
+        if self.skipped.lines > self.rows:
+            columns = len(self.dialect.columns)
+            raise InputError(
+                f"{self.name} is no table of {columns:,} columns: {self.skipped.lines:,} lines have "
+                f"another number of fields and {self.rows:,} have that one; check its delimiter and "
+                "its first line."
+            )
+
+    def _rows(self, text: io.TextIOWrapper) -> Iterator[list[str | None]]:
+        width, begun = len(self.dialect.columns), not self.dialect.header
+        reader = csv.reader(self._lines(text), delimiter=self.dialect.delimiter, strict=True)
+        while True:
+            start, self._marked = reader.line_num + 1, False
+            try:
+                record = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                if not begun:
+                    raise InputError(
+                        f"the header of {self.name} is not well-formed CSV: {error}; mend the file."
+                    ) from None
+                self._skip(start, reader.line_num, f"is not well-formed CSV: {error}")
+                continue
+            if not begun:
+                begun = bool(record)
+                continue
+            # An empty line is a missing value in a table of one column, and nothing in others.
+            fields = record if record or width > 1 else [""]
+            if len(fields) == width:
+                self.rows += 1
+                yield [self._value(value) for value in fields]
+            elif fields:
+                what = f"has {len(fields)} fields where {width} are expected"
+                self._skip(start, reader.line_num, what)
+
+    def _lines(self, text: io.TextIOWrapper) -> Iterator[str]:
+        """Give the lines with bare nulls marked; the reader does not tell what stood in quotes."""
+        sign = re.escape(self.dialect.delimiter)
+        bare = re.compile(rf"(?:^|(?<={sign}))\\N(?={sign}|[\r\n]|$)")
+        for line in text_lines(text, self.name):
+            if NULL in line:
+                self._marked = True
+                yield bare.sub(_MARK, line)
+            else:
+                yield line
+
+    def _value(self, value: str) -> str | None:
+        if not value or value == _MARK:
+            return None
+        # Inside quotes, on a line of its own, the two letters were text.
+        return value.replace(_MARK, NULL) if self._marked else value
+
+    def _skip(self, start: int, end: int, what: str) -> None:
+        if not self.lenient:
+            raise InputError(f"line {start} of {self.name} {what}; {MEND}.")
+        first = (f"line {start}",) if len(self.skipped.first) < SHOWN else ()
+        self.skipped += Skipped(end - start + 1, first)
+
+
+MEND = "mend the file, or skip such lines with --lenient (lenient=True)"
+"""What to do about a broken line."""
+
+
+def padded_records(path: Path, encoding: str) -> tuple[tuple[str, ...], Iterator[list[str]]]:
+    """Read a file of which most lines have too many or too few fields: filled up, or cut.
+
+    Enough to know what a table is about; no rows are taken from it.
+    """
+    dialect = csv_dialect(path, encoding=encoding, lenient=True)
+    width = len(dialect.columns)
+
+    def records() -> Iterator[list[str]]:
+        with (
+            opened(path) as file,
+            io.TextIOWrapper(file, encoding=dialect.encoding, errors="replace", newline="") as text,
+        ):
+            reader = csv.reader(text_lines(text, path), delimiter=dialect.delimiter)
+            next(record for record in reader if record)
+            for record in reader:
+                if record:
+                    yield (record + [""] * width)[:width]
+
+    return dialect.columns, records()

@@ -1,0 +1,465 @@
+"""How values of columns that are not counted become the base's: where that is certain.
+
+The base decides what a column is: numbers, dates, yes and no, or words. A column of a table that
+writes the same otherwise is converted if its notation is certain; else it is doubted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from equipoise.engines import sql
+from equipoise.engines.profiling import ColumnProfile
+from equipoise.errors import InputError
+from equipoise.lake.matching.readings import (
+    NOTATIONS,
+    DateFormat,
+    Dates,
+    Numbers,
+    Tally,
+    absent_sql,
+    date_formats,
+    is_absent,
+    patterns_for,
+    read_dates,
+    read_numbers,
+    tally_values,
+)
+from equipoise.lake.matching.values.concepts import is_code
+from equipoise.lake.matching.values.vocabulary import match_values
+
+OtherColumns = Literal["convert", "keep", "blank"]
+OTHER_COLUMNS: tuple[OtherColumns, ...] = ("convert", "keep", "blank")
+"""What becomes of values that a table writes otherwise than the base: converted where that is
+certain and left missing where not, kept as they are, or left missing."""
+
+_NAMES = 0.9
+"""Where so many rows have a number of their own, these may be names of the rows."""
+
+_ODD = 0.01
+"""A column of which more values are no numbers is not one of numbers."""
+
+_CLOSED = 50
+"""A column with more different values is not one of few words."""
+
+_EXAMPLES = {"plain": "1234.5", "comma": "1234,5", "grouped": "1,234.5"}
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """Reads values in one notation, and writes them in another.
+
+    Attributes
+    ----------
+    kind
+        ``"number"`` or ``"date"``.
+    read, write
+        The notation of the table, and that of the base.
+
+    >>> Conversion("date", "%m/%d/%Y", "%Y-%m-%d").how
+    'dates such as 03/25/2021 are 2021-03-25 in the base'
+    """
+
+    kind: str
+    read: str
+    write: str
+
+    @property
+    def how(self) -> str:
+        """What is done, in words."""
+        if self.kind == "number":
+            return f"numbers such as {_EXAMPLES[self.read]} are {_EXAMPLES[self.write]} in the base"
+        hour = 14 if "%M" in self.write else 0  # what is lost is midnight
+        read, written = _example(self.read, hour), _example(self.write, hour)
+        return f"dates such as {read} are {written} in the base"
+
+    def sql(self, text: str) -> str:
+        """Give the converted text of a text; null if it cannot be read so."""
+        if self.kind == "number":
+            return _number_sql(text, self.read, self.write)
+        parsed = f"try_strptime({text}, {sql.literal(self.read)})"
+        pattern = date_formats()[self.read].pattern
+        fits = f"regexp_full_match({text}, {sql.literal(pattern)})"
+        return f"CASE WHEN {fits} THEN strftime({parsed}, {sql.literal(self.write)}) END"
+
+    def to_dict(self) -> dict[str, str]:
+        """Plain data, as a ledger holds it."""
+        return {"kind": self.kind, "read": self.read, "write": self.write}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Conversion:
+        """Read one from a ledger.
+
+        Raises
+        ------
+        InputError
+            If there is no such conversion.
+        """
+        found = cls(str(data["kind"]), str(data["read"]), str(data["write"]))
+        known = (
+            found.read in NOTATIONS and found.write in NOTATIONS
+            if found.kind == "number"
+            else found.kind == "date"
+            and found.read in date_formats()
+            and any(found.write in form.written for form in date_formats().values())
+        )
+        if not known:
+            raise InputError(f"there is no conversion {dict(data)!r}.")
+        return found
+
+
+def _example(form: str, hour: int) -> str:
+    import datetime
+
+    moment = datetime.datetime(2021, 3, 25, hour)  # noqa: DTZ001 - an example of a text
+    parts = {"%-m": "3", "%-d": "25", "%-H": str(hour), "%-I": str(hour % 12 or 12), "%g": "000"}
+    for part, text in parts.items():
+        form = form.replace(part, text)
+    return moment.strftime(form)
+
+
+def _number_sql(text: str, read: str, write: str) -> str:
+    plain = {
+        "plain": text,
+        "comma": f"replace(replace({text}, '.', ''), ',', '.')",
+        "grouped": f"replace({text}, ',', '')",
+    }[read]
+    written = f"replace({plain}, '.', ',')" if write == "comma" else plain
+    pattern = NOTATIONS[read]  # type: ignore[index]
+    fits = f"regexp_full_match({text}, {sql.literal(pattern)})"
+    return f"CASE WHEN {fits} THEN {written} END"
+
+
+def renamed(text: str, values: Mapping[str, str]) -> str:
+    """Give the value that each text stands for; null for a text without one."""
+    if not values:
+        return "CAST(NULL AS VARCHAR)"
+    whens = " ".join(f"WHEN {sql.literal(s)} THEN {sql.literal(b)}" for s, b in values.items())
+    return f"CASE {text} {whens} END"
+
+
+def respelled(text: str, told: Mapping[str, str] | None) -> str:
+    """Give texts in the spelling they are told to have; the others as they are."""
+    return text if not told else f"coalesce({renamed(text, told)}, {text})"
+
+
+def without_absent(text: str) -> str:
+    """Give a text of a column of numbers or dates; null where it stands for no value."""
+    return f"CASE WHEN NOT {absent_sql(text)} THEN {text} END"
+
+
+def meant_query(
+    columns: Mapping[str, tuple[str, str]],
+    conversions: Mapping[str, Conversion],
+    absent: Collection[str],
+    spellings: Mapping[str, Mapping[str, str]],
+) -> str:
+    """Give what values of a table mean in the base: a query over the table.
+
+    Parameters
+    ----------
+    columns
+        By the base's column, the table's and its type.
+    conversions, absent, spellings
+        As a ledger tells them.
+    """
+    texts, meant = [], []
+    for i, (name, (column, kind)) in enumerate(columns.items()):
+        text = respelled(sql.value_text(column, kind), spellings.get(name))
+        text = f"nullif(trim({text}), '')"
+        texts.append(f"{without_absent(text) if name in absent else text} AS t{i}")
+        said = conversions[name].sql(f"t{i}") if name in conversions else f"t{i}"
+        meant.append(f"{said} AS {sql.identifier(name)}")
+    return f"SELECT {', '.join(meant)}\nFROM (SELECT {', '.join(texts)}\nFROM input)"
+
+
+# -------------------------------------------------------------------- what the base holds
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a column of the base holds, by all of its values.
+
+    Attributes
+    ----------
+    column
+        The column.
+    numbers, dates
+        How these are written, if it holds such.
+    """
+
+    column: ColumnProfile
+    numbers: Numbers | None = None
+    dates: Dates | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether a text that stands for no value is no value of it."""
+        return self.numbers is not None or self.dates is not None
+
+    @property
+    def has_absent(self) -> bool:
+        """Whether the base itself has texts that stand for no value."""
+        known = self.column.values or [t for t in self.column.sample if t is not None]
+        return any(map(is_absent, known))
+
+
+def patterns_of(column: ColumnProfile) -> tuple[str, ...]:
+    """Choose the patterns that may fit a column, by what its profile tells."""
+    known = column.values
+    return patterns_for(known if known is not None else (t for t in column.sample if t is not None))
+
+
+def tally_of(column: ColumnProfile) -> Tally | None:
+    """Hold a column against patterns, if its profile has all values; else it must be read."""
+    patterns = patterns_of(column)
+    if not patterns:
+        return Tally()
+    return None if column.values is None else tally_values(column.values, patterns)
+
+
+def held_by(column: ColumnProfile, tally: Tally) -> Held:
+    """Tell what a column of the base holds."""
+    if _is_numeric(column.type):
+        whole = sql.is_whole(column.type)
+        return Held(column, numbers=Numbers("plain", 0.0, whole))
+    if _is_date(column.type):
+        iso = "%Y-%m-%d" if column.type.upper() == "DATE" else "%Y-%m-%d %H:%M:%S"
+        form = date_formats()[iso]
+        return Held(column, dates=Dates(form, tally.fits(form.midnight), iso))
+    if not sql.is_text(column.type):
+        return Held(column)
+    numbers, dates = read_numbers(tally), read_dates(tally)
+    if numbers is not None and numbers.odd <= _ODD:
+        return Held(column) if numbers.whole and _may_be_names(column) else Held(column, numbers)
+    return Held(column, dates=None if dates is None or dates.odd else dates)
+
+
+def _is_numeric(kind: str) -> bool:
+    return (
+        sql.is_whole(kind) or sql.is_float(kind) or kind.upper().startswith(("DECIMAL", "HUGEINT"))
+    )
+
+
+def _is_date(kind: str) -> bool:
+    return kind.upper() in ("DATE", "TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S")
+
+
+def _may_be_names(column: ColumnProfile) -> bool:
+    known = column.values or {value: 1 for value in column.sample if value is not None}
+    rows = sum(known.values()) if column.values else len(column.sample)
+    return len(known) >= _NAMES * rows
+
+
+# ----------------------------------------------------------------------------- what to do
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is to be done with a column: nothing, a conversion, other spellings, or it is doubted.
+
+    Attributes
+    ----------
+    conversion, spellings
+        How its values become the base's.
+    doubt
+        Why that is not certain.
+    has_readings
+        Whether values have a few readings, as 03/04/2021 has: then rows are taken for duplicates
+        if they are by one of them.
+    """
+
+    conversion: Conversion | None = None
+    spellings: Mapping[str, str] | None = None
+    doubt: str = ""
+    has_readings: bool = False
+
+    @property
+    def as_it_is(self) -> bool:
+        """Whether values are written as the base writes them."""
+        return self.conversion is None and not self.spellings and not self.doubt
+
+    @property
+    def how(self) -> str:
+        """What is done, in words."""
+        if self.conversion is not None:
+            return self.conversion.how
+        told = [f"{source} is {base}" for source, base in (self.spellings or {}).items()]
+        return ", ".join(told[:4]) + (", …" if len(told) > 4 else "") + " in the base"
+
+
+Action = Literal["converted", "left missing", "kept"]
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """What was done with a column of a table that is not written as in the base.
+
+    Attributes
+    ----------
+    name, column
+        The base's column, and the table's.
+    action, how
+        What was done, and how or why.
+    """
+
+    name: str
+    column: str
+    action: Action
+    how: str
+
+
+def decide(base: Held, column: ColumnProfile, tally: Tally) -> Decision:
+    """Decide how values of a column of a table become those of a column of the base.
+
+    >>> from equipoise.engines.profiling import Profiler
+    >>> def column(*texts):
+    ...     profiler = Profiler(["x"], ["VARCHAR"])
+    ...     profiler.add_texts([texts])
+    ...     return profiler.profile().columns[0]
+    >>> def decided(ours, theirs):
+    ...     base, source = column(*ours), column(*theirs)
+    ...     return decide(held_by(base, tally_of(base)), source, tally_of(source))
+    >>> decided(["YES", "NO"], ["N", "Y", "N"]).spellings
+    {'N': 'NO', 'Y': 'YES'}
+    >>> decided(["1.5", "2.5", "1.5"], ["1.234,5", "7"]).conversion.read
+    'comma'
+    >>> decided(["2021-03-25", "2020-01-13"], ["03/04/2021"]).doubt
+    'day and month can be read both ways'
+    """
+    spelled = _truths(base.column, column)
+    if spelled is not None:
+        return Decision(spellings=spelled)
+    if not column.distinct:
+        return Decision()
+    if _is_truth(base.column) and not _holds_truths(base.column, column):
+        return Decision(doubt="the base has yes and no alone, and it has other values")
+    if base.numbers is not None:
+        return _of_numbers(base.numbers, read_numbers(tally), column)
+    if base.dates is not None:
+        return _of_dates(base.dates, base.column, column, tally)
+    return _of_words(base.column, column)
+
+
+def _of_numbers(base: Numbers, found: Numbers | None, column: ColumnProfile) -> Decision:
+    if base.notation is None:
+        return Decision(doubt=f"in the base, {base.doubt}", has_readings=True)
+    if _is_numeric(column.type):
+        found = Numbers("plain", 0.0)
+    if found is None:
+        some = "it does not hold numbers, as the base does"
+        return Decision(doubt="" if _is_empty(column) else some)
+    if found.notation is None:
+        return Decision(doubt=found.doubt, has_readings=True)
+    if base.whole and found.may_be_thousands:
+        doubt = "1.234 may be a thousand and more, or a little more than one"
+        return Decision(doubt=doubt, has_readings=True)
+    if found.notation == base.notation:
+        return Decision()
+    return Decision(Conversion("number", found.notation, base.notation))
+
+
+def _is_empty(column: ColumnProfile) -> bool:
+    """Tell whether all of a column's values stand for no value."""
+    return column.values is not None and all(map(is_absent, column.values))
+
+
+def _of_dates(ours: Dates, base: ColumnProfile, column: ColumnProfile, tally: Tally) -> Decision:
+    if _is_date(base.type) and base.type == column.type:
+        return Decision()
+    found = read_dates(tally)
+    if found is None:
+        some = "not all of its values are dates written in one way"
+        return Decision(doubt="" if _is_empty(column) else some)
+    if found.form is None:
+        return Decision(doubt=found.doubt, has_readings=True)
+    if ours.form is None:
+        return Decision(doubt=f"in the base, {ours.doubt}", has_readings=True)
+    if found.odd and (ours.form.name != found.form.name or ours.written is None):
+        return Decision(doubt="not all of its values are dates written in one way")
+    if found.odd and ours.written is not None:  # and the rows of the others are left out
+        return Decision(Conversion("date", found.form.name, ours.written))
+    if ours.form.name == found.form.name and ours.written in (None, found.written):
+        return Decision()
+    doubt = _differing(ours.form, found.form, ours, found)
+    if doubt or ours.written is None:
+        doubt = doubt or "its dates cannot be written as the base writes them"
+        is_short = ours.form.is_short or found.form.is_short
+        return Decision(doubt=doubt, has_readings=is_short)
+    return Decision(Conversion("date", found.form.name, ours.written))
+
+
+def _differing(base: DateFormat, source: DateFormat, ours: Dates, found: Dates) -> str:
+    """Say what one side does not tell: a century, or a time of day."""
+    if base.is_short or source.is_short:
+        return "its years have two digits" if source.is_short else "the base's years have two"
+    if source.time and not base.time and not found.midnight:
+        return "it has times of day, which the base lacks"
+    if base.time and not source.time and not ours.midnight:
+        return "it lacks times of day, which the base has"
+    if base.time and "%S" in source.time and "%S" not in base.time and not found.midnight:
+        return "it has seconds, which the base lacks"
+    return ""
+
+
+# -------------------------------------------------------------------------------- words
+
+_PAIRS = (("yes", "no"), ("y", "n"), ("true", "false"), ("t", "f"), ("1", "0"))
+_SPEAKING = ("yes", "no", "y", "n", "true", "false")
+"""These say what they mean where the other of the pair is not there."""
+
+
+def _truth_of(values: Mapping[str, int] | None) -> dict[str, bool] | None:
+    """Read values as yes and no, if they are one of the known pairs and nothing else."""
+    said = {value: value.strip().lower() for value in values or () if not is_absent(value)}
+    for yes, no in _PAIRS:
+        if said and set(said.values()) <= {yes, no}:
+            return {value: text == yes for value, text in said.items()}
+    return None
+
+
+def _is_truth(base: ColumnProfile) -> bool:
+    """Tell whether a column of the base holds yes and no; 0 and 1 may be numbers."""
+    truths = _truth_of(base.values)
+    return truths is not None and len(set(truths.values())) > 1 and base.numeric < _NAMES
+
+
+def _holds_truths(base: ColumnProfile, column: ColumnProfile) -> bool:
+    known = base.values or {}
+    return column.values is not None and all(v in known or is_absent(v) for v in column.values)
+
+
+def _truths(base: ColumnProfile, column: ColumnProfile) -> dict[str, str] | None:
+    """Map yes and no in one spelling to those in another; none if they are not such."""
+    is_truth = base.type.upper() == "BOOLEAN"
+    ours = {"true": True, "false": False} if is_truth else _truth_of(base.values)
+    theirs = _truth_of(column.values)
+    if ours is None or theirs is None or sorted(ours.values()) != [False, True]:
+        return None
+    lone = {value.strip().lower() for value in theirs}
+    if len(set(theirs.values())) < 2 and not lone <= set(_SPEAKING):
+        return None
+    spelled = {truth: value for value, truth in ours.items()}
+    told = {value: spelled[truth] for value, truth in theirs.items()}
+    return {value: text for value, text in told.items() if value != text} or None
+
+
+def _of_words(base: ColumnProfile, column: ColumnProfile) -> Decision:
+    """Map words that are known to mean the same; doubt codes where the base has words."""
+    if not base.values or not column.values or len(base.values) > _CLOSED:
+        return Decision()
+    found = match_values(base.values, column.values, propose=False)
+    if found.certain and found.step in ("normalised", "synonyms"):
+        told = {s: b for s, b in found.values.items() if s != b}
+        return Decision(spellings=told or None)
+    ours, theirs = ([v for v in c.values or () if not is_absent(v)] for c in (base, column))
+    known = {value.strip().casefold() for value in ours}
+    if not ours or not theirs or any(value.strip().casefold() in known for value in theirs):
+        return Decision()
+    codes = all(map(is_code, ours)), all(map(is_code, theirs))
+    if codes[0] != codes[1]:
+        whose = ("words", "codes") if codes[1] else ("codes", "words")
+        return Decision(doubt=f"the base has {whose[0]}, and it has {whose[1]}")
+    return Decision()

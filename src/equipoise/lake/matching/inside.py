@@ -1,0 +1,122 @@
+"""The condition of a base, held against a table of a lake as the base has its columns and values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from equipoise.counts import Condition, Counts
+from equipoise.engines import conditions, sql
+from equipoise.engines.base import Column, Engine
+from equipoise.engines.profiling import FEW_VALUES
+from equipoise.engines.sources import Source
+from equipoise.errors import InputError
+from equipoise.lake.matching.align import Alignment, Wanted, wanted
+from equipoise.lake.matching.mapped import failed_column
+from equipoise.values import MISSING
+
+_TEXTS = re.compile(r"'((?:[^']|'')*)'")
+
+OUTSIDE = "outside the condition"
+"""Stands in the column of failures for a row that does not satisfy the condition."""
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """A condition that rows of a lake must satisfy as those of the base do.
+
+    Attributes
+    ----------
+    condition
+        As the base settled it.
+    known
+        By column that the condition compares as text, the values that the base has or the
+        condition names, if they are few: nobody knows whether another value is one of these
+        under another name, so a row with it is not taken.
+    """
+
+    condition: Condition
+    known: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def lacking(self, alignment: Alignment) -> tuple[str, ...]:
+        """The columns of the condition that a table does not have."""
+        return tuple(n for n in self.condition.columns if n not in alignment.columns)
+
+
+def restriction(base: Source, engine: Engine) -> Restriction | None:
+    """Say what rows must satisfy to be added to a base; nothing, if it has no condition."""
+    if base.where is None:
+        return None
+    condition = engine.settled(base).where or base.where
+    everything = replace(base, where=None)
+    known, said = {}, [text.replace("''", "'") for text in _TEXTS.findall(condition.text)]
+    for name, kind in (condition.types or {}).items():
+        if kind == "VARCHAR":
+            values = engine.distinct(everything, name, FEW_VALUES + 1)
+            if len(values) <= FEW_VALUES:
+                known[name] = tuple(sorted({v for v in values if v is not MISSING} | set(said)))
+    return Restriction(condition, known)
+
+
+def wanted_by(counts: Counts, base: Source, engine: Engine) -> Wanted:
+    """Say what a base wants of a table, by all its rows, those outside its condition among them.
+
+    Tables of a lake have rows of both kinds. A column that is constant where the condition holds
+    would not be known again, and a value that stands only outside it would mean nothing.
+    """
+    profile = engine.profile(replace(base, where=None))
+    want = wanted(counts, profile)
+    if base.where is None:
+        return want
+    na = () if counts.request is None else counts.request.na
+    values = {column.name: column.values or {} for column in profile.columns}
+    vocabularies = {
+        name: {**known, **{v: 0 for v in values[name] if v not in known and v not in na}}
+        for name, known in want.vocabularies.items()
+    }
+    return replace(want, vocabularies=vocabularies)
+
+
+def inside(mapped: Source, want: Wanted, alignment: Alignment, limit: Restriction) -> Source:
+    """Take rows that do not satisfy a condition out of every cell of a mapped table.
+
+    They keep their places, but their required values are missing, as are those of rows that
+    cannot become the base's; :data:`OUTSIDE` stands in the column of failures.
+    """
+    columns = [
+        Column(c.name, "VARCHAR" if c.name in want.vocabularies else c.type)
+        for c in want.columns
+        if c.name in alignment.columns
+    ]
+    failed = sql.identifier(failed_column(want))
+    is_inside = "inside" + "_" * (1 + max(len(c.name) for c in columns))
+    held = [*columns, Column(failed_column(want), "VARCHAR")]
+    table, own = conditions.compared(f"(\n{mapped.sql}\n)", held, limit.condition)
+    # A value may fail to convert here that does not in the base; such a row is none of its kind.
+    true = [f"coalesce(TRY((\n{limit.condition.text}\n)), false)"]
+    for name, values in limit.known.items():
+        listed = ", ".join(map(sql.literal, values)) or "''"
+        true.append(f"coalesce({sql.identifier(name)} IN ({listed}), true)")
+    final = [
+        f"CASE WHEN {is_inside} THEN {sql.identifier(c.name)} END AS {sql.identifier(c.name)}"
+        if c.name in want.required
+        else sql.identifier(c.name)
+        for c in columns
+    ]
+    told = f"CASE WHEN {failed} IS NOT NULL THEN {failed} WHEN NOT {is_inside} THEN '{OUTSIDE}' END"
+    query = (
+        f"SELECT {', '.join(final)}, {told} AS {failed} FROM ("
+        f"SELECT {', '.join(own)}, {' AND '.join(true)} AS {is_inside} FROM {table})"
+    )
+    return replace(mapped, sql=query)
+
+
+def refuse_sql(query: str | None) -> None:
+    """Refuse a query where rows of other tables are looked for, which it cannot be run over."""
+    if query is not None:
+        raise InputError(
+            "--sql makes another table of DATA, and cannot be run over the tables of a lake; choose "
+            "rows with --where, which holds for them too, or write the result of the query to a "
+            "file and plan the repair of that file."
+        )

@@ -1,0 +1,374 @@
+"""How a column writes its numbers or dates: told by all of its values, or not at all.
+
+A notation is read off a whole column: ``1,234`` alone may be a thousand or a little more than
+one, and ``03/04/2021`` may be in March or in April. Only where exactly one notation fits every
+value is the column read by it.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from equipoise.engines import sql
+from equipoise.lake.matching.values.concepts import synonyms
+
+# ------------------------------------------------------------------------------- patterns
+# Every pattern means the same to Python and to DuckDB, and is held against a whole value.
+
+PLAIN = r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"
+COMMA = r"[+-]?([0-9]+|[1-9][0-9]{0,2}([.][0-9]{3})+)(,[0-9]+)?"
+GROUPED = r"[+-]?([0-9]+|[1-9][0-9]{0,2}(,[0-9]{3})+)([.][0-9]+)?"
+NUMBER = f"({PLAIN}|{COMMA}|{GROUPED})"
+WHOLE = r"[+-]?[0-9]+"
+THOUSANDS = r"[+-]?([0-9]+|[1-9][0-9]{0,2}[.][0-9]{3})"
+"""Whole numbers, or such that a point may part their thousands."""
+
+Notation = Literal["plain", "comma", "grouped"]
+NOTATIONS: dict[Notation, str] = {"plain": PLAIN, "comma": COMMA, "grouped": GROUPED}
+"""``1234.5``; a decimal comma, as in ``1.234,5`` or ``12,5``; thousands commas, as ``1,234.5``."""
+
+_NUMERIC = (PLAIN, COMMA, GROUPED, NUMBER, WHOLE, THOUSANDS)
+
+_PARTS = {
+    "%Y": "[0-9]{4}",
+    "%y": "[0-9]{2}",
+    "%m": "(0?[1-9]|1[0-2])",
+    "%d": "(0?[1-9]|[12][0-9]|3[01])",
+    "%H": "([01]?[0-9]|2[0-3])",
+    "%I": "(0?[1-9]|1[0-2])",
+    "%M": "[0-5][0-9]",
+    "%S": "[0-5][0-9]",
+    "%g": "[0-9]{3}",
+    "%p": "(?i:am|pm)",
+    "%b": "(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)",
+    "%B": "(?i:january|february|march|april|may|june|july|august|september|october|november|december)",
+}
+_AS_WRITTEN = {
+    "%m": "(0[1-9]|1[0-2])",
+    "%d": "(0[1-9]|[12][0-9]|3[01])",
+    "%H": "([01][0-9]|2[0-3])",
+    "%I": "(0[1-9]|1[0-2])",
+    "%-m": "([1-9]|1[0-2])",
+    "%-d": "([1-9]|[12][0-9]|3[01])",
+    "%-H": "(1?[0-9]|2[0-3])",
+    "%-I": "([1-9]|1[0-2])",
+    "%p": "(AM|PM)",
+    "%b": "(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)",
+    "%B": "(January|February|March|April|May|June|July|August|September|October|November|December)",
+}
+_NUMBERS_OF_DATES = ("%Y{0}%m{0}%d", "%d{0}%m{0}%Y", "%m{0}%d{0}%Y", "%d{0}%m{0}%y", "%m{0}%d{0}%y")
+_DAYS = (
+    *(shape.format(mark) for mark in "-/." for shape in _NUMBERS_OF_DATES),
+    "%Y%m%d",
+    *("%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y"),
+)
+_TIMES = (
+    *("", " %H:%M", "T%H:%M", " %H:%M:%S", "T%H:%M:%S", " %H:%M:%S.%g", "T%H:%M:%S.%g"),
+    *(" %I:%M %p", " %I:%M:%S %p"),
+)
+
+
+def _pattern(written: str, *, exactly: bool = False) -> str:
+    if written == "%Y%m%d":  # no other numbers of eight digits
+        return "(1[89]|2[01])[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])"
+    parts = {**_PARTS, **_AS_WRITTEN} if exactly else _PARTS
+    texts = re.split(r"(%-?[A-Za-z])", written)
+    return "".join(parts[t] if t.startswith("%") else re.escape(t) for t in texts)
+
+
+@dataclass(frozen=True)
+class DateFormat:
+    """A way to write dates: that of the day, that of the time, and how both are recognised."""
+
+    day: str
+    time: str
+    pattern: str
+    midnight: str
+
+    @property
+    def name(self) -> str:
+        """As strptime takes it."""
+        return self.day + self.time
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """What stands first, second and third."""
+        plain = self.day.replace("%B", "%m").replace("%b", "%m")
+        return tuple(re.findall("%[A-Za-z]", plain))
+
+    @property
+    def has_year_first(self) -> bool:
+        """Whether the year stands first, which the month and then the day always follow."""
+        return self.order[0] == "%Y" and self.day != "%Y%m%d"
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the century is left out, so that it cannot be written otherwise."""
+        return "%y" in self.day
+
+    @functools.cached_property
+    def written(self) -> dict[str, str]:
+        """The ways to fill it with zeros or not, with the patterns of what is written so."""
+        bare_day, bare_time = (re.sub("%([mdHI])", r"%-\1", t) for t in (self.day, self.time))
+        if self.day == "%Y%m%d":
+            bare_day = self.day
+        ways = dict.fromkeys((self.name, bare_day + self.time, bare_day + bare_time))
+        return {way: _pattern(way, exactly=True) for way in ways}
+
+
+@functools.cache
+def date_formats() -> dict[str, DateFormat]:
+    """All that are known, by their names."""
+    found = {}
+    for day, time in itertools.product(_DAYS, _TIMES):
+        at_noon = "%I" in time
+        nought = "12:00" if at_noon else "0?0:00"
+        tail = "(:00([.]000)?)?" if "%S" in time else ""
+        midnight = f".*[ T]{nought}{tail}{' (?i:am)' if at_noon else ''}" if time else ".*"
+        form = DateFormat(day, time, _pattern(day + time), midnight)
+        found[form.name] = form
+    return found
+
+
+@functools.cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.ASCII)
+
+
+def _fits(pattern: str, text: str) -> bool:
+    return _compiled(pattern).fullmatch(text) is not None
+
+
+# ------------------------------------------------------------------------- missing values
+
+_MARKS = "?-.–—_ "
+
+
+@functools.cache
+def _missing_texts() -> frozenset[str]:
+    return frozenset(text.lower() for text in synonyms()["missing"])
+
+
+def is_absent(text: str) -> bool:
+    """Tell whether a text among numbers or dates stands for no value.
+
+    >>> [is_absent(text) for text in ("", "?", "N/A", "0", "-1")]
+    [True, True, True, False, False]
+    """
+    plain = text.strip()
+    return not plain.strip(_MARKS) or plain.lower() in _missing_texts()
+
+
+def absent_sql(text: str) -> str:
+    """Give the same as a condition of SQL, which is never unknown."""
+    texts = ", ".join(sql.literal(t) for t in sorted(_missing_texts()))
+    nothing = f"trim({text}, {sql.literal(_MARKS)}) = ''"
+    return f"coalesce({nothing} OR lower(trim({text})) IN ({texts}), true)"
+
+
+# ---------------------------------------------------------------------------------- tally
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many values a column has, and how many of them do not fit each of some patterns."""
+
+    rows: int = 0
+    misfits: Mapping[str, int] = field(default_factory=dict)
+
+    def fits(self, pattern: str) -> bool:
+        """Tell whether every value fits; one that was not looked for does not."""
+        return bool(self.rows) and self.misfits.get(pattern, self.rows) == 0
+
+
+def patterns_for(texts: Iterable[str]) -> tuple[str, ...]:
+    """Choose the patterns that may fit a column, by some of its values.
+
+    >>> patterns_for(["red", "blue"])
+    ()
+    """
+    some = [text.strip() for text in texts if not is_absent(text)]
+    if not some:
+        return ()
+    numbers = sum(_fits(NUMBER, text) for text in some)
+    chosen = list(_NUMERIC) if 2 * numbers >= len(some) else []
+    for form in _fitting(some) or _mostly_fitting(some):
+        chosen += [form.pattern, form.midnight, *form.written.values()]
+    return tuple(dict.fromkeys(chosen))
+
+
+def _fitting(texts: Iterable[str]) -> list[DateFormat]:
+    """Give the date formats that fit all of some values."""
+    left = list(date_formats().values())
+    for text in dict.fromkeys(texts):
+        left = [form for form in left if _fits(form.pattern, text)]
+        if not left:
+            break
+    return left
+
+
+def _mostly_fitting(texts: list[str]) -> list[DateFormat]:
+    """Give the formats that fit most of some values, among those that cannot be mistaken."""
+    if 2 * sum(text[:4].isdigit() and len(text) > 7 for text in texts) < len(texts):
+        return []  # as at once is told of most columns
+    return [
+        form
+        for form in date_formats().values()
+        if form.has_year_first and 2 * sum(_fits(form.pattern, t) for t in texts) >= len(texts)
+    ]
+
+
+def tally_values(values: Mapping[str, int], patterns: Iterable[str]) -> Tally:
+    """Hold the values of a column, each with its rows, against patterns."""
+    some = [(text.strip(), n) for text, n in values.items() if not is_absent(text)]
+    misfits = {p: sum(n for text, n in some if not _fits(p, text)) for p in patterns}
+    return Tally(sum(n for _, n in some), misfits)
+
+
+def tally_query(
+    columns: Mapping[str, tuple[str, tuple[str, ...]]], query: str | None = None
+) -> str:
+    """Hold all values of some columns against patterns: a query of one row.
+
+    Parameters
+    ----------
+    columns
+        By name, the type of each and the patterns.
+    query
+        What is read instead of the table: a query over it.
+    """
+    texts, counts = [], []
+    for i, (name, (kind, patterns)) in enumerate(columns.items()):
+        texts.append(f"trim({sql.value_text(name, kind)}) AS t{i}")
+        present = f"NOT {absent_sql(f't{i}')}"
+        counts.append(f"count(*) FILTER (WHERE {present}) AS n{i}")
+        counts += [
+            f"count(*) FILTER (WHERE {present} AND NOT "
+            f"regexp_full_match(t{i}, {sql.literal(pattern)})) AS m{i}_{j}"
+            for j, pattern in enumerate(patterns)
+        ]
+    table = "input" if query is None else f"(\n{query.rstrip().rstrip(';')}\n)"
+    return f"SELECT {', '.join(counts)}\nFROM (SELECT {', '.join(texts)}\nFROM {table})"
+
+
+def tallies_from(
+    row: Mapping[str, int], columns: Mapping[str, tuple[str, tuple[str, ...]]]
+) -> dict[str, Tally]:
+    """Read what :func:`tally_query` gave."""
+    return {
+        name: Tally(row[f"n{i}"], {p: row[f"m{i}_{j}"] for j, p in enumerate(patterns)})
+        for i, (name, (_, patterns)) in enumerate(columns.items())
+    }
+
+
+# --------------------------------------------------------------------------------- reading
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column read as numbers.
+
+    Attributes
+    ----------
+    notation
+        None if it is not certain; then ``doubt`` says why.
+    odd
+        The share of values that are no numbers in any notation.
+    whole
+        Whether all are whole numbers.
+    may_be_thousands
+        Whether every point may part thousands.
+    """
+
+    notation: Notation | None
+    odd: float
+    whole: bool = False
+    may_be_thousands: bool = False
+    doubt: str = ""
+
+
+def read_numbers(tally: Tally) -> Numbers | None:
+    """Read a column as numbers; none if most of its values are no numbers.
+
+    >>> def read(*texts):
+    ...     return read_numbers(tally_values(dict.fromkeys(texts, 1), patterns_for(texts)))
+    >>> read("1.234,5", "12").notation, read("1,234.5", "7").notation, read("3.5").notation
+    ('comma', 'grouped', 'plain')
+    >>> read("1,234", "2,500").doubt
+    '1,234 may be a thousand and more, or a little more than one'
+    """
+    odd = tally.misfits.get(NUMBER, tally.rows)
+    if not tally.rows or 2 * odd > tally.rows:
+        return None
+    share = odd / tally.rows
+    if tally.misfits[PLAIN] == odd:
+        whole = tally.misfits[WHOLE] == odd
+        thousands = not whole and tally.misfits[THOUSANDS] == odd
+        return Numbers("plain", share, whole, thousands)
+    fitting: list[Notation] = [n for n in NOTATIONS if n != "plain" and tally.fits(NOTATIONS[n])]
+    if len(fitting) == 1:
+        return Numbers(fitting[0], share)
+    doubt = (
+        "1,234 may be a thousand and more, or a little more than one"
+        if fitting
+        else "its numbers are not all written in one way"
+    )
+    return Numbers(None, share, doubt=doubt)
+
+
+@dataclass(frozen=True)
+class Dates:
+    """A column read as dates.
+
+    Attributes
+    ----------
+    form
+        None if it is not certain; then ``doubt`` says why.
+    midnight
+        Whether no value has a time of day other than midnight.
+    written
+        How they are written, with or without zeros in front; none if not in one way.
+    odd
+        Whether some values are none in this format.
+    """
+
+    form: DateFormat | None
+    midnight: bool = False
+    written: str | None = None
+    doubt: str = ""
+    odd: bool = False
+
+
+def read_dates(tally: Tally) -> Dates | None:
+    """Read a column as dates; none if no format fits all of its values.
+
+    >>> def read(*texts):
+    ...     return read_dates(tally_values(dict.fromkeys(texts, 1), patterns_for(texts)))
+    >>> read("03/25/2021", "04/01/2021").form.name
+    '%m/%d/%Y'
+    >>> read("03/04/2021").doubt
+    'day and month can be read both ways'
+    """
+    fitting = [form for form in date_formats().values() if tally.fits(form.pattern)]
+    if not fitting:
+        return _read_mostly(tally)
+    if len({form.order for form in fitting}) > 1:
+        return Dates(None, doubt="day and month can be read both ways")
+    form = fitting[0]
+    ways = [way for way, pattern in form.written.items() if tally.fits(pattern)]
+    numbers_only = "%b" not in form.day.lower()
+    written = ways[0] if ways else form.name if numbers_only else None
+    return Dates(form, tally.fits(form.midnight), written)
+
+
+def _read_mostly(tally: Tally) -> Dates | None:
+    """Read dates with the year first, of which a few values are none."""
+    for form in date_formats().values():
+        if form.has_year_first and 2 * tally.misfits.get(form.pattern, tally.rows) < tally.rows:
+            return Dates(form, odd=True)
+    return None

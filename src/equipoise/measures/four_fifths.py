@@ -1,0 +1,194 @@
+"""The four-fifths rule: each group's rate of the favourable label over the best-off group's.
+
+Which groups are compared: a group with all groups that fix the same attributes, over everything
+that was measured, whatever is shown of it. The best-off group is the one of the highest rate
+among those that have enough rows to say anything. A group with too few of them gets its ratio,
+and no verdict. ``min_count`` leaves smaller groups out altogether.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.measures import uncertainty as unc
+from equipoise.measures.registry import Floats, ratio
+from equipoise.values import Value, plain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equipoise.measures.measured import Measured
+    from equipoise.measures.table import BiasTable
+
+RULE = 0.8
+"""The ratio to the best-off group's rate below which the rule looks closer."""
+ROUNDING = 1e-12
+"""A ratio nearer to a limit than this is at the limit."""
+
+
+@dataclass(frozen=True, eq=False)
+class FourFifths:
+    """The four-fifths rule for some groups of a table, against the best-off of all measured.
+
+    Attributes
+    ----------
+    measured
+        The numbers behind the table.
+    label
+        The number of the favourable label.
+    line
+        The lattice lines of the groups shown, attributes together, the lowest rate first; those
+        with too few rows for a verdict last.
+    """
+
+    measured: Measured
+    label: int
+    line: NDArray[np.int64]
+
+    @property
+    def favourable(self) -> Value:
+        """The favourable label."""
+        return self.measured.counts.label.values[self.label]
+
+    @functools.cached_property
+    def best(self) -> NDArray[np.int64]:
+        """The line of each measured group's best-off group."""
+        return self.measured.best()[:, self.label]
+
+    @functools.cached_property
+    def impact_ratio(self) -> Floats:
+        """Each measured group's rate over the best-off group's."""
+        rate = self.measured.margins.rate[:, self.label]
+        return np.where(self.best < 0, np.nan, ratio(rate, rate[self.best]))
+
+    @functools.cached_property
+    def interval(self) -> unc.Interval | None:
+        """The interval of each measured group's impact ratio; the best-off group's own is 1."""
+        m = self.measured
+        if m.interval is None:
+            return None
+        return ratio_to_best(m, self.best, self.label)
+
+    @functools.cached_property
+    def too_small(self) -> NDArray[np.bool_]:
+        """Which measured groups have too few rows for a verdict."""
+        return np.asarray(self.measured.notes[:, self.label] > 0)
+
+    @functools.cached_property
+    def compared(self) -> NDArray[np.bool_]:
+        """Which measured groups have a verdict."""
+        return ~self.too_small & np.isfinite(self.impact_ratio)
+
+    @functools.cached_property
+    def below(self) -> NDArray[np.bool_]:
+        """Which of these are below the rule."""
+        return self.compared & (self.impact_ratio < RULE - ROUNDING)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; ``below`` is None for a group that has too few rows for a verdict."""
+        shown = self.compared[self.line]
+        return {
+            "label": self.measured.counts.label.name,
+            "favourable": plain(self.favourable),
+            "threshold": RULE,
+            "measured": _tally(self.compared, self.below),
+            "shown": _tally(shown, self.below[self.line]),
+            "best": [self._group(int(at)) for at in dict.fromkeys(self.best[self.line].tolist())],
+            "groups": [self.group(int(at)) for at in self.line],
+        }
+
+    def group(self, line: int) -> dict[str, Any]:
+        """A group as plain data."""
+        known = bool(self.compared[line])
+        low, high = (
+            (None, None)
+            if self.interval is None
+            else (plain(float(limit[line])) for limit in self.interval)
+        )
+        return {
+            **self._group(line),
+            "best": str(self.measured.group(int(self.best[line]))),
+            "best_rate": plain(self._rate(int(self.best[line]))),
+            "impact_ratio": plain(float(self.impact_ratio[line])),
+            "impact_ratio_low": low,
+            "impact_ratio_high": high,
+            "below": bool(self.below[line]) if known else None,
+            "too_small": bool(self.too_small[line]),
+        }
+
+    def _group(self, line: int) -> dict[str, Any]:
+        m = self.measured
+        group = m.group(line)
+        return {
+            "pattern": str(group),
+            "group": {k: plain(v) for k, v in group.items()},
+            "n_group": int(m.n_group[line]),
+            "n_favourable": int(m.n_cell[line, self.label]),
+            "rate": plain(self._rate(line)),
+        }
+
+    def _rate(self, line: int) -> float:
+        return float(self.measured.margins.rate[line, self.label])
+
+
+def four_fifths(table: BiasTable) -> FourFifths | None:
+    """Hold the groups a table shows against the rule; None unless a favourable label is named.
+
+    >>> from equipoise.counts import Counts
+    >>> from equipoise.measures.measured import Options
+    >>> from equipoise.measures.table import bias_table
+    >>> counts = Counts.from_mapping(
+    ...     {("p", "+"): 388, ("p", "-"): 582, ("u", "+"): 180, ("u", "-"): 120},
+    ...     sensitive=["s"],
+    ...     label="y",
+    ... )
+    >>> rule = four_fifths(bias_table(counts, Options(favourable="+")).filter(group="s=p"))
+    >>> found = rule.to_dict()["groups"][0]
+    >>> round(found["impact_ratio"], 3), found["best"], found["below"]
+    (0.667, 's=u', True)
+    """
+    favourable = table.options.favourable
+    if favourable is None or not len(table):
+        return None
+    m, label = table.measured, table.counts.label.code(favourable)
+    shown = np.unique(table.places[0])
+    known = np.isfinite(m.ub[shown, label])
+    if m.suppressed is not None:
+        known &= ~m.suppressed[shown, label]
+    shown = shown[known]
+    fixed = m.lattice.codes[shown] != np.array(m.lattice.sizes)
+    # The first attribute counts most, so that families stand in the order of attributes.
+    family = ~fixed @ (1 << np.arange(fixed.shape[1], dtype=np.int64)[::-1])
+    silent = m.notes[shown, label] > 0
+    order = np.lexsort((m.margins.rate[shown, label], family, m.lattice.orders[shown], silent))
+    return FourFifths(m, label, shown[order])
+
+
+def ratio_to_best(m: Measured, best: NDArray[np.int64], label: int) -> unc.Interval:
+    """Give the interval of every group's rate of a label over that of its best-off group."""
+    rate = m.margins.rate[:, label]
+    sizes = m.n_group if m.counts.weights is None else m.effective_sizes[0][:, 0]
+    limits = unc.ratio_interval(
+        rate,
+        sizes,
+        rate[best],
+        sizes[best],
+        confidence=m.options.confidence,
+        whole=m.counts.weights is None,
+    )
+    itself = best == np.arange(len(best))
+    low, high = (np.where(itself, 1.0, np.where(best < 0, np.nan, x)) for x in limits)
+    return unc.Interval(low, high)
+
+
+def _tally(compared: NDArray[np.bool_], below: NDArray[np.bool_]) -> dict[str, int]:
+    return {
+        "groups": len(compared),
+        "compared": int(compared.sum()),
+        "below": int(below.sum()),
+        "without_verdict": int((~compared).sum()),
+    }

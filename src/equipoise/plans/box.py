@@ -1,0 +1,79 @@
+"""Ranges of label frequencies, which searches split."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from equipoise.plans.cells import Real
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """A range for each label's frequency."""
+
+    low: Real
+    high: Real
+
+    @property
+    def middle(self) -> Real:
+        """A distribution inside."""
+        room = self.high - self.low
+        left = 1 - self.low.sum()
+        return np.asarray(self.low + room * (left / max(room.sum(), 1e-300)))
+
+    @property
+    def empty(self) -> bool:
+        """Whether no distribution lies inside."""
+        return bool((self.low > self.high + 1e-15).any() or self.low.sum() > 1 + 1e-12) or bool(
+            self.high.sum() < 1 - 1e-12
+        )
+
+    def tightened(self) -> Box:
+        """The same distributions in the smallest box."""
+        low = np.maximum(self.low, 1 - (self.high.sum() - self.high))
+        high = np.minimum(self.high, 1 - (low.sum() - low))
+        return Box(low, np.maximum(high, low))
+
+    def halves(self) -> Iterator[Box]:
+        """The box cut in two across its widest side."""
+        y = int((self.high - self.low).argmax())
+        middle = (self.low[y] + self.high[y]) / 2
+        for side in (0, 1):
+            low, high = self.low.copy(), self.high.copy()
+            (high if side == 0 else low)[y] = middle
+            if not Box(low, high).empty:
+                yield Box(low, high).tightened()
+
+    def near(self, centre: Real, step: float) -> Iterator[Real]:
+        """Distributions a step away: from one label to another, or to all others."""
+        labels = range(len(centre))
+        for up, down in itertools.islice(itertools.permutations(labels, 2), 60):
+            move = min(step, self.high[up] - centre[up], centre[down] - self.low[down])
+            if 0 < move < centre[down]:
+                moved = centre.copy()
+                moved[up] += move
+                moved[down] -= move
+                yield moved
+        for y, sign in itertools.product(labels, (1, -1)):
+            moved = centre.copy()
+            moved[y] = max(moved[y] + sign * step, 1e-9)
+            yield self.clip(moved / moved.sum())
+
+    def clip(self, centre: Real) -> Real:
+        """The nearest distribution inside, about."""
+        for _ in range(50):
+            centre = np.clip(centre, self.low, self.high)
+            left = 1 - centre.sum()
+            if abs(left) < 1e-14:
+                break
+            room = self.high - centre if left > 0 else centre - self.low
+            if not room.sum() > 0:
+                break
+            centre = centre + left * room / room.sum()
+        return np.asarray(centre)

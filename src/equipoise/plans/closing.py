@@ -1,0 +1,196 @@
+"""Closing the gap between a plan's cost and what no plan is below, as far as it was asked for.
+
+Boxes of label frequencies are split, the one with the lowest bound first. In a box the product
+of a group's size and a label's own frequency is relaxed to what is linear, which the balance of
+the labels and the shares that groups can have at all make tight; where that is less than a row
+off, whole rows are asked for.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.plans.box import Box
+from equipoise.plans.coupled import Corridor, relaxed_in, whole_in
+from equipoise.plans.separable import granularity
+
+if TYPE_CHECKING:
+    from equipoise.plans.cells import Real
+    from equipoise.plans.centre import Found
+    from equipoise.plans.problem import Problem
+
+CONSTRUCTED = 12
+"""Around so many frequencies plans are made as in the first search; later whole rows do."""
+
+WHOLE = 1.0
+"""How many rows a product may be off where whole rows are asked for."""
+
+NARROW = 1e-9
+"""A box that is not split any further."""
+
+SECONDS = 10.0
+"""How long one model in whole rows may take."""
+
+
+def close_gap(
+    problem: Problem,
+    found: Found,
+    box: Box,
+    gap: float,
+    deadline: float,
+    *,
+    construct: Callable[[Real], None],
+) -> None:
+    """Raise the bound, and look for cheaper plans, until they are near each other or time is up.
+
+    Parameters
+    ----------
+    problem, found
+        What is planned for; the best plan so far, which is replaced by better ones.
+    box
+        Where label frequencies may come out.
+    gap
+        By which share of its cost a plan may be dearer than the bound.
+    deadline
+        When to stop, by the monotonic clock.
+    construct
+        Makes plans around label frequencies, and offers them.
+    """
+    _Closing(problem, found, box, gap, deadline, construct).run()
+
+
+class _Closing:
+    """The boxes that are open, the lowest bound first."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        found: Found,
+        box: Box,
+        gap: float,
+        deadline: float,
+        construct: Callable[[Real], None],
+    ) -> None:
+        self.problem, self.found, self.box, self.gap = problem, found, box, gap
+        self.deadline, self.construct = deadline, construct
+        cells = problem.cells
+        self.step = granularity(np.concatenate([cells.add, cells.drop], axis=1))
+        self.number = itertools.count()
+        self.heap = [(found.bound, next(self.number), box)]
+        self.looked, self.floor = 0, math.inf
+
+    def run(self) -> None:
+        """Split the box with the lowest bound as long as it is too low."""
+        found = self.found
+        while self.heap and not found.near(self.gap):
+            if time.monotonic() > self.deadline:
+                found.timed_out = True
+                break
+            bound, _, box = heapq.heappop(self.heap)
+            if bound >= self.floor:
+                break
+            self.look(bound, box)
+            lowest = self.heap[0][0] if self.heap else found.cost
+            found.bound = max(found.bound, min(lowest, self.floor, found.cost))
+        found.timed_out &= not found.near(self.gap)
+
+    def look(self, bound: float, box: Box) -> None:
+        """Raise the bound of a box, and put in its parts with it."""
+        corridor = self.corridor(box)
+        relaxed = relaxed_in(self.problem, corridor, time_limit=self.left)
+        lower = max(bound, self.rounded(relaxed.cost))
+        if lower >= self.found.cost - 1e-9:
+            return
+        if relaxed.rows is None or relaxed.off is None:  # no answer is no bound
+            self.split(lower, box, box.middle, box.high - box.low)
+            return
+        centre = box.clip(relaxed.rows.sum(axis=0) / max(relaxed.rows.sum(), 1e-9))
+        self.looked += 1
+        if self.looked <= CONSTRUCTED:
+            self.construct(centre)
+        if relaxed.off.max() < WHOLE:
+            lower = max(lower, self.in_whole_rows(corridor))
+        self.split(lower, box, centre, relaxed.off)
+
+    def in_whole_rows(self, corridor: Corridor) -> float:
+        """A bound in whole rows: only plans that are enough cheaper are looked for."""
+        cost = self.found.cost
+        enough = max(self.step or 0.0, self.gap * cost * (1 - 1e-9))
+        found = whole_in(
+            self.problem,
+            corridor,
+            cheaper=cost - enough,
+            time_limit=min(self.left, SECONDS),
+            gap=max(self.gap / 4, 0.9 * (self.step or 0.0) / cost),
+        )
+        self.found.offer(self.problem, found.rows, self.box)
+        if found.bound == math.inf:
+            return cost if enough == self.step else cost - enough
+        return self.rounded(found.bound)
+
+    def split(self, lower: float, box: Box, centre: Real, off: Real) -> None:
+        """Put in the parts of a box; one too narrow to split bounds what can be proved."""
+        if lower >= self.found.cost - 1e-9:
+            return
+        if (box.high - box.low).max() <= NARROW:
+            self.floor = min(self.floor, lower)
+            return
+        for part in _parts(box, centre, off):
+            heapq.heappush(self.heap, (lower, next(self.number), part))
+
+    @property
+    def left(self) -> float:
+        """How many seconds are left."""
+        return max(self.deadline - time.monotonic(), 0.1)
+
+    def rounded(self, cost: float) -> float:
+        """A bound in whole rows: up to the next cost there can be, where costs have a step."""
+        if not math.isfinite(cost):
+            return cost if cost > 0 else 0.0
+        if self.step:
+            return math.ceil(cost / self.step - 1e-5) * self.step
+        return cost * (1 - 1e-9) - 1e-7
+
+    def corridor(self, box: Box) -> Corridor:
+        """The box, with the shares of all rows that groups can have at less than the best cost."""
+        cells, cost = self.problem.cells, self.found.cost
+        n, sizes = float(cells.have.sum()), cells.have.sum(axis=1).astype(float)
+        added = _at_most(cost, cells.add[cells.most > cells.have])
+        gone = _at_most(cost, cells.drop[cells.least < cells.have])
+        least, most = np.zeros(len(sizes)), np.ones(len(sizes))
+        if math.isfinite(added) and gone < n:
+            ends = [(0.0, 0.0), (added, 0.0), (0.0, gone)]
+            least = np.min([(sizes - d).clip(0) / (n + a - d) for a, d in ends], axis=0)
+            most = np.max([(sizes + a) / (n + a - d) for a, d in ends], axis=0).clip(0, 1)
+            some = np.where(self.problem.have.sum(axis=0) > 0, 1 / (n + added + 1), 0.0)
+            box = Box(np.maximum(box.low, np.minimum(some, box.high)), box.high)
+        return Corridor(box.low, box.high, least, most)
+
+
+def _at_most(cost: float, prices: Real) -> float:
+    """How many rows a cost pays for, at the lowest of the prices."""
+    if not prices.size:
+        return 0.0
+    return cost / float(prices.min()) if prices.min() > 0 else math.inf
+
+
+def _parts(box: Box, centre: Real, off: Real) -> Iterator[Box]:
+    """The box cut in two where the relaxation is off most, at the frequencies it chose."""
+    width = box.high - box.low
+    y = int(np.where(width > NARROW, off, -1.0).argmax())
+    if off[y] <= 0:
+        y = int(width.argmax())
+    inner = width[y] / 10
+    cut = float(np.clip(centre[y], box.low[y] + inner, box.high[y] - inner))
+    for side in (0, 1):
+        low, high = box.low.copy(), box.high.copy()
+        (high if side == 0 else low)[y] = cut
+        if not Box(low, high).empty:
+            yield Box(low, high).tightened()

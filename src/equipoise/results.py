@@ -1,0 +1,207 @@
+"""What every result has in common: it is a table for other tools, and HTML for a notebook.
+
+A result says what its table is (:meth:`Result._table`) and, for people, its sentences and grids;
+frames and HTML are made of these here, once for all.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from equipoise.errors import MissingDependency
+from equipoise.plain import Grid
+from equipoise.values import MISSING
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+FlatTable: TypeAlias = tuple[Sequence[str], Iterable[Sequence[Any]]]
+"""The names of columns, and rows of values."""
+SHOWN = 20
+"""How many rows of a table a notebook shows."""
+
+
+class Result:
+    """A result that other tools can read as a table, and a notebook as HTML."""
+
+    __slots__ = ()
+
+    # ------------------------------------------------------------------- what each result says
+
+    def _table(self) -> FlatTable:
+        """The table of this result, in full precision: what frames hold."""
+        raise NotImplementedError
+
+    def _said(self) -> Sequence[str]:
+        """What stands above the tables in a notebook: by default the heading and the sentences."""
+        heading, one = getattr(self, "heading", None), getattr(self, "sentence", None)
+        said = getattr(self, "sentences", ())
+        return [*([heading] if heading else []), *said, *([one] if one else [])]
+
+    def _grids(self) -> Sequence[Grid]:
+        """The tables a notebook shows."""
+        return [self.grid()]  # type: ignore[attr-defined]
+
+    # ---------------------------------------------------------------------------- for all
+
+    def to_arrow(self) -> pa.Table:
+        """The table of this result as an Arrow table, in full precision.
+
+        What is missing or undefined is null.
+        """
+        return arrow_table(*self._table())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table of this result as a pandas frame; the columns are those of :meth:`to_arrow`."""
+        return as_pandas(self.to_arrow())
+
+    def to_polars(self) -> pl.DataFrame:
+        """The table of this result as a polars frame; the columns are those of :meth:`to_arrow`."""
+        return as_polars(self.to_arrow())
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows; everything that comes from data is escaped."""
+        said = "".join(f"<p>{html.escape(str(sentence))}</p>" for sentence in self._said())
+        return said + "".join(_shown(grid) for grid in self._grids())
+
+
+class Drawing(Protocol):
+    """A picture, as :mod:`equipoise.reports.pictures` makes it."""
+
+    def to_svg(self) -> str:
+        """The picture as SVG."""
+
+    def to_png(self, *, scale: float = 2.0) -> bytes:
+        """The picture as PNG."""
+
+    def to_altair(self) -> Any:
+        """A chart of Altair."""
+
+    def save(self, path: str | os.PathLike[str], *, scale: float = 2.0) -> None:
+        """Write the picture to a file."""
+
+
+class Drawable(Result):
+    """A result that has charts."""
+
+    __slots__ = ()
+
+    def plot(self) -> Drawing:
+        """Draw this result.
+
+        Returns
+        -------
+        Drawing
+            Shows itself in a notebook; ``save("x.png")`` and ``save("x.svg")`` write it, and
+            ``to_altair()`` gives a chart of Altair.
+
+        Raises
+        ------
+        MissingDependency
+            If the extra ``charts`` is not installed.
+        """
+        # Drawing stands above all results, and is looked up by its name when it is needed.
+        picture: Drawing = importlib.import_module(_DRAWING).draw_result(self)
+        return picture
+
+    def save_plot(self, path: str | os.PathLike[str], *, scale: float = 2.0) -> None:
+        """Draw this result into a file.
+
+        Parameters
+        ----------
+        path
+            Ends with ``.png`` or ``.svg``; the file is whole or not there.
+        scale
+            Of a PNG: how many pixels stand for one of the drawing.
+        """
+        self.plot().save(path, scale=scale)
+
+
+_DRAWING = "equipoise.reports.pictures"
+
+
+def arrow_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> pa.Table:
+    """Make an Arrow table; a column whose values are of several types becomes text.
+
+    Parameters
+    ----------
+    names
+        Of the columns.
+    rows
+        Their values, row by row.
+
+    Examples
+    --------
+    >>> arrow_table(["option", "asked"], [["budget", 5.0], ["constrain", "sex=w"]]).to_pylist()
+    [{'option': 'budget', 'asked': '5.0'}, {'option': 'constrain', 'asked': 'sex=w'}]
+    """
+    import pyarrow as pa
+
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    return pa.table([_column(values) for values in columns], names=list(names))
+
+
+def column_names(own: Sequence[str], data: Sequence[str]) -> list[str]:
+    """Names for columns of the data that do not collide with those of a result.
+
+    >>> column_names(["rate", "ub"], ["sex", "rate"])
+    ['sex', 'data.rate']
+    """
+    return [f"data.{name}" if name in own else name for name in data]
+
+
+def as_pandas(table: pa.Table) -> pd.DataFrame:
+    """Give a table as a pandas frame."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingDependency("pandas", extra="frames", purpose="to_pandas()") from None
+    return pd.DataFrame(table.to_pandas(), copy=False)
+
+
+def as_polars(table: pa.Table) -> pl.DataFrame:
+    """Give a table as a polars frame."""
+    try:
+        import polars as pl
+    except ImportError:
+        raise MissingDependency("polars", extra="frames", purpose="to_polars()") from None
+    return pl.DataFrame(table)
+
+
+def _column(values: Sequence[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    found = [_value(value) for value in values]
+    kinds = {type(value) for value in found if value is not None}
+    if kinds - {str} and not (len(kinds) == 1 or kinds <= {int, float}):
+        found = [None if value is None else str(value) for value in found]
+        kinds = {str}
+    return pa.array(found, pa.float64() if kinds == {int, float} else None)
+
+
+def _value(value: Any) -> Any:
+    """A value as Arrow takes it: what is missing or undefined is null, and what has parts text."""
+    if hasattr(value, "item"):  # a number of numpy
+        value = value.item()
+    if value is None or value is MISSING or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    if isinstance(value, (str, bool, int, float)):
+        return value
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {part}" for name, part in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+def _shown(grid: Grid) -> str:
+    more = len(grid.rows) - SHOWN
+    first = Grid(grid.headers, grid.rows[:SHOWN], grid.numbers)
+    return first.html() + (f"<p>… and {more:,} more rows</p>" if more > 0 else "")

@@ -1,0 +1,290 @@
+"""Every public result is a table for other tools, HTML for a notebook and, with charts, a picture."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import math
+import struct
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pyarrow as pa
+import pytest
+
+import equipoise as eq
+from equipoise.errors import InputError, MissingDependency
+from equipoise.results import Drawable, Result, arrow_table
+from people import people
+
+INPUTS = {"CountRequest", "EquipoiseError", "Group", "Lake", "Policy", "Rule"}
+"""What is given to functions, or holds what is: no result."""
+NASTY = "<script>alert('&')</script>"
+HOW = {"sensitive_features": ["sex"], "label": "hired"}
+
+
+def returned(function):
+    """The classes of this package that a function says it returns."""
+    said = inspect.signature(function).return_annotation
+    words = str(said).replace("|", " ").replace("[", " ").replace("]", " ").split()
+    return [word.strip("'\",").rsplit(".", 1)[-1] for word in words]
+
+
+def classes():
+    """All classes of the package by name, as far as they are loaded."""
+    import sys
+
+    found = {}
+    for name, module in list(sys.modules.items()):
+        if name.startswith("equipoise"):
+            for key, value in vars(module).items():
+                if inspect.isclass(value) and value.__module__.startswith("equipoise"):
+                    found.setdefault(key, value)
+    return found
+
+
+def public_results():
+    """Classes in ``__all__``, and what public functions and methods of these say they return."""
+    public = {name: getattr(eq, name) for name in eq.__all__}
+    for name in (
+        "equipoise.lake.tables.hits",
+        "equipoise.lake.acquiring.ledger",
+        "equipoise.evaluation.missing.comparison",
+        "equipoise.evaluation.missing.simulation",
+    ):
+        __import__(name)
+    known = classes()
+    found = {name: value for name, value in public.items() if inspect.isclass(value)}
+    functions = [value for value in public.values() if inspect.isfunction(value)]
+    for value in list(found.values()):
+        functions += [
+            member
+            for key, member in inspect.getmembers(value, inspect.isfunction)
+            if not key.startswith("_")
+        ]
+    for function in functions:
+        for word in returned(function):
+            if word in known and hasattr(known[word], "to_dict"):
+                found[word] = known[word]
+    return {name: value for name, value in found.items() if name not in INPUTS}
+
+
+def is_part(value):
+    """Whether a class is a row of a result or a settled value, not a result of its own."""
+    return value.__name__ in {"Axis", "Finding", "MapPoint", "PlanRequest", "Point", "Row"}
+
+
+def test_every_public_result_gives_frames_and_html():
+    found = public_results()
+    assert {"BiasTable", "Plan", "Hits", "Replayed", "MissingValues", "Infeasible"} <= found.keys()
+    lacking = {
+        name
+        for name, value in found.items()
+        if not is_part(value) and not issubclass(value, Result)
+    }
+    assert not lacking
+
+
+# --------------------------------------------------------------------------------- examples
+
+
+def counts():
+    return eq.Counts.from_mapping(
+        {("m", "yes"): 60, ("m", "no"): 40, (NASTY, "yes"): 20, (NASTY, "no"): 80},
+        sensitive=["sex"],
+        label="hired",
+    )
+
+
+def csv(path, rows):
+    lines = [f"{i},{sex},{hired}" for i, (sex, hired) in enumerate(rows, int(path.stem[-1]) * 1000)]
+    path.write_text("\n".join(["id,sex,hired", *lines]), encoding="utf-8")
+
+
+def infeasible():
+    with pytest.raises(eq.Infeasible) as error:
+        eq.plan(counts(), tolerance=0.01, max_rows=100, allow="add")
+    return error.value
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory):
+    """A result of each class, by its name."""
+    from equipoise.lake.sampling.sources import TableSource
+
+    place = tmp_path_factory.mktemp("results")
+    (place / "lake").mkdir()
+    base = place / "base1.csv"
+    csv(
+        base,
+        [("Female", "no")] * 7
+        + [("Female", "yes")] * 3
+        + [("Male", "yes")] * 6
+        + [("Male", "no")] * 4,
+    )
+    csv(place / "lake" / "more2.csv", [("Female", "yes")] * 9 + [("Male", "no")] * 9)
+    lake = eq.Lake(place / "lake")
+    plan = eq.plan(str(base), **HOW)
+    done = eq.repair(str(base), lake, place / "out.csv", **HOW)
+    applied = eq.apply(
+        plan, to=str(base), pool=str(place / "lake" / "more2.csv"), output=place / "applied.csv"
+    )
+    table = eq.measure(counts())
+    rows = people(300)
+    sex = [None if i % 9 == 0 else value for i, value in enumerate(rows["sex"].to_pylist())]
+    missing = rows.set_column(0, "sex", [sex])
+    asked = {"sensitive_features": ["sex"], "label": "hired", "methods": ["group", "drop"]}
+    made = [
+        table,
+        eq.check(table, max_abs_ub=0.1),
+        eq.diff(counts(), counts()),
+        eq.plan(counts()),
+        eq.plan(counts()).certificate,
+        eq.frontier(counts(), points=4),
+        eq.policy_map(counts(), x="add sex=m, hired=no", y="add hired=yes"),
+        infeasible(),
+        counts(),
+        applied,
+        done,
+        done.acquired,
+        done.verification,
+        lake.find(plan, base=str(base)),
+        lake.search(str(base)),
+        lake.refresh(),
+        lake.replay(done.acquired.ledger),
+        eq.tailor([TableSource("<b>", [(("w",), i) for i in range(9)])], {("w",): 3}),
+        eq.evaluate(rows, **HOW, models="logistic", repeats=2, jobs=1),
+        eq.compare_missing(missing, **asked),
+        eq.simulate_missing(rows, share=0.2, repeats=2, **asked),
+    ]
+    return {type(result).__name__: result for result in made}
+
+
+def test_there_is_an_example_of_every_result(examples):
+    wanted = {name for name, value in public_results().items() if not is_part(value)}
+    assert wanted <= examples.keys() | {"Result"}
+
+
+def kinds(frame):
+    return list(frame.columns)
+
+
+class Fragment(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.rows = [], 0
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+
+
+def test_frames_hold_the_same_rows(examples):
+    for name, result in examples.items():
+        arrow = result.to_arrow()
+        assert isinstance(arrow, pa.Table), name
+        assert arrow.num_columns, name
+        assert len(set(arrow.column_names)) == arrow.num_columns, name
+        pandas, polars = result.to_pandas(), result.to_polars()
+        assert list(pandas.columns) == polars.columns == arrow.column_names, name
+        assert len(pandas) == polars.height == arrow.num_rows, name
+
+
+def test_html_escapes_and_shows_a_table(examples):
+    for name, result in examples.items():
+        text = result._repr_html_()
+        assert "<script" not in text, name
+        tags = Fragment(text).tags
+        assert "table" in tags, name
+        assert set(tags) <= {"p", "table", "thead", "tbody", "tr", "th", "td"}, name
+
+
+def test_frames_say_what_the_result_says(examples):
+    plan = examples["Plan"]
+    assert plan.to_pandas()["add"].sum() == plan.additions
+    points = examples["Frontier"].to_arrow().to_pylist()
+    assert [p["cost"] for p in points] == [p.cost for p in examples["Frontier"].points]
+    done = examples["Repaired"].to_pandas()
+    assert done["after"].sum() == examples["Repaired"].acquired.after.n
+    assert examples["Acquired"].to_pandas()["rows"].sum() == examples["Acquired"].added
+    assert examples["Verification"].to_pandas()["holds"].all()
+    held = examples["Certificate"].to_arrow().to_pylist()
+    assert held[0]["after"] == examples["Certificate"].n_after
+    found = examples["Check"].to_pandas()
+    assert list(found["status"]) == [f.status for f in examples["Check"].findings()]
+
+
+def test_frames_need_a_library_and_say_which(examples, monkeypatch):
+    real = builtins.__import__
+
+    def absent(name, *rest, **more):
+        if name.partition(".")[0] in ("pandas", "polars"):
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", absent)
+    for method, library in (("to_pandas", "pandas"), ("to_polars", "polars")):
+        with pytest.raises(MissingDependency, match=rf"'{library}'.*equipoise\[frames\]"):
+            getattr(examples["Plan"], method)()
+    assert "<table>" in examples["Plan"]._repr_html_()
+
+
+def test_columns_of_several_types_are_text_and_what_is_undefined_is_null():
+    table = arrow_table(("a", "b", "c"), [(1, "x", math.nan), (2.5, 3, eq.MISSING)])
+    assert table.to_pydict() == {"a": [1.0, 2.5], "b": ["x", "3"], "c": [None, None]}
+    assert arrow_table(("a",), []).schema.field("a").type == pa.null()
+
+
+# --------------------------------------------------------------------------------- pictures
+
+
+def test_what_has_charts_draws_them_as_png_and_svg(examples, tmp_path):
+    pytest.importorskip("vl_convert")
+    drawn = {name: result for name, result in examples.items() if isinstance(result, Drawable)}
+    wanted = {"BiasTable", "Plan", "Frontier", "PolicyMap", "Repaired", "Evaluation"}
+    assert wanted | {"MissingValues", "MissingSimulation"} == drawn.keys()
+    for name, result in drawn.items():
+        result.save_plot(tmp_path / "x.png", scale=1)
+        png = (tmp_path / "x.png").read_bytes()
+        assert png.startswith(b"\x89PNG\r\n\x1a\n"), name
+        width, height = struct.unpack(">II", png[16:24])
+        assert 300 < width < 3000, name
+        assert 50 < height < 6000, name
+        picture = result.plot()
+        picture.save(tmp_path / "x.svg")
+        ElementTree.parse(tmp_path / "x.svg")
+        assert picture._repr_svg_() == (tmp_path / "x.svg").read_text(encoding="utf-8")
+        picture.to_altair().to_dict()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.png", "x.svg"]
+
+
+def test_a_picture_holds_the_names_and_every_chart(examples, tmp_path):
+    pytest.importorskip("vl_convert")
+    svg = examples["BiasTable"].plot().to_svg()
+    words = " ".join("".join(node.itertext()) for node in ElementTree.fromstring(svg).iter())
+    assert str(eq.Group({"sex": NASTY})) in words
+    assert "interval" in words
+    assert "UB of hired by sex" in words
+
+
+def test_a_picture_has_an_ending_and_something_to_draw(examples, tmp_path):
+    pytest.importorskip("vl_convert")
+    with pytest.raises(InputError, match=r"\.png or \.svg"):
+        examples["Plan"].save_plot(tmp_path / "x.gif")
+    assert not list(tmp_path.iterdir())
+    empty = eq.measure(counts(), min_count=10_000)
+    with pytest.raises(InputError, match="nothing to draw"):
+        empty.plot()
+
+
+def test_without_the_drawing_library_the_message_names_the_extra(examples, monkeypatch):
+    real = builtins.__import__
+
+    def absent(name, *rest, **more):
+        if name.partition(".")[0] in ("altair", "vl_convert"):
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", absent)
+    with pytest.raises(MissingDependency, match=r"equipoise\[charts\]"):
+        examples["Plan"].plot()
