@@ -18,9 +18,10 @@ from equipoise.lake.matching.conversions import Conversion, Decision, Treatment
 from equipoise.lake.matching.headers import header_similarity, is_opaque
 from equipoise.lake.matching.likeness import NUMERIC, Contents, Likeness, content_similarity
 from equipoise.lake.matching.relations import Comparison, Relations, relations
+from equipoise.lake.matching.series import find_series
 from equipoise.lake.matching.values.concepts import tells_meaning
 from equipoise.lake.matching.values.vocabulary import ValueMap, match_values
-from equipoise.lake.matching.wording import Level, compare_headers, is_generic
+from equipoise.lake.matching.wording import Level, compare_headers
 from equipoise.values import MISSING
 
 __all__ = [
@@ -219,7 +220,8 @@ def align(
         return None
     pairs, likely = _related(evidence, want)
     pairs += _guessed(pairs, likely, evidence, want)
-    judge = Judge(want.columns, table, evidence.likeness)
+    series = find_series(pairs, want.columns, table.columns)
+    judge = Judge(want.columns, table, evidence.likeness, series)
     required = _Required(want, table, maps, judge)
     found = {
         want.columns[i].name: _match(evidence, judge, required, float(likely[i, j]), i, j)
@@ -462,7 +464,7 @@ class _Required:
     def doubt(self, i: int, j: int, _score: float) -> str | None:
         """Say why a required column cannot be used without asking, if so."""
         name, column = self.want.columns[i].name, self.table.columns[j]
-        said = compare_headers(name, column.name)
+        said = self.judge.wording(i, j)
         if said.level == Level.OTHER:
             return say_other(name, column.name, said.words)
         if name in self.want.bins:
@@ -477,7 +479,7 @@ class _Required:
             return self._rival(i, j, said.level)
         if said.level >= Level.LOOSE:
             return f"values such as {_first(values)} do not tell that {column.name} is {name}"
-        if is_generic(name):
+        if self.judge.is_generic(i):
             return f"{name} may be said of anything, and values such as {_first(values)} as well"
         return self.judge.rival(i, j, said.level)
 
@@ -485,7 +487,7 @@ class _Required:
         name, column = self.want.columns[i].name, self.table.columns[j]
         if column.numeric < NUMERIC:
             return f"{column.name} does not hold numbers, which {name} is binned by"
-        if level > Level.SYNONYMS or is_generic(name):
+        if level > Level.SYNONYMS or self.judge.is_generic(i):
             return f"{column.name} may be another number than {name}"
         if self.judge.agreement(i, j) == Agreement.CONTRARY and self.want.columns[i].distinct:
             return f"the numbers of {column.name} are not those of {name}"

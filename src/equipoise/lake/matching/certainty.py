@@ -9,8 +9,9 @@ values: `income` has the numbers of `previous_income`, and is not the same.
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -20,10 +21,12 @@ from equipoise.lake.matching.values.concepts import tells_kind, tells_meaning
 from equipoise.lake.matching.values.vocabulary import match_values
 from equipoise.lake.matching.wording import (
     Level,
+    Wording,
     compare_headers,
     is_generic,
     names_key,
     says_whose,
+    without_prefix,
 )
 
 ALIKE = 0.88
@@ -31,6 +34,9 @@ ALIKE = 0.88
 
 _SAME_NUMBERS, _OTHER_NUMBERS = 0.2, 0.5
 """Distributions that differ by at most the first agree; by more than the second they contradict."""
+
+_NEAR_NUMBERS, _MANY_NUMBERS = 0.1, 20
+"""So near, and so many, numbers have to be where one header says more than the other."""
 
 _SAME_TEXTS, _OTHER_TEXTS = 0.8, 0.2
 """The same for the share of rows whose value the other column has."""
@@ -65,12 +71,34 @@ class Judge:
     columns: Sequence[ColumnProfile]
     table: Profile
     likeness: Likeness
+    in_series: Collection[tuple[int, int]] = ()
+
+    @functools.cached_property
+    def headers(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The headers of the base and of the table, without what all of one table begin with."""
+        written = [[c.name for c in columns] for columns in (self.columns, self.table.columns)]
+        ours, theirs = map(without_prefix, written)
+        if ours != tuple(written[0]) and theirs != tuple(written[1]):
+            return tuple(written[0]), tuple(written[1])  # these may be two tables' names
+        return ours, theirs
+
+    def wording(self, i: int, j: int) -> Wording:
+        """Tell how far the headers of two columns say the same."""
+        return compare_headers(self.headers[0][i], self.headers[1][j])
+
+    def is_generic(self, i: int) -> bool:
+        """Tell whether the header of a base's column says nothing of what it is about."""
+        return is_generic(self.headers[0][i])
 
     def doubt(self, i: int, j: int, score: float) -> str | None:
         """Say why a column of the table may not be the base's column, or none if it surely is."""
         base, column = self.columns[i], self.table.columns[j]
-        said = compare_headers(base.name, column.name)
+        said = self.wording(i, j)
         if said.level == Level.OTHER:
+            if (i, j) in self.in_series and self.agreement(i, j) == Agreement.STRONG:
+                return None
+            if said.further and self._are_near(i, j):
+                return None
             return say_other(base.name, column.name, said.words)
         if said.level == Level.SILENT:
             return self._doubt_of_silent(i, j, score)
@@ -78,9 +106,9 @@ class Judge:
         if agreement == Agreement.CONTRARY:
             return f"the headers agree, and the values of {column.name} do not"
         strong = agreement == Agreement.STRONG and not (said.words and _is_coded(base))
-        if strong or (said.level < Level.LOOSE and not is_generic(base.name)):
+        if strong or (said.level < Level.LOOSE and not self.is_generic(i)):
             return self.rival(i, j, said.level)
-        if is_generic(base.name):
+        if self.is_generic(i):
             return f"{column.name} may be said of anything, and its values do not tell"
         return f"{base.name} and {column.name} mostly mean the same, and the values do not tell"
 
@@ -88,11 +116,11 @@ class Judge:
         """Name another column, of either table, whose header says the same as well."""
         base, column = self.columns[i], self.table.columns[j]
         for k, other in enumerate(self.table.columns):
-            same = k != j and compare_headers(base.name, other.name).level <= level
+            same = k != j and self.wording(i, k).level <= level
             if same and self.agreement(i, k) != Agreement.CONTRARY:
                 return f"{column.name} and {other.name} may both be {base.name}"
         for k, other in enumerate(self.columns):
-            same = k != i and compare_headers(other.name, column.name).level <= level
+            same = k != i and self.wording(k, j).level <= level
             if same and self.agreement(k, j) != Agreement.CONTRARY:
                 return f"{column.name} may be {base.name} or {other.name}"
         return None
@@ -171,6 +199,16 @@ class Judge:
             if len(shared) < _MANY_VALUES and not tells_kind(base.values):
                 return say_silent(column.name)
         return None
+
+    def _are_near(self, i: int, j: int) -> bool:
+        """Whether two columns hold many numbers that are spread as no other column's are."""
+        pair = self.columns[i], self.table.columns[j]
+        if any(names_key(c.name) or c.distinct < _MANY_NUMBERS or _known(c) < _ROWS for c in pair):
+            return False
+        if any(c.numeric < NUMERIC for c in pair) or not self.likeness.gaps[i, j] <= _NEAR_NUMBERS:
+            return False
+        known = self.likeness.evidence[i, j]
+        return all(likeness <= known - _AHEAD for likeness, _ in self._others(i, j))
 
     def _others(self, i: int, j: int) -> Iterator[tuple[float, str]]:
         """How alike the values of other columns are, of both tables."""

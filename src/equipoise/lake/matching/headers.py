@@ -202,6 +202,15 @@ def word_similarity(a: str, b: str) -> float:
     return alike if alike >= 0.6 else 0.0
 
 
+def is_shortened(short: str, long: str) -> bool:
+    """Tell whether a text is the beginning of a word, or the word with vowels left out.
+
+    >>> is_shortened("cap", "capital"), is_shortened("wgt", "weight"), is_shortened("sex", "age")
+    (True, True, False)
+    """
+    return long.startswith(short) or (short[0] == long[0] and _is_abbreviation(short, long))
+
+
 def _is_abbreviation(short: str, long: str) -> bool:
     """Tell whether a word is another with vowels left out."""
     rest = iter(long)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 from equipoise.lake.matching.headers import (
     is_opaque,
+    is_shortened,
     listed,
     other_referent,
     same_words,
@@ -49,10 +50,18 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class Wording:
-    """How far two headers say the same, and the words they differ in."""
+    """How far two headers say the same, and the words they differ in.
+
+    Attributes
+    ----------
+    further
+        Whether one header says all that the other says and something more, and the words that it
+        has more are not known to speak of someone else, another time or another figure.
+    """
 
     level: Level
     words: tuple[str, ...] = ()
+    further: bool = False
 
 
 _SHORTENED, _MEANT = 0.8, 0.95
@@ -74,6 +83,8 @@ def compare_headers(a: str, b: str) -> Wording:
     """
     if a == b or same_words(a, b):
         return Wording(Level.SAME)
+    if _is_contracted(a, b) or _is_contracted(b, a):
+        return Wording(Level.LOOSE)
     if is_opaque(a) or is_opaque(b):
         return Wording(Level.SILENT)
     if _numbers(a) != _numbers(b):
@@ -81,6 +92,9 @@ def compare_headers(a: str, b: str) -> Wording:
     ours, theirs = _bag(words(a)), _bag(words(b))
     if ours == theirs:
         return Wording(Level.SAME)
+    for kind, level in (("same", Level.SYNONYMS), ("mostly", Level.LOOSE)):
+        if _in_one_word(ours, kind) == _in_one_word(theirs, kind):
+            return Wording(level)
     if (word := other_referent(a, b)) is not None:
         return Wording(Level.OTHER, (word,))
     ours, theirs = _in_one_word(ours), _in_one_word(theirs)
@@ -90,7 +104,8 @@ def compare_headers(a: str, b: str) -> Wording:
         return Wording(Level.SYNONYMS)
     found = _compare_loosely(ours, theirs)
     as_written = {_stem(word): word for word in (*words(a), *words(b))}
-    return Wording(found.level, tuple(as_written.get(word, word) for word in found.words))
+    told = tuple(as_written.get(word, word) for word in found.words)
+    return Wording(found.level, told, found.further)
 
 
 def _compare_loosely(ours: frozenset[str], theirs: frozenset[str]) -> Wording:
@@ -109,13 +124,68 @@ def _compare_loosely(ours: frozenset[str], theirs: frozenset[str]) -> Wording:
             else:
                 left.append(word)
     if left or not _tells(common):
-        return Wording(Level.OTHER, tuple(left) or tuple(sorted(ours ^ theirs)))
+        one_sided = ours.isdisjoint(left) or theirs.isdisjoint(left)
+        further = one_sided and _tells(common) and listed("figures").isdisjoint(left)
+        return Wording(Level.OTHER, tuple(left) or tuple(sorted(ours ^ theirs)), further)
     return Wording(Level.LOOSE, tuple(swapped))
+
+
+def _is_contracted(short: str, long: str) -> bool:
+    """Tell whether a header of one word is made of the beginnings of the other's words, in order.
+
+    >>> _is_contracted("caploss", "capital_loss"), _is_contracted("fnlwgt", "final weight")
+    (True, True)
+    >>> _is_contracted("hpw", "hours per week"), _is_contracted("age", "annual gross earnings")
+    (True, False)
+    """
+    one, several = words(short), words(long)
+    if len(one) != 1 or len(several) < 2 or len(one[0]) < 3 or one[0] in _known():
+        return False
+    kept = tuple(word for word in several if word not in listed("empty"))
+    initials = "".join(word[0] for word in several)
+    if len(several) > 2 and one[0] == initials:
+        return True
+    return len(kept) > 1 and _is_made_of(one[0], kept)
+
+
+def _is_made_of(text: str, parts: tuple[str, ...]) -> bool:
+    """Whether a text is a piece of two letters or more of every part, one after the other."""
+    if not parts:
+        return not text
+    sizes = range(2, min(len(text), len(parts[0])) + 1)
+    return any(
+        is_shortened(text[:size], parts[0]) and _is_made_of(text[size:], parts[1:])
+        for size in sizes
+    )
 
 
 def _alike(a: str, b: str) -> float:
     """How alike two stems are, in the form in which they are listed."""
     return max(word_similarity(x, y) for x in (a, f"{a}s") for y in (b, f"{b}s"))
+
+
+def without_prefix(headers: Sequence[str]) -> tuple[str, ...]:
+    """Give the headers of a table without the first word that they all have.
+
+    A word that is before every column, as the name of a table, tells none from another. One that
+    speaks of people stays: it says whose all columns are.
+
+    >>> without_prefix(["src_age", "src_sex", "SRC_INCOME", "src_job_title"])
+    ('age', 'sex', 'INCOME', 'job_title')
+    >>> without_prefix(["spouse_age", "spouse_sex", "spouse_income", "spouse_job"])[0]
+    'spouse_age'
+    """
+    firsts = {words(header)[:1] for header in headers}
+    kept = listed("others") | listed("wider") | listed("subjects") | listed("figures")
+    if len(headers) < _SEVERAL or len(firsts) != 1 or not (first := "".join(*firsts)):
+        return tuple(headers)
+    bare = tuple(header[len(first) :].lstrip("_-. ") for header in headers)
+    mere = all(h.casefold().startswith(first) and words(b) for h, b in zip(headers, bare, strict=True))
+    return bare if mere and first not in kept else tuple(headers)
+
+
+_SEVERAL = 4
+"""Fewer headers may begin with the same word by chance."""
 
 
 def is_generic(header: str) -> bool:
@@ -187,19 +257,36 @@ def _known() -> frozenset[str]:
     return listed("neutral") | {word for line in lines for text in line for word in words(text)}
 
 
-def _in_one_word(bag: frozenset[str]) -> frozenset[str]:
+def _in_one_word(bag: frozenset[str], kind: str = "same") -> frozenset[str]:
     """Put the first of several ways to say something in the place of the others."""
-    for first, phrase in _phrases():
-        if phrase <= bag:
+    bag = bag if kind == "same" else _in_one_word(bag)
+    for first, phrase in _phrases(kind):
+        if phrase <= bag and not first <= bag:
             bag = bag - phrase | first
     return bag
 
 
 @functools.cache
-def _phrases() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
-    """Every phrase and what stands for it, the longest first."""
+def _phrases(kind: str) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+    """Every phrase of a list and what stands for it, the longest first."""
     found = []
-    for line in stored()["same"]:
-        first, *others = (_bag(words(phrase)) for phrase in line)
+    for line in stored()[kind]:
+        bags = [_bag(words(phrase)) for phrase in line]
+        first, *others = bags if kind == "same" else map(_in_one_word, bags)
         found += [(first, other) for other in others]
     return tuple(sorted(found, key=lambda pair: -len(pair[1])))
+
+
+def is_said_by(a: str, b: str) -> bool:
+    """Tell whether two headers are about the same, apart from words that may be said of anything.
+
+    >>> is_said_by("bill amt", "invoice"), is_said_by("pay amt", "previous payment")
+    (True, False)
+    """
+    if other_referent(a, b) is not None:
+        return False
+    ours, theirs = ({w for w in _in_one_word(_bag(words(h))) if _tells([w])} for h in (a, b))
+    pairs = ((ours, theirs), (theirs, ours))
+    return bool(ours and theirs) and all(
+        max(_alike(word, o) for o in other) >= _SHORTENED for own, other in pairs for word in own
+    )
