@@ -48,8 +48,11 @@ def section() -> Section:
         f"Two data sets, {len(SEEDS)} lakes of {TABLES} tables each and one of {MANY:,}: shards of "
         "the data set under kept, renamed or opaque headers, in other words and codes, in other "
         "orders and formats, with columns left out and added; decoys with the same headers; and "
-        "unrelated tables. A lake's truth is known. Columns are aligned with the base's profile; F1 "
-        "counts all matches, those that are certain and those that the mapping file asks about."
+        "unrelated tables. A lake's truth is known. Columns are aligned with the base's profile. "
+        "Precision, recall and F1 of columns count every match that is found: those that are used "
+        "without asking and those that stay empty until a person confirms them in the mapping file. "
+        "The last three columns count the matches that are certain, and these alone; a required "
+        "column whose values are written in codes is never certain, so their recall cannot be 1."
     )
     paragraphs = [
         how,
@@ -77,6 +80,7 @@ class Done:
     tables: int
     true: dict[str, dict[str, dict[str, str]]] = field(default_factory=lambda: defaultdict(dict))
     found: dict[str, dict[str, dict[str, str]]] = field(default_factory=lambda: defaultdict(dict))
+    certain: dict[str, dict[str, dict[str, str]]] = field(default_factory=lambda: defaultdict(dict))
     wrong: list[str] = field(default_factory=list)
     accepted: Counter[str] = field(default_factory=Counter)
     shards: Counter[str] = field(default_factory=Counter)
@@ -171,10 +175,16 @@ def _judge(
     key = f"{truth.seed} {table.name}"
     done.true[table.header][key] = dict(table.columns)
     done.found[table.header][key] = columns
+    done.certain[table.header][key] = {} if found is None else _certain(found)
     if table.hardest != "opaque":
         kind = "told" if _is_told(table, want) else "not told"
         done.shards[kind] += 1
         done.accepted[kind] += found is not None and found.certain
+
+
+def _certain(found: Alignment) -> dict[str, str]:
+    """The columns that are used without asking, if the table is."""
+    return {b: m.source for b, m in found.columns.items() if b not in found.doubts}
 
 
 def _wrong(truth: planlake.Truth, table: planlake.TableTruth, found: Alignment) -> Iterator[str]:
@@ -357,22 +367,44 @@ def _repair(
 # --- what is told -------------------------------------------------------------------------------
 
 
-def _scores(lakes: Sequence[Done], dataset: str, header: str) -> tuple[float, float, float]:
+def _scores(
+    lakes: Sequence[Done], dataset: str, header: str, kind: str = "found"
+) -> tuple[float, float, float]:
     own = [done for done in lakes if done.dataset == dataset]
     true = {key: columns for done in own for key, columns in done.true[header].items()}
-    found = {key: columns for done in own for key, columns in done.found[header].items()}
+    found = {key: c for done in own for key, c in getattr(done, kind)[header].items()}
     return planlake.alignment_scores(true, found)
+
+
+def _right(lakes: Sequence[Done], dataset: str, header: str) -> str:
+    """How many of the columns that are certain are right."""
+    own = [done for done in lakes if done.dataset == dataset]
+    told = [
+        done.true[header][key].get(base) == source
+        for done in own
+        for key, columns in done.certain[header].items()
+        for base, source in columns.items()
+    ]
+    return f"{sum(told):,} of {len(told):,}"
 
 
 def _alignment_table(small: Sequence[Done], many: Sequence[Done]) -> str:
     rows = [
-        (dataset, f"{tables:,}", header, *(f"{x:.3f}" for x in _scores(lakes, dataset, header)))
+        (
+            dataset,
+            f"{tables:,}",
+            header,
+            *(f"{x:.3f}" for x in _scores(lakes, dataset, header)),
+            _right(lakes, dataset, header),
+            *(f"{x:.3f}" for x in _scores(lakes, dataset, header, "certain")[1:]),
+        )
         for lakes, tables in ((small, TABLES), (many, MANY))
         for dataset in DATASETS
         for header in planlake.HEADERS
     ]
     header = ["data set", "tables", "headers", "precision", "recall", "F1 of columns"]
-    return markdown_table(header, rows)
+    certain = ["certain and right", "recall of certain", "F1 of certain"]
+    return markdown_table([*header, *certain], rows)
 
 
 def _share(lakes: Sequence[Done], kind: str) -> float:

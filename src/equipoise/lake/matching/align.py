@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from equipoise.counts import Counts
 from equipoise.engines.profiling import FEW_VALUES, ColumnProfile, Profile
 from equipoise.lake.matching.assignment import PLAUSIBLE, assigned, improved, one_to_one
-from equipoise.lake.matching.certainty import Agreement, Judge, say_other
+from equipoise.lake.matching.certainty import Agreement, Judge, say_other, say_silent
 from equipoise.lake.matching.conversions import Conversion, Decision, Treatment
 from equipoise.lake.matching.headers import header_similarity, is_opaque
 from equipoise.lake.matching.likeness import NUMERIC, Contents, Likeness, content_similarity
 from equipoise.lake.matching.relations import Comparison, Relations, relations
 from equipoise.lake.matching.series import find_series
-from equipoise.lake.matching.values.concepts import tells_meaning
+from equipoise.lake.matching.values.concepts import tells_kind, tells_meaning
 from equipoise.lake.matching.values.vocabulary import ValueMap, match_values
 from equipoise.lake.matching.wording import Level, compare_headers
 from equipoise.values import MISSING
@@ -473,7 +473,7 @@ class _Required:
         if not found.certain:
             return found.why
         values = self.want.vocabularies[name]
-        if said.level == Level.SILENT and (doubt := self.judge.doubt_of_values(i, j)) is not None:
+        if said.level == Level.SILENT and (doubt := self._doubt_of_silent(i, j)) is not None:
             return doubt
         if tells_meaning(values):
             return self._rival(i, j, said.level)
@@ -482,6 +482,16 @@ class _Required:
         if self.judge.is_generic(i):
             return f"{name} may be said of anything, and values such as {_first(values)} as well"
         return self.judge.rival(i, j, said.level)
+
+    def _doubt_of_silent(self, i: int, j: int) -> str | None:
+        """A header that says nothing needs words of one kind, which one column of each has."""
+        name, column = self.want.columns[i].name, self.table.columns[j]
+        if not tells_kind(self.want.vocabularies[name]):
+            return say_silent(column.name)
+        for k, other in enumerate(self.want.columns):
+            if k != i and other.distinct and self.judge.agreement(k, j) == Agreement.STRONG:
+                return f"{column.name} says nothing, and {other.name} has such values, too"
+        return self.judge.doubt_of_values(i, j)
 
     def _doubt_of_number(self, i: int, j: int, level: Level) -> str | None:
         name, column = self.want.columns[i].name, self.table.columns[j]

@@ -44,9 +44,10 @@ def find_series(
     steps = {(i, j): _step(columns[i].name, others[j].name) for i, j in pairs}
     known = {pair: step for pair, step in steps.items() if step is not None}
     counted = Counter(start for step in known.values() for start in step.starts())
-    (start, most), *_ = counted.most_common(1) or [(None, 0)]
-    if most < max(_LEAST, _MOSTLY * len(known)):
+    found = counted.most_common(1)
+    if not found or found[0][1] < max(_LEAST, _MOSTLY * len(known)):
         return frozenset()
+    start = found[0][0]
     return frozenset(p for p, step in known.items() if start in step.starts() and step.alike)
 
 

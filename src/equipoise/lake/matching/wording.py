@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -78,8 +79,8 @@ def compare_headers(a: str, b: str) -> Wording:
     ('SYNONYMS', 'SYNONYMS')
     >>> compare_headers("int_rate", "interest rate").level.name
     'LOOSE'
-    >>> compare_headers("income", "household_income"), compare_headers("sex", "c7").level.name
-    (Wording(level=<Level.OTHER: 4>, words=('household',)), 'SILENT')
+    >>> compare_headers("income", "household_income").words, compare_headers("sex", "c7").level.name
+    (('household',), 'SILENT')
     """
     if a == b or same_words(a, b):
         return Wording(Level.SAME)
@@ -120,7 +121,8 @@ def _compare_loosely(ours: frozenset[str], theirs: frozenset[str]) -> Wording:
                 continue
             if partner >= _SHORTENED or repeated >= _MEANT:
                 common |= {word}
-                swapped.append(word)
+                short = any(is_shortened(*sorted((word, o), key=len)) for o in other - own)
+                swapped += [] if short else [word]
             else:
                 left.append(word)
     if left or not _tells(common):
@@ -165,27 +167,32 @@ def _alike(a: str, b: str) -> float:
 
 
 def without_prefix(headers: Sequence[str]) -> tuple[str, ...]:
-    """Give the headers of a table without the first word that they all have.
+    """Give the headers of a table without the first word that most of them have.
 
-    A word that is before every column, as the name of a table, tells none from another. One that
-    speaks of people stays: it says whose all columns are.
+    A word that stands before nearly every column, such as the name of a table, tells none from
+    another. One that speaks of people or of a figure stays: it says whose the columns are.
 
-    >>> without_prefix(["src_age", "src_sex", "SRC_INCOME", "src_job_title"])
-    ('age', 'sex', 'INCOME', 'job_title')
+    >>> without_prefix(["src_age", "src_sex", "SRC_INCOME", "src_job_title", "note"])
+    ('age', 'sex', 'INCOME', 'job_title', 'note')
     >>> without_prefix(["spouse_age", "spouse_sex", "spouse_income", "spouse_job"])[0]
     'spouse_age'
     """
-    firsts = {words(header)[:1] for header in headers}
+    firsts = Counter(tokens[0] for header in headers if len(tokens := words(header)) > 1)
+    first, most = max(firsts.items(), key=lambda item: item[1], default=("", 0))
     kept = listed("others") | listed("wider") | listed("subjects") | listed("figures")
-    if len(headers) < _SEVERAL or len(firsts) != 1 or not (first := "".join(*firsts)):
+    if most < max(_SEVERAL, _MOST * len(headers)) or first in kept:
         return tuple(headers)
-    bare = tuple(header[len(first) :].lstrip("_-. ") for header in headers)
-    mere = all(h.casefold().startswith(first) and words(b) for h, b in zip(headers, bare, strict=True))
-    return bare if mere and first not in kept else tuple(headers)
+    return tuple(_without(first, header) for header in headers)
 
 
-_SEVERAL = 4
-"""Fewer headers may begin with the same word by chance."""
+def _without(first: str, header: str) -> str:
+    """Take a word off the beginning of a header, if something is left."""
+    bare = header[len(first) :].lstrip("_-. ")
+    return bare if words(header)[:1] == (first,) and words(bare) else header
+
+
+_SEVERAL, _MOST = 4, 2 / 3
+"""So many headers of a table, and so large a share of them, begin with a prefix."""
 
 
 def is_generic(header: str) -> bool:
