@@ -208,3 +208,28 @@ def test_the_plan_from_a_lake_counts_only_such_rows():
     made = plan("age > 30", lake="lake", allow="both")
     kept = [r for r in read("lake/a.csv") if MEANT["age > 30"](r)]
     assert made.request.pool.n == len(kept)
+
+
+def test_columns_that_must_be_read_are_read_whatever_the_condition_names():
+    """Profiles do not hold all values of a column with many; it is read again."""
+    header = (*HEADER, "pay")
+    rows = [(*row, f"{1000 + 7 * row[0]}.5") for row in people(1500, 1)]
+    write(
+        "people.csv", header, [row for row in rows if row[1:3] != ("Female", "yes") or row[0] % 2]
+    )
+    more = [(*row, f"{1000 + 7 * row[0]},5") for row in people(1500, 2, 5000)]
+    write("lake/a.csv", header, more, delimiter=";")
+    done = Lake("lake").acquire(plan("dept = 'Ops'"), "out.csv")
+    added = [row for row in read("out.csv") if int(row["id"]) >= 5000]
+    assert added
+    assert {row["dept"] for row in added} == {"Ops"}
+    assert all(row["pay"].endswith(".5") for row in added)
+    assert done.as_planned
+
+
+def test_weights_of_rows_that_satisfy_a_condition():
+    asked = {"sensitive_features": ["sex"], "label": "hired", "where": "dept = 'Ops'"}
+    rows = [row for row in read("people.csv") if row["dept"] == "Ops"]
+    columns = {"sex": [row["sex"] for row in rows]}
+    expected = eq.sample_weight(y=[row["hired"] for row in rows], sensitive_features=columns)
+    assert eq.sample_weight("people.csv", **asked).tolist() == expected.tolist()
