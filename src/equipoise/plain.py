@@ -59,24 +59,26 @@ class Grid:
         """
         lines = [tuple(_one_line(c) for c in line) for line in (self.headers, *self.rows)]
         widths = [max(width_of(line[i]) for line in lines) for i in range(len(self.headers))]
-        widths = self._narrowed(lines, widths, terminal_width.get() if width is None else width)
+        most = terminal_width.get() if width is None else width
+        widths = self._narrowed(lines, widths, most)
         shown = len(widths)
         blocks = [
             self._block(line[:shown], widths, row, paint) for row, line in enumerate(lines, -1)
         ]
         blocks.insert(1, ["  ".join(rule * w for w in widths)])
         if self.line is not None:
-            blocks.insert(2 + self.line[0], self._divider(widths, rule))
+            blocks.insert(2 + self.line[0], self._divider(widths, rule, most))
         if shown < len(self.headers):
             note = f"left out for the width: {', '.join(self.headers[shown:])}"
             blocks.append(wrap(note, max(sum(widths), 30)))
         return "\n".join(line for block in blocks for line in block)
 
-    def _divider(self, widths: Sequence[int], rule: str) -> list[str]:
+    def _divider(self, widths: Sequence[int], rule: str, most: int | None) -> list[str]:
         """The line with a text that divides the table."""
         width = sum(widths) + 2 * (len(widths) - 1)
         text = "" if self.line is None else _one_line(self.line[1])
-        lines = [f"{rule * 2} {line} " for line in wrap(text, max(width - 4, _COMFORT))]
+        wrapped = [text] if most is None else wrap(text, max(most - 6, _COMFORT))
+        lines = [f"{rule * 2} {line} " for line in wrapped]
         lines[-1] += rule * max(2, width - width_of(lines[-1]))
         return lines
 

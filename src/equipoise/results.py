@@ -11,7 +11,7 @@ import importlib
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from equipoise.errors import MissingDependency
 from equipoise.plain import Grid
@@ -45,6 +45,9 @@ class Result:
         said = getattr(self, "sentences", ())
         return [*([heading] if heading else []), *said, *([one] if one else [])]
 
+    _most: ClassVar[int | None] = SHOWN
+    """How many rows of each table a notebook shows; all, if none is said."""
+
     def _grids(self) -> Sequence[Grid]:
         """The tables a notebook shows."""
         return [self.grid()]  # type: ignore[attr-defined]
@@ -69,7 +72,7 @@ class Result:
     def _repr_html_(self) -> str:
         """What a notebook shows; everything that comes from data is escaped."""
         said = "".join(f"<p>{html.escape(str(sentence))}</p>" for sentence in self._said())
-        return said + "".join(_shown(grid) for grid in self._grids())
+        return said + "".join(_shown(grid, self._most) for grid in self._grids())
 
 
 class Drawing(Protocol):
@@ -201,7 +204,9 @@ def _value(value: Any) -> Any:
     return str(value)
 
 
-def _shown(grid: Grid) -> str:
-    more = len(grid.rows) - SHOWN
-    first = Grid(grid.headers, grid.rows[:SHOWN], grid.numbers)
+def _shown(grid: Grid, most: int | None) -> str:
+    most = len(grid.rows) if most is None else most
+    more = len(grid.rows) - most
+    line = grid.line if grid.line is not None and grid.line[0] < most else None
+    first = Grid(grid.headers, grid.rows[:most], grid.numbers, line)
     return first.html() + (f"<p>… and {more:,} more rows</p>" if more > 0 else "")

@@ -312,3 +312,24 @@ def test_a_plan_for_other_rows_is_not_carried_out():
     plan = eq.plan("people.csv", **asked, where="age > 0")
     with pytest.raises(InputError, match=r"made for the rows where age > 0, .* on all rows of"):
         acquire(plan, locate("people.csv"), Lake("lake"), None)
+
+
+def test_a_repaired_table_is_compared_with_a_base_in_another_encoding(tmp_path, monkeypatch):
+    """A repaired table is UTF-8 with commas, whatever its base is."""
+    monkeypatch.chdir(tmp_path)
+    draw = random.Random(1)
+    rows = [
+        (i, draw.choice(["féminin", "masculin"]), draw.choice(["oui", "non"]), draw.random())
+        for i in range(200)
+    ]
+    write(
+        "base.csv", ("nr", "sexe", "libéré", "âge"), rows[:150], delimiter=";", encoding="latin-1"
+    )
+    write("after.csv", ("nr", "sexe", "libéré", "âge"), rows)
+    asked = {"sensitive_features": ["sexe"], "label": "libéré"}
+    written = {"encoding": "latin-1", "delimiter": ";"}
+    change = eq.diff("base.csv", "after.csv", **asked, **written)
+    assert (change.before.counts.n, change.after.counts.n) == (150, 200)
+    fitted = {"models": "logistic", "repeats": 2, "jobs": 1}
+    (study,) = eq.evaluate("base.csv", "after.csv", **asked, **written, **fitted).studies
+    assert (study["rows"], study["rows_after"]) == (150 + 200, 200)

@@ -239,17 +239,17 @@ def test_limits_that_stop_a_repair_are_named():
 
 
 def test_files_that_another_run_has_found_meanwhile_are_not_forgotten(monkeypatch):
-    lake, lock = eq.Lake("lake"), index._lock
+    lake, lock = eq.Lake("lake"), index.take_lock
 
     def wait(descriptor):
-        monkeypatch.setattr(index, "_lock", lock)
+        monkeypatch.setattr(index, "take_lock", lock)
         write(Path("lake/late.csv"), OFFER, first=200)
         with monkeypatch.context() as free:
-            free.setattr(index, "_lock", lambda _: None)
+            free.setattr(index, "take_lock", lambda _: None)
             index.refresh(lake.index_path, lake.places, engine=lake.engine)
         lock(descriptor)
 
-    monkeypatch.setattr(index, "_lock", wait)
+    monkeypatch.setattr(index, "take_lock", wait)
     done = index.refresh(lake.index_path, lake.places, engine=lake.engine)
     assert done.gone == 0
     names = [table.name for table in eq.Lake("lake", refresh=False).tables]

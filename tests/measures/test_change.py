@@ -231,6 +231,8 @@ def test_json_of_a_change() -> None:
         "reading_after",
         "n_before",
         "n_after",
+        "skipped_before",
+        "skipped_after",
         "fingerprint_before",
         "fingerprint_after",
         "rows",

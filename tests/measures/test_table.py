@@ -491,6 +491,7 @@ def test_json_has_the_documented_keys() -> None:
         "labels",
         "missing_values",
         "dropped",
+        "skipped",
         "bins",
         "reading",
         "parameters",

@@ -105,7 +105,7 @@ def evaluate(
     >>> before > 0.4, after < 0.1
     (True, True)
     """
-    from equipoise.datasets.naming import locate
+    from equipoise.datasets.naming import locate, locate_pool
     from equipoise.engines.sources import READING
     from equipoise.evaluation import evaluate as work
     from equipoise.evaluation.request import AFTER, BEFORE, VERSIONS, EvaluationRequest
@@ -130,10 +130,9 @@ def evaluate(
         **_quickly(asked, repeats, quick=quick),
     )
     source = engine.settled(locate(data, **reading))
-    reading["where"] = source.where  # which means the same in both
     wanted = work.Wanted(
         source=source,
-        after=None if after is None else locate(after, **reading),
+        after=None if after is None else locate_pool(after, source.reading),
         request=request,
         models=models,
     )

@@ -268,7 +268,9 @@ def diff(before: Any, after: Any, *, sensitive_features: Any = None, **options: 
     sensitive_features
         The columns, as in :func:`measure`.
     **options
-        Everything else :func:`measure` takes, for both tables.
+        Everything else :func:`measure` takes, for both tables. The second one is read as UTF-8
+        if it is that, and by its own delimiter if it does not have the given one: a repaired
+        table is written so, whatever the first one is.
 
     Examples
     --------
@@ -281,6 +283,11 @@ def diff(before: Any, after: Any, *, sensitive_features: Any = None, **options: 
     first = count(before, sensitive_features=sensitive_features, **options)
     if options.get("where") is not None:  # which means the same in both
         options["where"] = first.reading.where
+    written = [options.get(name) for name in ("encoding", "delimiter")]
+    if isinstance(after, (str, os.PathLike)) and any(written):
+        from equipoise.datasets.naming import locate_pool
+
+        after = locate_pool(after, first.reading)
     second = count(after, sensitive_features=sensitive_features, **options)
     return bias_change(first, second, Options(**measuring))
 

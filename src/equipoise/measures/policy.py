@@ -164,6 +164,7 @@ _OPTION_KEYS = (
     *("sensitive", "label", "count", "weight", "bin", "na", "missing", "missing_label"),
     *("encoding", "delimiter", "threads", "memory", "quiet", "max_order", "limit", "confidence"),
     *("sampling", "adjust", "top", "output", "suppress_below", "where", "sql"),
+    *("no_header", "lenient"),
 )
 _RULE_KEYS = (
     *("group", "label", "measure", "reference", "max_abs", "max_abs_ub", "min_impact_ratio"),

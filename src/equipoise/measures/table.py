@@ -392,6 +392,8 @@ class BiasTable(Drawable):
 
         return grid(self.top(20 if self.view is None else 60))
 
+    _most = None  # the grid has the first rows already
+
     def _said(self) -> list[str]:
         shown = min(len(self), 20 if self.view is None else 60)
         more = f" ({shown:,} of {len(self):,} rows)" if len(self) > shown else ""

@@ -130,8 +130,8 @@ def _table(table: dict[str, Any], *, colour: bool, width: int | None) -> str:
     lines = [grid.text(width=width, paint=paint)]
     notes = [table["more"]] if table["more"] else []
     if left_out:
-        note = f"left out for the width: {', '.join(left_out)}"
-        notes.append(_wrapped(note, width or WRAP, bullet=""))
+        notes.append(f"left out for the width: {', '.join(left_out)}")
+    notes = [_wrapped(note, width or WRAP, bullet="") for note in notes]
     return "\n".join([*lines, *notes])
 
 
