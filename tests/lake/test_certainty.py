@@ -167,3 +167,53 @@ def test_what_does_not_fit_into_a_series_stays_out():
 @pytest.mark.parametrize("places", [[2, 0, 4, 1, 3, 5], [0, 1, 2]])
 def test_few_or_disordered_columns_are_no_series(places):
     assert not find_series(list(enumerate(places)), COUNTED, DATED)
+
+
+# --- tables of one schema -------------------------------------------------------------------------
+
+DAYS = [f"2021-0{1 + i % 6}-1{i % 9}" for i in range(ROWS)]
+
+
+def records(seed: int, **others: list[str]) -> dict[str, list[str]]:
+    """Rows with columns of which another part of the same records has other values."""
+    return {
+        **people(seed),
+        "date": DAYS,
+        "state": ["Ohio", "Iowa"] * (ROWS // 2),
+        "status": ["open", "shut"] * (ROWS // 2),
+        "rate": [f"{i / 7:.3f}" for i in range(ROWS)],
+        **others,
+    }
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("date", [f"0{1 + i % 6}/1{i % 9}/2023" for i in range(ROWS)]),  # another year and format
+        ("state", ["Utah"] * ROWS),  # of another place
+        ("status", ["O", "S"] * (ROWS // 2)),  # otherwise spelled
+        ("rate", [f"{i / 7:.3f}".replace(".", ",") for i in range(ROWS)]),  # with a decimal comma
+        ("age", [str(61 + i % 14) for i in range(ROWS)]),  # of older people
+    ],
+)
+def test_other_values_do_not_contradict_the_same_header_in_a_table_of_one_schema(column, values):
+    table = records(2, **{column: values})
+    assert certain(matched(records(1), table, "sex"))[column] == column
+    # The same column in a table that has little else in common is asked about.
+    renamed = {name: f"{name} of the spouse" for name in table if name not in {"sex", column}}
+    assert column not in certain(matched(records(1), named(table, **renamed), "sex"))
+
+
+def test_another_kind_of_values_contradicts_the_same_header_in_a_table_of_one_schema():
+    table = records(2, rate=["high", "low"] * (ROWS // 2), date=["Monday", "Sunday"] * (ROWS // 2))
+    found = matched(records(1), table, "sex")
+    assert {"rate", "date"} <= found.proposed.keys()
+    assert "holds another kind of values" in found.proposed["rate"].doubt
+
+
+def test_headers_that_say_nothing_make_no_schema():
+    def coded(rows):
+        return {"sex": rows["sex"]} | {f"v{i}": v for i, v in enumerate(list(rows.values())[1:])}
+
+    table = coded(records(2, age=[str(90 + i % 9) for i in range(ROWS)]))
+    assert "v2" not in certain(matched(coded(records(1)), table, "sex"))

@@ -233,3 +233,18 @@ def test_weights_of_rows_that_satisfy_a_condition():
     columns = {"sex": [row["sex"] for row in rows]}
     expected = eq.sample_weight(y=[row["hired"] for row in rows], sensitive_features=columns)
     assert eq.sample_weight("people.csv", **asked).tolist() == expected.tolist()
+
+
+def test_rows_are_compared_by_what_is_left_missing_where_a_condition_holds():
+    """A day that may be read in two ways is left missing, and still tells duplicates."""
+    header = (*HEADER, "day")
+    days = ["2021-03-04", "2021-05-06", "2021-07-08"]
+    base = [(*row, days[row[0] % 3]) for row in people(160, 1)]
+    kept = [row for row in base if row[1:3] != ("Female", "yes") or row[0] % 2]
+    write("people.csv", header, kept)
+    more = [(*row, ["03/04/2021", "05/06/2021"][row[0] % 2]) for row in people(300, 2, 1000)]
+    write("lake/a.csv", header, more)
+    done = Lake("lake").acquire(plan("dept = 'Ops'"), "out.csv")
+    added = [row for row in read("out.csv") if int(row["id"]) >= 1000]
+    assert len(added) == done.added > 0
+    assert {(row["dept"], row["day"]) for row in added} == {("Ops", "")}

@@ -5,18 +5,25 @@ the values have to say: headers of the same words need values that do not contra
 of mostly the same meaning need values that agree, and a header that says nothing needs values that
 no other column has. A header that says more than the other one is never certain, whatever the
 values: `income` has the numbers of `previous_income`, and is not the same.
+
+A table with nearly the base's own headers is another part of the same records: of other days, of
+another place. There a column of the very same header is certain unless it holds another kind of
+values, such as texts where the base has numbers.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 from equipoise.engines.profiling import ColumnProfile, Profile
+from equipoise.lake.matching.headers import is_opaque
 from equipoise.lake.matching.likeness import FEW, NUMERIC, Likeness
+from equipoise.lake.matching.readings import patterns_for, read_numbers, tally_values
 from equipoise.lake.matching.values.concepts import tells_kind, tells_meaning
 from equipoise.lake.matching.values.vocabulary import match_values
 from equipoise.lake.matching.wording import (
@@ -43,6 +50,9 @@ _SAME_TEXTS, _OTHER_TEXTS = 0.8, 0.2
 
 _ROWS = 50
 """In fewer rows values do not contradict: others may come."""
+
+_SAME_HEADERS, _MOST_HEADERS = 4, 2 / 3
+"""So many columns of the base, and so large a share of them, stand in a table of one schema."""
 
 _MOSTLY = 0.5
 _FEW_CODES = 12
@@ -82,6 +92,16 @@ class Judge:
             return tuple(written[0]), tuple(written[1])  # these may be two tables' names
         return ours, theirs
 
+    @functools.cached_property
+    def is_of_one_schema(self) -> bool:
+        """Whether most columns of the base stand in the table, under the very same headers.
+
+        Headers that say nothing, such as `v1` to `v30`, do not count: many tables have those.
+        """
+        theirs = {_as_written(c.name) for c in self.table.columns}
+        same = sum(_as_written(c.name) in theirs and not is_opaque(c.name) for c in self.columns)
+        return same >= max(_SAME_HEADERS, _MOST_HEADERS * len(self.columns))
+
     def wording(self, i: int, j: int) -> Wording:
         """Tell how far the headers of two columns say the same."""
         return compare_headers(self.headers[0][i], self.headers[1][j])
@@ -102,6 +122,10 @@ class Judge:
             return say_other(base.name, column.name, said.words)
         if said.level == Level.SILENT:
             return self._doubt_of_silent(i, j, score)
+        if self.is_of_one_schema and _as_written(base.name) == _as_written(column.name):
+            if _are_of_one_kind(base, column):
+                return self.rival(i, j, said.level)
+            return f"the headers agree, and {column.name} holds another kind of values"
         agreement = self.agreement(i, j)
         if agreement == Agreement.CONTRARY:
             return f"the headers agree, and the values of {column.name} do not"
@@ -226,6 +250,26 @@ def say_other(base: str, column: str, words: Sequence[str]) -> str:
     """Say by which words two headers differ."""
     told = " and ".join([", ".join(map(repr, words[:-1])), repr(words[-1])][len(words) < 2 :])
     return f"{column} may not be {base}: they differ in {told}"
+
+
+def _as_written(header: str) -> str:
+    return header.strip().casefold()
+
+
+def _are_of_one_kind(base: ColumnProfile, column: ColumnProfile) -> bool:
+    """Whether both columns hold numbers, in whatever notation, or dates, or neither."""
+    if not base.distinct or not column.distinct:
+        return True
+    numbers = _holds_numbers(base) == _holds_numbers(column)
+    return numbers and _is_dated(base) == _is_dated(column)
+
+
+def _holds_numbers(column: ColumnProfile) -> bool:
+    """Whether most values are numbers, with a decimal point or a decimal comma."""
+    if column.numeric >= _MOSTLY:
+        return True
+    told = Counter(value for value in column.sample if value)
+    return read_numbers(tally_values(told, patterns_for(told))) is not None
 
 
 def _share_of(some: Mapping[str, int], others: Mapping[str, int]) -> float:

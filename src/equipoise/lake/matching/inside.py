@@ -13,7 +13,7 @@ from equipoise.engines.profiling import FEW_VALUES
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.lake.matching.align import Alignment, Wanted, wanted
-from equipoise.lake.matching.mapped import failed_column
+from equipoise.lake.matching.mapped import failed_column, said_columns
 from equipoise.values import MISSING
 
 _TEXTS = re.compile(r"'((?:[^']|'')*)'")
@@ -91,7 +91,8 @@ def inside(mapped: Source, want: Wanted, alignment: Alignment, limit: Restrictio
     ]
     failed = sql.identifier(failed_column(want))
     is_inside = "inside" + "_" * (1 + max(len(c.name) for c in columns))
-    held = [*columns, Column(failed_column(want), "VARCHAR")]
+    said = [Column(name, "VARCHAR") for name in said_columns(want, alignment).values()]
+    held = [*columns, *said, Column(failed_column(want), "VARCHAR")]
     table, own = conditions.compared(f"(\n{mapped.sql}\n)", held, limit.condition)
     # A value may fail to convert here that does not in the base; such a row is none of its kind.
     true = [f"coalesce(TRY((\n{limit.condition.text}\n)), false)"]
@@ -102,7 +103,7 @@ def inside(mapped: Source, want: Wanted, alignment: Alignment, limit: Restrictio
         f"CASE WHEN {is_inside} THEN {sql.identifier(c.name)} END AS {sql.identifier(c.name)}"
         if c.name in want.required
         else sql.identifier(c.name)
-        for c in columns
+        for c in (*columns, *said)
     ]
     told = f"CASE WHEN {failed} IS NOT NULL THEN {failed} WHEN NOT {is_inside} THEN '{OUTSIDE}' END"
     query = (
