@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from equipoise.counts import Counts
 from equipoise.engines.profiling import FEW_VALUES, ColumnProfile, Profile
 from equipoise.lake.matching.assignment import PLAUSIBLE, assigned, improved, one_to_one
-from equipoise.lake.matching.certainty import Agreement, Judge, say_other, say_silent
+from equipoise.lake.matching.certainty import (
+    Agreement,
+    Judge,
+    say_other,
+    say_silent,
+    shared_headers,
+)
 from equipoise.lake.matching.conversions import Conversion, Decision, Treatment
 from equipoise.lake.matching.headers import header_similarity, is_opaque
 from equipoise.lake.matching.likeness import NUMERIC, Contents, Likeness, content_similarity
@@ -220,6 +226,7 @@ def align(
         return None
     pairs, likely = _related(evidence, want)
     pairs += _guessed(pairs, likely, evidence, want)
+    pairs += _left_over(pairs, shared_headers(want.columns, table.columns))
     series = find_series(pairs, want.columns, table.columns)
     judge = Judge(want.columns, table, evidence.likeness, series)
     required = _Required(want, table, maps, judge)
@@ -238,6 +245,14 @@ def align(
         spellings=spellings(want, table, columns),
         proposed={n: m for n, m in found.items() if n not in columns},
     )
+
+
+def _left_over(
+    pairs: Sequence[tuple[int, int]], shared: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Give columns of the same header that are matched with no other; their values may not meet."""
+    ours, theirs = {i for i, _ in pairs}, {j for _, j in pairs}
+    return [(i, j) for i, j in shared if i not in ours and j not in theirs]
 
 
 def spellings(

@@ -93,14 +93,8 @@ class Judge:
         return ours, theirs
 
     @functools.cached_property
-    def is_of_one_schema(self) -> bool:
-        """Whether most columns of the base stand in the table, under the very same headers.
-
-        Headers that say nothing, such as `v1` to `v30`, do not count: many tables have those.
-        """
-        theirs = {_as_written(c.name) for c in self.table.columns}
-        same = sum(_as_written(c.name) in theirs and not is_opaque(c.name) for c in self.columns)
-        return same >= max(_SAME_HEADERS, _MOST_HEADERS * len(self.columns))
+    def _shared(self) -> frozenset[tuple[int, int]]:
+        return frozenset(shared_headers(self.columns, self.table.columns))
 
     def wording(self, i: int, j: int) -> Wording:
         """Tell how far the headers of two columns say the same."""
@@ -122,7 +116,7 @@ class Judge:
             return say_other(base.name, column.name, said.words)
         if said.level == Level.SILENT:
             return self._doubt_of_silent(i, j, score)
-        if self.is_of_one_schema and _as_written(base.name) == _as_written(column.name):
+        if (i, j) in self._shared:
             if _are_of_one_kind(base, column):
                 return self.rival(i, j, said.level)
             return f"the headers agree, and {column.name} holds another kind of values"
@@ -252,8 +246,17 @@ def say_other(base: str, column: str, words: Sequence[str]) -> str:
     return f"{column} may not be {base}: they differ in {told}"
 
 
-def _as_written(header: str) -> str:
-    return header.strip().casefold()
+def shared_headers(
+    ours: Sequence[ColumnProfile], theirs: Sequence[ColumnProfile]
+) -> list[tuple[int, int]]:
+    """Give the columns of the very same header, if most columns of a base stand so in a table.
+
+    Headers that say nothing, such as `v1` to `v30`, do not count: many tables have those.
+    """
+    places = {column.name.strip().casefold(): j for j, column in enumerate(theirs)}
+    names = [(i, column.name.strip().casefold()) for i, column in enumerate(ours)]
+    shared = [(i, places[name]) for i, name in names if name in places and not is_opaque(name)]
+    return shared if len(shared) >= max(_SAME_HEADERS, _MOST_HEADERS * len(ours)) else []
 
 
 def _are_of_one_kind(base: ColumnProfile, column: ColumnProfile) -> bool:
