@@ -11,6 +11,7 @@ from typing import Any
 from equipoise.counts import Counts
 from equipoise.lake.acquiring.planned import difference, rows_text, say_restricted, ub_text
 from equipoise.lake.acquiring.shift.shift import Shift
+from equipoise.lake.choosing.gather import say_unchecked
 from equipoise.lake.choosing.shortfall import Lack
 from equipoise.lake.matching.conversions import Treatment
 from equipoise.plain import Grid, sentences
@@ -80,6 +81,8 @@ class Acquired(Result):
         How many rows could not be used since a value means nothing in the base.
     outside
         How many rows could not be used since they do not satisfy the condition of the base.
+    unchecked
+        By table in which the condition cannot be checked, so that no row of it is taken: why.
     open_tables
         How many tables could be used if someone confirmed what they mean.
     seed
@@ -113,6 +116,7 @@ class Acquired(Result):
     open_tables: int
     seed: int
     outside: int = 0
+    unchecked: Mapping[str, str] = field(default_factory=dict)
     known_again: Mapping[str, int] = field(default_factory=dict)
     lost: Mapping[str, int] = field(default_factory=dict)
     time: str = field(
@@ -235,6 +239,7 @@ class Acquired(Result):
             "fingerprint_after": self.after.fingerprint,
             "known_again": dict(self.known_again),
             "lost": dict(self.lost),
+            "unchecked": dict(self.unchecked),
             "reading": self.before.reading.to_dict(),
             "shift": None if self.shift is None else self.shift.to_dict(),
             "sentences": list(self.sentences),
@@ -346,6 +351,7 @@ def _left_out(result: Acquired) -> list[str]:
         said.append(f"{_with_values(result.failed)} {_say_failures(result.failures)}.")
     if result.outside:
         said.append(f"{rows_text(result.outside)} of the lake do not satisfy the condition.")
+    said += say_unchecked(result.unchecked)
     if result.unmapped:
         said.append(f"{_with_values(result.unmapped)} that mean nothing in the base.")
     if result.open_tables:
