@@ -233,6 +233,14 @@ def test_a_column_that_has_another_name_here_is_told_of(put):
     )
 
 
+def test_a_condition_is_not_held_against_the_other_of_two_columns_that_differ_in_case(put):
+    path = put("a,b,IOD,iod\nx,1,k,l\ny,2,l,k\nx,2,k,k\n")
+    with pytest.raises(InputError, match=r"names 'iod', which may be 'IOD' or 'iod_2' of"):
+        shared_engine().counts(locate(path, where="iod = 'k'"), REQUEST)
+    for where, rows in {"IOD = 'k'": 2, "iod_2 = 'l'": 1, "B = 2": 2}.items():
+        assert shared_engine().counts(locate(path, where=where), REQUEST).n == rows
+
+
 def test_columns_of_one_name_are_numbered_only_if_that_is_asked_for(engine, put):
     path = put("a,a_2,a,b\n1,2,3,x\n")
     assert "more than one column named 'a'; rename one, or number them" in said(engine, path)

@@ -155,7 +155,21 @@ def resolve(text: str, names: Sequence[str], columns: Sequence[Column], table: s
                 f"{table} has no column {name!r}, which the condition {text!r} names; it has: "
                 f"{', '.join(have)}.{near} A text stands in single quotes, as in 'CA'."
             )
+        _require_told_apart(text, name, known[name.casefold()].name, columns, table)
     return list(dict.fromkeys(known[name.casefold()] for name in names))
+
+
+def _require_told_apart(
+    text: str, name: str, found: str, columns: Sequence[Column], table: str
+) -> None:
+    """Refuse a name that may be meant for a column which was numbered, as its case did not tell."""
+    numbered = re.compile(rf"{re.escape(name)}_[0-9]+")
+    other = next((c.name for c in columns if numbered.fullmatch(c.name)), None)
+    if name != found and other is not None:
+        raise InputError(
+            f"the condition {text!r} names {name!r}, which may be {found!r} or {other!r} of {table}: "
+            "columns that differ only in case are numbered here; name one of these two."
+        )
 
 
 def tell_types(table: str, columns: Sequence[Column]) -> str:
