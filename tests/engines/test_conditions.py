@@ -134,6 +134,22 @@ def test_texts_are_compared_as_the_narrowest_type_that_all_present_ones_have(tex
     assert ENGINE.counts(source, REQUEST).n == len(texts)
 
 
+@pytest.mark.parametrize("kind", ["text", "float64", "float32", "parquet"])
+def test_not_a_number_is_greater_than_none(kind, tmp_path):
+    numbers = [1.5, float("nan"), -2.5, None, 3.0]
+    x = pa.array([None if v is None else str(v) for v in numbers])
+    if kind != "text":
+        x = pa.array(numbers, pa.float32() if kind == "float32" else pa.float64())
+    data = pa.table({"sex": list("wmwmw"), "hired": list("ynyny"), "x": x})
+    if kind == "parquet":
+        pq.write_table(data, tmp_path / "a.parquet")
+        data = tmp_path / "a.parquet"
+    for where, rows in {"x > 0": 2, "x <> 3": 2, "x IS NULL": 2}.items():
+        source = ENGINE.settled(locate(data, where=where))
+        assert ENGINE.counts(source, REQUEST).n == rows, where
+        assert ENGINE.schema(source) == ENGINE.schema(locate(data))
+
+
 def test_long_numbers_are_told_apart_to_the_last_digit():
     first = 12345678901234567890
     texts = [str(first + i) for i in range(9)]

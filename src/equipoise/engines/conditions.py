@@ -17,7 +17,7 @@ from typing import Any
 from equipoise.counts.cube import SUSPECTS
 from equipoise.counts.reading import Condition, is_plain_type
 from equipoise.engines.base import Column
-from equipoise.engines.sql import identifier, is_text, literal, value_text
+from equipoise.engines.sql import identifier, is_float, is_text, literal, value_text
 from equipoise.errors import InputError, did_you_mean
 from equipoise.plain import sentences
 
@@ -233,7 +233,8 @@ def compared(
     for i, column in enumerate(columns):
         name = identifier(column.name)
         kind = types.get(column.name.casefold(), column.type)
-        if kind == column.type or not is_plain_type(kind):
+        is_same = kind == column.type or not is_plain_type(kind)
+        if is_same and not (is_float(kind) and column.name.casefold() in types):
             inner.append(name)
             own.append(name)
         else:
@@ -252,6 +253,10 @@ def as_type(column: Column, kind: str) -> str:
     """Read a column as another type; a value that does not read so is missing."""
     if kind == "VARCHAR":
         return value_text(column.name, column.type)
+    if is_float(kind):  # not-a-number is missing, and would be greater than any number
+        number = identifier(column.name)
+        read = number if kind == column.type else f"TRY_CAST({_trimmed(column)} AS {kind})"
+        return f"nullif({read}, CAST('nan' AS {kind}))"
     text = _trimmed(column)
     if kind in _WHOLE:  # a cast would round what is not whole
         return f"TRY_CAST(regexp_extract({text}, '^([+-]?[0-9]+)([.]0*)?$', 1) AS {kind})"
