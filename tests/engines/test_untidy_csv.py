@@ -274,6 +274,16 @@ def test_a_mark_tells_the_encoding(engine, put, encoding, lenient):
     assert rows(engine, packed, lenient=lenient) == [("é", "1"), ("ü", "2")]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_mark_is_no_part_of_the_first_name_where_the_encoding_is_given(engine, put, encoding):
+    for mark in ("\ufeff", ""):
+        path = put(f"{mark}größe,b\né,1\n".encode(encoding))
+        assert names(engine, path, encoding=encoding) == ["größe", "b"]
+        assert rows(engine, path, encoding=encoding) == [("é", "1")]
+    with pytest.raises(InputError, match="UTF-16 without a byte-order mark, say so"):
+        rows(engine, path)
+
+
 def test_text_that_is_not_in_its_encoding_is_refused_leniently_too(engine, put):
     path = put(b"a,b\n\xff,1\n")
     assert "is not UTF-8 text" in said(engine, path, lenient=True)
