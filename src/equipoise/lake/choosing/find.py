@@ -340,7 +340,7 @@ def find(
         gathered = gather(plan.counts, base, lake, looking, progress=progress)
         over, scanner = gathered.survey, gathered.scanner(need)
     best, scanned = _ranked(over.usable, scanner, top, progress)
-    lacks, scanned = _lacks(over, scanner, scanned, progress)
+    lacks, scanned = explain_lacks(over, scanner, scanned, progress)
     of_use = over.usable or over.barred or over.open
     nearest = None if of_use else say_nearest(lake, over.want)
     return Found(
@@ -388,7 +388,7 @@ def _ranked(
     return tuple(best), scanned
 
 
-def _lacks(
+def explain_lacks(
     over: Survey, scanner: Scanner, scanned: dict[str, Offer], progress: Reporter
 ) -> tuple[tuple[tuple[str, Lack], ...], dict[str, Offer]]:
     """Look into more tables until all is found, or all are looked into; then say what lacks."""
