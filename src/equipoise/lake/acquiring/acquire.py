@@ -423,4 +423,5 @@ def _share(part: Chosen, gathered: Gathered) -> Share:
         lacking=tuple(c.name for c in gathered.survey.want.columns if c.name not in columns),
         why=say_alignment(candidate, gathered.survey.want.required),
         treated=_treated(part, gathered.engine),
+        uncertain={n: m.source for n, m in candidate.alignment.proposed.items()},
     )

@@ -45,6 +45,8 @@ class Share:
     lacking: tuple[str, ...]
     why: str
     treated: tuple[TreatedColumn, ...] = ()
+    uncertain: Mapping[str, str] = field(default_factory=dict)
+    """By columns that stay empty, the table's that may be them, which nobody has confirmed."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -223,6 +225,7 @@ class Acquired(Result):
                     "lacking": list(s.lacking),
                     "why": s.why,
                     "other_columns": [vars(t) for t in s.treated],
+                    "uncertain": dict(s.uncertain),
                 }
                 for s in self.shares
             ],
@@ -279,11 +282,7 @@ def _said(result: Acquired) -> list[str]:
         said.append(f"This is not as planned: {difference(result.after, result.planned)}.")
     said += _left_out(result)
     said += _treated(result)
-    doubted = {t.name for share in result.shares for t in share.treated}
-    lacking = sorted({n for share in result.shares for n in share.lacking} - doubted)
-    if lacking:
-        names = sentences([repr(n) for n in lacking[:_SHOWN]])
-        said.append(f"Some sources lack {names}, which stay empty in their rows.")
+    said += _empty(result)
     if result.shift is not None:
         said += result.shift.sentences
     if result.ledger:
@@ -314,6 +313,25 @@ def _treated(result: Acquired) -> list[str]:
     if result.lost:
         names = sentences([f"{name} ({n:,})" for name, n in result.lost.items()])
         said.append(f"Values that are none of the base's type are missing in the file: {names}.")
+    return said
+
+
+def _empty(result: Acquired) -> list[str]:
+    """Say which columns are empty in added rows since their tables lack them, or may have them."""
+    said = []
+    doubted = {t.name for share in result.shares for t in share.treated}
+    lacking = {n for share in result.shares for n in share.lacking if n not in share.uncertain}
+    if lacking - doubted:
+        names = sentences([repr(n) for n in sorted(lacking - doubted)[:_SHOWN]])
+        said.append(f"Some sources lack {names}, which stay empty in their rows.")
+    found = [f"{n} of {share.name}" for share in result.shares for n in share.uncertain]
+    if found:
+        more = [f"{len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
+        said.append(
+            "It is not certain what these columns mean, so they stay empty in added rows: "
+            f"{sentences([*found[:_SHOWN], *more])}. Confirm them in a mapping file (equipoise lake "
+            "mapping)."
+        )
     return said
 
 
