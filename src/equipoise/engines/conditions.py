@@ -175,16 +175,19 @@ def _require_told_apart(
 def tell_types(table: str, columns: Sequence[Column]) -> str:
     """Ask which types all texts of some columns have: a truth for each column and type."""
     absent = ", ".join(literal(text) for text in ("", *sorted(SUSPECTS)))
+    present = f"lower(t) NOT IN ({absent})"
     asked = []
-    for column in columns:
-        text = _trimmed(column)
-        present = f"lower({text}) NOT IN ({absent})"
+    for i, column in enumerate(columns):
+        answers = []
         for kind, pattern in _KINDS.items():
-            reads = f"regexp_full_match({text}, {literal(pattern)})"
+            reads = f"regexp_full_match(t, {literal(pattern)})"
             if kind not in ("BOOLEAN", *_WHOLE):
-                reads += f" AND TRY_CAST({text} AS {kind}) IS NOT NULL"
-            asked.append(f"coalesce(bool_and({reads}) FILTER (WHERE {present}), false)")
-    return f"SELECT {', '.join(f'{a} AS a{i}' for i, a in enumerate(asked))} FROM {table}"
+                reads += f" AND TRY_CAST(t AS {kind}) IS NOT NULL"
+            answers.append(f"coalesce(bool_and({reads}) FILTER (WHERE {present}), false)")
+        said = ", ".join(f"{a} AS a{i}_{j}" for j, a in enumerate(answers))
+        # Each value once: a table has few of most columns, and to hold one against patterns is slow.
+        asked.append(f"(SELECT {said} FROM (SELECT DISTINCT {_trimmed(column)} AS t FROM {table}))")
+    return f"SELECT * FROM {' CROSS JOIN '.join(asked)}"
 
 
 def natural_types(columns: Sequence[Column], answers: Sequence[bool]) -> dict[str, str]:
