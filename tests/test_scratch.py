@@ -86,6 +86,26 @@ def test_the_next_program_removes_what_a_killed_one_left(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows knows no SIGKILL")
+def test_what_was_read_from_standard_input_goes_too(tmp_path):
+    code = (
+        "from equipoise.engines.sources import locate; locate('-');"
+        "import os; os.kill(os.getpid(), 9)"
+    )
+    killed = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        input=b"a,b\n1,2\n",
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    (folder,) = tmp_path.iterdir()
+    assert (folder / "input").read_bytes() == b"a,b\n1,2\n"
+    make_old(*folder.iterdir(), folder)
+    scratch.sweep(tmp_path)
+    assert not folder.exists()
+
+
 # ------------------------------------------------------------- temporary files beside a target
 
 

@@ -201,6 +201,16 @@ def test_a_repair_and_what_follows_say_the_condition(capsys):
     assert SAID in printed(capsys, "lake", "mapping", "out.csv.plan.json", "lake")
 
 
+@pytest.mark.parametrize("part", [["--where", WHERE], ["--lenient"], ["--sql", "FROM input"]])
+def test_what_a_plan_is_not_about_is_not_written_over(part, capsys):
+    before = Path("people.csv").read_bytes()
+    read = [*COLUMNS, "--encoding", "latin-1", *part]
+    done("plan", "people.csv", *read, "-o", "plan.json")
+    output = ["--to", "people.csv", "--pool", "lake/a.csv", "-o", "people.csv"]
+    assert "would be lost; write to another file" in refused(capsys, "apply", "plan.json", *output)
+    assert Path("people.csv").read_bytes() == before
+
+
 def test_verify_finds_rows_outside_the_condition():
     done("repair", "people.csv", "lake", *READ, "-o", "out.csv")
     rows = [list(row.values()) for row in read("out.csv")]

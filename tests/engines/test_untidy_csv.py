@@ -233,6 +233,14 @@ def test_a_column_that_has_another_name_here_is_told_of(put):
     )
 
 
+def test_a_condition_is_not_held_against_the_other_of_two_columns_that_differ_in_case(put):
+    path = put("a,b,IOD,iod\nx,1,k,l\ny,2,l,k\nx,2,k,k\n")
+    with pytest.raises(InputError, match=r"names 'iod', which may be 'IOD' or 'iod_2' of"):
+        shared_engine().counts(locate(path, where="iod = 'k'"), REQUEST)
+    for where, rows in {"IOD = 'k'": 2, "iod_2 = 'l'": 1, "B = 2": 2}.items():
+        assert shared_engine().counts(locate(path, where=where), REQUEST).n == rows
+
+
 def test_columns_of_one_name_are_numbered_only_if_that_is_asked_for(engine, put):
     path = put("a,a_2,a,b\n1,2,3,x\n")
     assert "more than one column named 'a'; rename one, or number them" in said(engine, path)
@@ -264,6 +272,16 @@ def test_a_mark_tells_the_encoding(engine, put, encoding, lenient):
     assert rows(engine, path, lenient=lenient) == [("é", "1"), ("ü", "2")]
     packed = put(gzip.compress(path.read_bytes()), "x.csv.gz")
     assert rows(engine, packed, lenient=lenient) == [("é", "1"), ("ü", "2")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_mark_is_no_part_of_the_first_name_where_the_encoding_is_given(engine, put, encoding):
+    for mark in ("\ufeff", ""):
+        path = put(f"{mark}größe,b\né,1\n".encode(encoding))
+        assert names(engine, path, encoding=encoding) == ["größe", "b"]
+        assert rows(engine, path, encoding=encoding) == [("é", "1")]
+    with pytest.raises(InputError, match="UTF-16 without a byte-order mark, say so"):
+        rows(engine, path)
 
 
 def test_text_that_is_not_in_its_encoding_is_refused_leniently_too(engine, put):

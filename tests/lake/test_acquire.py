@@ -6,6 +6,7 @@ import gzip
 import json
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -265,6 +266,18 @@ def test_columns_that_lack_are_empty_or_bar_the_table():
     assert "Some sources lack 'age', which stay empty in their rows." in done.sentences
     said = refused(plan, require_columns=True, kind=PoolTooSmall)
     assert "3: tables that may not be used" in said
+
+
+def test_a_column_that_is_not_certain_is_not_said_to_lack():
+    share("lake/a.csv", more(100, 20))
+    done = acquired(planned("people.csv", NEED))
+    (own,) = done.shares
+    told = replace(own, lacking=("age", "town"), uncertain={"age": "years"})
+    unsure = replace(done, shares=(told,))
+    assert "Some sources lack 'town', which stay empty in their rows." in unsure.sentences
+    assert any("stay empty in added rows: age of a.csv. Confirm" in s for s in unsure.sentences)
+    assert unsure.to_dict()["sources"][0]["uncertain"] == {"age": "years"}
+    assert not any("not certain" in sentence for sentence in done.sentences)
 
 
 def test_a_row_that_lacks_a_required_value_is_never_taken():

@@ -248,3 +248,27 @@ def test_rows_are_compared_by_what_is_left_missing_where_a_condition_holds():
     added = [row for row in read("out.csv") if int(row["id"]) >= 1000]
     assert len(added) == done.added > 0
     assert {(row["dept"], row["day"]) for row in added} == {("Ops", "")}
+
+
+def test_columns_of_very_many_values_are_read_whatever_the_condition():
+    """They are not known by their profile, so that the base is read once more."""
+    names = (*HEADER, "pay")
+    rows = [(*row, f"{row[0] + 0.25}") for row in people(3000, 1, rate=0.4)]
+    write("people.csv", names, rows)
+    others = [(*row, f"{row[0] - 5000}.5") for row in people(3000, 2, 5000)]
+    write("lake/a.csv", names, others)
+    done = Lake("lake").acquire(plan("age > 30"), "out.csv")
+    assert done.added > 0
+    added = read("out.csv")[-done.added :]
+    assert all(row["pay"].endswith(".5") for row in added)
+
+
+def test_a_repair_says_where_the_condition_cannot_be_checked():
+    write("lake/a.csv", HEADER[:3], [row[:3] for row in people(300, 2, 1000)])
+    done = eq.repair("people.csv", "lake", "out.csv", **ASKED, where="age > 30", tolerance=0.01)
+    assert done.acquired.added == 0
+    said = "The condition cannot be checked in a.csv (no column of it is surely 'age'"
+    assert any(sentence.startswith(said) for sentence in done.sentences)
+    assert done.acquired.to_dict()["unchecked"] == {
+        "a.csv": "no column of it is surely 'age', which the condition names"
+    }

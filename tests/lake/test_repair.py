@@ -88,6 +88,7 @@ def test_it_plans_again_with_what_there_is():
     share("lake/a.csv", [*more(100, 1), *more(200, 20, sex="Male", hired="no")])
     done = repaired(tolerance=0.1, allow="both")
     assert done.ideal is not None
+    assert done.lacks
     wanted = {(c.group["sex"], c.label): c.add for c in done.plan.cells}
     assert wanted.get(("Female", "yes"), 0) <= 1
     assert done.reached
@@ -104,6 +105,20 @@ def test_what_cannot_be_reached_is_come_near_to_and_said():
     assert "a tolerance of 0.2 cannot be reached" in done.text()
     assert done.acquired.max_abs_ub_after < done.acquired.max_abs_ub_before
     assert done.acquired.as_planned
+
+
+def test_why_the_lake_lacks_rows_is_said():
+    """All it has are rows of the table, though nothing is added in the end."""
+    share("lake/a.csv", [row for row in PEOPLE if row[1:3] == ("Female", "yes")])
+    done = repaired(tolerance=0.1, mapping=confirmed())
+    assert done.acquired.added < done.ideal.additions
+    said = next(s for s in done.sentences if s.startswith("sex=Female, hired=yes: "))
+    assert "2: duplicates" in said
+    told = done.to_dict()["lacks"]
+    assert told == json.loads(done.to_json())["lacks"]
+    assert {lack["cell"]: sum(lack["reasons"].values()) for lack in told} == {
+        name: lack.missing for name, lack in done.lacks
+    }
 
 
 def test_a_table_within_the_tolerance_needs_nothing():

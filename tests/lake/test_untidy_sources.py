@@ -52,7 +52,16 @@ def cased(path):
     path.write_text("\n".join(lines(rows, (*HEADER, "IOD", "iod"))) + "\n")
 
 
+def long_and_mixed(path):
+    """What is wrong shows only in the middle of it, once rows were given already."""
+    texts = [f'{i},"Male","yes","a\nb {i}"' for i in range(1000, 4000)]
+    texts += [*lines()[1:], "7,Female"]
+    head = ",".join(HEADER) + "\r\n" + "\r\n".join(texts[:3000]) + "\r\n"
+    path.write_bytes((head + "\n".join(texts[3000:]) + "\n").encode())
+
+
 SOURCES = {
+    "long.csv": long_and_mixed,
     "broken.csv": broken,
     "case.csv": cased,
     "null.csv": lambda path: path.write_text(

@@ -13,6 +13,7 @@ _TYPE = re.compile(r"[A-Za-z0-9_ ]+(\([0-9, ]+\))?")
 _WORDS = {
     "VARCHAR": "text",
     "BIGINT": "whole numbers",
+    "HUGEINT": "whole numbers",
     "DOUBLE": "numbers",
     "DATE": "dates",
     "TIMESTAMP": "times",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from equipoise.counts.cube import SUSPECTS
 from equipoise.counts.reading import Condition, is_plain_type
 from equipoise.engines.base import Column
-from equipoise.engines.sql import identifier, is_text, literal, value_text
+from equipoise.engines.sql import identifier, is_float, is_text, literal, value_text
 from equipoise.errors import InputError, did_you_mean
 from equipoise.plain import sentences
 
@@ -33,12 +34,21 @@ _OTHERS = {
 
 _KINDS: Mapping[str, str] = {
     "BIGINT": r"[+-]?(0|[1-9][0-9]{0,17})",
+    "HUGEINT": r"[+-]?(0|[1-9][0-9]{0,37})",
     "DOUBLE": r"[+-]?((0|[1-9][0-9]*)([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?",
     "DATE": r"[0-9]{4}-[0-9]{2}-[0-9]{2}",
     "TIMESTAMP": r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?",
     "BOOLEAN": r"(?i:true|false)",
 }
 """The types texts may have, the narrowest first. A zero before other digits is part of a code."""
+
+_WHOLE = ("BIGINT", "HUGEINT")
+"""Long numbers are names of something: as floating-point numbers two of them would be the same."""
+
+_STEADY_MACROS = re.compile(
+    r"nullif|split_part|if|date_add|days_in_month|fdiv|fmod|(list|array)_\w+"
+)
+"""Functions that DuckDB writes by means of others, and of which it does not say how steady they are."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +136,8 @@ def require_steady(text: str, named: Sequence[tuple[str, str, str]]) -> None:
     for name, kind, stability in named:
         if kind == "aggregate":
             raise not_a_condition(text, f"{name}() is of many rows, a condition of one")
+        if kind == "macro" and _STEADY_MACROS.fullmatch(name):
+            continue
         if stability != "CONSISTENT":
             raise not_a_condition(
                 text, f"{name} says something else each time; write the value itself"
@@ -143,22 +155,39 @@ def resolve(text: str, names: Sequence[str], columns: Sequence[Column], table: s
                 f"{table} has no column {name!r}, which the condition {text!r} names; it has: "
                 f"{', '.join(have)}.{near} A text stands in single quotes, as in 'CA'."
             )
+        _require_told_apart(text, name, known[name.casefold()].name, columns, table)
     return list(dict.fromkeys(known[name.casefold()] for name in names))
+
+
+def _require_told_apart(
+    text: str, name: str, found: str, columns: Sequence[Column], table: str
+) -> None:
+    """Refuse a name that may be meant for a column which was numbered, as its case did not tell."""
+    numbered = re.compile(rf"{re.escape(name)}_[0-9]+")
+    other = next((c.name for c in columns if numbered.fullmatch(c.name)), None)
+    if name != found and other is not None:
+        raise InputError(
+            f"the condition {text!r} names {name!r}, which may be {found!r} or {other!r} of {table}: "
+            "columns that differ only in case are numbered here; name one of these two."
+        )
 
 
 def tell_types(table: str, columns: Sequence[Column]) -> str:
     """Ask which types all texts of some columns have: a truth for each column and type."""
     absent = ", ".join(literal(text) for text in ("", *sorted(SUSPECTS)))
+    present = f"lower(t) NOT IN ({absent})"
     asked = []
-    for column in columns:
-        text = _trimmed(column)
-        present = f"lower({text}) NOT IN ({absent})"
+    for i, column in enumerate(columns):
+        answers = []
         for kind, pattern in _KINDS.items():
-            reads = f"regexp_full_match({text}, {literal(pattern)})"
-            if kind not in ("BOOLEAN", "BIGINT"):
-                reads += f" AND TRY_CAST({text} AS {kind}) IS NOT NULL"
-            asked.append(f"coalesce(bool_and({reads}) FILTER (WHERE {present}), false)")
-    return f"SELECT {', '.join(f'{a} AS a{i}' for i, a in enumerate(asked))} FROM {table}"
+            reads = f"regexp_full_match(t, {literal(pattern)})"
+            if kind not in ("BOOLEAN", *_WHOLE):
+                reads += f" AND TRY_CAST(t AS {kind}) IS NOT NULL"
+            answers.append(f"coalesce(bool_and({reads}) FILTER (WHERE {present}), false)")
+        said = ", ".join(f"{a} AS a{i}_{j}" for j, a in enumerate(answers))
+        # Each value once: a table has few of most columns, and to hold one against patterns is slow.
+        asked.append(f"(SELECT {said} FROM (SELECT DISTINCT {_trimmed(column)} AS t FROM {table}))")
+    return f"SELECT * FROM {' CROSS JOIN '.join(asked)}"
 
 
 def natural_types(columns: Sequence[Column], answers: Sequence[bool]) -> dict[str, str]:
@@ -207,7 +236,8 @@ def compared(
     for i, column in enumerate(columns):
         name = identifier(column.name)
         kind = types.get(column.name.casefold(), column.type)
-        if kind == column.type or not is_plain_type(kind):
+        is_same = kind == column.type or not is_plain_type(kind)
+        if is_same and not (is_float(kind) and column.name.casefold() in types):
             inner.append(name)
             own.append(name)
         else:
@@ -226,9 +256,13 @@ def as_type(column: Column, kind: str) -> str:
     """Read a column as another type; a value that does not read so is missing."""
     if kind == "VARCHAR":
         return value_text(column.name, column.type)
+    if is_float(kind):  # not-a-number is missing, and would be greater than any number
+        number = identifier(column.name)
+        read = number if kind == column.type else f"TRY_CAST({_trimmed(column)} AS {kind})"
+        return f"nullif({read}, CAST('nan' AS {kind}))"
     text = _trimmed(column)
-    if kind == "BIGINT":  # a cast would round what is not whole
-        return f"TRY_CAST(regexp_extract({text}, '^([+-]?[0-9]+)([.]0*)?$', 1) AS BIGINT)"
+    if kind in _WHOLE:  # a cast would round what is not whole
+        return f"TRY_CAST(regexp_extract({text}, '^([+-]?[0-9]+)([.]0*)?$', 1) AS {kind})"
     return f"TRY_CAST({text} AS {kind})"
 
 

@@ -223,15 +223,13 @@ class DuckDBEngine:
     @_tidied
     def profile(self, source: Source) -> Profile:
         """What one pass over the table tells."""
-        import pyarrow as pa
-
         with self._opened(source) as (table, columns), self._in_order():
             texts = [f"{sql.value_text(c.name, c.type)} AS c{i}" for i, c in enumerate(columns)]
             query = f"SELECT {', '.join(texts)} FROM {table}"
 
             def work() -> Profile:
                 profiler = Profiler([c.name for c in columns], [c.type for c in columns])
-                for batch in pa.RecordBatchReader.from_stream(self._relation(source, query)):
+                for batch in self._batches(source, query):
                     profiler.add(batch.columns)
                 return replace(profiler.profile(), skipped=self.skipped(source))
 
@@ -673,6 +671,18 @@ class DuckDBEngine:
             relation = self._connection.sql(query)
         return relation
 
+    def _batches(self, source: Source, query: str) -> Iterator[pa.RecordBatch]:
+        """Give the result of a query bit by bit."""
+        import pyarrow as pa
+
+        try:
+            yield from pa.RecordBatchReader.from_stream(self._relation(source, query))
+        except (
+            pa.ArrowException,
+            OSError,
+        ) as error:  # in which a stream wraps what the database says
+            raise _explained(error, source) from None
+
     def _planned(self, source: Source, query: str) -> duckdb.DuckDBPyRelation:
         try:
             return self._relation(source, query)
@@ -725,12 +735,11 @@ class DuckDBEngine:
     def _numbers_at(self, source: Source, query: str, places: list[int]) -> list[float]:
         """Give the numbers at some places, the first being 1, of a stream of numbers in order."""
         import numpy as np
-        import pyarrow as pa
 
         def work() -> list[float]:
             found: list[float] = []
             passed = 0
-            for batch in pa.RecordBatchReader.from_stream(self._relation(source, query)):
+            for batch in self._batches(source, query):
                 up_to = passed + np.cumsum(batch["n"].to_numpy())
                 while len(found) < len(places) and places[len(found)] <= up_to[-1]:
                     found.append(float(batch["x"][np.searchsorted(up_to, places[len(found)])]))
@@ -874,10 +883,10 @@ def _reason(error: BaseException) -> str:
     return str(error).strip().splitlines()[0].rstrip(".!? ")
 
 
-def _explained(error: duckdb.Error, source: Source) -> Exception:
+def _explained(error: Exception, source: Source) -> Exception:
     """Turn a database's message into a sentence with what to do."""
     text = str(error)
-    if isinstance(error, duckdb.InterruptException):
+    if isinstance(error, duckdb.InterruptException) or text.startswith("INTERRUPT Error"):
         return KeyboardInterrupt()  # type: ignore[return-value]
     if "not utf-8 encoded" in text or "Invalid unicode" in text or "Invalid UTF" in text:
         return not_encoded(source.name, source.encoding)

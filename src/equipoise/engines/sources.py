@@ -525,7 +525,10 @@ def _head(path: Path, encoding: str) -> str:
                     f"{path} has no line break in its first {len(raw):,} bytes; it is no table."
                 )
     if b"\0" in raw and not encoding.startswith(("utf-16", "utf-32")):
-        raise InputError(f"{path} is not text; it has an ending of a CSV file but binary content.")
+        raise InputError(
+            f"{path} is not text; it has an ending of a CSV file but binary content. If it is UTF-16 "
+            "without a byte-order mark, say so with --encoding utf-16-le (or utf-16-be)."
+        )
     # A character cut in two at the end of the block is not a fault of the file.
     decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == "utf-8" else encoding)()
     try:
@@ -549,8 +552,8 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def marked_encoding(path: Path, encoding: str) -> str:
-    """Give the encoding that a byte-order mark tells, unless another than UTF-8 is asked for."""
-    if encoding != "utf-8":
+    """Give the encoding that a byte-order mark tells, unless one without such marks is asked for."""
+    if not encoding.startswith(("utf-8", "utf-16", "utf-32")):
         return encoding
     with opened(path) as file:
         return _by_mark(file.read(4)) or encoding

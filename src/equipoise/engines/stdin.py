@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import re
 import shutil
 import sys
-import tempfile
-import weakref
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.engines.sqlite import MAGIC as SQLITE
 from equipoise.errors import InputError
+from equipoise.scratch import ScratchFolder, make_folder
 
 if TYPE_CHECKING:
     from equipoise.engines.sources import Kind
@@ -30,17 +30,12 @@ _BEGINNINGS: Mapping[bytes, Kind] = {
 _JSON = re.compile(rb"""(\xef\xbb\xbf)?\s*(\{\s*["}]|\[\s*\{)""")
 
 
-class _Folder:
-    """A temporary folder that is removed at the end of the program."""
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="equipoise-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-
-
 @functools.lru_cache(maxsize=1)
-def _folder() -> _Folder:
-    return _Folder()
+def _folder() -> ScratchFolder:
+    """Make a temporary folder that is removed at the end of the program."""
+    folder = make_folder()
+    atexit.register(folder.remove)
+    return folder
 
 
 @functools.lru_cache(maxsize=1)

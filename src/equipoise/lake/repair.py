@@ -19,8 +19,10 @@ from equipoise.lake.acquiring.planned import bare, cell_table, request_of, rows_
 from equipoise.lake.acquiring.writing import as_written, require_apart
 from equipoise.lake.checking.verify import Verification, verify
 from equipoise.lake.choosing.filling import Limits
+from equipoise.lake.choosing.find import explain_lacks
 from equipoise.lake.choosing.gather import Gathered, gather
-from equipoise.lake.choosing.offers import Need, Union, need_of
+from equipoise.lake.choosing.offers import Need, Union, need_of, warn_of_chance
+from equipoise.lake.choosing.shortfall import Lack
 from equipoise.lake.choosing.survey import Looking
 from equipoise.lake.lake import Lake
 from equipoise.plain import Grid
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
     from equipoise.plans.request import PlanRequest
 
 _MOST_CELLS = 50_000
-"""For how many seconds a plan is looked for that comes as near as can be."""
+"""If there can be more cells, only those the table has are asked for."""
+
+_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -54,6 +58,10 @@ class Repaired(Drawable):
         What the independent check found; none after a dry run.
     tolerance
         What was asked for.
+    lacks
+        What the lake lacks for the first plan, by cell, and why.
+    chance
+        A warning, if many rows were left out as duplicates that may be others who look alike.
     """
 
     ideal: Plan | None
@@ -61,6 +69,8 @@ class Repaired(Drawable):
     acquired: Acquired
     verification: Verification | None
     tolerance: float
+    lacks: tuple[tuple[str, Lack], ...] = ()
+    chance: str | None = None
 
     @property
     def reached(self) -> bool:
@@ -77,6 +87,8 @@ class Repaired(Drawable):
     def sentences(self) -> tuple[str, ...]:
         """What was done, in sentences."""
         said = [self._planned()]
+        said += [lack.sentence(name) for name, lack in self.lacks[:_SHOWN]]
+        said += [self.chance] if self.chance else []
         if not self.plan.reached:
             reached = self.plan.certificate.off_after
             said.append(
@@ -127,6 +139,7 @@ class Repaired(Drawable):
             "tolerance": self.tolerance,
             "ideal": None if self.ideal is None else self.ideal.to_dict(),
             "plan": self.plan.to_dict(),
+            "lacks": [{**vars(lack), "cell": name} for name, lack in self.lacks],
             "acquired": self.acquired.to_dict(),
             "verification": None if self.verification is None else self.verification.to_dict(),
             "sentences": list(self.sentences),
@@ -208,13 +221,30 @@ def repair(
             engine=lake.engine,
             hash_key=hash_key,
         )
+    is_ideal = ideal is not None and plan.add == ideal.add
+    lacks, chance = ((), None) if is_ideal else _lacks(ideal, counts, gathered, progress)
     return Repaired(
-        ideal=ideal if ideal is None or plan.add != ideal.add else plan,
+        ideal=plan if is_ideal else ideal,
         plan=plan,
         acquired=acquired,
         verification=verification,
         tolerance=request.tolerance,
+        lacks=lacks,
+        chance=chance,
     )
+
+
+def _lacks(
+    ideal: Plan | None, counts: Counts, gathered: Gathered, progress: Reporter
+) -> tuple[tuple[tuple[str, Lack], ...], str | None]:
+    """Say why the lake has not the rows of the cheapest plan."""
+    if ideal is None:
+        return (), None
+    request = request_of(counts)
+    scanner = gathered.scanner(need_of(bare(ideal.add, request), request))
+    lacks, scanned = explain_lacks(gathered.survey, scanner, {}, progress)
+    duplicates = sum(int(offer.duplicates.sum()) for offer in scanned.values())
+    return lacks, warn_of_chance(duplicates, sum(offer.by_chance for offer in scanned.values()))
 
 
 def _ideal(counts: Counts, request: PlanRequest, progress: Reporter) -> Plan | None:

@@ -39,7 +39,7 @@ from equipoise.lake.acquiring.writing import (
 from equipoise.lake.choosing.cells import cell_numbers, coded
 from equipoise.lake.choosing.filling import Chosen, Limits
 from equipoise.lake.choosing.fingerprints import RowHashes
-from equipoise.lake.choosing.gather import Gathered, gather
+from equipoise.lake.choosing.gather import Gathered, gather, unchecked
 from equipoise.lake.choosing.offers import Need, need_of
 from equipoise.lake.choosing.shortfall import Lack
 from equipoise.lake.choosing.survey import Candidate, Looking, say_alignment
@@ -386,6 +386,7 @@ def _acquired(
         failures={o.name: o.failures for o in taken.offers if o.failures},
         unmapped=sum(o.unmapped for o in taken.offers),
         outside=sum(o.outside for o in taken.offers),
+        unchecked=unchecked(gathered.survey.barred, before.reading.where),
         open_tables=len(gathered.survey.open),
         seed=gathered.looking.seed,
     )
@@ -422,4 +423,5 @@ def _share(part: Chosen, gathered: Gathered) -> Share:
         lacking=tuple(c.name for c in gathered.survey.want.columns if c.name not in columns),
         why=say_alignment(candidate, gathered.survey.want.required),
         treated=_treated(part, gathered.engine),
+        uncertain={n: m.source for n, m in candidate.alignment.proposed.items()},
     )

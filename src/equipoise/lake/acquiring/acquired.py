@@ -11,6 +11,7 @@ from typing import Any
 from equipoise.counts import Counts
 from equipoise.lake.acquiring.planned import difference, rows_text, say_restricted, ub_text
 from equipoise.lake.acquiring.shift.shift import Shift
+from equipoise.lake.choosing.gather import say_unchecked
 from equipoise.lake.choosing.shortfall import Lack
 from equipoise.lake.matching.conversions import Treatment
 from equipoise.plain import Grid, sentences
@@ -44,6 +45,8 @@ class Share:
     lacking: tuple[str, ...]
     why: str
     treated: tuple[TreatedColumn, ...] = ()
+    uncertain: Mapping[str, str] = field(default_factory=dict)
+    """By columns that stay empty, the table's that may be them, which nobody has confirmed."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,6 +83,8 @@ class Acquired(Result):
         How many rows could not be used since a value means nothing in the base.
     outside
         How many rows could not be used since they do not satisfy the condition of the base.
+    unchecked
+        By table in which the condition cannot be checked, so that no row of it is taken: why.
     open_tables
         How many tables could be used if someone confirmed what they mean.
     seed
@@ -113,6 +118,7 @@ class Acquired(Result):
     open_tables: int
     seed: int
     outside: int = 0
+    unchecked: Mapping[str, str] = field(default_factory=dict)
     known_again: Mapping[str, int] = field(default_factory=dict)
     lost: Mapping[str, int] = field(default_factory=dict)
     time: str = field(
@@ -219,6 +225,7 @@ class Acquired(Result):
                     "lacking": list(s.lacking),
                     "why": s.why,
                     "other_columns": [vars(t) for t in s.treated],
+                    "uncertain": dict(s.uncertain),
                 }
                 for s in self.shares
             ],
@@ -235,6 +242,7 @@ class Acquired(Result):
             "fingerprint_after": self.after.fingerprint,
             "known_again": dict(self.known_again),
             "lost": dict(self.lost),
+            "unchecked": dict(self.unchecked),
             "reading": self.before.reading.to_dict(),
             "shift": None if self.shift is None else self.shift.to_dict(),
             "sentences": list(self.sentences),
@@ -274,11 +282,7 @@ def _said(result: Acquired) -> list[str]:
         said.append(f"This is not as planned: {difference(result.after, result.planned)}.")
     said += _left_out(result)
     said += _treated(result)
-    doubted = {t.name for share in result.shares for t in share.treated}
-    lacking = sorted({n for share in result.shares for n in share.lacking} - doubted)
-    if lacking:
-        names = sentences([repr(n) for n in lacking[:_SHOWN]])
-        said.append(f"Some sources lack {names}, which stay empty in their rows.")
+    said += _empty(result)
     if result.shift is not None:
         said += result.shift.sentences
     if result.ledger:
@@ -309,6 +313,25 @@ def _treated(result: Acquired) -> list[str]:
     if result.lost:
         names = sentences([f"{name} ({n:,})" for name, n in result.lost.items()])
         said.append(f"Values that are none of the base's type are missing in the file: {names}.")
+    return said
+
+
+def _empty(result: Acquired) -> list[str]:
+    """Say which columns are empty in added rows since their tables lack them, or may have them."""
+    said = []
+    doubted = {t.name for share in result.shares for t in share.treated}
+    lacking = {n for share in result.shares for n in share.lacking if n not in share.uncertain}
+    if lacking - doubted:
+        names = sentences([repr(n) for n in sorted(lacking - doubted)[:_SHOWN]])
+        said.append(f"Some sources lack {names}, which stay empty in their rows.")
+    found = [f"{n} of {share.name}" for share in result.shares for n in share.uncertain]
+    if found:
+        more = [f"{len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
+        said.append(
+            "It is not certain what these columns mean, so they stay empty in added rows: "
+            f"{sentences([*found[:_SHOWN], *more])}. Confirm them in a mapping file (equipoise lake "
+            "mapping)."
+        )
     return said
 
 
@@ -346,6 +369,7 @@ def _left_out(result: Acquired) -> list[str]:
         said.append(f"{_with_values(result.failed)} {_say_failures(result.failures)}.")
     if result.outside:
         said.append(f"{rows_text(result.outside)} of the lake do not satisfy the condition.")
+    said += say_unchecked(result.unchecked)
     if result.unmapped:
         said.append(f"{_with_values(result.unmapped)} that mean nothing in the base.")
     if result.open_tables:

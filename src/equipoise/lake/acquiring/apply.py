@@ -344,6 +344,12 @@ def _require_apart(base: Source, pool: Source | None, output: Path, listing: Pat
         raise InputError(f"{output} is the pool, which stays as it is; write to another file.")
     if len(base.paths) > 1 and _files([output]) & _files(base.paths):
         raise InputError(f"{output} is but a part of {base.name}; write to another file.")
+    is_part = base.where is not None or base.sql is not None or base.lenient
+    if is_part and _files([output]) & _files(base.paths):
+        raise InputError(
+            f"the plan is about a part of {base.name} only, and what else is in it would be lost; "
+            "write to another file."
+        )
 
 
 def _same_table(base: Source, pool: Source) -> bool:

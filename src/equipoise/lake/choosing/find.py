@@ -14,7 +14,13 @@ from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.lake.acquiring.planned import Planned, bare, request_of, rows_text
 from equipoise.lake.choosing import rank
-from equipoise.lake.choosing.gather import comparable, gather, without_condition
+from equipoise.lake.choosing.gather import (
+    comparable,
+    gather,
+    say_unchecked,
+    unchecked,
+    without_condition,
+)
 from equipoise.lake.choosing.offers import (
     Need,
     Offer,
@@ -150,15 +156,7 @@ class Found(Result):
         do = "does" if self.outside == 1 else "do"
         others = f"{rows_text(self.outside)} of the tables looked into {do} not satisfy this."
         said = f"Only rows where {where.one_line} are offered; {others}"
-        lacking = [
-            f"{c.name} ({c.barred})"
-            for c in self.survey.barred
-            if any(name not in c.alignment.columns for name in where.columns)
-        ]
-        if not lacking:
-            return [said]
-        more = f" and {len(lacking) - _SHOWN:,} more" if len(lacking) > _SHOWN else ""
-        return [said, f"The condition cannot be checked in {', '.join(lacking[:_SHOWN])}{more}."]
+        return [said, *say_unchecked(unchecked(self.survey.barred, where))]
 
     def _skipped(self) -> list[str]:
         """Say which of the tables are read without some of their lines."""
@@ -342,7 +340,7 @@ def find(
         gathered = gather(plan.counts, base, lake, looking, progress=progress)
         over, scanner = gathered.survey, gathered.scanner(need)
     best, scanned = _ranked(over.usable, scanner, top, progress)
-    lacks, scanned = _lacks(over, scanner, scanned, progress)
+    lacks, scanned = explain_lacks(over, scanner, scanned, progress)
     of_use = over.usable or over.barred or over.open
     nearest = None if of_use else say_nearest(lake, over.want)
     return Found(
@@ -390,7 +388,7 @@ def _ranked(
     return tuple(best), scanned
 
 
-def _lacks(
+def explain_lacks(
     over: Survey, scanner: Scanner, scanned: dict[str, Offer], progress: Reporter
 ) -> tuple[tuple[tuple[str, Lack], ...], dict[str, Offer]]:
     """Look into more tables until all is found, or all are looked into; then say what lacks."""

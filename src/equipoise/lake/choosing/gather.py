@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from equipoise.counts import Counts
+from equipoise.counts import Condition, Counts
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
 from equipoise.lake.acquiring.planned import request_of
@@ -143,6 +143,27 @@ def without_condition(scanner: Scanner, barred: Sequence[Candidate]) -> dict[str
     if not bounds:
         return {}
     return {"at most in tables that lack a column of the condition": sum(bounds[1:], bounds[0])}
+
+
+def unchecked(barred: Sequence[Candidate], where: Condition | None) -> dict[str, str]:
+    """Name the tables in which a condition cannot be checked, and say why."""
+    names = () if where is None else where.columns
+    return {
+        c.name: str(c.barred) for c in barred if any(n not in c.alignment.columns for n in names)
+    }
+
+
+def say_unchecked(tables: Mapping[str, str]) -> list[str]:
+    """Say in which tables a condition cannot be checked.
+
+    >>> say_unchecked({"a.csv": "it has no year"})
+    ['The condition cannot be checked in a.csv (it has no year).']
+    """
+    if not tables:
+        return []
+    named = [f"{name} ({why})" for name, why in tables.items()]
+    more = f" and {len(named) - _SHOWN:,} more" if len(named) > _SHOWN else ""
+    return [f"The condition cannot be checked in {', '.join(named[:_SHOWN])}{more}."]
 
 
 def _barred(

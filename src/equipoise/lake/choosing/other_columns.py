@@ -39,7 +39,7 @@ def settle_columns(
     others = {c.name: c for c in want.columns if c.name not in want.required}
     if not survey.usable or not others:
         return survey.usable
-    # By all its rows, as the profiles of its columns are; a condition may name none of these columns.
+    # Rows outside the base's condition count, too: they do in the profiles of its columns.
     tallies = _tallies(replace(base, where=None), others, engine)
     held = {name: held_by(column, tallies[name]) for name, column in others.items()}
     settled = []
