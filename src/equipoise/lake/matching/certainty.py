@@ -263,8 +263,10 @@ def _are_of_one_kind(base: ColumnProfile, column: ColumnProfile) -> bool:
     """Whether both columns hold numbers, in whatever notation, or dates, or neither."""
     if not base.distinct or not column.distinct:
         return True
-    numbers = _holds_numbers(base) == _holds_numbers(column)
-    return numbers and _is_dated(base) == _is_dated(column)
+    numbers = [_holds_numbers(c) for c in (base, column)]
+    if any(numbers):  # of which some, such as 3191.5, look like a year and a month
+        return all(numbers)
+    return _is_dated(base) == _is_dated(column)
 
 
 def _holds_numbers(column: ColumnProfile) -> bool:
