@@ -36,7 +36,7 @@ _SAME_NUMBERS, _OTHER_NUMBERS = 0.2, 0.5
 """Distributions that differ by at most the first agree; by more than the second they contradict."""
 
 _NEAR_NUMBERS, _MANY_NUMBERS = 0.1, 20
-"""So near, and so many, numbers have to be where one header says more than the other."""
+"""So near numbers have to be where one header says more; so many, also where one says nothing."""
 
 _SAME_TEXTS, _OTHER_TEXTS = 0.8, 0.2
 """The same for the share of rows whose value the other column has."""
@@ -192,7 +192,8 @@ class Judge:
         base, column = self.columns[i], self.table.columns[j]
         if (word := says_whose(base.name)) is not None:
             return f"{column.name} says nothing, and its values do not tell {word!r}"
-        if names_key(base.name):
+        few_numbers = base.numeric >= NUMERIC and base.distinct < _MANY_NUMBERS
+        if names_key(base.name) or few_numbers:
             return say_silent(column.name)
         if base.numeric < NUMERIC and base.values and column.values:
             shared = base.values.keys() & column.values.keys()
