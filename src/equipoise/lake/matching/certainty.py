@@ -3,8 +3,9 @@
 A column is certain by its header and its values together. The more a header leaves open, the more
 the values have to say: headers of the same words need values that do not contradict them, headers
 of mostly the same meaning need values that agree, and a header that says nothing needs values that
-no other column has. A header that says more than the other one is never certain, whatever the
-values: `income` has the numbers of `previous_income`, and is not the same.
+no other column has. A header with a further word needs many numbers that are spread nearly as the
+other's; if it speaks of someone else, another time or another figure it is never certain, whatever
+the values: `income` has the numbers of `previous_income`, and is not the same.
 """
 
 from __future__ import annotations
@@ -95,9 +96,7 @@ class Judge:
         base, column = self.columns[i], self.table.columns[j]
         said = self.wording(i, j)
         if said.level == Level.OTHER:
-            if (i, j) in self.in_series and self.agreement(i, j) == Agreement.STRONG:
-                return None
-            if said.further and self._are_near(i, j):
+            if self._is_borne_out(i, j, said, score):
                 return None
             return say_other(base.name, column.name, said.words)
         if said.level == Level.SILENT:
@@ -200,6 +199,15 @@ class Judge:
             if len(shared) < _MANY_VALUES and not tells_kind(base.values):
                 return say_silent(column.name)
         return None
+
+    def _is_borne_out(self, i: int, j: int, said: Wording, score: float) -> bool:
+        """Whether headers that differ are those of one column, by the values and other columns."""
+        if (i, j) in self.in_series and self.agreement(i, j) == Agreement.STRONG:
+            return True
+        if said.further and self._are_near(i, j):
+            return True
+        silent = is_generic(self.headers[0][i]) != is_generic(self.headers[1][j])
+        return silent and self._doubt_of_silent(i, j, score) is None
 
     def _are_near(self, i: int, j: int) -> bool:
         """Whether two columns hold many numbers that are spread as no other column's are."""
