@@ -127,7 +127,7 @@ def _compare_loosely(ours: frozenset[str], theirs: frozenset[str]) -> Wording:
                 left.append(word)
     if left or not _tells(common):
         one_sided = ours.isdisjoint(left) or theirs.isdisjoint(left)
-        further = one_sided and _tells(common) and listed("figures").isdisjoint(left)
+        further = one_sided and _tells(common) and (listed("figures") | _others()).isdisjoint(left)
         return Wording(Level.OTHER, tuple(left) or tuple(sorted(ours ^ theirs)), further)
     return Wording(Level.LOOSE, tuple(swapped))
 
@@ -179,7 +179,7 @@ def without_prefix(headers: Sequence[str]) -> tuple[str, ...]:
     """
     firsts = Counter(tokens[0] for header in headers if len(tokens := words(header)) > 1)
     first, most = max(firsts.items(), key=lambda item: item[1], default=("", 0))
-    kept = listed("others") | listed("wider") | _subjects() | listed("figures")
+    kept = _others() | _subjects() | listed("figures")
     if most < max(_SEVERAL, _MOST * len(headers)) or first in kept:
         return tuple(headers)
     return tuple(_without(first, header) for header in headers)
@@ -219,7 +219,7 @@ def says_whose(header: str) -> str | None:
     >>> says_whose("mother_education"), says_whose("education")
     ('mother', None)
     """
-    return min(set(words(header)) & (listed("others") | listed("wider")), default=None)
+    return min(set(words(header)) & _others(), default=None)
 
 
 def _tells(some: Iterable[str]) -> bool:
@@ -231,6 +231,12 @@ def _tells(some: Iterable[str]) -> bool:
 def _subjects() -> frozenset[str]:
     """Words for those a table is about."""
     return listed("subjects") | listed("persons")
+
+
+@functools.cache
+def _others() -> frozenset[str]:
+    """Words by which a header speaks of someone else, another time or place."""
+    return listed("others") | listed("wider") | listed("elsewhere")
 
 
 @functools.cache
