@@ -142,6 +142,16 @@ def test_a_further_word_is_a_doubt_if_the_numbers_differ_or_another_column_has_s
     assert "age" not in certain(matched(people(1), {**rows, "x": rows["age_when_seen"][::-1]}))
 
 
+def test_a_generic_header_is_certain_only_by_many_values_that_no_other_column_has():
+    rows = named(people(2), salary="value", sex="type", hired="status")
+    found = matched(people(1), rows)
+    assert certain(found)["salary"] == "value"
+    assert "hired" not in certain(found)
+    twice = {**rows, "amount": rows["value"][::-1]}
+    assert "salary" not in certain(matched(people(1), twice))
+    assert "sex" in matched(people(1), rows, "sex").doubts  # a required one is asked about
+
+
 # --- series ---------------------------------------------------------------------------------------
 
 

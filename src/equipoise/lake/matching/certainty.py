@@ -3,8 +3,9 @@
 A column is certain by its header and its values together. The more a header leaves open, the more
 the values have to say: headers of the same words need values that do not contradict them, headers
 of mostly the same meaning need values that agree, and a header that says nothing needs values that
-no other column has. A header that says more than the other one is never certain, whatever the
-values: `income` has the numbers of `previous_income`, and is not the same.
+no other column has. A header with a further word needs many numbers that are spread nearly as the
+other's; if it speaks of someone else, another time or another figure it is never certain, whatever
+the values: `income` has the numbers of `previous_income`, and is not the same.
 
 A table with nearly the base's own headers is another part of the same records: of other days, of
 another place. There a column of the very same header is certain unless it holds another kind of
@@ -43,7 +44,7 @@ _SAME_NUMBERS, _OTHER_NUMBERS = 0.2, 0.5
 """Distributions that differ by at most the first agree; by more than the second they contradict."""
 
 _NEAR_NUMBERS, _MANY_NUMBERS = 0.1, 20
-"""So near, and so many, numbers have to be where one header says more than the other."""
+"""So near numbers have to be where one header says more; so many, also where one says nothing."""
 
 _SAME_TEXTS, _OTHER_TEXTS = 0.8, 0.2
 """The same for the share of rows whose value the other column has."""
@@ -109,9 +110,7 @@ class Judge:
         base, column = self.columns[i], self.table.columns[j]
         said = self.wording(i, j)
         if said.level == Level.OTHER:
-            if (i, j) in self.in_series and self.agreement(i, j) == Agreement.STRONG:
-                return None
-            if said.further and self._are_near(i, j):
+            if self._is_borne_out(i, j, said, score):
                 return None
             return say_other(base.name, column.name, said.words)
         if said.level == Level.SILENT:
@@ -210,13 +209,23 @@ class Judge:
         base, column = self.columns[i], self.table.columns[j]
         if (word := says_whose(base.name)) is not None:
             return f"{column.name} says nothing, and its values do not tell {word!r}"
-        if names_key(base.name):
+        few_numbers = base.numeric >= NUMERIC and base.distinct < _MANY_NUMBERS
+        if names_key(base.name) or few_numbers:
             return say_silent(column.name)
         if base.numeric < NUMERIC and base.values and column.values:
             shared = base.values.keys() & column.values.keys()
             if len(shared) < _MANY_VALUES and not tells_kind(base.values):
                 return say_silent(column.name)
         return None
+
+    def _is_borne_out(self, i: int, j: int, said: Wording, score: float) -> bool:
+        """Whether headers that differ are those of one column, by the values and other columns."""
+        if (i, j) in self.in_series and self.agreement(i, j) == Agreement.STRONG:
+            return True
+        if said.further and self._are_near(i, j):
+            return True
+        silent = is_generic(self.headers[0][i]) != is_generic(self.headers[1][j])
+        return silent and self._doubt_of_silent(i, j, score) is None
 
     def _are_near(self, i: int, j: int) -> bool:
         """Whether two columns hold many numbers that are spread as no other column's are."""

@@ -100,7 +100,7 @@ def compare_headers(a: str, b: str) -> Wording:
         return Wording(Level.OTHER, (word,))
     ours, theirs = _in_one_word(ours), _in_one_word(theirs)
     left = (ours ^ theirs) - listed("flags")
-    added = left <= listed("subjects") and not (left & ours and left & theirs)
+    added = left <= _subjects() and not (left & ours and left & theirs)
     if ours == theirs or (added and _tells(ours & theirs)):
         return Wording(Level.SYNONYMS)
     found = _compare_loosely(ours, theirs)
@@ -113,11 +113,11 @@ def _compare_loosely(ours: frozenset[str], theirs: frozenset[str]) -> Wording:
     """Look for a partner of every word that only one header has."""
     common, swapped, left = ours & theirs, [], []
     for own, other in ((ours, theirs), (theirs, ours)):
-        about_all = not other & listed("subjects")
+        about_all = not other & _subjects()
         for word in sorted(own - other):
             partner = max((_alike(word, o) for o in other - own), default=0.0)
             repeated = max((_alike(word, o) for o in other & own), default=0.0)
-            if word in _added() or (about_all and word in listed("subjects")):
+            if word in _added() or (about_all and word in _subjects()):
                 continue
             if partner >= _SHORTENED or repeated >= _MEANT:
                 common |= {word}
@@ -127,7 +127,7 @@ def _compare_loosely(ours: frozenset[str], theirs: frozenset[str]) -> Wording:
                 left.append(word)
     if left or not _tells(common):
         one_sided = ours.isdisjoint(left) or theirs.isdisjoint(left)
-        further = one_sided and _tells(common) and listed("figures").isdisjoint(left)
+        further = one_sided and _tells(common) and (listed("figures") | _others()).isdisjoint(left)
         return Wording(Level.OTHER, tuple(left) or tuple(sorted(ours ^ theirs)), further)
     return Wording(Level.LOOSE, tuple(swapped))
 
@@ -179,7 +179,7 @@ def without_prefix(headers: Sequence[str]) -> tuple[str, ...]:
     """
     firsts = Counter(tokens[0] for header in headers if len(tokens := words(header)) > 1)
     first, most = max(firsts.items(), key=lambda item: item[1], default=("", 0))
-    kept = listed("others") | listed("wider") | listed("subjects") | listed("figures")
+    kept = _others() | _subjects() | listed("figures")
     if most < max(_SEVERAL, _MOST * len(headers)) or first in kept:
         return tuple(headers)
     return tuple(_without(first, header) for header in headers)
@@ -219,12 +219,24 @@ def says_whose(header: str) -> str | None:
     >>> says_whose("mother_education"), says_whose("education")
     ('mother', None)
     """
-    return min(set(words(header)) & (listed("others") | listed("wider")), default=None)
+    return min(set(words(header)) & _others(), default=None)
 
 
 def _tells(some: Iterable[str]) -> bool:
     """Whether words are left that say what a column is about."""
-    return bool(set(some) - listed("subjects") - _added() - listed("generic"))
+    return bool(set(some) - _subjects() - _added() - listed("generic"))
+
+
+@functools.cache
+def _subjects() -> frozenset[str]:
+    """Words for those a table is about."""
+    return listed("subjects") | listed("persons")
+
+
+@functools.cache
+def _others() -> frozenset[str]:
+    """Words by which a header speaks of someone else, another time or place."""
+    return listed("others") | listed("wider") | listed("elsewhere")
 
 
 @functools.cache

@@ -207,12 +207,16 @@ def tells_meaning(values: Iterable[str]) -> bool:
     )
 
 
+_OF_ANY_PLACE = frozenset({"direction"})
+"""Concepts whose words name regions, wards and shops alike."""
+
+
 def tells_kind(values: Iterable[str]) -> bool:
     """Whether these values, without a header, say what they are: words of one concept, or amounts.
 
     >>> tells_kind(["Male", "Female"]), tells_kind(["F", "M"]), tells_kind(["<=50K", ">50K"])
     (True, True, True)
-    >>> tells_kind(["North", "South"]), tells_kind(["yes", "no"]), tells_kind(["1", "2"])
+    >>> tells_kind(["North", "South", "East"]), tells_kind(["yes", "no"]), tells_kind(["1", "2"])
     (False, False, False)
     """
     present = [v for v in values if not is_missing(v)]
@@ -222,5 +226,6 @@ def tells_kind(values: Iterable[str]) -> bool:
         return False
     if all(quantities(normalise(texts[v])) for v in present):
         return True
-    known = (sum(key in c.spellings for key in keys) for c in concepts() if not c.generic)
+    kinds = [c for c in concepts() if not c.generic and c.name not in _OF_ANY_PLACE]
+    known = (sum(key in c.spellings for key in keys) for c in kinds)
     return max(known, default=0) > len(keys) / 2
