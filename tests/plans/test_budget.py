@@ -101,7 +101,8 @@ TWO = {("m", "+"): 6, ("m", "-"): 7, ("w", "+"): 9, ("w", "-"): 1}
     [
         (SMALL_GROUP, "both", "keep", (0.6, 1)),
         (THREE, "both", "free", (0.3, 0.6)),
-        (TWO, "add", "free", (0.6, 3)),
+        (TWO, "add", "free", (0.3, 0.6)),
+        (TWO, "both", "free", (0.6, 1.2)),
     ],
 )
 def test_more_budget_never_leaves_more_at_zero_tolerance(cells, allow, labels, shares):
