@@ -288,3 +288,8 @@ def test_without_the_drawing_library_the_message_names_the_extra(examples, monke
     monkeypatch.setattr(builtins, "__import__", absent)
     with pytest.raises(MissingDependency, match=r"equipoise\[charts\]"):
         examples["Plan"].plot()
+
+
+def test_a_picture_is_named_in_a_line_where_nothing_can_be_drawn():
+    table = eq.measure(people(), sensitive_features=["sex"], label="hired")
+    assert len(repr(table.plot())) < 100

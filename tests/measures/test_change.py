@@ -301,3 +301,14 @@ def test_a_sentence_names_no_largest_change_that_may_be_chance() -> None:
     change = bias_change(two(w_y=5, w_n=5, m_y=6, m_n=4), two(w_y=6, w_n=4, m_y=5, m_n=5))
     assert "0 of 4 group and label pairs changed by more than chance" in change.sentence
     assert "largest" not in change.sentence
+
+
+def test_no_fingerprint_tells_of_suppressed_counts() -> None:
+    """Whoever tries small counts would find those that a hash was made of."""
+    cells = {("a", "y"): 40, ("a", "n"): 60, ("b", "y"): 30, ("b", "n"): 20, ("c", "y"): 2}
+    counts = Counts.from_mapping(cells, sensitive=["s"], label="l")
+    shown = bias_change(counts, counts, Options(suppress_below=5)).to_dict()
+    assert shown["fingerprint_before"] is None
+    assert shown["fingerprint_after"] is None
+    whole = bias_change(counts, counts).to_dict()
+    assert whole["fingerprint_before"] == whole["fingerprint_after"] == counts.fingerprint

@@ -109,8 +109,8 @@ class BiasChange(Result):
             "n_after": self.after.counts.n,
             "skipped_before": self.before.counts.skipped.to_dict(),
             "skipped_after": self.after.counts.skipped.to_dict(),
-            "fingerprint_before": self.before.counts.fingerprint,
-            "fingerprint_after": self.after.counts.fingerprint,
+            "fingerprint_before": about["fingerprint"],
+            "fingerprint_after": self.after.about()["fingerprint"],
             "rows": [row.to_dict() for row in self.rows],
         }
 

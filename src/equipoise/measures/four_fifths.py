@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.measures import uncertainty as unc
+from equipoise.measures.measured import NOTE_CODES
 from equipoise.measures.registry import Floats, ratio
 from equipoise.values import Value, plain
 
@@ -75,8 +76,10 @@ class FourFifths:
 
     @functools.cached_property
     def too_small(self) -> NDArray[np.bool_]:
-        """Which measured groups have too few rows for a verdict."""
-        return np.asarray(self.measured.notes[:, self.label] > 0)
+        """Which measured groups have too few rows for a verdict, and are not the whole table."""
+        m, label = self.measured, self.label
+        whole = NOTE_CODES.index("all rows")
+        return np.asarray((m.notes[:, label] > 0) & (m.notes[:, label] != whole))
 
     @functools.cached_property
     def compared(self) -> NDArray[np.bool_]:
@@ -163,7 +166,7 @@ def four_fifths(table: BiasTable) -> FourFifths | None:
     fixed = m.lattice.codes[shown] != np.array(m.lattice.sizes)
     # The first attribute counts most, so that families stand in the order of attributes.
     family = ~fixed @ (1 << np.arange(fixed.shape[1], dtype=np.int64)[::-1])
-    silent = m.notes[shown, label] > 0
+    silent = FourFifths(m, label, shown).too_small[shown]
     order = np.lexsort((m.margins.rate[shown, label], family, m.lattice.orders[shown], silent))
     return FourFifths(m, label, shown[order])
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from equipoise.counts import Counts
-from equipoise.errors import InputError, PatternError
+from equipoise.errors import InputError, PatternError, did_you_mean
 from equipoise.lattice import Group, Lattice, roll_up
 from equipoise.measures import uncertainty as unc
 from equipoise.measures.registry import Floats, Margins, measure_named, ratio
@@ -50,6 +50,19 @@ NOTES: dict[Note, str] = {
 }
 NOTE_CODES: tuple[Note | None, ...] = (None, *NOTES)
 _TOO_FEW = [NOTE_CODES.index(note) for note in (None, "too small to say", "rests on one row")]
+
+
+def require_reference(what: str, asked: str) -> None:
+    """Refuse what names nobody to compare a group with.
+
+    >>> require_reference("the reference", "sex=Male")
+    """
+    if asked in REFERENCES or ("=" in asked and Group.parse(asked)):
+        return
+    raise InputError(
+        f"{what} is rest, best or a group, as sex=Male, not {asked!r}; all rows are what UB compares "
+        f"with.{did_you_mean(asked, REFERENCES)}"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,11 +123,7 @@ class Options:
         object.__setattr__(self, "measures", tuple(n for n in names if n not in SHOWN_ANYWAY))
         if self.favourable is not None:
             object.__setattr__(self, "favourable", str(as_value(self.favourable)))
-        if self.reference not in REFERENCES and not Group.parse(self.reference):
-            raise InputError(
-                "the reference is rest, best or a group, as sex=Male; all rows are what UB "
-                "compares with."
-            )
+        require_reference("the reference", self.reference)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

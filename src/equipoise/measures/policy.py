@@ -14,7 +14,7 @@ from equipoise.errors import InputError, SourceNotFound, did_you_mean
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import TOO_FEW, number, whole
 from equipoise.measures.four_fifths import ROUNDING, RULE, ratio_to_best
-from equipoise.measures.measured import REFERENCES
+from equipoise.measures.measured import require_reference
 from equipoise.measures.registry import Floats, measure_named
 from equipoise.measures.table import BiasTable, Row
 from equipoise.plain import Grid, csv_text
@@ -113,8 +113,7 @@ class Rule:
             )
         if not isinstance(self.reference, str):
             raise InputError(f"a rule's reference is text, not {self.reference!r}.")
-        if self.reference not in REFERENCES and not Group.parse(self.reference):
-            raise InputError("a rule's reference is rest, best or a group, as sex=Male.")
+        require_reference("a rule's reference", self.reference)
 
     @property
     def key(self) -> tuple[str, str | None]:
@@ -588,6 +587,7 @@ def _rule(data: Mapping[str, Any], min_count: int) -> Rule:
             raise InputError(
                 "min-impact-ratio stands for the measure impact_ratio and its min; leave these out."
             )
+        a_number("min-impact-ratio", given["min_impact_ratio"])
         given |= {"measure": "impact_ratio", "min": given.pop("min_impact_ratio")}
     return Rule(**{"min_count": min_count, **given})
 

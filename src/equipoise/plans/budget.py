@@ -15,7 +15,7 @@ from equipoise.plans.problem import Problem, cell_numbers
 from equipoise.plans.solve import Solution, against, base_rates, drift, off_by, reference_of, solve
 
 if TYPE_CHECKING:
-    from equipoise.plans.cells import Whole
+    from equipoise.plans.cells import Real, Whole
 
 REST = "everything else"
 
@@ -135,13 +135,22 @@ def spend(
     if not short and remains >= left:
         return everything
     return Spent(
-        solution=replace(best, sizes=None),
+        solution=replace(best, sizes=None, base=_held_to(problem, best)),
         rows=best.rows,
         needed=everything.needed,
         in_full=False,
         cut_short=short and not request.tolerance and remains > 0,
         passed_over=None if short else left,
     )
+
+
+def _held_to(problem: Problem, found: Solution) -> Real:
+    """The label frequencies that rounding is judged by: where they are free, those that come out."""
+    request = problem.request
+    free = request.labels == "free" and request.label_drift is None
+    if found.rows is None or request.tolerance or not free or reference_of(problem) != "new":
+        return found.base
+    return np.asarray(found.rows.sum(axis=0) / found.rows.sum())
 
 
 def _best_part(problem: Problem, ideal: Solution, budget: float) -> tuple[Solution | None, float]:

@@ -28,7 +28,7 @@ Charts: TypeAlias = Sequence[tuple[str, Mapping[str, Any]]]
 """Captions, and specifications of Vega-Lite."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Picture:
     """The charts of a result; shows itself in a notebook.
 
@@ -69,6 +69,9 @@ class Picture:
         drawn = self.to_svg().encode() if ending == ".svg" else self.to_png(scale=scale)
         with atomic_path(path) as temporary:
             temporary.write_bytes(drawn)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: show it in a notebook, or save('x.png') or save('x.svg')>"
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
