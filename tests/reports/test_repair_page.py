@@ -132,7 +132,7 @@ def test_sources_are_named_with_terms_and_how_they_were_read(repairs, pages):
     for share in repairs["whole"].acquired.shares:
         for text in (share.name, share.licence, share.why, share.snapshot):
             assert text in page.words
-    assert "sex ← gender; age ← years; 2 columns of the same name" in page.words
+    assert "sex ← gender; 2 columns of the same name" in page.words
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -261,7 +261,7 @@ def least_tolerance(
     """
     asked = problem.request.tolerance
     end = time.monotonic() + problem.request.time_limit
-    each = max(problem.request.time_limit / 10, 0.2)
+    each = max(problem.request.time_limit / 60, 0.2)
     reference = _settled(replace(problem, request=problem.request.but(time_limit=each)))
     started = _first_affordable(reference, budget)
     if started is None:
