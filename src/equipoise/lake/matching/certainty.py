@@ -270,8 +270,8 @@ def shared_headers(
 
 def _are_of_one_kind(base: ColumnProfile, column: ColumnProfile) -> bool:
     """Whether both columns hold numbers, in whatever notation, or dates, or neither."""
-    if not base.distinct or not column.distinct:
-        return True
+    if not base.distinct or not column.distinct or names_key(base.name):
+        return True  # names of rows may be numbers in one part and texts in another
     numbers = [_holds_numbers(c) for c in (base, column)]
     if any(numbers):  # of which some, such as 3191.5, look like a year and a month
         return all(numbers)
