@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import random
 from dataclasses import replace
 
@@ -261,6 +262,21 @@ def test_uneven_files_are_searched_and_unreadable_ones_passed_over(tmp_path):
     hits = search(index, profile(QUERY))
     assert names(hits) == ["uneven"]
     assert hits[0].table.problem is not None
+
+
+def test_lines_that_are_no_rows_still_say_what_a_table_is_about(tmp_path):
+    folder = write(tmp_path / "lake", {"a": people(1)})
+    (folder / "broken.csv").write_text("x,y\nfig,2\nscab\nplum,4\npear,6\n")
+    words = "SELECT count(*) FROM terms WHERE term = ?", term_number(WORD, "scab")
+    index = indexed(folder)
+    table = next(table for table in index.tables() if table.name == "broken.csv")
+    assert table.rows == 3
+    assert table.skipped.first == ("line 3",)
+    assert set(index.profiles([table.id])[table.id].columns[0].values) == {"fig", "plum", "pear"}
+    assert counted(index, *words) == 1
+    index.close()
+    os.utime(folder / "broken.csv", (1, 1))
+    assert counted(indexed(folder), *words) == 1
 
 
 # ----------------------------------------------------------------------------- similarities

@@ -448,6 +448,8 @@ class _Update:
     def _touched(self, entry: Entry, snapshot: str | None) -> list[Profiled]:
         """Give what is known of a file of which only the date has changed."""
         old = _tables(self.connection, self.root, entry.name)
+        if any(t.skipped.lines for t in old):  # what those lines say stands in no profile
+            return self._look(entry, snapshot)
         profiles = _profiles(self.connection, [t.id for t in old if t.profiled])
         return [
             Profiled(
@@ -455,6 +457,7 @@ class _Update:
                 source=t.source,
                 snapshot=snapshot or "",
                 profile=profiles.get(t.id),
+                about=profiles.get(t.id),
                 problem=t.problem,
             )
             for t in old
@@ -563,8 +566,8 @@ def _term_rows(numbered: Sequence[tuple[int, Profiled]]) -> pa.Table:
     rows = [
         (number, place, term, weight)
         for number, seen in numbered
-        if seen.profile
-        for place, column in enumerate(seen.profile.columns)
+        if seen.about
+        for place, column in enumerate(seen.about.columns)
         for term, weight in column_terms(column).items()
     ]
     types = {"id": pa.int32(), "place": pa.int32(), "term": pa.uint64(), "weight": pa.float32()}

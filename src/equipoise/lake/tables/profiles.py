@@ -38,7 +38,10 @@ class Profiled:
     snapshot
         The SHA-256 of its file.
     profile
-        What one pass told; none if it cannot be read.
+        What one pass told of its rows; none if it cannot be read.
+    about
+        What a search goes by: the same, but of a small file all lines, also those that are no
+        rows. In a large one the rows say enough.
     problem
         Why it cannot be read, or why no rows can be taken from it.
     """
@@ -47,6 +50,7 @@ class Profiled:
     source: Source
     snapshot: str = ""
     profile: Profile | None = None
+    about: Profile | None = None
     problem: str | None = None
 
 
@@ -71,9 +75,18 @@ def profile_table(entry: Entry, engine: Engine, snapshot: str | None = None) -> 
     except (EquipoiseError, OSError, pa.ArrowException) as error:
         problem = public(_sentence(error, source), source)
         about = _padded(source)
-        return Profiled(entry=entry, source=source, snapshot=known, profile=about, problem=problem)
+        return Profiled(
+            entry=entry, source=source, snapshot=known, profile=about, about=about, problem=problem
+        )
     empty = None if profile.rows else f"{entry.name} has no rows."
-    return Profiled(entry=entry, source=source, snapshot=known, profile=profile, problem=empty)
+    return Profiled(
+        entry=entry,
+        source=source,
+        snapshot=known,
+        profile=profile,
+        about=_about(source, profile) if entry.size <= _SMALL else profile,
+        problem=empty,
+    )
 
 
 def _read(source: Source, engine: Engine, *, is_small: bool) -> tuple[Source, Profile]:
@@ -159,6 +172,15 @@ def _sentence(error: Exception, source: Source) -> str:
         return str(error)
     reason = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0].rstrip(".")
     return f"{source.name} cannot be read: {reason}."
+
+
+def _about(source: Source, profile: Profile) -> Profile:
+    """Read the lines that were skipped too: their words say what the table is about."""
+    every = _padded(source) if profile.skipped.lines else None
+    names = [column.name for column in profile.columns]
+    if every is None or [column.name for column in every.columns] != names:
+        return profile
+    return every
 
 
 def _padded(source: Source) -> Profile | None:
