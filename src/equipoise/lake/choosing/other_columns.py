@@ -84,11 +84,11 @@ class _Settling:
     unseen: dict[str, tuple[str, Decision]] = field(default_factory=dict)
     treated: list[Treatment] = field(default_factory=list)
 
-    def add(self, base: Held, column: str, decision: Decision) -> None:
+    def add(self, base: Held, column: str, decision: Decision, *, has_absent: bool) -> None:
         """Take in a decision on a column; one that is left missing is not matched any more."""
         name = base.column.name
         if decision.as_it_is:
-            if base.is_measured and not base.has_absent and self.policy != "keep":
+            if has_absent and base.is_measured and not base.has_absent and self.policy != "keep":
                 self.absent.add(name)
             return
         action = self._action(base, decision)
@@ -100,7 +100,7 @@ class _Settling:
         elif action == "converted":
             if decision.conversion is not None:
                 self.conversions[name] = decision.conversion
-                self.absent.add(name)
+                self.absent |= {name} if has_absent else set()
             # What a person said in a mapping file has the last word.
             self.spellings[name] = {**(decision.spellings or {}), **self.spellings.get(name, {})}
 
@@ -126,7 +126,11 @@ def _settled(
     tallies = _tallies(candidate.table.source, columns, engine, ready)
     settling = _Settling(policy, dict(alignment.spellings))
     for name, column in columns.items():
-        settling.add(held[name], column.name, decide(held[name], column, tallies[name]))
+        decision = decide(held[name], column, tallies[name])
+        # Where no text stands for no value none needs to be looked for, column by column.
+        filled = candidate.profile.rows - column.nulls
+        has_absent = tallies[name].rows < filled or name in alignment.spellings
+        settling.add(held[name], column.name, decision, has_absent=has_absent)
     gone = {t.name for t in settling.treated if t.action == "left missing"}
     settled = replace(
         alignment,

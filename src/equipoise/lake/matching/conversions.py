@@ -19,13 +19,13 @@ from equipoise.lake.matching.readings import (
     Dates,
     Numbers,
     Tally,
-    absent_sql,
     date_formats,
     is_absent,
     patterns_for,
     read_dates,
     read_numbers,
     tally_values,
+    without_absent,
 )
 from equipoise.lake.matching.values.concepts import is_code
 from equipoise.lake.matching.values.vocabulary import match_values
@@ -143,11 +143,6 @@ def renamed(text: str, values: Mapping[str, str]) -> str:
 def respelled(text: str, told: Mapping[str, str] | None) -> str:
     """Give texts in the spelling they are told to have; the others as they are."""
     return text if not told else f"coalesce({renamed(text, told)}, {text})"
-
-
-def without_absent(text: str) -> str:
-    """Give a text of a column of numbers or dates; null where it stands for no value."""
-    return f"CASE WHEN NOT {absent_sql(text)} THEN {text} END"
 
 
 def meant_query(

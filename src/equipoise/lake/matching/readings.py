@@ -150,7 +150,8 @@ _MARKS = "?-.–—_ "
 
 
 @functools.cache
-def _missing_texts() -> frozenset[str]:
+def missing_texts() -> frozenset[str]:
+    """The texts that stand for no value, in lower case."""
     return frozenset(text.lower() for text in synonyms()["missing"])
 
 
@@ -161,14 +162,18 @@ def is_absent(text: str) -> bool:
     [True, True, True, False, False]
     """
     plain = text.strip()
-    return not plain.strip(_MARKS) or plain.lower() in _missing_texts()
+    return not plain.strip(_MARKS) or plain.lower() in missing_texts()
 
 
-def absent_sql(text: str) -> str:
-    """Give the same as a condition of SQL, which is never unknown."""
-    texts = ", ".join(sql.literal(t) for t in sorted(_missing_texts()))
+def without_absent(text: str) -> str:
+    """Give a text of a column of numbers or dates; null where it stands for no value."""
+    texts = ", ".join(sql.literal(t) for t in sorted(missing_texts()))
     nothing = f"trim({text}, {sql.literal(_MARKS)}) = ''"
-    return f"coalesce({nothing} OR lower(trim({text})) IN ({texts}), true)"
+    # No such text begins with a digit, and most of these columns' values do.
+    return (
+        f"CASE WHEN {text} >= '0' AND {text} < ':' THEN {text} "
+        f"WHEN NOT ({nothing} OR lower(trim({text})) IN ({texts})) THEN {text} END"
+    )
 
 
 # ---------------------------------------------------------------------------------- tally
@@ -242,18 +247,20 @@ def tally_query(
     query
         What is read instead of the table: a query over it.
     """
-    texts, counts = [], []
+    texts, present, counts = [], [], []
     for i, (name, (kind, patterns)) in enumerate(columns.items()):
         texts.append(f"trim({sql.value_text(name, kind)}) AS t{i}")
-        present = f"NOT {absent_sql(f't{i}')}"
-        counts.append(f"count(*) FILTER (WHERE {present}) AS n{i}")
+        present.append(f"{without_absent(f't{i}')} AS p{i}")
+        counts.append(f"count(p{i}) AS n{i}")
         counts += [
-            f"count(*) FILTER (WHERE {present} AND NOT "
-            f"regexp_full_match(t{i}, {sql.literal(pattern)})) AS m{i}_{j}"
+            f"count(*) FILTER (WHERE NOT regexp_full_match(p{i}, {sql.literal(pattern)})) AS m{i}_{j}"
             for j, pattern in enumerate(patterns)
         ]
     table = "input" if query is None else f"(\n{query.rstrip().rstrip(';')}\n)"
-    return f"SELECT {', '.join(counts)}\nFROM (SELECT {', '.join(texts)}\nFROM {table})"
+    return (
+        f"SELECT {', '.join(counts)}\nFROM (SELECT {', '.join(present)}\n"
+        f"FROM (SELECT {', '.join(texts)}\nFROM {table}))"
+    )
 
 
 def tallies_from(
