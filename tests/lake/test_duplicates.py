@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError
-from equipoise.lake.choosing.duplicates import Known
+from equipoise.lake.choosing.duplicates import Known, alike_rows
 from equipoise.lake.choosing.fingerprints import RowHashes
 from lakes import Plain
 
@@ -109,6 +109,21 @@ def test_sources_that_share_few_columns_are_not_compared():
     assert known.is_new(other).tolist() == [True]
     alike = RowHashes.of(pa.table({"a": ["1"], "b": ["1"], "c": ["1"]}))
     assert known.is_new(alike).tolist() == [False]
+
+
+def test_columns_that_a_cell_is_made_of_do_not_make_rows_alike():
+    base = RowHashes.of(pa.table({n: ["0"] for n in "sryab"}))
+    one = RowHashes.of(pa.table({n: ["1"] for n in "srya"}))
+    other = RowHashes.of(pa.table({n: ["1"] for n in "sryb"}))
+    both = RowHashes.of(pa.table({n: ["1"] for n in "sryab"}))
+    known = Known(base, cell=frozenset("sry"))
+    assert alike_rows(known, [one, other]).tolist() == []
+    assert alike_rows(known, [one, other, both]).tolist() == [[0, 2], [1, 2]]
+    known.add(one)
+    assert known.is_new(other).tolist() == [True]
+    assert known.is_new(both).tolist() == [False]
+    bare = RowHashes.of(pa.table({n: ["1"] for n in "sry"}))
+    assert known.is_new(bare).tolist() == [False]  # it may be anyone of the cell
 
 
 @pytest.mark.parametrize(

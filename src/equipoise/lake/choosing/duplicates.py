@@ -41,6 +41,8 @@ class Known:
         The base's rows.
     policy, key
         What is a duplicate; the columns of the key.
+    cell
+        The columns that all rows of a cell agree in, so that they do not tell rows apart.
 
     >>> import pyarrow as pa
     >>> base = RowHashes.of(pa.table({"sex": ["w", "m"], "age": [31, 52]}))
@@ -54,6 +56,7 @@ class Known:
     base: RowHashes
     policy: Policy = "strict"
     key: Sequence[str] = ()
+    cell: frozenset[str] = frozenset()
     _taken: list[RowHashes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -139,8 +142,10 @@ class Known:
 
     def comparable(self, rows: RowHashes, others: RowHashes, columns: Sequence[str]) -> bool:
         """Sources that share few columns cannot be compared: too many rows would be alike."""
-        fewer = min(len(rows.columns), len(others.columns))
-        return self.policy == "key" or len(columns) > _ENOUGH_IN_COMMON * fewer
+        if self.policy == "key":
+            return True
+        fewer = min(len(rows.columns.keys() - self.cell), len(others.columns.keys() - self.cell))
+        return not fewer or len(set(columns) - self.cell) > _ENOUGH_IN_COMMON * fewer
 
 
 def alike_rows(known: Known, tables: Sequence[RowHashes]) -> Whole | None:
