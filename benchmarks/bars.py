@@ -66,4 +66,4 @@ def _bar_table(bars: Sequence[Bar]) -> str:
 
 def _short(number: float) -> str:
     whole = abs(number) >= 10 or number % 1 == 0
-    return f"{number:,.0f}" if whole else f"{number:.2f}"
+    return f"{number:,.0f}" if whole else f"{number:.3f}"
