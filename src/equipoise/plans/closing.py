@@ -13,6 +13,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,25 +67,24 @@ def close_gap(
     _Closing(problem, found, box, gap, deadline, construct).run()
 
 
+@dataclass
 class _Closing:
     """The boxes that are open, the lowest bound first."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        found: Found,
-        box: Box,
-        gap: float,
-        deadline: float,
-        construct: Callable[[Real], None],
-    ) -> None:
-        self.problem, self.found, self.box, self.gap = problem, found, box, gap
-        self.deadline, self.construct = deadline, construct
-        cells = problem.cells
+    problem: Problem
+    found: Found
+    box: Box
+    gap: float
+    deadline: float
+    construct: Callable[[Real], None]
+    looked: int = 0
+    floor: float = math.inf
+
+    def __post_init__(self) -> None:
+        cells = self.problem.cells
         self.step = granularity(np.concatenate([cells.add, cells.drop], axis=1))
         self.number = itertools.count()
-        self.heap = [(found.bound, next(self.number), box)]
-        self.looked, self.floor = 0, math.inf
+        self.heap = [(self.found.bound, next(self.number), self.box)]
 
     def run(self) -> None:
         """Split the box with the lowest bound as long as it is too low."""

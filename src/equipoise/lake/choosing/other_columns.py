@@ -100,7 +100,8 @@ class _Settling:
         elif action == "converted":
             if decision.conversion is not None:
                 self.conversions[name] = decision.conversion
-                self.absent |= {name} if has_absent else set()
+                if has_absent:
+                    self.absent.add(name)
             # What a person said in a mapping file has the last word.
             self.spellings[name] = {**(decision.spellings or {}), **self.spellings.get(name, {})}
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from equipoise.engines import sql
-from equipoise.lake.matching.values.concepts import synonyms
+from equipoise.lake.matching.values.concepts import MARKS, synonyms
 
 # ------------------------------------------------------------------------------- patterns
 # Every pattern means the same to Python and to DuckDB, and is held against a whole value.
@@ -146,8 +146,6 @@ def _fits(pattern: str, text: str) -> bool:
 
 # ------------------------------------------------------------------------- missing values
 
-_MARKS = "?-.–—_ "
-
 
 @functools.cache
 def missing_texts() -> frozenset[str]:
@@ -162,13 +160,13 @@ def is_absent(text: str) -> bool:
     [True, True, True, False, False]
     """
     plain = text.strip()
-    return not plain.strip(_MARKS) or plain.lower() in missing_texts()
+    return not plain.strip(MARKS) or plain.lower() in missing_texts()
 
 
 def without_absent(text: str) -> str:
     """Give a text of a column of numbers or dates; null where it stands for no value."""
     texts = ", ".join(sql.literal(t) for t in sorted(missing_texts()))
-    nothing = f"trim({text}, {sql.literal(_MARKS)}) = ''"
+    nothing = f"trim({text}, {sql.literal(MARKS)}) = ''"
     # No such text begins with a digit, and most of these columns' values do.
     return (
         f"CASE WHEN {text} >= '0' AND {text} < ':' THEN {text} "

@@ -154,6 +154,10 @@ def whole_words() -> frozenset[str]:
     return known_words() - short
 
 
+MARKS = "?-.–—_ "
+"""A text of nothing but these stands for no value."""
+
+
 def is_missing(text: str) -> bool:
     """Whether a text stands for no value, in whatever column.
 
@@ -161,7 +165,7 @@ def is_missing(text: str) -> bool:
     [True, True, True, True, False, False]
     """
     return (
-        not text.strip("?-.–—_ \t\r\n\u00a0")
+        not text.strip(f"{MARKS}\t\r\n\u00a0")
         or text.strip() == r"\N"
         or compact(text) in _missing_texts()
     )
