@@ -18,7 +18,7 @@ from equipoise.evaluation.evaluation import Evaluation
 from equipoise.evaluation.paper import STUDIES, claims_grid
 from equipoise.evaluation.request import BASELINES, TESTS
 from equipoise.evaluation.studying.scores import MEASURES, PREDICTION_UB
-from equipoise.evaluation.studying.telling import (
+from equipoise.evaluation.studying.sentences import (
     differences_grid,
     groups_grid,
     number,

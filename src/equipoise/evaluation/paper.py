@@ -16,7 +16,7 @@ from equipoise.evaluation.evaluate import Wanted
 from equipoise.evaluation.request import EvaluationRequest
 from equipoise.evaluation.studying.losses import MARGIN, losses_of
 from equipoise.evaluation.studying.scores import MEASURES
-from equipoise.evaluation.studying.telling import written
+from equipoise.evaluation.studying.sentences import written
 from equipoise.evaluation.training.features import Reading
 from equipoise.evaluation.training.models import MODELS
 from equipoise.plain import Grid

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.evaluation.paper import STUDIES, claims_grid
 from equipoise.evaluation.request import BASELINES, TESTS
 from equipoise.evaluation.studying.scores import MEASURES
-from equipoise.evaluation.studying.telling import (
+from equipoise.evaluation.studying.sentences import (
     TEST_NAMES,
     differences_grid,
     groups_grid,

@@ -12,7 +12,7 @@ from equipoise import atomic
 from equipoise.errors import MissingDependency
 from equipoise.measures.display import number, whole
 from equipoise.plans.maps.geometry import HalfPlane
-from equipoise.plans.maps.words import rows_text
+from equipoise.plans.maps.sentences import rows_text
 from equipoise.reports.html import Section, bullets, html_table, render_page
 from equipoise.version import __version__
 

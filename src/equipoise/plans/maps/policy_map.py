@@ -23,7 +23,7 @@ from equipoise.plans.maps.drawing import QUADRANT, box, branches, window
 from equipoise.plans.maps.geometry import Affine, Conic, HalfPlane, Point, clip, corners
 from equipoise.plans.maps.moves import LARGEST, Limit, Move
 from equipoise.plans.maps.search import Search, Surface
-from equipoise.plans.maps.words import map_sentences, rows_text
+from equipoise.plans.maps.sentences import map_sentences, rows_text
 from equipoise.results import Drawable, FlatTable
 from equipoise.validate import a_number, at_least
 from equipoise.values import Value, as_value, plain
