@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from equipoise.evaluation.evaluation import Evaluation
     from equipoise.lake.acquiring.acquired import Acquired
     from equipoise.lake.acquiring.apply import Applied
-    from equipoise.lake.checking.verify import Verification
     from equipoise.lake.choosing.find import Found
     from equipoise.lake.lake import Lake
     from equipoise.lake.repair import Repaired
     from equipoise.lake.sampling import bounds
     from equipoise.lake.sampling.tailor import tailor
     from equipoise.lake.sampling.tailored import Tailored
+    from equipoise.lake.verify.verify import Verification
     from equipoise.lattice import Group
     from equipoise.measures.change import BiasChange
     from equipoise.measures.policy import Check, Policy, Rule
@@ -77,7 +77,7 @@ _HOMES = {
     "Repaired": "lake.repair",
     "Rule": "measures.policy",
     "Tailored": "lake.sampling.tailored",
-    "Verification": "lake.checking.verify",
+    "Verification": "lake.verify.verify",
     "apply": "api",
     "bounds": "lake.sampling",
     "check": "api",

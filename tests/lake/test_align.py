@@ -12,9 +12,10 @@ from equipoise.counts import Counts
 from equipoise.engines.profiling import Profiler
 from equipoise.lake.matching.align import align, nearest_columns, wanted
 from equipoise.lake.matching.assignment import assigned, improved, one_to_one
-from equipoise.lake.matching.headers import header_similarity, is_opaque, ordinal, other_referent
+from equipoise.lake.matching.headers import header_similarity, ordinal, other_referent
 from equipoise.lake.matching.likeness import Contents, content_similarity
 from equipoise.lake.matching.relations import Comparison, relations
+from equipoise.lake.tables.headers import is_opaque
 
 ROWS = 300
 RANDOM = np.random.default_rng(7)

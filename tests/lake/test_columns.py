@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from equipoise.lake.checking.columns import check_columns
-from equipoise.lake.checking.verification import Table
+from equipoise.lake.verify.columns import check_columns
+from equipoise.lake.verify.verification import Table
 
 
 def table(values, name="people.csv", kind="csv", dtype=None):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.errors import InputError
-from equipoise.lake.choosing.conditions import (
+from equipoise.lake.tables.conditions import (
     Conditions,
     Sources,
     is_denied,

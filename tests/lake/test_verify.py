@@ -23,9 +23,9 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.engines import engines
 from equipoise.engines.sources import locate
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
-from equipoise.lake.checking import columns, verification
-from equipoise.lake.checking import verify as module
-from equipoise.lake.checking.verify import Finding, Verification, _largest_ub, _surplus, verify
+from equipoise.lake.verify import columns, verification
+from equipoise.lake.verify import verify as module
+from equipoise.lake.verify.verify import Finding, Verification, _largest_ub, _surplus, verify
 from equipoise.values import MISSING
 
 ENGINES = {name: engine() for name, engine in engines().items()}
@@ -1030,8 +1030,8 @@ def test_it_shares_no_code_with_the_planner_and_the_acquirer():
                 used |= {start + name.name for name in node.names}
     others = ("equipoise.plans", "equipoise.lake", "equipoise.measures", "equipoise.api")
     shared = {name for name in used if name.startswith(others)}
-    assert "equipoise.lake.checking.verification" in shared
-    assert all(name.startswith("equipoise.lake.checking") for name in shared)
+    assert "equipoise.lake.verify.verification" in shared
+    assert all(name.startswith("equipoise.lake.verify") for name in shared)
 
 
 # --------------------------------------------------------------------------------- algebra

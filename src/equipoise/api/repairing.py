@@ -16,9 +16,9 @@ from equipoise.progress import Reporter, silent
 if TYPE_CHECKING:
     from equipoise.engines.base import Engine
     from equipoise.lake.acquiring.apply import Applied, MissingColumns
-    from equipoise.lake.checking.verify import Verification
     from equipoise.lake.lake import Lake
     from equipoise.lake.repair import Repaired
+    from equipoise.lake.verify.verify import Verification
     from equipoise.plans.plan import Plan
 
 
@@ -271,8 +271,8 @@ def verify(
     The base is read as when the plan was made: only rows of its condition, in its encoding.
     """
     from equipoise.datasets.naming import locate
-    from equipoise.lake.checking import verify as checker
-    from equipoise.lake.checking.verification import read_plan
+    from equipoise.lake.verify import verify as checker
+    from equipoise.lake.verify.verification import read_plan
 
     if engine is None:
         from equipoise.engines.duckdb import shared_engine

@@ -118,7 +118,7 @@ class Lake:
 
     def files(self) -> list[tuple[str, Path]]:
         """The files the lake is made of, with what messages call them."""
-        from equipoise.lake.choosing.conditions import FILE_NAME
+        from equipoise.lake.tables.conditions import FILE_NAME
 
         own = [("the file of conditions", catalog.root(self.places) / FILE_NAME)]
         own.append(("the index", self.index_path))
@@ -327,9 +327,9 @@ def _base(plan: Plan, base: Any, encoding: str | None, delimiter: str | None) ->
 
 def take_options(options: dict[str, Any]) -> tuple[Looking, Limits]:
     """Take how to look, and within what to take rows, out of some options."""
-    from equipoise.lake.choosing.conditions import read_codebook
     from equipoise.lake.choosing.filling import Limits
     from equipoise.lake.choosing.survey import Looking
+    from equipoise.lake.tables.conditions import read_codebook
 
     codebook = options.pop("codebook", None)
     if codebook is not None:

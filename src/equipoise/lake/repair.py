@@ -17,7 +17,6 @@ from equipoise.lake.acquiring.acquire import acquire, files_read
 from equipoise.lake.acquiring.acquired import Acquired
 from equipoise.lake.acquiring.planned import bare, cell_table, request_of, rows_text
 from equipoise.lake.acquiring.writing import as_written, require_apart
-from equipoise.lake.checking.verify import Verification, verify
 from equipoise.lake.choosing.filling import Limits
 from equipoise.lake.choosing.find import explain_lacks
 from equipoise.lake.choosing.gather import Gathered, gather
@@ -25,6 +24,7 @@ from equipoise.lake.choosing.offers import Need, Union, need_of, warn_of_chance
 from equipoise.lake.choosing.shortfall import Lack
 from equipoise.lake.choosing.survey import Looking
 from equipoise.lake.lake import Lake
+from equipoise.lake.verify.verify import Verification, verify
 from equipoise.plain import Grid
 from equipoise.plans.infeasible import Infeasible
 from equipoise.plans.plan import Plan

@@ -21,13 +21,14 @@ from equipoise.lake.matching.certainty import (
     shared_headers,
 )
 from equipoise.lake.matching.conversions import Conversion, Decision, Treatment
-from equipoise.lake.matching.headers import header_similarity, is_opaque
+from equipoise.lake.matching.headers import header_similarity
 from equipoise.lake.matching.likeness import NUMERIC, Contents, Likeness, content_similarity
 from equipoise.lake.matching.relations import Comparison, Relations, relations
 from equipoise.lake.matching.series import find_series
 from equipoise.lake.matching.values.concepts import tells_kind, tells_meaning
 from equipoise.lake.matching.values.vocabulary import ValueMap, match_values
 from equipoise.lake.matching.wording import Level, compare_headers
+from equipoise.lake.tables.headers import is_opaque
 from equipoise.values import MISSING
 
 __all__ = [

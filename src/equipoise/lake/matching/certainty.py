@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from equipoise.engines.profiling import ColumnProfile, Profile
-from equipoise.lake.matching.headers import is_opaque
 from equipoise.lake.matching.likeness import FEW, NUMERIC, Likeness
 from equipoise.lake.matching.readings import patterns_for, read_numbers, tally_values
 from equipoise.lake.matching.values.concepts import tells_kind, tells_meaning
@@ -36,6 +35,7 @@ from equipoise.lake.matching.wording import (
     says_whose,
     without_prefix,
 )
+from equipoise.lake.tables.headers import is_opaque
 
 ALIKE = 0.88
 """Columns without a header are certain only if at least so likely."""

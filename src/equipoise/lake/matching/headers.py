@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import importlib.resources
-import re
 import tomllib
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
+
+from equipoise.lake.tables.headers import is_opaque, words
 
 _EXACT, _SAME_WORDS, _SAME_MEANING, _OTHER_THING = 1.0, 0.97, 0.93, 0.6
 """One text; the same words in another spelling; words of the same meaning; of someone else."""
@@ -77,16 +77,6 @@ def _differ(ours: set[str], theirs: set[str]) -> bool:
     return all(word_similarity(a, b) < 0.95 for a in ours for b in theirs)
 
 
-def is_opaque(header: str) -> bool:
-    """Tell whether a header says nothing: a letter or short code, with or without a number.
-
-    >>> [is_opaque(h) for h in ("c7", "col_07", "X", "V1", "sex", "column3")]
-    [True, True, True, True, False, True]
-    """
-    bare = re.sub(r"[\W\d_]+", "", header).casefold()
-    return len(bare) <= 1 or bare in {"col", "column", "var", "field", "attr", "feature", "unnamed"}
-
-
 def ordinal(header: str) -> tuple[str, int] | None:
     """Give what is counted or dated by a header, and its number or month; none if nothing is.
 
@@ -133,19 +123,6 @@ _MONTHS = {
         ]
     )
 } | {"sept": 9}
-
-
-@functools.lru_cache(maxsize=100_000)
-def words(header: str) -> tuple[str, ...]:
-    """Split a header into its words and numbers, in lower case and without accents.
-
-    >>> words("HoursPerWeek"), words("pay_amt1")
-    (('hours', 'per', 'week'), ('pay', 'amt', '1'))
-    """
-    plain = unicodedata.normalize("NFKD", header)
-    plain = "".join(c for c in plain if not unicodedata.combining(c))
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", plain)
-    return tuple(re.findall(r"[^\W\d_]+|\d+", apart.casefold()))
 
 
 def _numbers(tokens: Sequence[str]) -> list[int]:

@@ -12,9 +12,9 @@ from typing import Any
 
 from equipoise.engines.profiling import Profile
 from equipoise.errors import InputError, did_you_mean
-from equipoise.lake.choosing.conditions import read_toml
 from equipoise.lake.matching.align import Alignment, ColumnMatch, Wanted, spellings
 from equipoise.lake.matching.values.vocabulary import ValueMap
+from equipoise.lake.tables.conditions import read_toml
 
 _SHOWN = 20
 _HEADER = """\

@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from equipoise.lake.matching.headers import (
-    is_opaque,
     is_shortened,
     listed,
     other_referent,
     same_words,
     stored,
     word_similarity,
-    words,
 )
+from equipoise.lake.tables.headers import is_opaque, words
 
 
 class Level(IntEnum):

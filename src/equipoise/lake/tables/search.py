@@ -17,7 +17,7 @@ import numpy as np
 
 from equipoise.engines.profiling import SKETCH, ColumnProfile, Profile, value_hash
 from equipoise.errors import InputError
-from equipoise.lake.matching import headers
+from equipoise.lake.tables import headers
 from equipoise.lake.tables.index import Index, Table
 from equipoise.lake.tables.terms import GRAM, NUMERIC, TOKEN, WORD, Terms, header_words, terms_of
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.engines.profiling import ColumnProfile, Profile
-from equipoise.lake.matching import headers
+from equipoise.lake.tables import headers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

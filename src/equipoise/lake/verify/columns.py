@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from equipoise.counts.columns import encode_arrow
-from equipoise.lake.checking.verification import EXAMPLES, Finding, Table, finding
+from equipoise.lake.verify.verification import EXAMPLES, Finding, Table, finding
 from equipoise.plain import sentences as in_words
 from equipoise.values import MISSING
 

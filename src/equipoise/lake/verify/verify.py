@@ -20,9 +20,9 @@ import numpy as np
 from equipoise.counts.columns import bin_codes, encode_arrow, numbers_in
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
-from equipoise.lake.checking import verification as files
-from equipoise.lake.checking.columns import check_columns
-from equipoise.lake.checking.verification import (
+from equipoise.lake.verify import verification as files
+from equipoise.lake.verify.columns import check_columns
+from equipoise.lake.verify.verification import (
     Cell,
     Entry,
     Finding,
