@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.counts.columns import as_number, encode_arrow
 from equipoise.errors import InputError
-from equipoise.lake.acquiring.writing import as_texts, is_text
+from equipoise.rows.texts import as_texts, is_text
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:

@@ -172,7 +172,7 @@ def _joined(table: pa.Table, after: pa.Table, request: EvaluationRequest) -> pa.
     """Put two tables below one another, with the columns they share in types they share."""
     import pyarrow as pa
 
-    from equipoise.lake.acquiring.writing import without_categories
+    from equipoise.rows.texts import without_categories
 
     used = {*request.counting.columns, *request.also, request.keep_together}
     left_out = {*request.reading.drop} - used  # no features, but needed all the same

@@ -12,12 +12,12 @@ from equipoise.errors import InputError
 from equipoise.evaluation.request import AFTER, BEFORE, MITIGATED, EvaluationRequest
 from equipoise.evaluation.training.material import Material
 from equipoise.evaluation.training.splits import cut, generator_for
-from equipoise.lake.acquiring.draw import draw
 from equipoise.lake.acquiring.planned import cells_of, named
 from equipoise.plans.infeasible import Infeasible
 from equipoise.plans.nearest import nearest_rows
 from equipoise.plans.planner import make_plan
 from equipoise.plans.request import PlanRequest
+from equipoise.rows.draw import draw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

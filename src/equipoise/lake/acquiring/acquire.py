@@ -34,7 +34,6 @@ from equipoise.lake.acquiring.writing import (
     put_together,
     require_apart,
     typed_for,
-    without_categories,
 )
 from equipoise.lake.choosing.cells import cell_numbers, coded
 from equipoise.lake.choosing.filling import Chosen, Limits
@@ -54,6 +53,7 @@ from equipoise.lake.lake import Lake
 from equipoise.lake.matching.conversions import OtherColumns
 from equipoise.lake.matching.readings import is_absent
 from equipoise.progress import Reporter, silent
+from equipoise.rows.texts import without_categories
 from equipoise.values import MISSING, plain
 
 if TYPE_CHECKING:

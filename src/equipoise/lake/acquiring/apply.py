@@ -36,12 +36,12 @@ from equipoise.lake.acquiring.writing import (
     published,
     put_together,
     typed_for,
-    without_categories,
 )
 from equipoise.lattice import Group
 from equipoise.plain import Grid, csv_text, sentences
 from equipoise.progress import Reporter, silent
 from equipoise.results import FlatTable, Result
+from equipoise.rows.texts import without_categories
 from equipoise.validate import one_of
 from equipoise.values import MISSING, plain
 

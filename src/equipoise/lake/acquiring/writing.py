@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise.atomic import atomic_path, folder_beside
-from equipoise.counts.columns import encode_arrow
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import InputError
-from equipoise.values import MISSING, Value, as_value
+from equipoise.rows.texts import as_texts, is_text
+from equipoise.values import Value, as_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,17 +26,6 @@ class Part:
 
     source: str
     rows: pa.Table
-
-
-def without_categories(table: pa.Table) -> pa.Table:
-    """Give categories as the values they stand for, since a pool may have others."""
-    import pyarrow as pa
-
-    for i, column in enumerate(table.columns):
-        if pa.types.is_dictionary(column.type):
-            plain_column = column.cast(column.type.value_type)
-            table = table.set_column(i, table.column_names[i], plain_column)
-    return table
 
 
 def put_together(stay: pa.Table, parts: Sequence[Part], base: str) -> pa.Table:
@@ -87,24 +76,6 @@ def cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Arr
     if pa.types.is_boolean(kind) and not is_text(column.type):
         column = as_texts(column)  # or every number but 0 would be true
     return column.cast(kind)
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Tell whether a type is one of text."""
-    import pyarrow as pa
-
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
-
-
-def as_texts(column: pa.ChunkedArray) -> pa.Array:
-    """Give the values of a column as the texts that counts know them by."""
-    import pyarrow as pa
-
-    values, codes = encode_arrow(column, None)
-    texts = pa.array([None if v is MISSING else v for v in values], pa.string())
-    return texts.take(pa.array(codes))
 
 
 def typed_for(output: Path, base: Source, rows: pa.Table, stay: int) -> pa.Table:

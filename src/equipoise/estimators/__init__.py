@@ -18,16 +18,16 @@ import numpy as np
 from equipoise.counts.rows import cells_of_rows
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError, MissingDependency
-from equipoise.frames import flat, indexable, with_index_of
-from equipoise.lake.acquiring.planned import rows_text, ub_text
-from equipoise.lake.acquiring.resampling.counted import (
+from equipoise.estimators._moves import Moves, asked_moves, planned_moves, spelled
+from equipoise.estimators._resampling import Resampling, resample
+from equipoise.estimators._rows import (
     CountedRows,
     count_pool,
     count_rows,
     sensitive_columns,
 )
-from equipoise.lake.acquiring.resampling.moves import Moves, asked_moves, planned_moves, spelled
-from equipoise.lake.acquiring.resampling.resample import Resampling, resample
+from equipoise.frames import flat, indexable, with_index_of
+from equipoise.lake.acquiring.planned import rows_text, ub_text
 from equipoise.measures.measured import Options
 from equipoise.measures.table import bias_table
 from equipoise.plans.request import ALLOW, REFERENCES, PlanRequest

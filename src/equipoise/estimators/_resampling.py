@@ -9,14 +9,14 @@ import numpy as np
 
 from equipoise.counts import Counts
 from equipoise.counts.rows import cells_of_rows
+from equipoise.estimators._moves import Moves
+from equipoise.estimators._rows import CountedRows
 from equipoise.frames import (
     stack_rows,
     take_rows,
 )
-from equipoise.lake.acquiring.draw import draw
 from equipoise.lake.acquiring.planned import cells_of, largest_ub
-from equipoise.lake.acquiring.resampling.counted import CountedRows
-from equipoise.lake.acquiring.resampling.moves import Moves
+from equipoise.rows.draw import draw
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:
@@ -134,8 +134,8 @@ def resample(
 
     Examples
     --------
-    >>> from equipoise.lake.acquiring.resampling.counted import count_rows
-    >>> from equipoise.lake.acquiring.resampling.moves import asked_moves
+    >>> from equipoise.estimators._rows import count_rows
+    >>> from equipoise.estimators._moves import asked_moves
     >>> given = count_rows([1, 1, 0, 1, 0, 0], {"sex": list("mmmwww")}, X=np.arange(6))
     >>> moves = asked_moves(given.counts, {("m", 1): 1, ("w", 0): 1})
     >>> chosen = resample(given, moves, np.random.default_rng(0))

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from equipoise.counts import Axis, Counts
 from equipoise.errors import InputError, PoolTooSmall
-from equipoise.lake.acquiring.resampling import moves as module
-from equipoise.lake.acquiring.resampling.counted import count_pool, count_rows, sensitive_columns
-from equipoise.lake.acquiring.resampling.moves import asked_moves, planned_moves, spelled
-from equipoise.lake.acquiring.resampling.resample import resample
+from equipoise.estimators import _moves as module
+from equipoise.estimators._moves import asked_moves, planned_moves, spelled
+from equipoise.estimators._resampling import resample
+from equipoise.estimators._rows import count_pool, count_rows, sensitive_columns
 from equipoise.plans.infeasible import Infeasible
 from equipoise.plans.planner import make_plan, nearest_plan
 from equipoise.plans.request import PlanRequest

@@ -1,1 +1,0 @@
-"""Rows in memory resampled: counted, how many must move, and which are chosen."""

@@ -1,0 +1,1 @@
+"""Rows in memory: drawing them by cell, and giving their columns as plain values."""
