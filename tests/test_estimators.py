@@ -31,7 +31,7 @@ from sklearn.utils.validation import _num_samples
 
 import equipoise as eq
 from equipoise import estimators
-from equipoise.counts.beside import feature_columns
+from equipoise.counts.features import feature_columns
 from equipoise.errors import InputError, MissingDependency, PoolTooSmall
 from equipoise.estimators import (
     RowsDeletedWarning,

@@ -15,7 +15,7 @@ import pytest
 
 import workbooks
 from equipoise.cli.app import run
-from equipoise.engines import stdin
+from equipoise.engines.readers import stdin
 
 ROWS = [("w", "no"), ("w", "no"), ("w", "yes"), ("m", "yes"), ("m", "yes"), ("m", "no")]
 LINES = [f"{sex},{hired}\n" for sex, hired in ROWS]
@@ -107,7 +107,7 @@ def test_a_real_pipe_leaves_no_files_behind(tmp_path):
         capture_output=True,
         text=True,
         check=True,
-        env={"TMPDIR": str(folder), "PYTHONPATH": str(Path(stdin.__file__).parents[2])},
+        env={"TMPDIR": str(folder), "PYTHONPATH": str(Path(stdin.__file__).parents[3])},
     )
     assert json.loads(done.stdout)["n"] == 6
     assert list(folder.iterdir()) == []

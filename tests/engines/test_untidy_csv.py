@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from equipoise.counts import CountRequest, Counts
 from equipoise.counts.skipped import Skipped
-from equipoise.engines import spooling
 from equipoise.engines.duckdb import DuckDBEngine, shared_engine
 from equipoise.engines.memory import MemoryEngine
+from equipoise.engines.readers import copies
 from equipoise.engines.sources import locate
 from equipoise.errors import ColumnNotFound, InputError
 from equipoise.values import MISSING
@@ -151,7 +151,7 @@ def test_places_are_the_same_at_every_reading(put):
 
 
 def test_copies_are_few_and_are_made_again_when_a_file_changes(tmp_path, monkeypatch):
-    monkeypatch.setattr(spooling, "KEPT", 2)
+    monkeypatch.setattr(copies, "KEPT", 2)
     engine = DuckDBEngine()
     for i in range(6):
         (tmp_path / f"{i}.csv").write_text(f"a,b\nx,{i}\nbroken\n")

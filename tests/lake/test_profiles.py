@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from equipoise.counts.skipped import Skipped
-from equipoise.engines import engines, profiling, sources, tidying
+from equipoise.engines import engines, profiling, sources
+from equipoise.engines.csv import records
 from equipoise.engines.duckdb import shared_engine
 from equipoise.engines.profiling import Profiler
 from equipoise.errors import EquipoiseError
@@ -236,7 +237,7 @@ def test_a_line_without_end_is_not_read_into_memory(monkeypatch):
     assert "of a.csv has" in found.problem
     assert found.profile is None
     with pytest.raises(EquipoiseError, match="has a line that is too long for a table"):
-        list(tidying.padded_records(Path("a.csv"), "utf-8")[1])
+        list(records.padded_records(Path("a.csv"), "utf-8")[1])
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\n\n"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.api.columns import require_named
 from equipoise.counts import BinSpec, Condition, CountRequest, Counts, MissingPolicy
-from equipoise.counts.beside import feature_columns
+from equipoise.counts.features import feature_columns
 from equipoise.errors import InputError
 from equipoise.measures.change import BiasChange, bias_change
 from equipoise.measures.measured import Options

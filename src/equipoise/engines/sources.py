@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from equipoise.counts.reading import Condition, Reading
-from equipoise.engines.sqlite import is_sqlite
+from equipoise.engines.readers.sqlite import is_sqlite
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound, did_you_mean
 from equipoise.values import MISSING, as_value
 
@@ -239,7 +239,7 @@ def _from_path(text: str, options: dict[str, Any], known: Collection[str]) -> So
     if not text:
         raise SourceNotFound("the name of the data is empty; give a file, a folder or a glob.")
     if text == "-":
-        from equipoise.engines import stdin
+        from equipoise.engines.readers import stdin
 
         path, kind = stdin.spooled()
         return Source(name=stdin.NAME, kind=kind, paths=(path,), **options)
@@ -476,7 +476,7 @@ def chosen_table(source: Source, tables: Collection[str], word: str = "table") -
 @contextlib.contextmanager
 def called(source: Source) -> Iterator[None]:
     """Call standard input so in messages, not by the file it was copied to."""
-    from equipoise.engines.stdin import NAME
+    from equipoise.engines.readers.stdin import NAME
 
     try:
         yield

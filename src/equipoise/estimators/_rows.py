@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.counts import CountRequest, Counts
-from equipoise.counts.beside import feature_columns
+from equipoise.counts.features import feature_columns
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError
 from equipoise.frames import (
@@ -69,7 +69,7 @@ def sensitive_columns(
     Parameters
     ----------
     features
-        The columns themselves, as :func:`~equipoise.counts.beside.feature_columns` takes them.
+        The columns themselves, as :func:`~equipoise.counts.features.feature_columns` takes them.
     rows
         How many rows there are.
     X, names

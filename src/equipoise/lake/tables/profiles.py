@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from equipoise.engines.base import Engine
+from equipoise.engines.csv.records import NULL, padded_records
 from equipoise.engines.profiling import Profile, Profiler
 from equipoise.engines.sources import (
     Source,
@@ -17,7 +18,6 @@ from equipoise.engines.sources import (
     guess_encoding,
     refuse_long_end,
 )
-from equipoise.engines.tidying import NULL, padded_records
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lake.tables.catalog import Entry, opened, public
 

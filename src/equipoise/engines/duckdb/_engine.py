@@ -27,7 +27,7 @@ from equipoise.counts.columns import (
     not_weights,
 )
 from equipoise.counts.skipped import Skipped
-from equipoise.engines import conditions, spreadsheets, sql, sqlite
+from equipoise.engines import conditions, sql
 from equipoise.engines.base import (
     Column,
     count_frame,
@@ -36,7 +36,10 @@ from equipoise.engines.base import (
     require_rows,
     require_writable,
 )
+from equipoise.engines.csv.records import MEND, NULL, copy_records
 from equipoise.engines.profiling import Profile, Profiler
+from equipoise.engines.readers import spreadsheets, sqlite
+from equipoise.engines.readers.copies import Copy, Spool
 from equipoise.engines.sources import (
     Dialect,
     Source,
@@ -49,8 +52,6 @@ from equipoise.engines.sources import (
     refuse_duplicates,
     require_same_columns,
 )
-from equipoise.engines.spooling import Copy, Spool
-from equipoise.engines.tidying import MEND, NULL, copy_records
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
 from equipoise.progress import Reporter, silent, watched
 from equipoise.scratch import ScratchFolder, make_folder

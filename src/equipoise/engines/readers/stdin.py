@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.engines.sqlite import MAGIC as SQLITE
+from equipoise.engines.readers.sqlite import MAGIC as SQLITE
 from equipoise.errors import InputError
 from equipoise.scratch import ScratchFolder, make_folder
 

@@ -1,0 +1,1 @@
+"""CSV files: their encoding, their dialect and their records."""
