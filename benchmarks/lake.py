@@ -26,7 +26,7 @@ from bars import Bar, Section, markdown_table
 
 if TYPE_CHECKING:
     from equipoise.lake.choosing.gather import Gathered
-    from equipoise.lake.matching.align import Alignment, Wanted
+    from equipoise.lake.matching.columns.alignment import Alignment, Wanted
 
 SEEDS = range(201, 206)  # not looked at while anything was chosen
 DATASETS = ("adult", "credit")
@@ -141,7 +141,7 @@ def _seconds(call: Any) -> tuple[float, Any]:
 
 
 def _align(done: Done, truth: planlake.Truth, lake: Any, plan: Any, base: Any) -> None:
-    from equipoise.lake.matching.align import align, wanted
+    from equipoise.lake.matching.columns.alignment import align, wanted
 
     want = wanted(plan.counts, lake.engine.profile(base))
     tables = [t for t in lake.tables if t.profiled and t.problem is None]

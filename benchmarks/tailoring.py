@@ -52,7 +52,7 @@ def section() -> Section:
 
 def _bought(kind: str, sources: int, policy: str, seed: int) -> Outcome:
     from equipoise.lake.sampling.simulator import simulate
-    from equipoise.lake.sampling.tailor import lower_bound, tailor
+    from equipoise.lake.sampling.tailoring import lower_bound, tailor
 
     costs = "varied" if seed % 2 else "equal"
     told = simulate(kind, sources, seed=seed, costs=costs)

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from equipoise.lake.lake import Lake
     from equipoise.lake.repair import Repaired
     from equipoise.lake.sampling import bounds
-    from equipoise.lake.sampling.tailor import tailor
-    from equipoise.lake.sampling.tailored import Tailored
-    from equipoise.lake.verify.verify import Verification
+    from equipoise.lake.sampling.purchases import Tailored
+    from equipoise.lake.sampling.tailoring import tailor
+    from equipoise.lake.verify.checks import Verification
     from equipoise.lattice import Group
     from equipoise.measures.change import BiasChange
     from equipoise.measures.policy import Check, Policy, Rule
@@ -76,8 +76,8 @@ _HOMES = {
     "PolicyMap": "plans.maps.policy_map",
     "Repaired": "lake.repair",
     "Rule": "measures.policy",
-    "Tailored": "lake.sampling.tailored",
-    "Verification": "lake.verify.verify",
+    "Tailored": "lake.sampling.purchases",
+    "Verification": "lake.verify.checks",
     "apply": "api",
     "bounds": "lake.sampling",
     "check": "api",
@@ -94,7 +94,7 @@ _HOMES = {
     "report": "api",
     "sample_weight": "api",
     "simulate_missing": "api",
-    "tailor": "lake.sampling.tailor",
+    "tailor": "lake.sampling.tailoring",
     "verify": "api",
 }
 

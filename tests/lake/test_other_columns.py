@@ -16,7 +16,7 @@ from equipoise.engines.profiling import Profiler
 from equipoise.errors import InputError
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.conversions import decide, held_by, tally_of
-from equipoise.lake.matching.readings import (
+from equipoise.lake.matching.notations import (
     date_formats,
     missing_texts,
     patterns_for,

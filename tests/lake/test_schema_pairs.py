@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from equipoise.engines.profiling import Profile
-from equipoise.lake.matching.align import Alignment, Wanted, align
+from equipoise.lake.matching.columns.alignment import Alignment, Wanted, align
+from equipoise.lake.matching.columns.wording import Level, compare_headers
 from equipoise.lake.matching.mapping import read_mapping, write_mapping
-from equipoise.lake.matching.wording import Level, compare_headers
 from schema_pairs import HALVES, Pair, pairs
 
 MOST_VALUES = 12

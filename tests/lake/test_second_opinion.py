@@ -8,7 +8,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.errors import MissingDependency
-from equipoise.lake.matching.align import ColumnMatch, wanted
+from equipoise.lake.matching.columns.alignment import ColumnMatch, wanted
 from equipoise.lake.matching.second_opinion import second_opinion
 
 pytest.importorskip("valentine", reason="pip install 'equipoise[valentine]'")

@@ -14,7 +14,7 @@ from equipoise.errors import InputError
 from equipoise.lake.sampling.policies import POLICIES
 from equipoise.lake.sampling.simulator import KINDS, SimulatedSource, simulate
 from equipoise.lake.sampling.sources import TableSource
-from equipoise.lake.sampling.tailor import lower_bound, tailor
+from equipoise.lake.sampling.tailoring import lower_bound, tailor
 
 W, M, X = ("w",), ("m",), ("x",)
 

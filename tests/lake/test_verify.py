@@ -23,9 +23,9 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.engines import engines
 from equipoise.engines.sources import locate
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
+from equipoise.lake.verify import checks as module
 from equipoise.lake.verify import columns, verification
-from equipoise.lake.verify import verify as module
-from equipoise.lake.verify.verify import Finding, Verification, _largest_ub, _surplus, verify
+from equipoise.lake.verify.checks import Finding, Verification, _largest_ub, _surplus, verify
 from equipoise.values import MISSING
 
 ENGINES = {name: engine() for name, engine in engines().items()}

@@ -52,7 +52,7 @@ def require_named(
     named = [sensitive] if isinstance(sensitive, str) else list(sensitive or ())
     if named and label:
         return
-    from equipoise.datasets.naming import locate
+    from equipoise.datasets.lookup import locate
 
     source = locate(data, **{k: v for k, v in reading.items() if v is not None})
     if engine is None:

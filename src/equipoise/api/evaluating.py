@@ -105,7 +105,7 @@ def evaluate(
     >>> before > 0.4, after < 0.1
     (True, True)
     """
-    from equipoise.datasets.naming import locate, locate_pool
+    from equipoise.datasets.lookup import locate, locate_pool
     from equipoise.engines.sources import READING
     from equipoise.evaluation import evaluate as work
     from equipoise.evaluation.request import AFTER, BEFORE, VERSIONS, EvaluationRequest
@@ -166,7 +166,7 @@ def evaluate_paper(
     **options
         Everything else a request takes, as in :func:`evaluate`.
     """
-    from equipoise.datasets.naming import locate
+    from equipoise.datasets.lookup import locate
     from equipoise.evaluation import evaluate as work
     from equipoise.evaluation import paper
     from equipoise.evaluation.training.models import MODELS
@@ -357,7 +357,7 @@ def _rows(
     data: Any, sensitive_features: Any, label: Any, options: dict[str, Any], progress: Reporter
 ) -> tuple[pa.Table, CountRequest, Reading]:
     """Read all rows of a table, and say how they are counted and were read."""
-    from equipoise.datasets.naming import locate
+    from equipoise.datasets.lookup import locate
     from equipoise.engines.sources import READING
     from equipoise.evaluation.evaluate import read_rows
 

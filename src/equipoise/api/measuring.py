@@ -132,7 +132,7 @@ def count(
         missing_label=missing_label,
     )
     columns = [*request.columns, *filter(None, (count, weight))]
-    from equipoise.datasets.naming import locate
+    from equipoise.datasets.lookup import locate
 
     reading = {"where": where, "sql": sql, "encoding": encoding, "delimiter": delimiter}
     source = locate(data, **reading, header=header, lenient=lenient, columns=columns)
@@ -285,7 +285,7 @@ def diff(before: Any, after: Any, *, sensitive_features: Any = None, **options: 
         options["where"] = first.reading.where
     written = [options.get(name) for name in ("encoding", "delimiter")]
     if isinstance(after, (str, os.PathLike)) and any(written):
-        from equipoise.datasets.naming import locate_pool
+        from equipoise.datasets.lookup import locate_pool
 
         after = locate_pool(after, first.reading)
     second = count(after, sensitive_features=sensitive_features, **options)
@@ -329,7 +329,7 @@ def sample_weight(
     _refuse_counted(data, counting)
     if y is not None:
         data, sensitive_features, label = _beside(data, y, sensitive_features, label)
-    from equipoise.datasets.naming import locate
+    from equipoise.datasets.lookup import locate
     from equipoise.engines.sources import READING
 
     reading = {k: counting.pop(k, None) for k in READING}

@@ -95,7 +95,7 @@ def plan(
             "rows come from one place: name a table with --available-from, or a --lake of tables."
         )
     if lake is not None:
-        from equipoise.lake.matching.inside import refuse_sql
+        from equipoise.lake.matching.restriction import refuse_sql
 
         refuse_sql(options.get("sql"))
     looking = _looking(options) if lake is not None else None
@@ -281,7 +281,7 @@ def _offered_by(
     progress: Reporter,
 ) -> Counts:
     """Count the rows of a lake that could be added to a table."""
-    from equipoise.datasets.naming import locate
+    from equipoise.datasets.lookup import locate
     from equipoise.lake.choosing.gather import gather
     from equipoise.lake.lake import as_lake
     from equipoise.lake.repair import all_available
@@ -295,7 +295,7 @@ def _counted_alike(data: Any, counts: Counts, options: Mapping[str, Any]) -> Cou
     """Count another table by the same columns and bins, the rows of the same condition."""
     if isinstance(data, Counts):
         return data
-    from equipoise.datasets.naming import locate_pool
+    from equipoise.datasets.lookup import locate_pool
 
     pool = locate_pool(data, counts.reading)
     how = {k: v for k, v in options.items() if k in ("na", "missing", "missing_label", "engine")}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from equipoise.lake.acquiring.apply import Applied, MissingColumns
     from equipoise.lake.lake import Lake
     from equipoise.lake.repair import Repaired
-    from equipoise.lake.verify.verify import Verification
+    from equipoise.lake.verify.checks import Verification
     from equipoise.plans.plan import Plan
 
 
@@ -87,7 +87,7 @@ def apply(
     >>> result.added, result.as_planned, round(result.max_abs_ub_after, 3)
     (3, True, 0.0)
     """
-    from equipoise.datasets.naming import locate, locate_pool
+    from equipoise.datasets.lookup import locate, locate_pool
     from equipoise.lake.acquiring.apply import apply_plan
 
     stages = _Stages(progress)
@@ -205,10 +205,10 @@ def repair(
     >>> result.acquired.added, result.reached, result.verification.ok
     (3, True, True)
     """
-    from equipoise.datasets.naming import locate
+    from equipoise.datasets.lookup import locate
     from equipoise.lake import repair as loop
     from equipoise.lake.lake import as_lake, take_options
-    from equipoise.lake.matching.inside import refuse_sql
+    from equipoise.lake.matching.restriction import refuse_sql
 
     if options.get("count") is not None:
         raise InputError(
@@ -270,8 +270,8 @@ def verify(
 
     The base is read as when the plan was made: only rows of its condition, in its encoding.
     """
-    from equipoise.datasets.naming import locate
-    from equipoise.lake.verify import verify as checker
+    from equipoise.datasets.lookup import locate
+    from equipoise.lake.verify import checks as checker
     from equipoise.lake.verify.verification import read_plan
 
     if engine is None:

@@ -67,7 +67,7 @@ def tell_skipped(data: str, given: dict[str, Any], *, quiet: bool) -> None:
     """Say on stderr which lines were skipped, where the result itself does not know of them."""
     if quiet or not given.get("lenient"):
         return
-    from equipoise.datasets.naming import locate
+    from equipoise.datasets.lookup import locate
     from equipoise.engines.duckdb import shared_engine
     from equipoise.engines.sources import READING
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from equipoise.counts import CountRequest
-from equipoise.datasets.naming import locate
+from equipoise.datasets.lookup import locate
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError, UnknownName
 from equipoise.evaluation.evaluate import Wanted

@@ -156,7 +156,7 @@ class Lake:
         encoding, delimiter
             How the table is read if it is a CSV file.
         """
-        from equipoise.datasets.naming import locate
+        from equipoise.datasets.lookup import locate
         from equipoise.lake.tables.hits import search_lake
 
         return search_lake(self, locate(data, encoding=encoding, delimiter=delimiter), top=top)
@@ -286,7 +286,7 @@ class Lake:
         hash_key
             The key, if the ledger's hashes are keyed.
         """
-        from equipoise.datasets.naming import locate
+        from equipoise.datasets.lookup import locate
         from equipoise.lake.acquiring.ledger import replay
 
         located = None if repaired is None else locate(repaired)
@@ -312,8 +312,8 @@ def read_plan(plan: Plan | str | os.PathLike[str]) -> Plan:
 def _base(plan: Plan, base: Any, encoding: str | None, delimiter: str | None) -> Source | None:
     """Find the table a plan was made for, read as then: the one given, or the one it names."""
     from equipoise.datasets import names
-    from equipoise.datasets.naming import locate
-    from equipoise.lake.matching.inside import refuse_sql
+    from equipoise.datasets.lookup import locate
+    from equipoise.lake.matching.restriction import refuse_sql
 
     reading = plan.counts.reading.but(encoding=encoding, delimiter=delimiter)
     refuse_sql(reading.sql)

@@ -24,7 +24,7 @@ from equipoise.lake.choosing.offers import Need, Union, need_of, warn_of_chance
 from equipoise.lake.choosing.shortfall import Lack
 from equipoise.lake.choosing.survey import Looking
 from equipoise.lake.lake import Lake
-from equipoise.lake.verify.verify import Verification, verify
+from equipoise.lake.verify.checks import Verification, verify
 from equipoise.plain import Grid
 from equipoise.plans.infeasible import Infeasible
 from equipoise.plans.plan import Plan

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from equipoise.lake.acquiring.acquired import Acquired, Share
     from equipoise.lake.acquiring.shift.shift import Shift
     from equipoise.lake.repair import Repaired
-    from equipoise.lake.verify.verify import Verification
+    from equipoise.lake.verify.checks import Verification
     from equipoise.plans.plan import Plan, PlanCell
 
 SCHEMA = "equipoise.repair-page/1"

@@ -51,7 +51,7 @@ from equipoise.lake.choosing.taking import (
 )
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.conversions import OtherColumns
-from equipoise.lake.matching.readings import is_absent
+from equipoise.lake.matching.notations import is_absent
 from equipoise.progress import Reporter, silent
 from equipoise.rows.texts import without_categories
 from equipoise.values import MISSING, plain

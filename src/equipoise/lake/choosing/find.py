@@ -41,7 +41,7 @@ from equipoise.lake.choosing.survey import (
 )
 from equipoise.lake.choosing.taking import possible_rows
 from equipoise.lake.lake import Lake
-from equipoise.lake.matching.align import wanted
+from equipoise.lake.matching.columns.alignment import wanted
 from equipoise.plain import Grid
 from equipoise.progress import Reporter, silent
 from equipoise.results import FlatTable, Result

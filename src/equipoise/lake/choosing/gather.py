@@ -16,7 +16,7 @@ from equipoise.lake.choosing.offers import Need, Offer, Scanner
 from equipoise.lake.choosing.other_columns import settle_columns
 from equipoise.lake.choosing.survey import Candidate, Looking, Survey, survey
 from equipoise.lake.lake import Lake
-from equipoise.lake.matching.inside import Restriction, restriction, wanted_by
+from equipoise.lake.matching.restriction import Restriction, restriction, wanted_by
 from equipoise.plain import sentences
 from equipoise.progress import Reporter, silent
 

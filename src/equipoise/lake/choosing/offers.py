@@ -22,14 +22,14 @@ from equipoise.lake.choosing.cells import cell_numbers
 from equipoise.lake.choosing.duplicates import Known
 from equipoise.lake.choosing.fingerprints import RowHashes, loose_hashes, loosely
 from equipoise.lake.choosing.survey import Candidate
-from equipoise.lake.matching.align import Alignment, Wanted
-from equipoise.lake.matching.inside import OUTSIDE, Restriction, inside
-from equipoise.lake.matching.mapped import (
+from equipoise.lake.matching.columns.alignment import Alignment, Wanted
+from equipoise.lake.matching.mapped_table import (
     failed_column,
     mapped_source,
     number_of_failed,
     said_columns,
 )
+from equipoise.lake.matching.restriction import OUTSIDE, Restriction, inside
 from equipoise.lattice import Group
 from equipoise.values import MISSING, Value
 

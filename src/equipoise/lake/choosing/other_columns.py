@@ -10,7 +10,7 @@ from equipoise.engines.base import Engine
 from equipoise.engines.profiling import ColumnProfile
 from equipoise.engines.sources import Source
 from equipoise.lake.choosing.survey import Candidate, Looking, Survey
-from equipoise.lake.matching.align import Alignment
+from equipoise.lake.matching.columns.alignment import Alignment
 from equipoise.lake.matching.conversions import (
     Action,
     Conversion,
@@ -23,7 +23,7 @@ from equipoise.lake.matching.conversions import (
     patterns_of,
     tally_of,
 )
-from equipoise.lake.matching.readings import Tally, tallies_from, tally_query
+from equipoise.lake.matching.notations import Tally, tallies_from, tally_query
 from equipoise.progress import Reporter
 
 

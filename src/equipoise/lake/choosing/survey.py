@@ -11,7 +11,7 @@ from equipoise.engines.profiling import Profile
 from equipoise.errors import InputError, did_you_mean
 from equipoise.lake.choosing.duplicates import Policy
 from equipoise.lake.lake import Lake
-from equipoise.lake.matching.align import Alignment, Wanted, align, nearest_columns
+from equipoise.lake.matching.columns.alignment import Alignment, Wanted, align, nearest_columns
 from equipoise.lake.matching.conversions import OTHER_COLUMNS, OtherColumns
 from equipoise.lake.matching.mapping import Confirmed, confirmed_alignment, read_mapping
 from equipoise.lake.tables import catalog

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from equipoise.engines import sql
 from equipoise.engines.profiling import ColumnProfile
 from equipoise.errors import InputError
-from equipoise.lake.matching.readings import (
+from equipoise.lake.matching.notations import (
     NOTATIONS,
     DateFormat,
     Dates,

@@ -8,9 +8,9 @@ from equipoise.errors import PoolTooSmall
 from equipoise.lake.acquiring.planned import public_name
 from equipoise.lake.choosing.survey import Looking, say_nearest, survey
 from equipoise.lake.lake import Lake
-from equipoise.lake.matching.align import wanted
-from equipoise.lake.matching.inside import wanted_by
+from equipoise.lake.matching.columns.alignment import wanted
 from equipoise.lake.matching.mapping import write_mapping
+from equipoise.lake.matching.restriction import wanted_by
 from equipoise.progress import Reporter, silent
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from equipoise.lake.sampling.purchases import Policy
 from equipoise.lake.sampling.run import FIRST, Run
 from equipoise.lake.sampling.sources import Floats, Whole
-from equipoise.lake.sampling.tailored import Policy
 
 POLICIES: tuple[Policy, ...] = ("auto", "known", "unknown", "random")
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from equipoise.errors import InputError
+from equipoise.lake.sampling.purchases import WHY, Kept, Purchase, Standing, Stopped
 from equipoise.lake.sampling.sources import (
     Cell,
     Flags,
@@ -19,7 +20,6 @@ from equipoise.lake.sampling.sources import (
     mixes_of,
     sizes_of,
 )
-from equipoise.lake.sampling.tailored import WHY, Kept, Purchase, Standing, Stopped
 from equipoise.progress import Reporter
 
 FIRST = 8

@@ -197,7 +197,7 @@ def _is_abbreviation(short: str, long: str) -> bool:
 @functools.cache
 def stored() -> dict[str, Any]:
     """Read ``headers.toml``."""
-    file = importlib.resources.files("equipoise.lake.matching") / "headers.toml"
+    file = importlib.resources.files("equipoise.lake.matching.columns") / "headers.toml"
     return tomllib.loads(file.read_text("utf-8"))
 
 

@@ -22,11 +22,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from equipoise.engines.profiling import ColumnProfile, Profile
-from equipoise.lake.matching.likeness import FEW, NUMERIC, Likeness
-from equipoise.lake.matching.readings import patterns_for, read_numbers, tally_values
-from equipoise.lake.matching.values.concepts import tells_kind, tells_meaning
-from equipoise.lake.matching.values.vocabulary import match_values
-from equipoise.lake.matching.wording import (
+from equipoise.lake.matching.columns.likeness import FEW, NUMERIC, Likeness
+from equipoise.lake.matching.columns.wording import (
     Level,
     Wording,
     compare_headers,
@@ -35,6 +32,9 @@ from equipoise.lake.matching.wording import (
     says_whose,
     without_prefix,
 )
+from equipoise.lake.matching.notations import patterns_for, read_numbers, tally_values
+from equipoise.lake.matching.values.concepts import tells_kind, tells_meaning
+from equipoise.lake.matching.values.vocabulary import match_values
 from equipoise.lake.tables.headers import is_opaque
 
 ALIKE = 0.88

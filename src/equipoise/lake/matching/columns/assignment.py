@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.lake.matching.relations import Comparison
+from equipoise.lake.matching.columns.relations import Comparison
 
 _Matrix = NDArray[np.float64]
 _Whole = NDArray[np.int64]

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from equipoise.engines.profiling import ColumnProfile
-from equipoise.lake.matching.headers import ordinal
-from equipoise.lake.matching.wording import is_said_by
+from equipoise.lake.matching.columns.headers import ordinal
+from equipoise.lake.matching.columns.wording import is_said_by
 from equipoise.lake.tables.headers import words
 
 _LEAST, _MOSTLY = 4, 2 / 3

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from equipoise.counts.columns import as_number
 from equipoise.engines.profiling import ColumnProfile
-from equipoise.lake.matching.headers import ordinal
-from equipoise.lake.matching.likeness import NUMERIC, SAMPLED, Contents
+from equipoise.lake.matching.columns.headers import ordinal
+from equipoise.lake.matching.columns.likeness import NUMERIC, SAMPLED, Contents
 
 _Matrix = NDArray[np.float64]
 _Rows = NDArray[np.float64]

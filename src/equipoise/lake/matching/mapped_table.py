@@ -8,9 +8,9 @@ from dataclasses import replace
 from equipoise.engines import sql
 from equipoise.engines.profiling import ColumnProfile, Profile
 from equipoise.engines.sources import Source
-from equipoise.lake.matching.align import Alignment, Wanted
+from equipoise.lake.matching.columns.alignment import Alignment, Wanted
 from equipoise.lake.matching.conversions import Decision, renamed, respelled
-from equipoise.lake.matching.readings import without_absent
+from equipoise.lake.matching.notations import without_absent
 
 _NUMBERS = 0.99
 """Where nearly all of the base's texts are numbers, one that is none cannot be added."""

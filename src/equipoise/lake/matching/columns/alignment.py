@@ -12,22 +12,22 @@ from numpy.typing import NDArray
 
 from equipoise.counts import Counts
 from equipoise.engines.profiling import FEW_VALUES, ColumnProfile, Profile
-from equipoise.lake.matching.assignment import PLAUSIBLE, assigned, improved, one_to_one
-from equipoise.lake.matching.certainty import (
+from equipoise.lake.matching.columns.assignment import PLAUSIBLE, assigned, improved, one_to_one
+from equipoise.lake.matching.columns.certainty import (
     Agreement,
     Judge,
     say_other,
     say_silent,
     shared_headers,
 )
+from equipoise.lake.matching.columns.headers import header_similarity
+from equipoise.lake.matching.columns.likeness import NUMERIC, Contents, Likeness, content_similarity
+from equipoise.lake.matching.columns.relations import Comparison, Relations, relations
+from equipoise.lake.matching.columns.series import find_series
+from equipoise.lake.matching.columns.wording import Level, compare_headers
 from equipoise.lake.matching.conversions import Conversion, Decision, Treatment
-from equipoise.lake.matching.headers import header_similarity
-from equipoise.lake.matching.likeness import NUMERIC, Contents, Likeness, content_similarity
-from equipoise.lake.matching.relations import Comparison, Relations, relations
-from equipoise.lake.matching.series import find_series
 from equipoise.lake.matching.values.concepts import tells_kind, tells_meaning
 from equipoise.lake.matching.values.vocabulary import ValueMap, match_values
-from equipoise.lake.matching.wording import Level, compare_headers
 from equipoise.lake.tables.headers import is_opaque
 from equipoise.values import MISSING
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from equipoise.lake.matching.headers import (
+from equipoise.lake.matching.columns.headers import (
     is_shortened,
     listed,
     other_referent,

@@ -20,6 +20,7 @@ import numpy as np
 from equipoise.errors import InputError
 from equipoise.lake.acquiring.planned import Planned, cells_of
 from equipoise.lake.sampling.policies import CHOICES, POLICIES, least_cost
+from equipoise.lake.sampling.purchases import Policy, Standing, Tailored
 from equipoise.lake.sampling.run import Limits, Run, buy
 from equipoise.lake.sampling.sources import (
     Cell,
@@ -30,7 +31,6 @@ from equipoise.lake.sampling.sources import (
     name_untold,
     sizes_of,
 )
-from equipoise.lake.sampling.tailored import Policy, Standing, Tailored
 from equipoise.plain import sentences
 from equipoise.progress import Reporter, silent
 from equipoise.validate import at_least, one_of

@@ -1,0 +1,1 @@
+"""Which column of a found table is which column of the base table."""
