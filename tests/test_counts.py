@@ -484,7 +484,7 @@ def test_a_cell_of_no_rows_is_not_stored():
         ({"sensitive": ("s", "s")}, "'s' is given twice"),
         ({"sensitive": ("y",)}, "'y' is given twice"),
         ({"count": "s"}, "'s' is given twice"),
-        ({"missing": "keep"}, "missing must be one of 'group', 'drop', 'raise', not 'keep'"),
+        ({"missing": "keep"}, "`missing` must be one of 'group', 'drop', 'raise', not 'keep'"),
         ({"missing_label": "dorp"}, "Did you mean 'drop'"),
         ({"bins": {"t": 3}}, "'t' not found in the sensitive attributes"),
         ({"bins": {"y": 3}}, "only sensitive attributes are binned"),

@@ -108,7 +108,7 @@ def test_the_functions_are_themselves_to_others() -> None:
 
 @pytest.mark.parametrize("name", ["count", "measure", "plan", "sample_weight", "compare_missing"])
 def test_the_columns_there_are_are_listed_and_none_is_chosen(name: str) -> None:
-    with pytest.raises(InputError, match="sensitive_features and label are missing") as refused:
+    with pytest.raises(InputError, match="`sensitive_features` and `label` are missing") as refused:
         getattr(eq, name)(PEOPLE)
     text = str(refused.value)
     assert "has: id, sex, race, hired, always." in text
@@ -116,16 +116,16 @@ def test_the_columns_there_are_are_listed_and_none_is_chosen(name: str) -> None:
 
 
 def test_what_was_named_is_not_suggested_again() -> None:
-    with pytest.raises(InputError, match=r"^label is missing: name the label column") as refused:
+    with pytest.raises(InputError, match=r"^`label` is missing: name the label column") as refused:
         eq.measure(PEOPLE, sensitive_features=["sex"])
     assert str(refused.value).endswith("Columns with few values: race (4), hired (2).")
-    with pytest.raises(InputError, match=r"^sensitive_features is missing") as refused:
+    with pytest.raises(InputError, match=r"^`sensitive_features` is missing") as refused:
         eq.measure(PEOPLE, label="hired")
     assert str(refused.value).endswith("Columns with few values: sex (2), race (4).")
 
 
 def test_an_empty_list_names_nothing() -> None:
-    with pytest.raises(InputError, match="sensitive_features is missing"):
+    with pytest.raises(InputError, match="`sensitive_features` is missing"):
         eq.measure(PEOPLE, sensitive_features=[], label="hired")
 
 
@@ -149,7 +149,7 @@ def test_columns_of_a_query_are_those_listed(tmp_path) -> None:
 
 
 def test_labels_alone_need_the_columns_beside_them() -> None:
-    with pytest.raises(InputError, match="give the sensitive columns themselves beside y="):
+    with pytest.raises(InputError, match="with `y`, give the sensitive columns themselves"):
         eq.measure(y=["a", "b"])
     with pytest.raises(InputError, match="name the data and its columns"):
         eq.measure()

@@ -15,7 +15,7 @@ def one_of(name: str, value: object, legal: Sequence[str]) -> None:
     """
     if value not in legal:
         raise InputError(
-            f"{name} must be one of {', '.join(map(repr, legal))}, not {value!r}."
+            f"{_said(name)} must be one of {', '.join(map(repr, legal))}, not {value!r}."
             f"{did_you_mean(str(value), legal)}"
         )
 
@@ -27,9 +27,9 @@ def at_least(name: str, value: float, least: float, *, whole: bool = False) -> N
     """
     a_number(name, value)
     if whole and not float(value).is_integer():
-        raise InputError(f"{name} must be a whole number, not {value}.")
+        raise InputError(f"{_said(name)} must be a whole number, not {value}.")
     if not value >= least:
-        raise InputError(f"{name} must be at least {least}, not {value}.")
+        raise InputError(f"{_said(name)} must be at least {least}, not {value}.")
 
 
 def between(name: str, value: float, low: float, high: float) -> None:
@@ -39,7 +39,7 @@ def between(name: str, value: float, low: float, high: float) -> None:
     """
     a_number(name, value)
     if not low < value < high:
-        raise InputError(f"{name} must be between {low} and {high}, not {value}.")
+        raise InputError(f"{_said(name)} must be between {low} and {high}, not {value}.")
 
 
 def a_number(name: str, value: object) -> None:
@@ -49,4 +49,9 @@ def a_number(name: str, value: object) -> None:
     """
     is_number = isinstance(value, (int, float, numbers.Real)) and not isinstance(value, bool)
     if not is_number or value != value:
-        raise InputError(f"{name} must be a number, not {value!r}.")
+        raise InputError(f"{_said(name)} must be a number, not {value!r}.")
+
+
+def _said(name: str) -> str:
+    """Write a parameter as errors name it, in backquotes; other words stay as they are."""
+    return f"`{name}`" if name.isidentifier() else name

@@ -254,7 +254,7 @@ def test_a_condition_is_about_the_result_of_a_query():
 
 def test_counts_that_are_made_already_take_no_condition():
     counts = Counts.from_mapping({("w", "y"): 1, ("m", "n"): 2}, sensitive=["sex"], label="l")
-    with pytest.raises(InputError, match="counted already"):
+    with pytest.raises(InputError, match="already counted"):
         eq.measure(counts, where="age > 3")
 
 

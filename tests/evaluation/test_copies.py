@@ -104,9 +104,9 @@ def test_what_is_asked_for_decides():
     assert len(set(together.unit.tolist())) == len(set(rows.tolist())) < 600
     _, apart = said(pa.concat_tables([table] * 2), equal_rows="apart")
     assert apart.unit.tolist() == list(range(1200))
-    with pytest.raises(InputError, match="equal_rows must be one of 'auto', 'together', 'apart'"):
+    with pytest.raises(InputError, match="`equal_rows` must be one of 'auto', 'together', 'apart'"):
         asked(equal_rows="none")
-    with pytest.raises(InputError, match="of two tables, rows that are equal are one row"):
+    with pytest.raises(InputError, match="equal rows must count as one row"):
         asked(versions=("before", "after"), equal_rows="apart")
 
 

@@ -616,7 +616,7 @@ def test_tables_that_are_too_small_or_not_of_rows_are_refused(call):
     assert "which weighted rows (column 'n')" in refused(call, table, replaced(weight="n"))
     assert "min_count" in refused(call, people(), REQUEST, min_count=0)
     assert "seed" in refused(call, people(), REQUEST, seed=-1)
-    assert "max_rows must be at least 20" in refused(call, people(), REQUEST, max_rows=3)
+    assert "`max_rows` must be at least 20" in refused(call, people(), REQUEST, max_rows=3)
 
 
 @pytest.mark.parametrize("call", [compare_missing, simulate_missing])
@@ -636,16 +636,16 @@ def test_one_method_is_nothing_to_compare():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"share": 0}, "share must be between 0 and 1, not 0."),
-        ({"share": 1.0}, "share must be between 0 and 1"),
-        ({"share": float("nan")}, "share must be a number"),
+        ({"share": 0}, "`share` must be between 0 and 1, not 0."),
+        ({"share": 1.0}, "`share` must be between 0 and 1"),
+        ({"share": float("nan")}, "`share` must be a number"),
         ({"share": 0.99}, "a share of 0.99 takes 990 of 1,000 values away; take at least one"),
         ({"share": 0.0001}, "takes 0 of 1,000 values away"),
         ({"share": 0.7, "mechanism": "by_value"}, "all 400 rows with sex=w would lose theirs"),
-        ({"mechanism": "at random"}, "mechanism must be one of"),
+        ({"mechanism": "at random"}, "`mechanism` must be one of"),
         ({"column": "age"}, "column 'age' not found in what is counted; it has: sex, y."),
-        ({"repeats": 0}, "repeats must be at least 1"),
-        ({"repeats": 1.5}, "repeats must be a whole number"),
+        ({"repeats": 0}, "`repeats` must be at least 1"),
+        ({"repeats": 1.5}, "`repeats` must be a whole number"),
     ],
 )
 def test_a_simulation_that_cannot_be_meant_is_refused(options, said):

@@ -428,7 +428,7 @@ def test_a_pool_of_fewer_columns(files):
     written(MORE.drop_columns(["sex"]), "more.csv")
     for policy in ("refuse", "null"):
         refused(ColumnNotFound, "'sex' not found in more.csv", plan, missing_columns=policy)
-    refused(InputError, "missing_columns must be one of", plan, missing_columns="nul")
+    refused(InputError, "`missing_columns` must be one of", plan, missing_columns="nul")
 
 
 def test_no_pool_but_rows_to_add(files):

@@ -374,7 +374,7 @@ def test_plain_data_and_text_hold_every_column():
         ({"cells": ([0.5] * 2, [0] * 2)}, "the cells of the base table must be whole numbers"),
         ({"limit": 1.5}, "a limit on a distance is from 0 to 1, not 1.5"),
         ({"limit": math.nan}, "a limit on a distance is from 0 to 1, not nan"),
-        ({"min_rows": 0}, "min_rows must be at least 1, not 0"),
+        ({"min_rows": 0}, "`min_rows` must be at least 1, not 0"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(options, says):

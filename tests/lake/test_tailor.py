@@ -308,7 +308,7 @@ def test_progress_tells_the_source_and_the_share_met():
         (lambda: tailor([table("a", w=1)], {W: -1}), "at least 0"),
         (lambda: tailor([table("a", w=1)], {W: 1}, budget=-1), "budget"),
         (lambda: tailor([table("a", w=1)], {W: 1}, batch=0), "batch"),
-        (lambda: tailor([table("a", w=1)], {W: 1}, policy="greedy"), "policy must be one of"),
+        (lambda: tailor([table("a", w=1)], {W: 1}, policy="greedy"), "`policy` must be one of"),
         (
             lambda: tailor([table("a", tells=False)], {W: 1}, policy="known"),
             "does not tell its mix",

@@ -343,7 +343,7 @@ def test_no_rule_at_all_is_refused(policy) -> None:
         ({"max-abs": -0.1}, InputError, "max-abs must be at least 0"),
         ({"max-abs-ub": "0.1"}, InputError, "max-abs must be a number, not '0.1'"),
         ({"max-abs-ub": True}, InputError, "max-abs must be a number, not True"),
-        ({"min": math.nan}, InputError, "min must be a number, not nan"),
+        ({"min": math.nan}, InputError, "`min` must be a number, not nan"),
         ({"max": 1, "min-count": "30"}, InputError, "min-count must be a number, not '30'"),
         ({"max-abs": 0.1, "k": 0}, InputError, "k, .* must be above 0"),
         ({"min": 0.8, "measure": "lift", "k": 0.9}, InputError, "goes with uniform_bias only"),
@@ -374,7 +374,7 @@ def test_a_rule_that_fits_no_column_or_value_is_refused(rule, message: str) -> N
 def test_one_table_of_rules_instead_of_a_list_is_refused() -> None:
     with pytest.raises(InputError, match=r"rules are a list of tables, \[\[check.rules\]\]"):
         Policy.from_dict({"rules": {"group": "sex=w", "max-abs": 0.1}})
-    with pytest.raises(InputError, match=r"evidence must be one of .*Did you mean 'interval'"):
+    with pytest.raises(InputError, match=r"`evidence` must be one of .*Did you mean 'interval'"):
         Policy.from_dict({"max-abs-ub": 0.1, "evidence": "intervall"})
 
 

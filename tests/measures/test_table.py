@@ -439,7 +439,7 @@ def test_filtering_keeps_groups_inside_and_labels_named(rows, data) -> None:
 
 def test_choosing_refuses_what_is_not_there() -> None:
     table = bias_table(XOR)
-    with pytest.raises(InputError, match=r"sort must be one of .*Did you mean 'worst'"):
+    with pytest.raises(InputError, match=r"`sort` must be one of .*Did you mean 'worst'"):
         table.sort("wurst")
     with pytest.raises(PatternError, match="names the label"):
         table.filter(group="y=1")
@@ -456,12 +456,12 @@ def test_choosing_refuses_what_is_not_there() -> None:
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [
-        ({"min_count": 0}, "min_count must be at least 1, not 0"),
-        ({"max_order": 0}, "max_order must be at least 1"),
-        ({"limit": -0.1}, "limit must be at least 0"),
-        ({"confidence": 1.0}, "confidence must be between 0 and 1"),
-        ({"sampling": "row"}, "sampling must be one of 'rows', 'groups', not 'row'"),
-        ({"adjust": "holm"}, "adjust must be one of"),
+        ({"min_count": 0}, "`min_count` must be at least 1, not 0"),
+        ({"max_order": 0}, "`max_order` must be at least 1"),
+        ({"limit": -0.1}, "`limit` must be at least 0"),
+        ({"confidence": 1.0}, "`confidence` must be between 0 and 1"),
+        ({"sampling": "row"}, "`sampling` must be one of 'rows', 'groups', not 'row'"),
+        ({"adjust": "holm"}, "`adjust` must be one of"),
     ],
 )
 def test_options_out_of_range_are_refused(wrong: dict[str, object], error: str) -> None:

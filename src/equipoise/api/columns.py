@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,6 @@ def require_named(
     sensitive: Any,
     label: Any,
     *,
-    option: bool = False,
     engine: Engine | None = None,
     **reading: Any,
 ) -> None:
@@ -36,8 +34,6 @@ def require_named(
         The table.
     sensitive, label
         The columns that were named, if any.
-    option
-        Whether the user names columns by options of a command, and not by keywords.
     engine
         The engine to look with, instead of DuckDB.
     **reading
@@ -47,7 +43,7 @@ def require_named(
     --------
     >>> require_named({"sex": ["w", "m"], "hired": ["y", "n"]}, ["sex"], None)
     Traceback (most recent call last):
-    equipoise.errors.InputError: label is missing: name the label column, as in label='hired'; ...
+    equipoise.errors.InputError: `label` is missing: name the label column, as in `label='hired'`; ...
     """
     named = [sensitive] if isinstance(sensitive, str) else list(sensitive or ())
     if named and label:
@@ -64,29 +60,24 @@ def require_named(
     few, rows = _few_values(source, engine)
     few = {name: n for name, n in few.items() if name not in taken}
     raise InputError(
-        f"{_what(bool(named), bool(label), option=option, few=list(few))}; "
+        f"{_what(bool(named), bool(label), few=list(few))}; "
         f"{source.name} has: {_listed(columns)}.{_suggested(few, rows)}"
     )
 
 
-def _what(named: bool, labelled: bool, *, option: bool, few: list[str]) -> str:
+def _what(named: bool, labelled: bool, *, few: list[str]) -> str:
     attribute = (few or ["sex"])[0]
     outcome = (few or ["hired"])[-1] if named or len(few) > 1 else "hired"
-    sensitive = (
-        f"--sensitive {shlex.quote(attribute)}" if option else f"sensitive_features=[{attribute!r}]"
-    )
-    label = f"--label {shlex.quote(outcome)}" if option else f"label={outcome!r}"
     words = {
-        "sensitive_features": ("the sensitive attributes", sensitive),
-        "label": ("the label column", label),
+        "sensitive_features": ("the sensitive attributes", [attribute]),
+        "label": ("the label column", outcome),
     }
-    lacking = [*([] if named else ["sensitive_features"]), *([] if labelled else ["label"])]
-    flags = {"sensitive_features": "--sensitive", "label": "--label"}
-    missing = " and ".join(flags[k] if option else k for k in lacking)
-    names = " and ".join(words[k][0] for k in lacking)
-    example = (" " if option else ", ").join(words[k][1] for k in lacking)
-    verb = "is" if len(lacking) == 1 else "are"
-    return f"{missing} {verb} missing: name {names}, as in {example}"
+    missing = [*([] if named else ["sensitive_features"]), *([] if labelled else ["label"])]
+    parameters = " and ".join(f"`{name}`" for name in missing)
+    names = " and ".join(words[name][0] for name in missing)
+    example = " and ".join(f"`{name}={words[name][1]!r}`" for name in missing)
+    verb = "is" if len(missing) == 1 else "are"
+    return f"{parameters} {verb} missing: name {names}, as in {example}"
 
 
 def _few_values(source: Source, engine: Engine) -> tuple[dict[str, int], int]:

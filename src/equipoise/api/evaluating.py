@@ -113,7 +113,7 @@ def evaluate(
 
     if after is not None and (versions is not None or sample is not None):
         raise InputError(
-            "two tables are compared as they are; leave out versions and sample, which are about one."
+            "two tables are compared as they are; leave out `versions` and `sample`, which apply to one table."
         )
     asked = {
         k: options.pop(k) for k in list(options) if k in EvaluationRequest.__dataclass_fields__

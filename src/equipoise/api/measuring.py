@@ -107,18 +107,18 @@ def count(
     """
     if isinstance(data, Counts):
         if where is not None or sql is not None:
-            raise InputError("these rows are counted already; give where and sql to count().")
+            raise InputError("these rows are already counted; give `where` and `sql` to count().")
         return data
     if y is not None:
         data, names, label = _beside(data, y, sensitive_features, label)
     elif data is None:
-        raise InputError("name the data and its columns, or give the labels themselves as y=.")
+        raise InputError("name the data and its columns, or give the labels themselves as `y`.")
     else:
         reading: dict[str, Any] = {"sql": sql, "encoding": encoding, "delimiter": delimiter}
         require_named(data, sensitive_features, label, engine=engine, **reading)
         names = column_names(sensitive_features)
     if label is None:
-        raise InputError("name the label column with label=.")
+        raise InputError("name the label column with `label`.")
     if count is None and isinstance(data, str):
         count = _count_column(data)
     request = CountRequest(
@@ -393,7 +393,7 @@ def lattice_memory(memory: str | None) -> int:
         try:
             return int(float(text[:-1]) * units[text[-1]]) if text[-1:] in units else int(text)
         except (ValueError, OverflowError):
-            raise InputError(f"memory={memory!r} is not a size such as 2GB.") from None
+            raise InputError(f"`memory={memory!r}` is not a size such as 2GB.") from None
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, ValueError, OSError):
@@ -410,8 +410,8 @@ def column_names(sensitive_features: Any) -> tuple[str, ...]:
         return (sensitive_features,)
     if not all(isinstance(s, str) for s in sensitive_features):
         raise InputError(
-            "sensitive_features are names of columns, as in ['sex', 'race']; give columns "
-            "themselves together with y=."
+            "`sensitive_features` are names of columns, as in ['sex', 'race']; give columns "
+            "themselves together with `y`."
         )
     return tuple(sensitive_features)
 
@@ -420,17 +420,19 @@ def _beside(
     data: Any, y: Any, features: Any, label: str | None
 ) -> tuple[dict[str, Any], tuple[str, ...], str]:
     if data is not None:
-        raise InputError("give either a table or y=, not both.")
+        raise InputError("give either a table or `y`, not both.")
     if features is None:
         raise InputError(
-            "sensitive_features is missing: give the sensitive columns themselves beside y=, as in "
-            "sensitive_features={'sex': [...]}."
+            "`sensitive_features` is missing: with `y`, give the sensitive columns themselves, as in "
+            "`sensitive_features={'sex': [...]}`."
         )
     columns = feature_columns(features)
     name = label or str(getattr(y, "name", None) or "label")
     lengths = {len(c) for c in (*columns.values(), y)}
     if len(lengths) > 1:
-        raise InputError(f"y and sensitive_features must be of one length, not {sorted(lengths)}.")
+        raise InputError(
+            f"`y` and `sensitive_features` must be of one length, not {sorted(lengths)}."
+        )
     if name in columns:
-        raise InputError(f"y is called {name!r} like a sensitive feature; name it with label=.")
+        raise InputError(f"y is called {name!r} like a sensitive feature; name it with `label`.")
     return {**columns, name: y}, tuple(columns), name

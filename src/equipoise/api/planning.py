@@ -92,7 +92,7 @@ def plan(
 
     if lake is not None and available_from is not None:
         raise InputError(
-            "rows come from one place: name a table with --available-from, or a --lake of tables."
+            "rows come from one place: give either `available_from` or `lake`, not both."
         )
     if lake is not None:
         from equipoise.lake.matching.restriction import refuse_sql

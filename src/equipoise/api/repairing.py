@@ -212,13 +212,13 @@ def repair(
 
     if options.get("count") is not None:
         raise InputError(
-            f"a repair adds rows, and {options['count']!r} counts them; give the rows themselves, "
-            "without --count."
+            f"a repair adds rows, but {options['count']!r} holds counts; give the rows themselves, "
+            "without `count`."
         )
     if options.pop("available_from", None) is not None:
         raise InputError(
-            "a repair takes its rows from the lake; leave out --available-from, and name that "
-            "table as a part of the lake."
+            "a repair takes its rows from the lake; leave out `available_from`, and name that "
+            "table as part of the lake."
         )
     refuse_sql(options.get("sql"))
     looking, limits = take_options(options)

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from equipoise.cli import lakes, terminal
+from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     base_options,
     hash_key,
@@ -22,6 +23,7 @@ from equipoise.cli.options import (
 
 @click.command(
     "acquire",
+    cls=Command,
     epilog="""\b
 Examples:
   equipoise acquire plan.json ./lake -o repaired.parquet --ledger ledger.parquet

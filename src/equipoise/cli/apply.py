@@ -7,10 +7,12 @@ from typing import Any
 import click
 
 from equipoise.cli import terminal
+from equipoise.cli.flags import Command
 
 
 @click.command(
     "apply",
+    cls=Command,
     epilog="""\b
 Examples:
   equipoise apply plan.json --to people.parquet --pool more.parquet -o repaired.parquet

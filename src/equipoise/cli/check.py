@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from equipoise.cli import counting, terminal
+from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     counting_options,
     measuring_options,
@@ -21,6 +22,7 @@ FORMATS = ("text", "json", "csv", "markdown")
 
 @click.command(
     "check",
+    cls=Command,
     epilog="""\b
 Examples:
   equipoise check people.csv --sensitive sex,race --label income --max-abs-ub 0.1

@@ -43,7 +43,7 @@ def _suggest(data: str, given: dict[str, Any], *, quiet: bool) -> None:
         from equipoise.api.columns import require_named
 
         reading = {k: given.get(k) for k in ("sql", "encoding", "delimiter")}
-        require_named(data, given["sensitive_features"], given["label"], option=True, **reading)
+        require_named(data, given["sensitive_features"], given["label"], **reading)
         return
     card = datasets.card(data)
     given["sensitive_features"] = given["sensitive_features"] or tuple(card.sensitive)

@@ -10,10 +10,11 @@ import click
 
 from equipoise import datasets
 from equipoise.cli import terminal
+from equipoise.cli.flags import CommandGroup
 from equipoise.plain import Grid
 
 
-@click.group("data")
+@click.group("data", cls=CommandGroup)
 def command() -> None:
     """List, show and fetch data sets; each has a card: source, licence, known harms.
 

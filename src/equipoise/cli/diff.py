@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from equipoise.cli import counting, terminal
+from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     counting_options,
     measuring_options,
@@ -20,6 +21,7 @@ FORMATS = ("text", "json", "csv", "markdown")
 
 @click.command(
     "diff",
+    cls=Command,
     epilog="""\b
 Examples:
   equipoise diff january.csv february.csv --sensitive sex,race --label income

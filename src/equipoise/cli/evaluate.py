@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from equipoise.cli import counting, terminal
+from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     PICTURES,
     counting_options,
@@ -26,6 +27,7 @@ _PAPER_TAKES = (
 
 @click.command(
     "evaluate",
+    cls=Command,
     epilog="""\b
 Examples:
   equipoise evaluate adult --sensitive sex --label income --models gbdt,logistic --repeats 20 \\

@@ -7,11 +7,13 @@ from typing import Any
 import click
 
 from equipoise.cli import lakes, terminal
+from equipoise.cli.flags import Command
 from equipoise.cli.options import base_options, lake_options, looking_options
 
 
 @click.command(
     "find",
+    cls=Command,
     epilog="""\b
 Examples:
   equipoise find plan.json ./lake

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from equipoise.cli import counting, terminal
+from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     PICTURES,
     counting_options,
@@ -20,6 +21,7 @@ FORMATS = ("text", "json", "csv", "markdown", "html", *PICTURES)
 
 @click.command(
     "frontier",
+    cls=Command,
     epilog="""\b
 Examples:
   equipoise frontier adult --sensitive sex,race --label income -o frontier.html

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import lakes, terminal
+from equipoise.cli.flags import CommandGroup
 from equipoise.cli.options import (
     base_options,
     hash_key,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
-@click.group("lake")
+@click.group("lake", cls=CommandGroup)
 def command() -> None:
     """Index and search a lake of tables; map what they mean; replay a ledger.
 

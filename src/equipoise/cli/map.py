@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from equipoise.cli import counting, terminal
+from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     PICTURES,
     Repeatable,
@@ -20,6 +21,7 @@ FORMATS = ("text", "json", "html", *PICTURES)
 
 @click.command(
     "map",
+    cls=Command,
     epilog="""\b
 Examples:
   equipoise map adult --sensitive sex --label income \\

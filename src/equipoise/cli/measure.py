@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from equipoise.cli import counting, terminal
+from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     PICTURES,
     Repeatable,
@@ -23,6 +24,7 @@ FORMATS = ("text", "json", "csv", "markdown", "html", *PICTURES)
 
 @click.command(
     "measure",
+    cls=Command,
     epilog="""\b
 Examples:
   equipoise measure people.csv --sensitive sex,race --label income

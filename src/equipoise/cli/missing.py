@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from equipoise.cli import counting, terminal
+from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     PICTURES,
     counting_options,
@@ -21,6 +22,7 @@ FORMATS = ("text", "json", "html", *PICTURES)
 
 @click.command(
     "missing",
+    cls=Command,
     epilog="""\b
 Examples:
   equipoise missing adult --sensitive workclass --label income --na '?' -o missing.html

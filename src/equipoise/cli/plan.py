@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import counting, terminal
+from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     PICTURES,
     PatternNumbers,
@@ -27,6 +28,7 @@ FORMATS = ("text", "json", "csv", "markdown", "html", *PICTURES)
 
 @click.command(
     "plan",
+    cls=Command,
     epilog="""\b
 Examples:
   equipoise plan cells.csv --count n --sensitive sex,race --label risk

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from equipoise.cli import counting, lakes, terminal
+from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     counting_options,
     hash_key,
@@ -23,6 +24,7 @@ from equipoise.cli.options import (
 
 @click.command(
     "repair",
+    cls=Command,
     epilog="""\b
 Examples:
   equipoise repair people.csv ./lake --sensitive sex,race --label income --tolerance 0.05 \\

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.atomic import write_text
+from equipoise.cli.flags import with_flags
 from equipoise.plain import terminal_width, width_of
 from equipoise.progress import Reporter, silent
 
@@ -47,8 +48,10 @@ def emit(text: str, output: str | None, *, quiet: bool = False, sentences: bool 
     quiet
         Do not say that a file was written.
     sentences
-        Whether the text is for people, so that a terminal shows long lines over several.
+        Whether the text is for people: it names flags, and a terminal shows long lines over several.
     """
+    if sentences:
+        text = with_flags(text)
     if output is None:
         most = terminal_width.get()
         click.echo(_folded(text, most) if sentences and most else text)
@@ -96,7 +99,7 @@ def draw(result: Drawable, output: str | None, said: Iterable[str] = (), *, quie
 def say(sentence: str, *, quiet: bool = False) -> None:
     """Say something beside the result, on stderr."""
     if not quiet:
-        click.echo(sentence, err=True)
+        click.echo(with_flags(sentence), err=True)
 
 
 @contextlib.contextmanager

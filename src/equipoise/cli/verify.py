@@ -5,11 +5,13 @@ from __future__ import annotations
 import click
 
 from equipoise.cli import terminal
+from equipoise.cli.flags import Command
 from equipoise.cli.options import base_options, hash_key, hash_key_option
 
 
 @click.command(
     "verify",
+    cls=Command,
     epilog="""\b
 Examples:
   equipoise verify repaired.parquet --base people.csv --plan plan.json --ledger ledger.parquet

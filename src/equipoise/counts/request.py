@@ -53,7 +53,9 @@ class CountRequest:
         one_of("missing", self.missing, MISSING_POLICIES)
         one_of("missing_label", self.missing_label, MISSING_POLICIES)
         if not self.sensitive:
-            raise InputError("name at least one sensitive attribute, as in --sensitive sex,race.")
+            raise InputError(
+                "name at least one sensitive attribute, as in `sensitive_features=['sex', 'race']`."
+            )
         seen: set[str] = set()
         for name in [*self.sensitive, self.label, *filter(None, (self.count, self.weight))]:
             if name in seen:
@@ -111,7 +113,7 @@ def _bin_spec(name: str, spec: BinSpec) -> tuple[float, ...] | int:
     if not edges or not rising or not all(map(math.isfinite, edges)):
         raise InputError(
             f"the bin edges of {name!r} must be one or more rising numbers, as in "
-            f"--bin {name}=25,45,65; got: {spec!r}."
+            f"`bins={{{name!r}: [25, 45, 65]}}`; got: {spec!r}."
         )
     return edges
 

@@ -108,8 +108,8 @@ class EvaluationRequest:
         one_of("equal_rows", self.equal_rows, EQUAL_ROWS)
         if self.is_of_two and self.equal_rows == "apart":
             raise InputError(
-                "of two tables, rows that are equal are one row, or the second would be trained on "
-                "what the first is tested on; leave out --equal-rows apart."
+                "when two tables are compared, equal rows must count as one row, or the second table "
+                "would be trained on rows the first is tested on; leave out `equal_rows='apart'`."
             )
         if self.max_rows is not None:
             at_least("max_rows", self.max_rows, 10, whole=True)

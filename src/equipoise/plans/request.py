@@ -109,31 +109,33 @@ class PlanRequest:
         self._check_words()
         self._check_numbers()
         if self.priority and self.budget is None:
-            raise InputError("a priority says what to serve first of a budget; give --budget, too.")
+            raise InputError("`priority` orders what a budget pays for first; give `budget`, too.")
         if self.extra and (self.tolerance or self.allow != "add"):
             raise InputError(
-                "extra rows beyond the least go with zero tolerance and additions only; for more "
-                "rows otherwise use --at-least or --min-rows."
+                "`extra` needs `tolerance=0` and `allow='add'`; to ask for more rows otherwise, use "
+                "`at_least` or `min_rows`."
             )
         if self.deletable and self.allow == "add":
             raise InputError(
-                "deletable says which rows may be deleted, but nothing may; use --allow both."
+                "`deletable` names rows that may be deleted, but no rows may be; use `allow='both'`."
             )
         if self.rounding != "optimal" and self.tolerance:
             raise InputError(
-                f"rounding {self.rounding!r} goes with zero tolerance; with a tolerance whole rows "
-                "are chosen by cost."
+                f"`rounding={self.rounding!r}` needs `tolerance=0`; with a tolerance, whole rows are "
+                "chosen by cost."
             )
         if self.extra and self.labels == "free":
-            raise InputError("extra rows go with label frequencies that are kept or given.")
+            raise InputError(
+                "`extra` needs label frequencies that are kept or given, not `labels='free'`."
+            )
         if (
             self.min_rows is not None
             and self.max_rows is not None
             and self.min_rows > self.max_rows
         ):
             raise InputError(
-                f"min_rows, {self.min_rows:,}, is above max_rows, {self.max_rows:,}; no table has "
-                "such a size."
+                f"`min_rows`, {self.min_rows:,}, is above `max_rows`, {self.max_rows:,}; no table "
+                "has such a size."
             )
 
     def _check_words(self) -> None:
@@ -164,11 +166,11 @@ class PlanRequest:
         at_least("min_group", self.min_group, 1, whole=True)
         a_number("time_limit", self.time_limit)
         if not self.time_limit > 0:
-            raise InputError(f"time_limit must be above 0 seconds, not {self.time_limit}.")
+            raise InputError(f"`time_limit` must be above 0 seconds, not {self.time_limit}.")
         for name in ("tolerance", "budget", "gap"):
             value = getattr(self, name)
             if value is not None and math.isinf(value):
-                raise InputError(f"{name} must be finite, not {value}.")
+                raise InputError(f"`{name}` must be finite, not {value}.")
         for name, whole in NUMBERED.items():
             object.__setattr__(self, name, _numbers(name, getattr(self, name), whole=whole))
 
@@ -239,30 +241,30 @@ def _numbers(name: str, given: Any, *, whole: bool) -> Numbers:
     """Read ``{pattern: number}`` or pairs of them."""
     if not isinstance(given, (Mapping, Sequence)):
         raise InputError(
-            f"{name} takes patterns, each with a number, as in {{'sex=Female': 2}}, not {given!r}."
+            f"`{name}` takes patterns, each with a number, as in {{'sex=Female': 2}}, not {given!r}."
         )
     pairs: Iterable[Any] = given.items() if isinstance(given, Mapping) else given
     read = []
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise InputError(
-                f"{name} takes patterns, each with a number, as in {{'sex=Female': 2}}, not {pair!r}."
+                f"`{name}` takes patterns, each with a number, as in {{'sex=Female': 2}}, not {pair!r}."
             )
         pattern, value = pair
         text = str(pattern) if isinstance(pattern, Group) else pattern
         if not isinstance(text, str):
-            raise InputError(f"{name}: a pattern is text, as in 'sex=Female', not {pattern!r}.")
+            raise InputError(f"`{name}`: a pattern is text, as in 'sex=Female', not {pattern!r}.")
         Group.parse(text)
         if isinstance(value, str):
             try:
                 value = float(value)
             except ValueError:
                 raise InputError(
-                    f"{name} of {text}: {value!r} is not a number, as in '{text}' 2."
+                    f"`{name}` of {text}: {value!r} is not a number, as in '{text}' 2."
                 ) from None
-        at_least(f"{name} of {text}", value, 0, whole=whole)
+        at_least(f"`{name}` of {text}", value, 0, whole=whole)
         if math.isinf(value):
-            raise InputError(f"{name} of {text} must be finite, not {value}.")
+            raise InputError(f"`{name}` of {text} must be finite, not {value}.")
         read.append((text, int(value) if whole else float(value)))
     return tuple(read)
 
@@ -276,7 +278,7 @@ def _shares(given: Any) -> tuple[tuple[Any, float], ...]:
         shares = tuple((as_value(label), float(share)) for label, share in pairs)
     except (TypeError, ValueError):
         raise InputError(
-            f"labels must be 'keep', 'free' or a share for each label value, as in "
+            f"`labels` must be 'keep', 'free' or a share for each label value, as in "
             f"{{'yes': 0.3, 'no': 0.7}}, not {given!r}."
         ) from None
     for label, share in shares:

@@ -394,7 +394,7 @@ def policy_map(
     costs = _cost("cost_x", cost_x), _cost("cost_y", cost_y)
     at_least("tolerance", tolerance, 0)
     if not tolerance <= LARGEST:
-        raise InputError(f"tolerance must be a number such as 0.05, not {tolerance}.")
+        raise InputError(f"`tolerance` must be a number such as 0.05, not {tolerance}.")
     surface = _surface(counts, moves, whose, value)
     forms = {
         "x": (0, 1, 0),

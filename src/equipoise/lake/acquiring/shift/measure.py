@@ -104,7 +104,7 @@ def _require(
     if limit is not None and not 0 <= limit <= 1:
         raise InputError(f"a limit on a distance is from 0 to 1, not {limit!r}.")
     if min_rows < 1:
-        raise InputError(f"min_rows must be at least 1, not {min_rows!r}.")
+        raise InputError(f"`min_rows` must be at least 1, not {min_rows!r}.")
 
 
 def _common_cells(base: Whole, added: Whole, min_rows: int) -> tuple[Shift, tuple[Whole, Whole]]:
