@@ -222,7 +222,7 @@ def _searched(counts: Counts, tolerance: float, repeats: int) -> tuple[Any, Any,
     """The problem, its solution by the separated search, and the seconds of both together."""
     from equipoise.plans.problem import pose
     from equipoise.plans.request import PlanRequest
-    from equipoise.plans.solve import solve
+    from equipoise.plans.solution import solve
 
     request = PlanRequest(tolerance=tolerance, allow="both", reference="original")
     problem = pose(counts, request)

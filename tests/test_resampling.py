@@ -18,7 +18,7 @@ from equipoise.estimators import _moves as module
 from equipoise.estimators._moves import asked_moves, planned_moves, spelled
 from equipoise.estimators._resampling import resample
 from equipoise.estimators._rows import count_pool, count_rows, sensitive_columns
-from equipoise.plans.infeasible import Infeasible
+from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.planner import make_plan, nearest_plan
 from equipoise.plans.request import PlanRequest
 from strategies import label_rates, largest_bias, repairable, rows_of

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from equipoise.measures.table import BiasTable
     from equipoise.plans.certificate import Certificate
     from equipoise.plans.frontier import Frontier
-    from equipoise.plans.infeasible import Infeasible
+    from equipoise.plans.infeasibility import Infeasible
     from equipoise.plans.maps.policy_map import PolicyMap
     from equipoise.plans.plan import Plan
     from equipoise.values import ANY, MISSING

@@ -19,7 +19,7 @@ from equipoise.plans.certificate import certify
 from equipoise.plans.plan import rows_after
 from equipoise.plans.problem import pose
 from equipoise.plans.request import PlanRequest
-from equipoise.plans.solve import Solution
+from equipoise.plans.solution import Solution
 
 PEOPLE = "id,sex,hired\n1,w,no\n2,w,no\n3,w,yes\n4,w,no\n5,m,yes\n6,m,no\n7,m,\n"
 MORE = "sex,hired,id,town\nw,yes,a,Ulm\nw,yes,b,Bonn\nm,no,c,Ulm\nw,yes,d,Kiel\n"

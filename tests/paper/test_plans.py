@@ -14,7 +14,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.plans.cells import Band, Cells
-from equipoise.plans.separable import solve_separable
+from equipoise.plans.solvers.separable import solve_separable
 from strategies import label_rates, largest_bias, rows_of
 
 PAPER = json.loads((Path(__file__).parent / "paper.json").read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ import equipoise as eq
 from equipoise.plans.certificate import Certificate, certify
 from equipoise.plans.problem import pose
 from equipoise.plans.request import PlanRequest
-from equipoise.plans.solve import solve
+from equipoise.plans.solution import solve
 from equipoise.values import ANY
 from strategies import SEX_AND_RACE as CELLS
 from strategies import biases, label_rates, largest_bias, lattice_of, repairable, rows_of

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import equipoise as eq
 from equipoise.plans.cells import UNLIMITED, Cells
-from equipoise.plans.closed_form import ROUNDINGS, best_sizes, rounding_bound, whole_rows
+from equipoise.plans.solvers.closed_form import ROUNDINGS, best_sizes, rounding_bound, whole_rows
 from strategies import biases, repairable, rows_of
 
 COSTS = (0.0, 0.25, 0.5, 1.0, 1.0, 2.0, 3.7)
@@ -242,7 +242,7 @@ def test_extra_rows_and_coverage_go_together():
 
 
 def test_extra_rows_that_are_not_available_are_refused():
-    from equipoise.plans.infeasible import Infeasible
+    from equipoise.plans.infeasibility import Infeasible
 
     cells = {("m", "+"): 160, ("m", "-"): 290, ("w", "+"): 40, ("w", "-"): 110}
     counts = eq.Counts.from_mapping(cells, sensitive=["sex"], label="y")

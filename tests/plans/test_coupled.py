@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 import equipoise as eq
 from equipoise.errors import InputError
 from equipoise.lattice import Group
-from equipoise.plans.coupled import solve_coupled
-from equipoise.plans.infeasible import Infeasible
+from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.problem import pose
 from equipoise.plans.request import PlanRequest
-from equipoise.plans.separable import solve_separable
-from equipoise.plans.solve import solve
+from equipoise.plans.solution import solve
+from equipoise.plans.solvers.coupled import solve_coupled
+from equipoise.plans.solvers.separable import solve_separable
 from equipoise.values import ANY
 from strategies import SEX_AND_RACE as CELLS
 from strategies import biases, label_rates, largest_bias, lattice_of, repairable, rows_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import equipoise as eq
 from equipoise.plans.problem import pose
 from equipoise.plans.request import PlanRequest
-from equipoise.plans.separable import solve_separable
+from equipoise.plans.solvers.separable import solve_separable
 from strategies import SEX_AND_RACE as CELLS
 from strategies import enumerated, exact, kept, label_rates, largest_bias, repairable, rows_of
 

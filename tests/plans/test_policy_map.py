@@ -14,7 +14,7 @@ import equipoise as eq
 from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError
 from equipoise.measures.table import bias_table
-from equipoise.plans.maps.moves import Limit, Move
+from equipoise.plans.maps.moves import MapLimit, Move
 from equipoise.plans.maps.policy_map import policy_map
 
 MEN = "add sex=Male, income=<=50K"
@@ -181,7 +181,7 @@ FORMS = {"x": (0, 1, 0), "y": (0, 0, 1), "n": (600, 1, -1), "cost": (0, 2, 3)}
     ],
 )
 def test_limits_are_linear(text, a, b, c):
-    half = Limit.parse(text, FORMS).half
+    half = MapLimit.parse(text, FORMS).half
     assert (half.a, half.b, half.c) == (a, b, c)
 
 
@@ -195,13 +195,13 @@ def test_limits_are_linear(text, a, b, c):
 )
 def test_bad_limits_are_refused_with_an_example(text):
     with pytest.raises(InputError, match=r"x<=4500, n>=30000 or 2\*x \+ y <= 9000\.$"):
-        Limit.parse(text, FORMS)
+        MapLimit.parse(text, FORMS)
 
 
 @pytest.mark.parametrize("text", ["x<=1e99", "x<=1e99999999999", "x<=1" + "0" * 40])
 def test_absurd_numbers_in_limits_are_refused(text):
     with pytest.raises(InputError, match="has a number above"):
-        Limit.parse(text, FORMS)
+        MapLimit.parse(text, FORMS)
 
 
 def test_limits_that_leave_nothing_are_said():

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.plans.cells import UNLIMITED, Band, Cells
-from equipoise.plans.separable import granularity, solve_separable
+from equipoise.plans.solvers.separable import granularity, solve_separable
 
 COSTS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.0, 1.0, 2.0, 3.7)
 TOLERANCES = (0.02, 0.05, 0.1, 0.2, 0.25, 0.3, 0.5, 0.9)

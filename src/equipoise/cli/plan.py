@@ -111,7 +111,7 @@ def command(
     """
     kind = output_format(format_, output, FORMATS)
     quiet = options["quiet"]
-    from equipoise.plans.infeasible import Infeasible
+    from equipoise.plans.infeasibility import Infeasible
 
     try:
         _take_lake(options, output)

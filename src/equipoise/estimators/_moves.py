@@ -16,7 +16,7 @@ from equipoise.frames import (
 )
 from equipoise.lake.acquiring.planned import cells_of, named, rows_text
 from equipoise.plain import sentences
-from equipoise.plans.infeasible import Infeasible
+from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.planner import make_plan, nearest_plan
 from equipoise.plans.request import PlanRequest
 from equipoise.values import MISSING, Value, as_value

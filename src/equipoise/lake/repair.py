@@ -26,7 +26,7 @@ from equipoise.lake.choosing.survey import Looking
 from equipoise.lake.lake import Lake
 from equipoise.lake.verify.checks import Verification, verify
 from equipoise.plain import Grid
-from equipoise.plans.infeasible import Infeasible
+from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.plan import Plan
 from equipoise.plans.planner import make_plan, nearest_plan
 from equipoise.progress import Reporter, silent

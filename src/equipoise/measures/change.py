@@ -14,7 +14,7 @@ from equipoise.errors import CountsError
 from equipoise.lattice import Group, format_value
 from equipoise.measures import uncertainty as unc
 from equipoise.measures.display import TOO_FEW, UNKNOWN, number, probability, whole
-from equipoise.measures.measured import SURE, Measured, Options
+from equipoise.measures.measurement import SURE, Measurement, Options
 from equipoise.measures.suppression import suppress
 from equipoise.measures.table import BiasTable, bias_table
 from equipoise.plain import Grid, csv_text
@@ -253,7 +253,7 @@ def _at(measured: Any, codes: NDArray[np.int32]) -> tuple[Any, Any, Any, Any]:
     return numbers[0], numbers[1], numbers[2], sizes
 
 
-def _unsound(measured: Measured, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _unsound(measured: Measurement, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Where a group is not in a table, or has too few rows there to say anything."""
     line = measured.lattice.find(codes) if len(measured.lattice) else np.full(len(codes), -1)
     found = np.ones((len(codes), len(measured.counts.label)), np.bool_)
@@ -261,7 +261,7 @@ def _unsound(measured: Measured, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
     return found
 
 
-def _shown(measured: Measured, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _shown(measured: Measurement, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Where a group is in a table whose small counts are suppressed, and not hidden there."""
     line = measured.lattice.find(codes)
     hidden = np.atleast_1d(np.asarray(measured.suppressed).any(axis=1))

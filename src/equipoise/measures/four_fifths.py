@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.measures import uncertainty as unc
-from equipoise.measures.measured import NOTE_CODES
+from equipoise.measures.measurement import NOTE_CODES
 from equipoise.measures.registry import Floats, ratio
 from equipoise.values import Value, plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from equipoise.measures.measured import Measured
+    from equipoise.measures.measurement import Measurement
     from equipoise.measures.table import BiasTable
 
 RULE = 0.8
@@ -46,7 +46,7 @@ class FourFifths:
         with too few rows for a verdict last.
     """
 
-    measured: Measured
+    measured: Measurement
     label: int
     line: NDArray[np.int64]
 
@@ -142,7 +142,7 @@ def four_fifths(table: BiasTable) -> FourFifths | None:
     """Hold the groups a table shows against the rule; None unless a favourable label is named.
 
     >>> from equipoise.counts import Counts
-    >>> from equipoise.measures.measured import Options
+    >>> from equipoise.measures.measurement import Options
     >>> from equipoise.measures.table import bias_table
     >>> counts = Counts.from_mapping(
     ...     {("p", "+"): 388, ("p", "-"): 582, ("u", "+"): 180, ("u", "-"): 120},
@@ -171,7 +171,7 @@ def four_fifths(table: BiasTable) -> FourFifths | None:
     return FourFifths(m, label, shown[order])
 
 
-def ratio_to_best(m: Measured, best: NDArray[np.int64], label: int) -> unc.Interval:
+def ratio_to_best(m: Measurement, best: NDArray[np.int64], label: int) -> unc.Interval:
     """Give the interval of every group's rate of a label over that of its best-off group."""
     rate = m.margins.rate[:, label]
     sizes = m.n_group if m.counts.weights is None else m.effective_sizes[0][:, 0]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from equipoise.counts import Counts
 from equipoise.errors import LatticeTooLarge
 from equipoise.lattice import Lattice, roll_up
-from equipoise.measures.measured import Measured
+from equipoise.measures.measurement import Measurement
 from equipoise.measures.table import BiasTable
 from equipoise.measures.uncertainty import Interval
 from equipoise.validate import at_least
@@ -140,7 +140,7 @@ def suppress(table: BiasTable, below: int) -> BiasTable:
     return BiasTable(_masked(measured, hidden, below), view, table.order)
 
 
-def hidden_groups(measured: Measured, below: int) -> Flags:
+def hidden_groups(measured: Measurement, below: int) -> Flags:
     """Which lines of the lattice are to be hidden."""
     if not len(measured.lattice):
         return np.zeros(0, np.bool_)
@@ -209,7 +209,7 @@ class _Units:
     cell_secret: Flags
 
     @classmethod
-    def of(cls, measured: Measured, below: int) -> _Units:
+    def of(cls, measured: Measurement, below: int) -> _Units:
         lattice, line, cells, rows = _whole(measured)
         present = measured.n_label > 0
         counts = np.vstack([lattice.columns[0], measured.n_label])[:, present]
@@ -247,7 +247,7 @@ class _Units:
         )
 
 
-def _whole(measured: Measured) -> tuple[Lattice, Lines, NDArray[np.int32], Lines]:
+def _whole(measured: Measurement) -> tuple[Lattice, Lines, NDArray[np.int32], Lines]:
     """The lattice with what was left out, the lines of the listed groups, the finest groups."""
     lattice, options = measured.lattice, measured.options
     cells, columns = measured.counts.finest()
@@ -470,7 +470,7 @@ def _finest_shown(units: _Units, hidden: Flags) -> Lines:
 # ---------------------------------------------------------------------------------- result
 
 
-def _masked(measured: Measured, hidden: Flags, below: int) -> Measured:
+def _masked(measured: Measurement, hidden: Flags, below: int) -> Measurement:
     suppressed = np.repeat(hidden[:, None], len(measured.counts.label), axis=1)
 
     def mask(numbers: Floats) -> Floats:
@@ -489,7 +489,7 @@ def _masked(measured: Measured, hidden: Flags, below: int) -> Measured:
     )
 
 
-def _without_small_gaps(measured: Measured, hidden: Flags, below: int) -> Counts:
+def _without_small_gaps(measured: Measurement, hidden: Flags, below: int) -> Counts:
     """Leave out how many values a column lacks, where that tells the size of a hidden group."""
     counts, lattice = measured.counts, measured.lattice
     told = dict(counts.missing_values)

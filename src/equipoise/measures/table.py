@@ -12,7 +12,7 @@ import numpy as np
 from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError
 from equipoise.lattice import Group
-from equipoise.measures.measured import NOTE_CODES, Measured, Note, Options
+from equipoise.measures.measurement import NOTE_CODES, Measurement, Note, Options
 from equipoise.measures.registry import Floats, measure_named, ratio
 from equipoise.plain import Grid, sentences
 from equipoise.results import Drawable
@@ -40,7 +40,7 @@ def bias_table(counts: Counts, options: Options | None = None) -> BiasTable:
     """
     if not counts.n:
         raise InputError("there are no rows to measure.")
-    return BiasTable(Measured.of(counts, options or Options()))
+    return BiasTable(Measurement.of(counts, options or Options()))
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class BiasTable(Drawable):
     [('sex=w', 'hired', 0.2), ('sex=w', 'not', -0.1)]
     """
 
-    measured: Measured
+    measured: Measurement
     view: NDArray[np.int64] | None = None
     order: str | None = None
     """The order that was asked for, one of ``SORTS``; rows that were only filtered have none."""

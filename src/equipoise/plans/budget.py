@@ -12,7 +12,15 @@ import numpy as np
 
 from equipoise.plans.judgement import off_target
 from equipoise.plans.problem import Problem, cell_numbers
-from equipoise.plans.solve import Solution, against, base_rates, drift, off_by, reference_of, solve
+from equipoise.plans.solution import (
+    Solution,
+    against,
+    base_rates,
+    drift,
+    off_by,
+    reference_of,
+    solve,
+)
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Real, Whole

@@ -11,7 +11,6 @@ import numpy as np
 from equipoise.errors import LatticeTooLarge
 from equipoise.lattice import Group, format_value, roll_up
 from equipoise.plain import Grid
-from equipoise.plans.closed_form import rounding_bound
 from equipoise.plans.judgement import (
     Against,
     coarse_ratios,
@@ -21,7 +20,8 @@ from equipoise.plans.judgement import (
     worst_off,
 )
 from equipoise.plans.problem import Problem, deletable, offered
-from equipoise.plans.solve import Solution, against, drift, given_frequencies, reference_of
+from equipoise.plans.solution import Solution, against, drift, given_frequencies, reference_of
+from equipoise.plans.solvers.closed_form import rounding_bound
 from equipoise.results import FlatTable, Result
 from equipoise.values import MISSING, Value, plain
 

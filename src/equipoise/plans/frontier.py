@@ -16,8 +16,8 @@ from equipoise.plain import Grid, csv_text
 from equipoise.plans.budget import least_tolerance
 from equipoise.plans.cells import Band
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.separable import solve_separable
-from equipoise.plans.solve import base_rates, drifts, off_by, reference_of, solve
+from equipoise.plans.solution import base_rates, drifts, off_by, reference_of, solve
+from equipoise.plans.solvers.separable import solve_separable
 from equipoise.progress import Reporter, silent
 from equipoise.results import Drawable, FlatTable
 from equipoise.validate import at_least

@@ -21,7 +21,7 @@ from equipoise.plans.budget import Step
 from equipoise.plans.certificate import Certificate, certify
 from equipoise.plans.problem import Problem, pose
 from equipoise.plans.request import PlanRequest, request_from_dict
-from equipoise.plans.solve import Solution
+from equipoise.plans.solution import Solution
 from equipoise.results import Drawable, FlatTable, column_names
 from equipoise.values import MISSING, Value, plain
 from equipoise.version import __version__

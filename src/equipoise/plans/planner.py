@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equipoise.plans.budget import Spent, least_tolerance, spend
-from equipoise.plans.centre import allowed
 from equipoise.plans.certificate import certify
-from equipoise.plans.infeasible import Infeasible, explain_infeasible, explain_poor
-from equipoise.plans.labels import cheapest_labels, zero_cost
+from equipoise.plans.infeasibility import Infeasible, explain_infeasible, explain_poor
 from equipoise.plans.plan import Plan, moves_as_counts, rows_after
 from equipoise.plans.problem import Problem, pose
 from equipoise.plans.sentences import explain
-from equipoise.plans.solve import Solution, reference_of, solve
+from equipoise.plans.solution import Solution, reference_of, solve
+from equipoise.plans.solvers.labels import cheapest_labels, zero_cost
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias
 from equipoise.counts import Counts
 from equipoise.errors import InputError
 from equipoise.lattice import Group
-from equipoise.plans.closed_form import ROUNDINGS, Rounding
 from equipoise.plans.files import read_mapping
+from equipoise.plans.solvers.closed_form import ROUNDINGS, Rounding
 from equipoise.plans.targets import Targets
 from equipoise.validate import a_number, at_least, one_of
 from equipoise.values import MISSING, as_value

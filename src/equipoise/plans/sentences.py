@@ -12,7 +12,7 @@ from equipoise.lattice import format_value
 from equipoise.plain import sentences
 from equipoise.plans.certificate import Certificate
 from equipoise.plans.judgement import off_target
-from equipoise.plans.solve import Solution, against
+from equipoise.plans.solution import Solution, against
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ import numpy as np
 
 from equipoise.lattice import Group
 from equipoise.measures.display import interval, number, percent, probability, whole
-from equipoise.measures.measured import SURE
+from equipoise.measures.measurement import SURE
 from equipoise.measures.registry import measure_named
 from equipoise.reports.tally import Tally
 

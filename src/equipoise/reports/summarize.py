@@ -7,7 +7,7 @@ from typing import Any
 from equipoise.counts import Counts, bin_names
 from equipoise.lattice import format_value
 from equipoise.measures.display import grid, percent, whole
-from equipoise.measures.measured import SURE
+from equipoise.measures.measurement import SURE
 from equipoise.measures.table import BiasTable, Row
 from equipoise.reports.chart_data import matrices, ranking, side
 from equipoise.reports.four_fifths import four_fifths

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.lattice import Group
-from equipoise.measures.measured import NOTES, SURE, Note
+from equipoise.measures.measurement import NOTES, SURE, Note
 from equipoise.measures.table import BiasTable
 from equipoise.values import Value
 

@@ -43,7 +43,7 @@ from equipoise.values import Value
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from equipoise.measures.measured import Measured
+    from equipoise.measures.measurement import Measurement
 
 BASELINE = "drop"
 
@@ -171,7 +171,7 @@ def _require_missing(rows: Rows, without_label: int) -> None:
 
 
 def _treated(
-    method: Method, rows: Rows, codes: Codes, table: Measured, base: Floats, ub: Floats
+    method: Method, rows: Rows, codes: Codes, table: Measurement, base: Floats, ub: Floats
 ) -> Treated:
     change = np.abs(ub - base)
     return Treated(

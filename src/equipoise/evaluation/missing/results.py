@@ -17,7 +17,7 @@ from equipoise.evaluation.missing.imputing import DONORS, METHODS, Method
 from equipoise.evaluation.missing.rows import Codes, Floats, Rows
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import number, whole
-from equipoise.measures.measured import Measured, Options
+from equipoise.measures.measurement import Measurement, Options
 from equipoise.measures.table import bias_table
 from equipoise.plain import Grid, sentences
 from equipoise.results import Drawable, FlatTable
@@ -35,13 +35,13 @@ MIN_COUNT = 30
 # ------------------------------------------------------------------------------ measuring
 
 
-def measured(rows: Rows, codes: Codes, method: Method, min_count: int) -> Measured:
+def measured(rows: Rows, codes: Codes, method: Method, min_count: int) -> Measurement:
     """Measure rows as a method has them."""
     counts: Counts = rows.counts(codes, method.policy)
     return bias_table(counts, Options(uncertainty=False, min_count=min_count)).measured
 
 
-def frequencies(table: Measured, labels: Sequence[Value]) -> Floats:
+def frequencies(table: Measurement, labels: Sequence[Value]) -> Floats:
     """The share of each of the labels, which are the first of the table's."""
     return np.asarray(table.margins.overall_rate[: len(labels)])
 
@@ -63,7 +63,7 @@ class LinedUp:
     ub: Floats
 
 
-def line_up(tables: Sequence[Measured], labels: Sequence[Value]) -> LinedUp:
+def line_up(tables: Sequence[Measurement], labels: Sequence[Value]) -> LinedUp:
     """Find the groups that all tables have, on the same axes, and UB of these labels.
 
     Those of a missing value fall out, since one method keeps them and it never stands alone.

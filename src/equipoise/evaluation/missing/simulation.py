@@ -46,7 +46,7 @@ from equipoise.values import MISSING, Value, plain
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from equipoise.measures.measured import Measured
+    from equipoise.measures.measurement import Measurement
 
 MAX_ROWS = 10_000
 
@@ -177,8 +177,8 @@ def _require_known_label(rows: Rows, position: int) -> None:
 class _Runs(NamedTuple):
     """The true table, and by repeat and method the tables and the share filled right."""
 
-    truth: Measured
-    tables: list[list[Measured]]
+    truth: Measurement
+    tables: list[list[Measurement]]
     right: list[list[float]]
 
 

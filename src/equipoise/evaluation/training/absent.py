@@ -17,7 +17,7 @@ from equipoise.evaluation.request import MITIGATED, EvaluationRequest
 from equipoise.evaluation.training.versions import make_version, split
 from equipoise.lake.acquiring.planned import rows_text
 from equipoise.lattice import Group
-from equipoise.plans.infeasible import Infeasible
+from equipoise.plans.infeasibility import Infeasible
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,7 +21,7 @@ from equipoise.evaluation.training.versions import (
     part_for_test,
     split,
 )
-from equipoise.plans.infeasible import Infeasible
+from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.reweighing import cell_weights
 
 if TYPE_CHECKING:

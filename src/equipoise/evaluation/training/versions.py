@@ -13,8 +13,8 @@ from equipoise.evaluation.request import AFTER, BEFORE, MITIGATED, EvaluationReq
 from equipoise.evaluation.training.material import Material
 from equipoise.evaluation.training.splits import cut, generator_for
 from equipoise.lake.acquiring.planned import cells_of, named
-from equipoise.plans.infeasible import Infeasible
-from equipoise.plans.nearest import nearest_rows
+from equipoise.plans.approximation import nearest_rows
+from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.planner import make_plan
 from equipoise.plans.request import PlanRequest
 from equipoise.rows.draw import draw

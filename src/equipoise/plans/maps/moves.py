@@ -194,11 +194,11 @@ _SIGNS = re.compile(r"<=|>=|≤|≥|=<|=>|==|<|>|=")
 
 
 @dataclass(frozen=True)
-class Limit:
+class MapLimit:
     """A linear limit, and the half-plane of what is inside it.
 
     >>> forms = {"x": (0, 1, 0), "y": (0, 0, 1), "n": (100, 1, -1)}
-    >>> limit = Limit.parse("n >= 30", forms)
+    >>> limit = MapLimit.parse("n >= 30", forms)
     >>> limit.half.holds(0, 70), limit.half.holds(0, 71)
     (True, False)
     """
@@ -207,7 +207,7 @@ class Limit:
     half: HalfPlane
 
     @classmethod
-    def parse(cls, text: str, forms: Mapping[str, tuple[Any, Any, Any]]) -> Limit:
+    def parse(cls, text: str, forms: Mapping[str, tuple[Any, Any, Any]]) -> MapLimit:
         """Read a limit, such as ``2*x + y <= 9000``.
 
         Parameters

@@ -19,9 +19,8 @@ from equipoise.errors import InputError, PatternError
 from equipoise.lattice import Group
 from equipoise.measures.display import number
 from equipoise.plain import Grid
-from equipoise.plans.maps.drawing import QUADRANT, box, branches, window
 from equipoise.plans.maps.geometry import Affine, Conic, HalfPlane, Point, clip, corners
-from equipoise.plans.maps.moves import LARGEST, Limit, Move
+from equipoise.plans.maps.moves import LARGEST, MapLimit, Move
 from equipoise.plans.maps.search import Search, Surface
 from equipoise.plans.maps.sentences import map_sentences, rows_text
 from equipoise.results import Drawable, FlatTable
@@ -100,7 +99,7 @@ class PolicyMap(Drawable):
     y: Move
     group: Group
     label_value: Value
-    limits: tuple[Limit, ...]
+    limits: tuple[MapLimit, ...]
     cost_x: float
     cost_y: float
     tolerance: float
@@ -149,7 +148,7 @@ class PolicyMap(Drawable):
         return all(h.nearly_holds(x, y) for h in bounds) and not np.isnan(self.ub(x, y))
 
     @functools.cached_property
-    def built_in(self) -> tuple[Limit, ...]:
+    def built_in(self) -> tuple[MapLimit, ...]:
         """The limits that nobody has to ask for.
 
         No more is deleted than there is; and a row stays of the group, of the rest, of the
@@ -158,7 +157,7 @@ class PolicyMap(Drawable):
         return (*_caps(self.x, self.y), *self.kept)
 
     @functools.cached_property
-    def kept(self) -> tuple[Limit, ...]:
+    def kept(self) -> tuple[MapLimit, ...]:
         """Of the limits that are built in, those by which a row stays."""
         return _kept((self.x, self.y), self.search.surface, self.group, self.label_pattern)
 
@@ -403,7 +402,7 @@ def policy_map(
         "cost": (0, *costs),
     }
     asked = [limits] if isinstance(limits, str) else limits
-    read = tuple(Limit.parse(text, forms) for text in asked)
+    read = tuple(MapLimit.parse(text, forms) for text in asked)
     kept = _kept(moves, surface, whose, Group({counts.label.name: value}))
     caps = tuple(limit.half for limit in (*_caps(*moves), *kept))
     search = Search(
@@ -500,20 +499,22 @@ def _surface(counts: Counts, moves: tuple[Move, Move], group: Group, value: Valu
     return Surface(n_gy=n_gy, n_g=n_g, n_y=n_y, n=n)
 
 
-def _caps(x: Move, y: Move) -> tuple[Limit, ...]:
+def _caps(x: Move, y: Move) -> tuple[MapLimit, ...]:
     """No more is deleted than there is, by each move and by both together."""
     caps = []
     for move, name, a, b in ((x, "x", 1, 0), (y, "y", 0, 1)):
         if move.kind == "delete":
             half = HalfPlane(Fraction(a), Fraction(b), Fraction(move.rows))
-            caps.append(Limit(f"{name}<={move.rows}", half))
+            caps.append(MapLimit(f"{name}<={move.rows}", half))
     if len(caps) == 2 and x.overlaps(y):
         half = HalfPlane(Fraction(1, x.rows), Fraction(1, y.rows), Fraction(1))
-        caps.append(Limit(f"x/{x.rows} + y/{y.rows} <= 1", half))
+        caps.append(MapLimit(f"x/{x.rows} + y/{y.rows} <= 1", half))
     return tuple(caps)
 
 
-def _kept(moves: tuple[Move, Move], rows: Surface, group: Group, label: Group) -> tuple[Limit, ...]:
+def _kept(
+    moves: tuple[Move, Move], rows: Surface, group: Group, label: Group
+) -> tuple[MapLimit, ...]:
     """At least one row stays on each side of the group and of the label."""
     sides = (
         (f"at least 1 row of {group}", rows.n_g, Affine(_ZERO, _ZERO, _ZERO)),
@@ -526,10 +527,10 @@ def _kept(moves: tuple[Move, Move], rows: Surface, group: Group, label: Group) -
         const, x, y = all_rows.const - part.const, all_rows.x - part.x, all_rows.y - part.y
         least = const + sum(min(c, _ZERO) * m.rows for c, m in zip((x, y), moves, strict=True))
         if least < 1 and (const >= 1 or x > 0 or y > 0 or not part.const):
-            found.append(Limit(text, HalfPlane(-x, -y, const - 1)))
+            found.append(MapLimit(text, HalfPlane(-x, -y, const - 1)))
     return tuple(found)
 
 
-def _limit_dict(limit: Limit) -> dict[str, Any]:
+def _limit_dict(limit: MapLimit) -> dict[str, Any]:
     half = limit.half
     return {"text": limit.text, "a": float(half.a), "b": float(half.b), "c": float(half.c)}

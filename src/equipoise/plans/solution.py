@@ -11,13 +11,13 @@ import numpy as np
 
 from equipoise.errors import InputError
 from equipoise.lattice import format_value
-from equipoise.plans.centre import Stopped, allowed, solve_new
-from equipoise.plans.closed_form import Rounding, best_sizes, whole_rows
-from equipoise.plans.coupled import Balance, solve_coupled
 from equipoise.plans.judgement import Against, within_tolerance, worst_off
-from equipoise.plans.labels import Chosen, cheapest_labels
 from equipoise.plans.problem import Problem, cell_numbers
-from equipoise.plans.separable import solve_separable
+from equipoise.plans.solvers.centre import Stopped, allowed, solve_new
+from equipoise.plans.solvers.closed_form import Rounding, best_sizes, whole_rows
+from equipoise.plans.solvers.coupled import Balance, solve_coupled
+from equipoise.plans.solvers.labels import LabelChoice, cheapest_labels
+from equipoise.plans.solvers.separable import solve_separable
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Cells, Real, Whole
@@ -59,7 +59,7 @@ class Solution:
     timed_out: bool = False
     stopped: Stopped | None = None
     sizes: Real | None = None
-    chosen: Chosen | None = None
+    chosen: LabelChoice | None = None
     tolerance: float = 0.0
 
 

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.plans.box import Box
-from equipoise.plans.coupled import Corridor, relaxed_in, whole_in
-from equipoise.plans.separable import granularity
+from equipoise.plans.solvers.box import Box
+from equipoise.plans.solvers.coupled import Corridor, relaxed_in, whole_in
+from equipoise.plans.solvers.separable import granularity
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Real
-    from equipoise.plans.centre import Found
     from equipoise.plans.problem import Problem
+    from equipoise.plans.solvers.centre import Incumbent
 
 CONSTRUCTED = 12
 """Around so many frequencies plans are made as in the first search; later whole rows do."""
@@ -42,7 +42,7 @@ SECONDS = 10.0
 
 def close_gap(
     problem: Problem,
-    found: Found,
+    found: Incumbent,
     box: Box,
     gap: float,
     deadline: float,
@@ -72,7 +72,7 @@ class _Closing:
     """The boxes that are open, the lowest bound first."""
 
     problem: Problem
-    found: Found
+    found: Incumbent
     box: Box
     gap: float
     deadline: float

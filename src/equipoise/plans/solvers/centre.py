@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from equipoise.plans.box import Box
 from equipoise.plans.cells import Band
-from equipoise.plans.closing import close_gap
-from equipoise.plans.coupled import Balance, relaxed_cost, solve_coupled
 from equipoise.plans.judgement import Against, within_tolerance
 from equipoise.plans.problem import Problem
 from equipoise.plans.request import SOLVER_GAP
-from equipoise.plans.separable import granularity, solve_separable
+from equipoise.plans.solvers.box import Box
+from equipoise.plans.solvers.coupled import Balance, relaxed_cost, solve_coupled
+from equipoise.plans.solvers.gap import close_gap
+from equipoise.plans.solvers.separable import granularity, solve_separable
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Real, Whole
@@ -59,7 +59,7 @@ Stopped: TypeAlias = Literal["gap", "work", "time"]
 
 
 @dataclass(eq=False)
-class Found:
+class Incumbent:
     """The best plan so far, and what no plan can be below."""
 
     rows: Whole | None = None
@@ -128,7 +128,7 @@ def solve_new(
     effort: float = 1.0,
     first: bool = False,
     progress: Callable[[float], None] = lambda _: None,
-) -> Found:
+) -> Incumbent:
     """Find a cheap plan that holds against its own label frequencies, with a lower bound.
 
     Parameters
@@ -166,12 +166,12 @@ class _Search:
         self.box = allowed(problem, base)
         self.base = self.box.clip(base)
         self.deadline = time.monotonic() + problem.request.time_limit
-        self.found = Found()
+        self.found = Incumbent()
         self.small = problem.have.size <= SMALL
         self.nothing = np.zeros(problem.have.shape[1], np.int64)
         self.trials = max(6, int(effort * min(RELAXED / problem.have.size, 120)))
 
-    def run(self) -> Found:
+    def run(self) -> Incumbent:
         """Explore, construct, and close the gap as far as the effort goes."""
         found = self.found
         if self.enough():

@@ -15,10 +15,10 @@ from equipoise.errors import EquipoiseError, InputError
 from equipoise.lattice import Group, format_value
 from equipoise.plain import Grid
 from equipoise.plans.budget import least_tolerance
-from equipoise.plans.coupled import solve_coupled
 from equipoise.plans.problem import Limit, Problem, pose
 from equipoise.plans.request import PlanRequest
-from equipoise.plans.solve import ANY_PLAN, solve
+from equipoise.plans.solution import ANY_PLAN, solve
+from equipoise.plans.solvers.coupled import solve_coupled
 from equipoise.results import FlatTable, Result
 
 MOST_ROWS = 2**40

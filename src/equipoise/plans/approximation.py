@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.plans.cells import Band, Cells
-from equipoise.plans.separable import solve_separable
+from equipoise.plans.solvers.separable import solve_separable
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Real, Whole

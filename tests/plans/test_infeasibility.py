@@ -8,11 +8,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import equipoise as eq
-from equipoise.plans.infeasible import Infeasible
+from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.planner import make_plan
 from equipoise.plans.problem import pose
 from equipoise.plans.request import PlanRequest
-from equipoise.plans.solve import solve
+from equipoise.plans.solution import solve
 from strategies import SEX_AND_RACE as CELLS
 from strategies import repairable
 

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.plans.cells import UNLIMITED
-from equipoise.plans.closed_form import best_sizes
+from equipoise.plans.solvers.closed_form import best_sizes
 
 if TYPE_CHECKING:
-    from equipoise.plans.box import Box
     from equipoise.plans.cells import Cells, Real
     from equipoise.plans.problem import Problem
+    from equipoise.plans.solvers.box import Box
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class LabelChoice:
     """Label frequencies, what zero bias at them costs in real numbers, and how sure that is."""
 
     rates: Real
@@ -50,7 +50,7 @@ def _cost(cells: Cells, ratios: Real, rates: Real) -> float:
     return float((np.where(change > 0, cells.add, -cells.drop) * change).sum())
 
 
-def cheapest_labels(problem: Problem, base: Real, box: Box) -> Chosen:
+def cheapest_labels(problem: Problem, base: Real, box: Box) -> LabelChoice:
     """Choose the label frequencies at which zero bias costs least."""
     cells, ratios = problem.cells.take(problem.judged), problem.ratios[problem.judged]
     trials = max(SEARCHED // cells.have.size, 300)
@@ -61,18 +61,18 @@ def cheapest_labels(problem: Problem, base: Real, box: Box) -> Chosen:
     if _convex(problem):
         start = box.clip(_smoothed_minimum(cells))
         rates, value = _search(cost, start, box, 1e-4, min(trials, 1000))
-        return Chosen(rates, value, proved=True)
+        return LabelChoice(rates, value, proved=True)
     if len(base) == 2:
         grid = np.linspace(box.low[0], box.high[0], min(801, max(101, trials)))
         costs = [cost(np.array([f, 1 - f])) for f in grid]
         best = float(grid[int(np.argmin(costs))])
         start = np.array([best, 1 - best])
         rates, value = _search(cost, start, box, (box.high[0] - box.low[0]) / 800, trials)
-        return Chosen(rates, value, proved=False)
+        return LabelChoice(rates, value, proved=False)
     starts = [box.clip(s) for s in _starts(cells, base)]
     found = [_search(cost, s, box, 0.05, trials // len(starts)) for s in starts]
     rates, value = min(found, key=lambda f: f[1])
-    return Chosen(rates, value, proved=False)
+    return LabelChoice(rates, value, proved=False)
 
 
 def _convex(problem: Problem) -> bool:

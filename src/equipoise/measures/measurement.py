@@ -132,7 +132,7 @@ class Options:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class Measurement:
     """The numbers behind a table: arrays of a line per group and a column per label."""
 
     counts: Counts
@@ -146,7 +146,7 @@ class Measured:
     time: str = field(default="")
 
     @classmethod
-    def of(cls, counts: Counts, options: Options) -> Measured:
+    def of(cls, counts: Counts, options: Options) -> Measurement:
         """Roll up and measure."""
         if options.favourable is not None:
             counts.label.code(options.favourable)
@@ -167,7 +167,7 @@ class Measured:
         measured = replace(bare, ub=uniform_bias(bare.margins))
         return measured.with_uncertainty() if options.uncertainty else measured
 
-    def with_uncertainty(self) -> Measured:
+    def with_uncertainty(self) -> Measurement:
         """The same with intervals, p and q."""
         m = self.margins
         if self.counts.weights is None:

@@ -1,0 +1,1 @@
+"""Methods that find rows for a problem; each serves the problems its module describes."""
