@@ -14,7 +14,7 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.errors import InputError
 from equipoise.evaluation.missing.comparison import compare_missing
 from equipoise.evaluation.missing.simulation import simulate_missing
-from equipoise.measures.measurement import Options
+from equipoise.measures.options import Options
 from equipoise.measures.table import bias_table
 from equipoise.values import MISSING
 

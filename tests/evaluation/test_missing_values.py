@@ -27,7 +27,7 @@ from equipoise.evaluation.missing.rows import ABSENT, read_rows
 from equipoise.evaluation.missing.simulation import simulate_missing
 from equipoise.evaluation.missing.taking_away import loss_of
 from equipoise.lattice import Group
-from equipoise.measures.measurement import Options
+from equipoise.measures.options import Options
 from equipoise.measures.table import bias_table
 from equipoise.values import MISSING
 

@@ -11,7 +11,7 @@ from equipoise.evaluation.training.fitting import Job, do
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.models import choose_models
 from equipoise.evaluation.training.versions import make_version, split
-from equipoise.measures.measurement import Options
+from equipoise.measures.options import Options
 from equipoise.measures.table import bias_table
 from people import asked, people
 

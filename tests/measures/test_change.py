@@ -16,7 +16,7 @@ import equipoise as eq
 from equipoise.counts import Counts
 from equipoise.errors import CountsError, InputError
 from equipoise.measures.change import bias_change
-from equipoise.measures.measurement import Options
+from equipoise.measures.options import Options
 from equipoise.measures.table import bias_table
 from equipoise.values import MISSING
 

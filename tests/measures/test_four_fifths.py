@@ -13,7 +13,7 @@ import equipoise as eq
 from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError
 from equipoise.measures.four_fifths import four_fifths
-from equipoise.measures.measurement import Options
+from equipoise.measures.options import Options
 from equipoise.measures.policy import Policy, Rule
 from equipoise.measures.suppression import suppress
 from equipoise.measures.table import bias_table

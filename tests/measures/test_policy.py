@@ -14,7 +14,7 @@ from equipoise.cli.check import command
 from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError, SourceNotFound, UnknownName
 from equipoise.measures import policy as policy_module
-from equipoise.measures.measurement import Options
+from equipoise.measures.options import Options
 from equipoise.measures.policy import EXIT_CODES, Check, Policy, Rule, read_config
 from equipoise.measures.table import bias_table
 

@@ -19,7 +19,7 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.errors import InputError, LatticeTooLarge
 from equipoise.lattice import Group
 from equipoise.measures import suppression
-from equipoise.measures.measurement import Options
+from equipoise.measures.options import Options
 from equipoise.measures.suppression import suppress
 from equipoise.measures.table import SORTS, BiasTable, bias_table
 

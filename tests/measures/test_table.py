@@ -19,7 +19,8 @@ import equipoise as eq
 from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError, UnknownName
 from equipoise.lattice import Group
-from equipoise.measures.measurement import NOTES, Options
+from equipoise.measures.measurement import NOTES
+from equipoise.measures.options import Options
 from equipoise.measures.table import BiasTable, Row, bias_table
 from equipoise.measures.uncertainty import adjust
 from equipoise.values import MISSING

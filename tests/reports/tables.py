@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from equipoise.counts import Counts
-from equipoise.measures.measurement import Options
+from equipoise.measures.options import Options
 from equipoise.measures.table import BiasTable, bias_table
 from equipoise.values import MISSING
 

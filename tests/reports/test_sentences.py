@@ -5,7 +5,7 @@ import re
 import pytest
 
 from equipoise.counts import Counts
-from equipoise.measures.measurement import SHOWN_ANYWAY
+from equipoise.measures.options import SHOWN_ANYWAY
 from equipoise.measures.registry import measures
 from equipoise.reports.four_fifths import four_fifths
 from equipoise.reports.sentences import MISSING_ROWS, hints, row_sentence, sentences, topics

@@ -15,7 +15,7 @@ _EVALUATION = "equipoise.evaluation.request:EvaluationRequest"
 count = answering(measuring.count)
 measure = answering(measuring.measure, count)
 check = answering(measuring.check, measure)
-diff = answering(measuring.diff, measure, "equipoise.measures.measurement:Options")
+diff = answering(measuring.diff, measure, "equipoise.measures.options:Options")
 sample_weight = answering(measuring.sample_weight, count)
 
 plan = answering(planning.plan, count, _REQUEST, _LOOKING)

@@ -14,7 +14,8 @@ from equipoise.errors import CountsError
 from equipoise.lattice import Group, format_value
 from equipoise.measures import uncertainty as unc
 from equipoise.measures.display import TOO_FEW, UNKNOWN, number, probability, whole
-from equipoise.measures.measurement import SURE, Measurement, Options
+from equipoise.measures.measurement import SURE, Measurement
+from equipoise.measures.options import Options
 from equipoise.measures.suppression import suppress
 from equipoise.measures.table import BiasTable, bias_table
 from equipoise.plain import Grid, csv_text

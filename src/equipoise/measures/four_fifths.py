@@ -142,7 +142,7 @@ def four_fifths(table: BiasTable) -> FourFifths | None:
     """Hold the groups a table shows against the rule; None unless a favourable label is named.
 
     >>> from equipoise.counts import Counts
-    >>> from equipoise.measures.measurement import Options
+    >>> from equipoise.measures.options import Options
     >>> from equipoise.measures.table import bias_table
     >>> counts = Counts.from_mapping(
     ...     {("p", "+"): 388, ("p", "-"): 582, ("u", "+"): 180, ("u", "-"): 120},

@@ -14,6 +14,7 @@ from equipoise.plans.plan import Plan, moves_as_counts, rows_after
 from equipoise.plans.problem import Problem, pose
 from equipoise.plans.sentences import explain
 from equipoise.plans.solution import Solution, reference_of, solve
+from equipoise.plans.solvers.centre import allowed
 from equipoise.plans.solvers.labels import cheapest_labels, zero_cost
 from equipoise.progress import Reporter, silent
 

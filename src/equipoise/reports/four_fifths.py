@@ -30,7 +30,7 @@ def four_fifths(table: BiasTable, *, top: int = 20) -> dict[str, Any] | None:
     """Set the four-fifths rule beside UB; None unless a favourable label is named.
 
     >>> from equipoise.counts import Counts
-    >>> from equipoise.measures.measurement import Options
+    >>> from equipoise.measures.options import Options
     >>> from equipoise.measures.table import bias_table
     >>> counts = Counts.from_mapping(
     ...     {("p", "+"): 388, ("p", "-"): 582, ("u", "+"): 18, ("u", "-"): 12},

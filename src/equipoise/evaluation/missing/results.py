@@ -17,7 +17,8 @@ from equipoise.evaluation.missing.imputing import DONORS, METHODS, Method
 from equipoise.evaluation.missing.rows import Codes, Floats, Rows
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import number, whole
-from equipoise.measures.measurement import Measurement, Options
+from equipoise.measures.measurement import Measurement
+from equipoise.measures.options import Options
 from equipoise.measures.table import bias_table
 from equipoise.plain import Grid, sentences
 from equipoise.results import Drawable, FlatTable

@@ -25,7 +25,7 @@ from equipoise.evaluation.studying.scores import (
     selection_rates,
 )
 from equipoise.evaluation.training.models import Model
-from equipoise.measures.measurement import Options
+from equipoise.measures.options import Options
 from equipoise.measures.table import bias_table
 from equipoise.measures.uncertainty import adjust
 from equipoise.plans.reweighing import cell_weights

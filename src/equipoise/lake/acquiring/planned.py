@@ -13,7 +13,7 @@ from equipoise.counts import Condition, CountRequest, Counts, Reading
 from equipoise.engines.sources import Source
 from equipoise.errors import CountsError, InputError
 from equipoise.lattice import Group
-from equipoise.measures.measurement import Options
+from equipoise.measures.options import Options
 from equipoise.measures.table import bias_table
 from equipoise.plain import Grid
 from equipoise.plans.problem import known_rows

@@ -23,6 +23,7 @@ from equipoise.plans.maps.geometry import Affine, Conic, HalfPlane, Point, clip,
 from equipoise.plans.maps.moves import LARGEST, MapLimit, Move
 from equipoise.plans.maps.search import Search, Surface
 from equipoise.plans.maps.sentences import map_sentences, rows_text
+from equipoise.plans.maps.window import QUADRANT, box, branches, window
 from equipoise.results import Drawable, FlatTable
 from equipoise.validate import a_number, at_least
 from equipoise.values import Value, as_value, plain
