@@ -31,12 +31,12 @@ def _here(tmp_path, monkeypatch):
 @pytest.fixture
 def piped(monkeypatch):
     def pipe(content):
-        stdin.spooled.cache_clear()
+        stdin.copy_input.cache_clear()
         raw = io.BytesIO(content if isinstance(content, bytes) else content.encode())
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(raw))
 
     yield pipe
-    stdin.spooled.cache_clear()
+    stdin.copy_input.cache_clear()
 
 
 def printed(arguments, capsys, code=0):

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from equipoise.counts.skipped import Skipped
-from equipoise.engines import engines, profiling, sources
-from equipoise.engines.csv import records
+from equipoise.engines import engines, profiling
+from equipoise.engines.csv import dialects, encodings, records
 from equipoise.engines.duckdb import shared_engine
 from equipoise.engines.profiling import Profiler
 from equipoise.errors import EquipoiseError
@@ -90,7 +90,7 @@ def test_bytes_that_windows_does_not_know_are_latin1():
 
 
 def test_an_encoding_that_shows_late_is_found(monkeypatch):
-    monkeypatch.setattr(sources, "_BLOCK", 1 << 10)
+    monkeypatch.setattr(encodings, "_BLOCK", 1 << 10)
     monkeypatch.setattr(profiles, "_SMALL", 0)
     content = ("nom,ville\n" + "a,b\n" * 1000 + "René,Orléans\n").encode("latin-1")
     found = looked_at("a.csv", content)
@@ -225,14 +225,14 @@ def test_a_file_that_vanishes_is_told_of():
 
 
 def test_a_file_without_a_line_break_is_no_table(monkeypatch):
-    monkeypatch.setattr(sources, "_LONGEST_LINE", 1000)
+    monkeypatch.setattr(dialects, "_LONGEST_LINE", 1000)
     found = looked_at("a.csv", "x," * 100_000)
     assert found.problem.startswith("a.csv has no line break in its first ")
     assert found.profile is None
 
 
 def test_a_line_without_end_is_not_read_into_memory(monkeypatch):
-    monkeypatch.setattr(sources, "_LONGEST_RECORD", 1000)
+    monkeypatch.setattr(records, "_LONGEST_RECORD", 1000)
     found = looked_at("a.csv", "a,b\n" + "1,2,3\n" + "x," * 100_000)
     assert "of a.csv has" in found.problem
     assert found.profile is None
@@ -242,7 +242,7 @@ def test_a_line_without_end_is_not_read_into_memory(monkeypatch):
 
 @pytest.mark.parametrize("end", ["", "\n", "\n\n"])
 def test_a_last_line_without_end_is_told_of_and_not_left_out(end, monkeypatch):
-    monkeypatch.setattr(sources, "_LONGEST_RECORD", 1000)
+    monkeypatch.setattr(records, "_LONGEST_RECORD", 1000)
     monkeypatch.setattr(profiles, "_SMALL", 0)
     found = looked_at("a.csv", "a,b\n1,2\n3," + "x" * 5000 + end)
     assert found.problem == "a.csv has a line that is too long for a table."

@@ -10,7 +10,9 @@ from equipoise.counts.reading import Reading
 from equipoise.datasets.cards import names
 from equipoise.datasets.storage import path
 from equipoise.engines import sources
-from equipoise.engines.sources import Source, csv_dialect, guess_encoding
+from equipoise.engines.csv.dialects import csv_dialect
+from equipoise.engines.csv.encodings import guess_encoding
+from equipoise.engines.sources import Source
 
 
 def locate(data: Any, **options: Any) -> Source:

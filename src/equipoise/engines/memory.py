@@ -25,9 +25,10 @@ from equipoise.engines.base import (
     require_columns,
     require_writable,
 )
+from equipoise.engines.csv.dialects import Dialect, require_same_columns
 from equipoise.engines.csv.records import NULL, Records
 from equipoise.engines.profiling import Profile, Profiler
-from equipoise.engines.sources import Dialect, Source, dialect_of, require_same_columns
+from equipoise.engines.sources import Source, dialect_of
 from equipoise.errors import ColumnNotFound, Unsupported
 from equipoise.values import MISSING, Value, as_value
 

@@ -9,18 +9,21 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from equipoise.counts.skipped import NOTHING, SHOWN, Skipped
-from equipoise.engines.sources import Dialect, csv_dialect, not_encoded, opened, text_lines
+from equipoise.engines.csv.dialects import Dialect, csv_dialect
+from equipoise.engines.csv.encodings import not_encoded, open_bytes
 from equipoise.errors import InputError
 
 NULL = r"\N"
 """How dumps of Postgres, MySQL and Hive write a missing value: bare, and alone in its field."""
 
+_LONGEST_RECORD = 1 << 21
 _MARK = "\ufdd0"  # a code point that is no character, so that no text has it
 _VALUES = 200_000
 """At most so many values are held in memory at once."""
@@ -52,7 +55,7 @@ class Records:
     Read by Python's own reader, which takes any line ending. What it skips is known at the end.
 
     >>> import tempfile
-    >>> from equipoise.engines.sources import csv_dialect
+    >>> from equipoise.engines.csv.dialects import csv_dialect
     >>> path = Path(tempfile.mkdtemp()) / "a.csv"
     >>> _ = path.write_bytes(b'a,b\n1,2\r\n3\n\\N,"\\N"\n')
     >>> records = Records(path, csv_dialect(path), name="a.csv", lenient=True)
@@ -71,7 +74,7 @@ class Records:
     def __iter__(self) -> Iterator[list[str | None]]:
         encoding = self.dialect.encoding
         with (
-            opened(self.path) as file,
+            open_bytes(self.path) as file,
             io.TextIOWrapper(
                 file, encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline=""
             ) as text,
@@ -123,7 +126,7 @@ class Records:
         """Give the lines with bare nulls marked; the reader does not tell what stood in quotes."""
         sign = re.escape(self.dialect.delimiter)
         bare = re.compile(rf"(?:^|(?<={sign}))\\N(?={sign}|[\r\n]|$)")
-        for line in text_lines(text, self.name):
+        for line in _text_lines(text, self.name):
             if NULL in line:
                 self._marked = True
                 yield bare.sub(_MARK, line)
@@ -157,13 +160,31 @@ def padded_records(path: Path, encoding: str) -> tuple[tuple[str, ...], Iterator
 
     def records() -> Iterator[list[str]]:
         with (
-            opened(path) as file,
+            open_bytes(path) as file,
             io.TextIOWrapper(file, encoding=dialect.encoding, errors="replace", newline="") as text,
         ):
-            reader = csv.reader(text_lines(text, path), delimiter=dialect.delimiter)
+            reader = csv.reader(_text_lines(text, path), delimiter=dialect.delimiter)
             next(record for record in reader if record)
             for record in reader:
                 if record:
                     yield (record + [""] * width)[:width]
 
     return dialect.columns, records()
+
+
+def _text_lines(text: io.TextIOWrapper, path: object) -> Iterator[str]:
+    """Give the lines of a text; one without end would fill the memory."""
+    while line := text.readline(_LONGEST_RECORD):
+        if len(line) == _LONGEST_RECORD and not line.endswith(("\n", "\r")):
+            raise InputError(f"{path} has a line that is too long for a table.")
+        yield line
+
+
+def refuse_long_end(path: Path) -> None:
+    """Refuse a file whose last line is too long; beyond 32 MB DuckDB leaves it out and says nothing."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - 2 * _LONGEST_RECORD, 0))
+        end = file.read().rstrip(b"\r\n")
+    if len(end) > _LONGEST_RECORD and b"\n" not in end and b"\r" not in end:
+        raise InputError(f"{path} has a line that is too long for a table.")

@@ -36,21 +36,19 @@ from equipoise.engines.base import (
     require_rows,
     require_writable,
 )
+from equipoise.engines.column_names import refuse_duplicates
+from equipoise.engines.csv.dialects import Dialect, require_same_columns
+from equipoise.engines.csv.encodings import as_utf8, not_encoded
 from equipoise.engines.csv.records import MEND, NULL, copy_records
 from equipoise.engines.profiling import Profile, Profiler
 from equipoise.engines.readers import spreadsheets, sqlite
 from equipoise.engines.readers.copies import Copy, Spool
 from equipoise.engines.sources import (
-    Dialect,
     Source,
-    as_utf8,
     called,
     chosen_table,
     dialect_of,
     explain_renamed,
-    not_encoded,
-    refuse_duplicates,
-    require_same_columns,
 )
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
 from equipoise.progress import Reporter, silent, watched

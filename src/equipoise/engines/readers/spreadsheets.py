@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from equipoise.engines.column_names import numbered
 from equipoise.errors import InputError, MissingDependency
 
 if TYPE_CHECKING:
@@ -128,8 +129,6 @@ def _header_row(rows: Sequence[Sequence[Any]]) -> int:
 
 def _columns(rows: Sequence[Sequence[Any]], *, header: bool) -> tuple[tuple[str, ...], list[int]]:
     """Name the columns that hold anything, and tell where they are."""
-    from equipoise.engines.sources import numbered
-
     places = [i for i in range(len(rows[0])) if any(row[i] is not None for row in rows)]
     if not header:
         return tuple(f"column_{i}" for i in range(1, len(places) + 1)), places

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from equipoise.engines.column_names import numbered
 from equipoise.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAGIC = b"SQLite format 3\0"
 _BATCH = 20_000
 _DAMAGED = re.compile(r"\*\*\*|[Tt]ree \d|[Pp]age \d|malformed")
 """What says that pages are damaged; other findings are of rows that break the table's own rules."""
@@ -24,13 +24,6 @@ _AT_ONCE = 500
 """Columns asked for in one query; SQLite gives at most 2,000 results."""
 _EXACT = 1 << 53
 """Beyond this not every whole number is a floating-point number."""
-
-
-def is_sqlite(path: Path) -> bool:
-    """Tell whether a file is a database of SQLite, by its first bytes."""
-    with contextlib.suppress(OSError), path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
-    return False
 
 
 def tables(path: Path, name: str, *, views: bool = True) -> tuple[str, ...]:
@@ -56,7 +49,8 @@ def copy_table(path: Path, table: str, target: Path, name: str) -> None:
         if not columns:
             raise InputError(f"the table {table!r} of {path} has no columns.")
         kinds = _kinds(connection, table, columns)
-        schema = pa.schema(list(zip(_apart(columns), kinds, strict=True)))
+        names = numbered(columns)  # a view may give two columns one name
+        schema = pa.schema(list(zip(names, kinds, strict=True)))
         rows = _rows(connection, table, columns)
         with pq.ParquetWriter(target, schema, compression="zstd") as writer:
             while batch := rows.fetchmany(_BATCH):
@@ -108,12 +102,6 @@ def _connected(path: Path, name: str) -> Iterator[sqlite3.Connection]:
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
     rows = connection.execute(f"SELECT * FROM {_quoted(table)} LIMIT 0")
     return [about[0] for about in rows.description]
-
-
-def _apart(columns: Sequence[str]) -> tuple[str, ...]:
-    from equipoise.engines.sources import numbered
-
-    return numbered(columns)  # a view may name two columns alike
 
 
 def _kinds(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -> list[pa.DataType]:

@@ -5,29 +5,17 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import re
 import shutil
 import sys
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from equipoise.engines.readers.sqlite import MAGIC as SQLITE
+from equipoise.engines.kinds import Kind, kind_of_bytes
 from equipoise.errors import InputError
 from equipoise.scratch import ScratchFolder, make_folder
 
-if TYPE_CHECKING:
-    from equipoise.engines.sources import Kind
-
 NAME = "standard input"
 _LOOKED_AT = 1 << 16
-_BEGINNINGS: Mapping[bytes, Kind] = {
-    b"PAR1": "parquet",
-    SQLITE: "sqlite",
-    b"PK\x03\x04": "excel",
-}
-_JSON = re.compile(rb"""(\xef\xbb\xbf)?\s*(\{\s*["}]|\[\s*\{)""")
 
 
 @functools.lru_cache(maxsize=1)
@@ -39,7 +27,7 @@ def _folder() -> ScratchFolder:
 
 
 @functools.lru_cache(maxsize=1)
-def spooled() -> tuple[Path, Kind]:
+def copy_input() -> tuple[Path, Kind]:
     """Copy standard input to a temporary file, once, and tell what it is by its first bytes."""
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None or sys.stdin.closed:
@@ -63,15 +51,6 @@ def spooled() -> tuple[Path, Kind]:
     if packed:
         with contextlib.suppress(zlib.error):
             head = zlib.decompressobj(wbits=31).decompress(head)
-    kind = _kind(head)
+    kind = kind_of_bytes(head)
     ending = ".gz" if packed else ".xlsx" if kind == "excel" else ""
     return (path.rename(path.with_name(f"{path.name}{ending}")) if ending else path), kind
-
-
-def _kind(head: bytes) -> Kind:
-    for begins, kind in _BEGINNINGS.items():
-        if head.startswith(begins):
-            return kind
-    if head[8:12] == b"DUCK":
-        return "duckdb"
-    return "json" if _JSON.match(head) else "csv"

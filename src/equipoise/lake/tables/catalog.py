@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from equipoise.engines.base import Engine
-from equipoise.engines.sources import CONTAINERS, ENDINGS, Source, guess_encoding, kind_of
+from equipoise.engines.csv.encodings import guess_encoding
+from equipoise.engines.kinds import CONTAINERS, EXTENSIONS, kind_of
+from equipoise.engines.sources import Source
 from equipoise.errors import EquipoiseError, InputError, MissingDependency, SourceNotFound
 
 _KIND_OF_ERROR = re.compile(r": (?:[A-Z]\w+ )+Error: ")
@@ -270,4 +272,4 @@ def _is_inside(path: str, root: str) -> bool:
 
 def _is_table(name: str) -> bool:
     ending = os.path.splitext(name.lower().removesuffix(".gz"))[1]  # noqa: PTH122 (of many names)
-    return ending in ENDINGS and not name.startswith((".", "_"))
+    return ending in EXTENSIONS and not name.startswith((".", "_"))

@@ -10,14 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from equipoise.engines.base import Engine
-from equipoise.engines.csv.records import NULL, padded_records
+from equipoise.engines.csv.dialects import csv_dialect
+from equipoise.engines.csv.encodings import guess_encoding
+from equipoise.engines.csv.records import NULL, padded_records, refuse_long_end
 from equipoise.engines.profiling import Profile, Profiler
-from equipoise.engines.sources import (
-    Source,
-    csv_dialect,
-    guess_encoding,
-    refuse_long_end,
-)
+from equipoise.engines.sources import Source
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lake.tables.catalog import Entry, opened, public
 

@@ -1,0 +1,100 @@
+"""Text files: how they are opened, and in which encoding they are written."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import gzip
+import re
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+from equipoise.errors import InputError, SourceNotFound
+
+_BLOCK = 1 << 20
+_NOT_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # the bytes that cp1252 leaves undefined
+
+
+@contextlib.contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file, packed or not, or say why it cannot be read."""
+    try:
+        with cast(
+            "IO[bytes]",
+            gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb"),
+        ) as file:
+            yield file
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SourceNotFound(f"{path} cannot be read: {reason}.") from None
+
+
+def marked_encoding(path: Path, encoding: str) -> str:
+    """Give the encoding that a byte-order mark tells, unless one without such marks is asked for."""
+    if not encoding.startswith(("utf-8", "utf-16", "utf-32")):
+        return encoding
+    with open_bytes(path) as file:
+        return _by_mark(file.read(4)) or encoding
+
+
+def guess_encoding(path: Path, *, whole: bool = False) -> str:
+    r"""Tell in which encoding a text is written, by its first megabyte or by all of it.
+
+    A byte-order mark decides; else text that is not UTF-8 is taken for the Windows code page,
+    in which nearly every byte is a character, or for UTF-16 if every other byte is zero.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_bytes("nom\nRené\n".encode("latin-1"))
+    >>> guess_encoding(path)
+    'cp1252'
+    """
+    with open_bytes(path) as file:
+        raw = file.read(_BLOCK)
+        marked = _by_mark(raw)
+        if marked is not None:
+            return marked
+        if b"\0" in raw:
+            zeros = [raw[i::2].count(0) * 2 / len(raw) for i in (0, 1)]
+            return "utf-16-be" if zeros[0] > 0.4 else "utf-16-le" if zeros[1] > 0.4 else "utf-8"
+        decoder, is_utf8, strange = codecs.getincrementaldecoder("utf-8")(), True, False
+        while raw:
+            try:
+                decoder.decode(raw)
+            except UnicodeError:
+                is_utf8 = False
+                decoder.reset()
+            strange = strange or bool(_NOT_CP1252.search(raw))
+            raw = file.read(_BLOCK) if whole else b""
+    return "utf-8" if is_utf8 else "latin-1" if strange else "cp1252"
+
+
+def _by_mark(raw: bytes) -> str | None:
+    # The mark of UTF-32 begins like that of UTF-16.
+    if raw.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
+    return "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
+
+
+def as_utf8(path: Path, encoding: str, folder: str) -> Path:
+    """Copy a text file in another encoding as UTF-8; databases know few encodings, and badly."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with open_bytes(path) as file, tempfile.NamedTemporaryFile(dir=folder, delete=False) as copy:
+        try:
+            while block := file.read(_BLOCK):
+                copy.write(decoder.decode(block).encode())
+            copy.write(decoder.decode(b"", final=True).encode())
+        except UnicodeError:
+            raise not_encoded(path, encoding) from None
+    return Path(copy.name)
+
+
+def not_encoded(path: object, encoding: str) -> InputError:
+    """Say that a file is not in an encoding, and what to do."""
+    return InputError(
+        f"{path} is not {encoding.upper()} text; if it is in another encoding, say so, as in "
+        "--encoding cp1252 (or latin-1, utf-16)."
+    )
