@@ -25,8 +25,8 @@ import planlake
 from bars import Bar, Section, markdown_table
 
 if TYPE_CHECKING:
-    from equipoise.lake.choosing.gather import Gathered
     from equipoise.lake.matching.columns.alignment import Alignment, Wanted
+    from equipoise.lake.offers.prospect import Gathered
 
 SEEDS = range(201, 206)  # not looked at while anything was chosen
 DATASETS = ("adult", "credit")
@@ -249,10 +249,10 @@ def _words() -> Words:
 def _acquire(
     done: Done, truth: planlake.Truth, lake: Any, plan: Any, base: Any, folder: Path
 ) -> None:
-    from equipoise.lake.acquiring.acquire import acquire
-    from equipoise.lake.choosing.filling import Limits
-    from equipoise.lake.choosing.gather import gather
-    from equipoise.lake.choosing.survey import Looking
+    from equipoise.lake.offers.prospect import gather
+    from equipoise.lake.offers.survey import Looking
+    from equipoise.lake.repair.acquire import acquire
+    from equipoise.lake.repair.fill import Limits
 
     done.survey_seconds, gathered = _seconds(lambda: gather(plan.counts, base, lake, Looking()))
     plan = _within_reach(plan, gathered)
@@ -276,9 +276,9 @@ def _acquire(
 
 def _within_reach(plan: Any, gathered: Gathered) -> Any:
     """Ask for no more of a cell than 60 % of what the lake has: else there is nothing to choose."""
-    from equipoise.lake.acquiring.planned import bare, request_of
-    from equipoise.lake.choosing.offers import need_of
-    from equipoise.lake.repair import available
+    from equipoise.lake.loop import available
+    from equipoise.lake.offers.scanner import need_of
+    from equipoise.lake.repair.planned import bare, request_of
     from equipoise.progress import silent
 
     request = request_of(plan.counts)
@@ -289,7 +289,7 @@ def _within_reach(plan: Any, gathered: Gathered) -> Any:
 
 
 def _added(before: Any, after: Any) -> dict[planlake.Cell, int]:
-    from equipoise.lake.acquiring.planned import cells_of
+    from equipoise.lake.repair.planned import cells_of
 
     had, has = cells_of(before), cells_of(after)
     return {tuple(cell): n - had.get(cell, 0) for cell, n in has.items() if n > had.get(cell, 0)}
@@ -297,8 +297,8 @@ def _added(before: Any, after: Any) -> dict[planlake.Cell, int]:
 
 def _offers(gathered: Gathered, plan: Any) -> tuple[dict[str, Any], list[planlake.Cell]]:
     """What every usable table offers, and the cells it is counted by."""
-    from equipoise.lake.acquiring.planned import bare, request_of
-    from equipoise.lake.choosing.offers import need_of
+    from equipoise.lake.offers.scanner import need_of
+    from equipoise.lake.repair.planned import bare, request_of
     from equipoise.progress import silent
 
     request = request_of(plan.counts)
@@ -333,7 +333,7 @@ def _cost_by_union(
 
 def _copies(truth: planlake.Truth, lake: Any, ledger: Path) -> int:
     """How many added rows are exact copies of rows of the base."""
-    from equipoise.lake.acquiring.ledger import read_ledger
+    from equipoise.lake.repair.ledger import read_ledger
 
     copies = {name: truth.exact_duplicates(name) for name in truth.unionable}
     lines = read_ledger(ledger, lake.engine).to_pylist()
@@ -344,7 +344,7 @@ def _copies(truth: planlake.Truth, lake: Any, ledger: Path) -> int:
 
 def _is_replayed(lake: Any, ledger: Path, output: Path) -> bool:
     from equipoise.engines.sources import locate
-    from equipoise.lake.acquiring.ledger import replay
+    from equipoise.lake.repair.ledger import replay
 
     return replay(ledger, lake, repaired=locate(str(output))).ok
 
@@ -352,7 +352,7 @@ def _is_replayed(lake: Any, ledger: Path, output: Path) -> bool:
 def _repair(
     done: Done, truth: planlake.Truth, lake: Any, plan: Any, base: Any, folder: Path
 ) -> None:
-    from equipoise.lake.repair import repair
+    from equipoise.lake.loop import repair
     from equipoise.plans.request import PlanRequest
 
     output = folder / "repaired.parquet"

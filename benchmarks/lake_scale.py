@@ -182,8 +182,8 @@ def _search_worker(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dedupe_worker(_: dict[str, Any]) -> dict[str, Any]:
-    from equipoise.lake.choosing.duplicates import Known
-    from equipoise.lake.choosing.fingerprints import RowHashes
+    from equipoise.lake.offers.duplicates import Known
+    from equipoise.lake.offers.fingerprints import RowHashes
 
     base, source = _people(0), _people(ROWS // 2)  # half the rows of the source are the base's
     start = time.perf_counter()

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines.duckdb import shared_engine
 from equipoise.engines.sources import locate
-from equipoise.lake.acquiring.acquire import acquire
-from equipoise.lake.choosing.filling import Limits
-from equipoise.lake.choosing.find import find
-from equipoise.lake.choosing.survey import Looking
 from equipoise.lake.lake import Lake
+from equipoise.lake.offers.find import find
+from equipoise.lake.offers.survey import Looking
+from equipoise.lake.repair.acquire import acquire
+from equipoise.lake.repair.fill import Limits
 
 REQUEST = CountRequest(sensitive=("sex",), label="hired")
 

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from equipoise.counts import CountRequest, Counts
     from equipoise.errors import EquipoiseError
     from equipoise.evaluation.evaluation import Evaluation
-    from equipoise.lake.acquiring.acquired import Acquired
-    from equipoise.lake.acquiring.apply import Applied
-    from equipoise.lake.choosing.find import Found
     from equipoise.lake.lake import Lake
-    from equipoise.lake.repair import Repaired
+    from equipoise.lake.loop import Repaired
+    from equipoise.lake.offers.find import Found
+    from equipoise.lake.repair.acquisition import Acquired
+    from equipoise.lake.repair.apply import Applied
     from equipoise.lake.sampling import bounds
     from equipoise.lake.sampling.purchases import Tailored
     from equipoise.lake.sampling.tailoring import tailor
@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ANY": "values",
-    "Acquired": "lake.acquiring.acquired",
-    "Applied": "lake.acquiring.apply",
+    "Acquired": "lake.repair.acquisition",
+    "Applied": "lake.repair.apply",
     "BiasChange": "measures.change",
     "BiasTable": "measures.table",
     "Certificate": "plans.certificate",
@@ -65,7 +65,7 @@ _HOMES = {
     "Counts": "counts",
     "EquipoiseError": "errors",
     "Evaluation": "evaluation.evaluation",
-    "Found": "lake.choosing.find",
+    "Found": "lake.offers.find",
     "Frontier": "plans.frontier",
     "Group": "lattice",
     "Infeasible": "plans.infeasible",
@@ -74,7 +74,7 @@ _HOMES = {
     "Plan": "plans.plan",
     "Policy": "measures.policy",
     "PolicyMap": "plans.maps.policy_map",
-    "Repaired": "lake.repair",
+    "Repaired": "lake.loop",
     "Rule": "measures.policy",
     "Tailored": "lake.sampling.purchases",
     "Verification": "lake.verify.checks",

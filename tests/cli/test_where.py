@@ -314,8 +314,8 @@ def test_two_tables_are_held_to_one_meaning_of_a_condition():
 
 def test_a_plan_for_other_rows_is_not_carried_out():
     from equipoise.engines.sources import locate
-    from equipoise.lake.acquiring.acquire import acquire
     from equipoise.lake.lake import Lake
+    from equipoise.lake.repair.acquire import acquire
 
     write("people.csv", HEADER, people(200, 1))
     asked = {"sensitive_features": ["sex"], "label": "hired"}

@@ -27,7 +27,7 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.engines import engines
 from equipoise.engines.sources import locate
 from equipoise.errors import ColumnNotFound, CountsError, InputError, PoolTooSmall
-from equipoise.lake.acquiring.apply import apply_plan
+from equipoise.lake.repair.apply import apply_plan
 from equipoise.lattice import Group
 from equipoise.values import MISSING, as_value
 from strategies import NASTY

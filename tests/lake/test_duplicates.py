@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError
-from equipoise.lake.choosing.duplicates import Known, alike_rows
-from equipoise.lake.choosing.fingerprints import RowHashes
+from equipoise.lake.offers.duplicates import Known, alike_rows
+from equipoise.lake.offers.fingerprints import RowHashes
 from lakes import Plain
 
 rows = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), max_size=10)

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from equipoise.counts import CountRequest
 from equipoise.engines.sources import locate
-from equipoise.lake.acquiring.planned import bare, request_of
-from equipoise.lake.choosing.gather import gather
-from equipoise.lake.choosing.offers import need_of
-from equipoise.lake.choosing.survey import Looking
 from equipoise.lake.lake import Lake
-from equipoise.lake.repair import available
+from equipoise.lake.loop import available
+from equipoise.lake.offers.prospect import gather
+from equipoise.lake.offers.scanner import need_of
+from equipoise.lake.offers.survey import Looking
+from equipoise.lake.repair.planned import bare, request_of
 from lakes import (
     HEADER,
     OTHERS,

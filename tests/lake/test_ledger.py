@@ -11,8 +11,8 @@ import pytest
 
 from equipoise.engines.duckdb import shared_engine
 from equipoise.errors import InputError
-from equipoise.lake.acquiring.ledger import COLUMNS, read_ledger
 from equipoise.lake.lake import Lake
+from equipoise.lake.repair.ledger import COLUMNS, read_ledger
 from lakes import HEADER, OTHERS, PEOPLE, acquired, ledger, more, planned, read, share, write
 
 NEED = {("Female", "yes"): 3}

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from equipoise.engines.profiling import ColumnProfile, Profile
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError, PoolTooSmall
-from equipoise.lake.choosing.survey import Looking
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.columns.alignment import Alignment, ColumnMatch, Wanted
 from equipoise.lake.matching.mapping import confirmed_alignment, read_mapping, write_mapping
-from equipoise.lake.matching.proposals import propose
 from equipoise.lake.matching.values.guesses import Proposal
 from equipoise.lake.matching.values.vocabulary import ValueMap
+from equipoise.lake.offers.proposals import propose
+from equipoise.lake.offers.survey import Looking
 from lakes import (
     HEADER,
     OTHERS,

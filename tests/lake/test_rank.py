@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError
-from equipoise.lake.choosing.rank import Ranking, frechet, score, top
+from equipoise.lake.offers.ranking import Ranking, frechet, score, top
 
 COSTS = st.sampled_from([0.0, 0.1, 0.5, 1.0, 3.0, 40.0])
 SHARES = st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0])

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError
-from equipoise.lake.choosing.cover_model import Answer, Model
-from equipoise.lake.choosing.select import select
+from equipoise.lake.cover.model import Answer, Model
+from equipoise.lake.cover.selection import select
 
 COSTS = st.sampled_from([0.0, 0.5, 1.0, 1.0, 3.0, 8.0])
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.lake.choosing import duplicates
-from equipoise.lake.choosing.duplicates import Known, alike_rows
-from equipoise.lake.choosing.fingerprints import RowHashes
-from equipoise.lake.choosing.shared_rows import Shared, cheapest_tables
+from equipoise.lake.cover.shared_rows import Shared, cheapest_tables
+from equipoise.lake.offers import duplicates
+from equipoise.lake.offers.duplicates import Known, alike_rows
+from equipoise.lake.offers.fingerprints import RowHashes
 
 COLUMNS = {"x": st.sampled_from("ab"), "y": st.integers(0, 2), "z": st.integers(0, 2)}
 

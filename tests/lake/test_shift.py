@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import ColumnNotFound, InputError
-from equipoise.lake.acquiring.shift import chance
-from equipoise.lake.acquiring.shift.measure import measure_shift
-from equipoise.lake.acquiring.shift.shift import Shift
+from equipoise.lake.repair.shift import chance
+from equipoise.lake.repair.shift.measure import measure_shift
+from equipoise.lake.repair.shift.shift import Shift
 
 
 def compared(base, added, cells=None, **options):

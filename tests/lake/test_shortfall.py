@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError
-from equipoise.lake.choosing.shortfall import NO_TABLE, Lack, explain_shortfall
+from equipoise.lake.offers.shortfall import NO_TABLE, Lack, explain_shortfall
 
 
 @given(st.data())

@@ -12,7 +12,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.cli.app import run
-from equipoise.lake.choosing.shortfall import Lack
+from equipoise.lake.offers.shortfall import Lack
 from equipoise.lake.verify.verification import Finding
 from equipoise.reports import charts, repair, repair_data
 from equipoise.reports.repair import write_repair

@@ -8,8 +8,8 @@ from equipoise.api.measuring import lattice_memory
 from equipoise.api.reporting import report
 
 _REQUEST = "equipoise.plans.request:PlanRequest"
-_LOOKING = "equipoise.lake.choosing.survey:Looking"
-_LIMITS = "equipoise.lake.choosing.filling:Limits"
+_LOOKING = "equipoise.lake.offers.survey:Looking"
+_LIMITS = "equipoise.lake.repair.fill:Limits"
 _EVALUATION = "equipoise.evaluation.request:EvaluationRequest"
 
 count = answering(measuring.count)

@@ -15,8 +15,8 @@ from equipoise.plans.request import PlanRequest
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
-    from equipoise.lake.choosing.survey import Looking
     from equipoise.lake.lake import Lake
+    from equipoise.lake.offers.survey import Looking
     from equipoise.plans.frontier import Frontier
     from equipoise.plans.maps.policy_map import PolicyMap
     from equipoise.plans.plan import Plan
@@ -59,7 +59,7 @@ def plan(
     lake
         A lake whose rows can be added: those of its tables whose meaning is certain, and that
         are not in the data already. How to look for them is said by further options, those of
-        :class:`~equipoise.lake.choosing.survey.Looking`.
+        :class:`~equipoise.lake.offers.survey.Looking`.
     budget
         How much may be spent. If it does not suffice, or at zero tolerance leaves more than a
         cheaper plan does, the plan is the one with the least largest |UB| found that it buys;
@@ -282,9 +282,9 @@ def _offered_by(
 ) -> Counts:
     """Count the rows of a lake that could be added to a table."""
     from equipoise.datasets.lookup import locate
-    from equipoise.lake.choosing.gather import gather
     from equipoise.lake.lake import as_lake
-    from equipoise.lake.repair import all_available
+    from equipoise.lake.loop import all_available
+    from equipoise.lake.offers.prospect import gather
 
     base = locate(data, **counts.reading.options)
     found = gather(counts, base, as_lake(lake, progress=progress), looking, progress=progress)

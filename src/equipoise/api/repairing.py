@@ -15,9 +15,9 @@ from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
     from equipoise.engines.base import Engine
-    from equipoise.lake.acquiring.apply import Applied, MissingColumns
     from equipoise.lake.lake import Lake
-    from equipoise.lake.repair import Repaired
+    from equipoise.lake.loop import Repaired
+    from equipoise.lake.repair.apply import Applied, MissingColumns
     from equipoise.lake.verify.checks import Verification
     from equipoise.plans.plan import Plan
 
@@ -88,7 +88,7 @@ def apply(
     (3, True, 0.0)
     """
     from equipoise.datasets.lookup import locate, locate_pool
-    from equipoise.lake.acquiring.apply import apply_plan
+    from equipoise.lake.repair.apply import apply_plan
 
     stages = _Stages(progress)
     written = Path(plan).resolve() if isinstance(plan, (str, os.PathLike)) else None
@@ -133,7 +133,7 @@ class _Stages:
         self.progress(title, share)
 
     def within(self, title: str, share: float) -> None:
-        from equipoise.lake.acquiring.apply import STEPS
+        from equipoise.lake.repair.apply import STEPS
 
         self.progress(title, self.begun + share / STEPS)
 
@@ -176,8 +176,8 @@ def repair(
         As in :func:`plan`.
     **options
         Everything :func:`count` and :func:`plan` take; how to look for rows
-        (:class:`~equipoise.lake.choosing.survey.Looking`), and within what to take them
-        (:class:`~equipoise.lake.choosing.filling.Limits`).
+        (:class:`~equipoise.lake.offers.survey.Looking`), and within what to take them
+        (:class:`~equipoise.lake.repair.fill.Limits`).
 
     Examples
     --------
@@ -206,7 +206,7 @@ def repair(
     (3, True, True)
     """
     from equipoise.datasets.lookup import locate
-    from equipoise.lake import repair as loop
+    from equipoise.lake import loop
     from equipoise.lake.lake import as_lake, take_options
     from equipoise.lake.matching.restriction import refuse_sql
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from equipoise.evaluation.evaluation import Evaluation
     from equipoise.evaluation.missing.comparison import MissingValues
     from equipoise.evaluation.missing.simulation import MissingSimulation
-    from equipoise.lake.repair import Repaired
+    from equipoise.lake.loop import Repaired
     from equipoise.measures.table import BiasTable
     from equipoise.plans.frontier import Frontier
     from equipoise.plans.plan import Plan
@@ -49,7 +49,7 @@ def report(
     from equipoise.evaluation.evaluation import Evaluation
     from equipoise.evaluation.missing.comparison import MissingValues
     from equipoise.evaluation.missing.simulation import MissingSimulation
-    from equipoise.lake.repair import Repaired
+    from equipoise.lake.loop import Repaired
     from equipoise.plans.frontier import Frontier
     from equipoise.plans.plan import Plan
     from equipoise.reports.evaluation import write_evaluation

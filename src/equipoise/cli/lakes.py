@@ -36,7 +36,7 @@ def refuse_overwriting(lake: Lake, *outputs: str | None, base: str | None = None
     """Refuse to write over the base or a file of the lake, before any work is done."""
     from pathlib import Path
 
-    from equipoise.lake.acquiring.writing import require_apart
+    from equipoise.lake.repair.output import require_apart
 
     read = [] if base is None else [("the base", Path(base))]
     written = [Path(output) for output in outputs if output is not None]

@@ -27,7 +27,7 @@ from equipoise.estimators._rows import (
     sensitive_columns,
 )
 from equipoise.frames import flat, indexable, with_index_of
-from equipoise.lake.acquiring.planned import rows_text, ub_text
+from equipoise.lake.repair.planned import rows_text, ub_text
 from equipoise.measures.options import Options
 from equipoise.measures.table import bias_table
 from equipoise.plans.request import ALLOW, REFERENCES, PlanRequest

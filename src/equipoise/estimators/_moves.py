@@ -14,7 +14,7 @@ from equipoise.errors import InputError, PoolTooSmall
 from equipoise.frames import (
     is_whole,
 )
-from equipoise.lake.acquiring.planned import cells_of, named, rows_text
+from equipoise.lake.repair.planned import cells_of, named, rows_text
 from equipoise.plain import sentences
 from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.planner import make_plan, nearest_plan

@@ -15,7 +15,7 @@ from equipoise.frames import (
     stack_rows,
     take_rows,
 )
-from equipoise.lake.acquiring.planned import cells_of, largest_ub
+from equipoise.lake.repair.planned import cells_of, largest_ub
 from equipoise.rows.draw import draw
 from equipoise.values import MISSING
 

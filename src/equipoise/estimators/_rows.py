@@ -22,7 +22,7 @@ from equipoise.frames import (
     pick_columns,
     row_count,
 )
-from equipoise.lake.acquiring.planned import rows_text
+from equipoise.lake.repair.planned import rows_text
 from equipoise.plain import sentences
 from equipoise.values import MISSING
 

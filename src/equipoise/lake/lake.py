@@ -19,11 +19,11 @@ from equipoise.lake.tables.index import Index, Refreshed, Table, refresh, sweep
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
-    from equipoise.lake.acquiring.acquired import Acquired
-    from equipoise.lake.acquiring.ledger import Replayed
-    from equipoise.lake.choosing.filling import Limits
-    from equipoise.lake.choosing.find import Found
-    from equipoise.lake.choosing.survey import Looking
+    from equipoise.lake.offers.find import Found
+    from equipoise.lake.offers.survey import Looking
+    from equipoise.lake.repair.acquisition import Acquired
+    from equipoise.lake.repair.fill import Limits
+    from equipoise.lake.repair.ledger import Replayed
     from equipoise.lake.tables.hits import Hits
     from equipoise.plans.plan import Plan
 
@@ -185,9 +185,9 @@ class Lake:
         top
             How many tables to give.
         **looking
-            How to look; see :class:`~equipoise.lake.choosing.survey.Looking`.
+            How to look; see :class:`~equipoise.lake.offers.survey.Looking`.
         """
-        from equipoise.lake.choosing.find import find
+        from equipoise.lake.offers.find import find
 
         made = read_plan(plan)
         return find(
@@ -213,7 +213,7 @@ class Lake:
 
         Parameters are those of :meth:`find`; ``file`` is the name the text calls itself.
         """
-        from equipoise.lake.matching.proposals import propose
+        from equipoise.lake.offers.proposals import propose
 
         made = read_plan(plan)
         located = _base(made, base, encoding, delimiter)
@@ -245,10 +245,10 @@ class Lake:
         hash_key
             Makes the ledger's hashes such that rows cannot be guessed from them.
         **options
-            How to look, see :class:`~equipoise.lake.choosing.survey.Looking`, and within what to take
-            rows, see :class:`~equipoise.lake.choosing.filling.Limits`.
+            How to look, see :class:`~equipoise.lake.offers.survey.Looking`, and within what to take
+            rows, see :class:`~equipoise.lake.repair.fill.Limits`.
         """
-        from equipoise.lake.acquiring.acquire import acquire
+        from equipoise.lake.repair.acquire import acquire
 
         made = read_plan(plan)
         located = _base(made, base, encoding, delimiter)
@@ -287,7 +287,7 @@ class Lake:
             The key, if the ledger's hashes are keyed.
         """
         from equipoise.datasets.lookup import locate
-        from equipoise.lake.acquiring.ledger import replay
+        from equipoise.lake.repair.ledger import replay
 
         located = None if repaired is None else locate(repaired)
         return replay(ledger, self, repaired=located, hash_key=hash_key, progress=self._progress)
@@ -327,8 +327,8 @@ def _base(plan: Plan, base: Any, encoding: str | None, delimiter: str | None) ->
 
 def take_options(options: dict[str, Any]) -> tuple[Looking, Limits]:
     """Take how to look, and within what to take rows, out of some options."""
-    from equipoise.lake.choosing.filling import Limits
-    from equipoise.lake.choosing.survey import Looking
+    from equipoise.lake.offers.survey import Looking
+    from equipoise.lake.repair.fill import Limits
     from equipoise.lake.tables.conditions import read_codebook
 
     codebook = options.pop("codebook", None)
@@ -349,8 +349,8 @@ def take_options(options: dict[str, Any]) -> tuple[Looking, Limits]:
 
 
 def _options(options: dict[str, Any]) -> tuple[Looking, Limits]:
-    from equipoise.lake.choosing.filling import Limits
-    from equipoise.lake.choosing.survey import Looking
+    from equipoise.lake.offers.survey import Looking
+    from equipoise.lake.repair.fill import Limits
 
     taken = take_options(options)
     options.pop("time_limit", None)

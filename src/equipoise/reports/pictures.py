@@ -13,7 +13,7 @@ from equipoise.atomic import atomic_path
 from equipoise.errors import InputError
 from equipoise.evaluation.evaluation import Evaluation
 from equipoise.evaluation.missing.results import Result as MissingResult
-from equipoise.lake.repair import Repaired
+from equipoise.lake.loop import Repaired
 from equipoise.measures.table import BiasTable
 from equipoise.plans.frontier import Frontier
 from equipoise.plans.maps.policy_map import PolicyMap

@@ -15,7 +15,7 @@ from equipoise.reports.plan import biases_caption, changes_caption, figure
 from equipoise.reports.repair_data import PLACES, summarize_repair
 
 if TYPE_CHECKING:
-    from equipoise.lake.repair import Repaired
+    from equipoise.lake.loop import Repaired
 
 
 def write_repair(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.lake.acquiring.planned import cells_of
+from equipoise.lake.repair.planned import cells_of
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import whole
 from equipoise.measures.table import bias_table
@@ -24,9 +24,9 @@ from equipoise.values import MISSING, Value, as_value
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
-    from equipoise.lake.acquiring.acquired import Acquired, Share
-    from equipoise.lake.acquiring.shift.shift import Shift
-    from equipoise.lake.repair import Repaired
+    from equipoise.lake.loop import Repaired
+    from equipoise.lake.repair.acquisition import Acquired, Share
+    from equipoise.lake.repair.shift.shift import Shift
     from equipoise.lake.verify.checks import Verification
     from equipoise.plans.plan import Plan, PlanCell
 
@@ -66,7 +66,7 @@ def read_listing(ledger: str | None, columns: Sequence[str]) -> Listing:
     if ledger is None or not Path(ledger).exists():
         return Listing()
     from equipoise.engines.duckdb import shared_engine
-    from equipoise.lake.acquiring.ledger import read_ledger
+    from equipoise.lake.repair.ledger import read_ledger
 
     rows: dict[str, Counter[tuple[Value, ...]]] = defaultdict(Counter)
     values: dict[str, Any] = {}

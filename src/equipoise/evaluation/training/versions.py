@@ -12,7 +12,7 @@ from equipoise.errors import InputError
 from equipoise.evaluation.request import AFTER, BEFORE, MITIGATED, EvaluationRequest
 from equipoise.evaluation.training.material import Material
 from equipoise.evaluation.training.splits import cut, generator_for
-from equipoise.lake.acquiring.planned import cells_of, named
+from equipoise.lake.repair.planned import cells_of, named
 from equipoise.plans.approximation import nearest_rows
 from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.planner import make_plan

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.errors import InputError
-from equipoise.lake.acquiring.planned import Planned, cells_of
+from equipoise.lake.repair.planned import Planned, cells_of
 from equipoise.lake.sampling.policies import CHOICES, POLICIES, least_cost
 from equipoise.lake.sampling.purchases import Policy, Standing, Tailored
 from equipoise.lake.sampling.run import Limits, Run, buy

@@ -5,12 +5,12 @@ from __future__ import annotations
 from equipoise.counts import Counts
 from equipoise.engines.sources import Source
 from equipoise.errors import PoolTooSmall
-from equipoise.lake.acquiring.planned import public_name
-from equipoise.lake.choosing.survey import Looking, say_nearest, survey
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.columns.alignment import wanted
 from equipoise.lake.matching.mapping import write_mapping
 from equipoise.lake.matching.restriction import wanted_by
+from equipoise.lake.offers.survey import Looking, say_nearest, survey
+from equipoise.lake.repair.planned import public_name
 from equipoise.progress import Reporter, silent
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from equipoise.counts.columns import as_number, encode_arrow
-from equipoise.lake.acquiring.shift.shift import Kind
+from equipoise.lake.repair.shift.shift import Kind
 from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import EquipoiseError, InputError
-from equipoise.lake.choosing.fingerprints import RowHashes
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.conversions import Conversion, meant_query
+from equipoise.lake.offers.fingerprints import RowHashes
 from equipoise.lake.tables.index import Table
 from equipoise.lake.tables.profiles import file_hash
 from equipoise.plain import Grid, sentences
@@ -364,7 +364,7 @@ def _as_mapped(rows: pa.Table, mapping: Mapping[str, Any], written: pa.Schema) -
     """Give rows of a source with the base's columns and values, and if they can be its types."""
     import pyarrow as pa
 
-    from equipoise.lake.acquiring.writing import cast, cast_where_possible
+    from equipoise.lake.repair.output import cast, cast_where_possible
     from equipoise.values import MISSING, as_value
 
     columns = {}

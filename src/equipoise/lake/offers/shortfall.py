@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.errors import InputError
-from equipoise.lake.choosing.supply import whole_numbers
+from equipoise.lake.cover.supply import whole_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from equipoise.lake.choosing.rank import Whole
+    from equipoise.lake.offers.ranking import Whole
 
 NO_TABLE = "no table offers them"
 """Why rows are missing that nothing else accounts for."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.lake.choosing.supply import CLOSE, Limits, Supply
+from equipoise.lake.cover.supply import CLOSE, Limits, Supply
 from equipoise.plans.highs import solve_milp
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from equipoise.lake.choosing.rank import Real, Whole
+    from equipoise.lake.offers.ranking import Real, Whole
 
 
 @dataclass(frozen=True)

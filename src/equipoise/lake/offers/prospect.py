@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from equipoise.counts import Condition, Counts
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
-from equipoise.lake.acquiring.planned import request_of
-from equipoise.lake.choosing.duplicates import Known
-from equipoise.lake.choosing.fingerprints import RowHashes, loose_hashes, loosely
-from equipoise.lake.choosing.offers import Need, Offer, Scanner
-from equipoise.lake.choosing.other_columns import settle_columns
-from equipoise.lake.choosing.survey import Candidate, Looking, Survey, survey
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.restriction import Restriction, restriction, wanted_by
+from equipoise.lake.offers.duplicates import Known
+from equipoise.lake.offers.fingerprints import RowHashes, loose_hashes, loosely
+from equipoise.lake.offers.other_columns import settle_columns
+from equipoise.lake.offers.scanner import Need, Offer, Scanner
+from equipoise.lake.offers.survey import Candidate, Looking, Survey, survey
+from equipoise.lake.repair.planned import request_of
 from equipoise.plain import sentences
 from equipoise.progress import Reporter, silent
 

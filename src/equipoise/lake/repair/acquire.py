@@ -15,9 +15,33 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.engines.base import Engine, require_writable
 from equipoise.engines.sources import Source
 from equipoise.errors import PoolTooSmall, ShiftTooLarge
-from equipoise.lake.acquiring.acquired import Acquired, Share, TreatedColumn
-from equipoise.lake.acquiring.ledger import keyed, ledger_table, write_ledger
-from equipoise.lake.acquiring.planned import (
+from equipoise.lake.lake import Lake
+from equipoise.lake.matching.conversions import OtherColumns
+from equipoise.lake.matching.notations import is_absent
+from equipoise.lake.offers.cells import cell_numbers, coded
+from equipoise.lake.offers.fingerprints import RowHashes
+from equipoise.lake.offers.prospect import Gathered, gather, unchecked
+from equipoise.lake.offers.scanner import Need, need_of
+from equipoise.lake.offers.shortfall import Lack
+from equipoise.lake.offers.survey import Candidate, Looking, say_alignment
+from equipoise.lake.repair.acquisition import Acquired, Share, TreatedColumn
+from equipoise.lake.repair.choice import (
+    Taken,
+    find_lacks,
+    found_counts,
+    say_too_few,
+    take_rows,
+)
+from equipoise.lake.repair.fill import Chosen, Limits
+from equipoise.lake.repair.ledger import keyed, ledger_table, write_ledger
+from equipoise.lake.repair.output import (
+    Part,
+    published,
+    put_together,
+    require_apart,
+    typed_for,
+)
+from equipoise.lake.repair.planned import (
     Planned,
     bare,
     largest_ub,
@@ -26,32 +50,8 @@ from equipoise.lake.acquiring.planned import (
     require_counts,
     require_deletable,
 )
-from equipoise.lake.acquiring.shift.measure import measure_shift
-from equipoise.lake.acquiring.shift.shift import Shift
-from equipoise.lake.acquiring.writing import (
-    Part,
-    published,
-    put_together,
-    require_apart,
-    typed_for,
-)
-from equipoise.lake.choosing.cells import cell_numbers, coded
-from equipoise.lake.choosing.filling import Chosen, Limits
-from equipoise.lake.choosing.fingerprints import RowHashes
-from equipoise.lake.choosing.gather import Gathered, gather, unchecked
-from equipoise.lake.choosing.offers import Need, need_of
-from equipoise.lake.choosing.shortfall import Lack
-from equipoise.lake.choosing.survey import Candidate, Looking, say_alignment
-from equipoise.lake.choosing.taking import (
-    Taken,
-    find_lacks,
-    found_counts,
-    say_too_few,
-    take_rows,
-)
-from equipoise.lake.lake import Lake
-from equipoise.lake.matching.conversions import OtherColumns
-from equipoise.lake.matching.notations import is_absent
+from equipoise.lake.repair.shift.measure import measure_shift
+from equipoise.lake.repair.shift.shift import Shift
 from equipoise.progress import Reporter, silent
 from equipoise.rows.texts import without_categories
 from equipoise.values import MISSING, plain

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from equipoise.errors import InputError, did_you_mean
-from equipoise.lake.choosing.fingerprints import Hashes, Rising, RowHashes
+from equipoise.lake.offers.fingerprints import Hashes, Rising, RowHashes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,12 +16,6 @@ from equipoise.counts.columns import as_number
 from equipoise.engines.base import Engine
 from equipoise.engines.profiling import ColumnProfile
 from equipoise.engines.sources import Source
-from equipoise.lake.acquiring.planned import cells_of, named, rows_text
-from equipoise.lake.choosing import rank
-from equipoise.lake.choosing.cells import cell_numbers
-from equipoise.lake.choosing.duplicates import Known
-from equipoise.lake.choosing.fingerprints import RowHashes, loose_hashes, loosely
-from equipoise.lake.choosing.survey import Candidate
 from equipoise.lake.matching.columns.alignment import Alignment, Wanted
 from equipoise.lake.matching.mapped_table import (
     failed_column,
@@ -30,6 +24,12 @@ from equipoise.lake.matching.mapped_table import (
     said_columns,
 )
 from equipoise.lake.matching.restriction import OUTSIDE, Restriction, inside
+from equipoise.lake.offers import ranking as rank
+from equipoise.lake.offers.cells import cell_numbers
+from equipoise.lake.offers.duplicates import Known
+from equipoise.lake.offers.fingerprints import RowHashes, loose_hashes, loosely
+from equipoise.lake.offers.survey import Candidate
+from equipoise.lake.repair.planned import cells_of, named, rows_text
 from equipoise.lattice import Group
 from equipoise.values import MISSING, Value
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.counts import Counts
-from equipoise.lake.choosing import rank, supply
-from equipoise.lake.choosing.cover_model import Clock
-from equipoise.lake.choosing.filling import Chosen, Filler, Limits, numbers_within, select_from
-from equipoise.lake.choosing.gather import Gathered, without_condition
-from equipoise.lake.choosing.offers import (
+from equipoise.lake.cover import supply
+from equipoise.lake.cover.model import Clock
+from equipoise.lake.cover.selection import Selection
+from equipoise.lake.offers import ranking as rank
+from equipoise.lake.offers.prospect import Gathered, without_condition
+from equipoise.lake.offers.scanner import (
     Need,
     Offer,
     Scanner,
@@ -21,9 +22,9 @@ from equipoise.lake.choosing.offers import (
     left_out,
     warn_of_chance,
 )
-from equipoise.lake.choosing.select import Selection
-from equipoise.lake.choosing.shortfall import Lack, explain_shortfall
-from equipoise.lake.choosing.survey import Candidate, say_nearest
+from equipoise.lake.offers.shortfall import Lack, explain_shortfall
+from equipoise.lake.offers.survey import Candidate, say_nearest
+from equipoise.lake.repair.fill import Chosen, Filler, Limits, numbers_within, select_from
 from equipoise.progress import Reporter
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.lake.choosing.rank import best_prefix, prefix_ratios
-from equipoise.lake.choosing.supply import CLOSE, Limits, Supply
+from equipoise.lake.cover.supply import CLOSE, Limits, Supply
+from equipoise.lake.offers.ranking import best_prefix, prefix_ratios
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from equipoise.lake.choosing.rank import Real, Whole
+    from equipoise.lake.offers.ranking import Real, Whole
 
 _LOOKS = 6000
 """How many tables are looked at, in tries to do without one, until a choice is left as it is."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.lake.choosing.cover_model import Clock
-from equipoise.lake.choosing.duplicates import Known, alike_rows
-from equipoise.lake.choosing.fingerprints import RowHashes
-from equipoise.lake.choosing.offers import Drawn, Offer, Scanner
-from equipoise.lake.choosing.select import Selection, select
-from equipoise.lake.choosing.shared_rows import Shared, cheapest_tables
-from equipoise.lake.choosing.survey import Candidate
+from equipoise.lake.cover.model import Clock
+from equipoise.lake.cover.selection import Selection, select
+from equipoise.lake.cover.shared_rows import Shared, cheapest_tables
+from equipoise.lake.offers.duplicates import Known, alike_rows
+from equipoise.lake.offers.fingerprints import RowHashes
+from equipoise.lake.offers.scanner import Drawn, Offer, Scanner
+from equipoise.lake.offers.survey import Candidate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

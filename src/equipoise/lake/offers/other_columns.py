@@ -9,7 +9,6 @@ from equipoise.engines import sql
 from equipoise.engines.base import Engine
 from equipoise.engines.profiling import ColumnProfile
 from equipoise.engines.sources import Source
-from equipoise.lake.choosing.survey import Candidate, Looking, Survey
 from equipoise.lake.matching.columns.alignment import Alignment
 from equipoise.lake.matching.conversions import (
     Action,
@@ -24,6 +23,7 @@ from equipoise.lake.matching.conversions import (
     tally_of,
 )
 from equipoise.lake.matching.notations import Tally, tallies_from, tally_query
+from equipoise.lake.offers.survey import Candidate, Looking, Survey
 from equipoise.progress import Reporter
 
 

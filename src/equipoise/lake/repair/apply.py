@@ -14,7 +14,13 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.engines.base import Engine, require_writable
 from equipoise.engines.sources import Source
 from equipoise.errors import ColumnNotFound, InputError, PoolTooSmall
-from equipoise.lake.acquiring.planned import (
+from equipoise.lake.repair.output import (
+    Part,
+    published,
+    put_together,
+    typed_for,
+)
+from equipoise.lake.repair.planned import (
     Planned,
     bare,
     cell_grid,
@@ -30,12 +36,6 @@ from equipoise.lake.acquiring.planned import (
     rows_text,
     say_restricted,
     ub_text,
-)
-from equipoise.lake.acquiring.writing import (
-    Part,
-    published,
-    put_together,
-    typed_for,
 )
 from equipoise.lattice import Group
 from equipoise.plain import Grid, csv_text, sentences

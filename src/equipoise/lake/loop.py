@@ -13,17 +13,17 @@ import numpy as np
 
 from equipoise.counts import Counts
 from equipoise.engines.sources import Source
-from equipoise.lake.acquiring.acquire import acquire, files_read
-from equipoise.lake.acquiring.acquired import Acquired
-from equipoise.lake.acquiring.planned import bare, cell_table, request_of, rows_text
-from equipoise.lake.acquiring.writing import as_written, require_apart
-from equipoise.lake.choosing.filling import Limits
-from equipoise.lake.choosing.find import explain_lacks
-from equipoise.lake.choosing.gather import Gathered, gather
-from equipoise.lake.choosing.offers import Need, Union, need_of, warn_of_chance
-from equipoise.lake.choosing.shortfall import Lack
-from equipoise.lake.choosing.survey import Looking
 from equipoise.lake.lake import Lake
+from equipoise.lake.offers.find import explain_lacks
+from equipoise.lake.offers.prospect import Gathered, gather
+from equipoise.lake.offers.scanner import Need, Union, need_of, warn_of_chance
+from equipoise.lake.offers.shortfall import Lack
+from equipoise.lake.offers.survey import Looking
+from equipoise.lake.repair.acquire import acquire, files_read
+from equipoise.lake.repair.acquisition import Acquired
+from equipoise.lake.repair.fill import Limits
+from equipoise.lake.repair.output import as_written, require_apart
+from equipoise.lake.repair.planned import bare, cell_table, request_of, rows_text
 from equipoise.lake.verify.checks import Verification, verify
 from equipoise.plain import Grid
 from equipoise.plans.infeasibility import Infeasible
@@ -183,7 +183,7 @@ def repair(
         The repaired table, the list of changes and the plan; the last two beside the first
         unless given. Without an output nothing is written.
     looking, limits, hash_key, progress
-        As :func:`~equipoise.lake.acquiring.acquire.acquire` takes them.
+        As :func:`~equipoise.lake.repair.acquire.acquire` takes them.
     """
     looking, limits = looking or Looking(), limits or Limits()
     file = None if output is None else Path(plan_file or f"{os.fspath(output)}.plan.json")

@@ -12,16 +12,17 @@ import numpy as np
 from equipoise.counts import Reading
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
-from equipoise.lake.acquiring.planned import Planned, bare, request_of, rows_text
-from equipoise.lake.choosing import rank
-from equipoise.lake.choosing.gather import (
+from equipoise.lake.lake import Lake
+from equipoise.lake.matching.columns.alignment import wanted
+from equipoise.lake.offers import ranking as rank
+from equipoise.lake.offers.prospect import (
     comparable,
     gather,
     say_unchecked,
     unchecked,
     without_condition,
 )
-from equipoise.lake.choosing.offers import (
+from equipoise.lake.offers.scanner import (
     Need,
     Offer,
     Scanner,
@@ -30,8 +31,8 @@ from equipoise.lake.choosing.offers import (
     need_of,
     warn_of_chance,
 )
-from equipoise.lake.choosing.shortfall import Lack, explain_shortfall
-from equipoise.lake.choosing.survey import (
+from equipoise.lake.offers.shortfall import Lack, explain_shortfall
+from equipoise.lake.offers.survey import (
     Candidate,
     Looking,
     Survey,
@@ -39,9 +40,8 @@ from equipoise.lake.choosing.survey import (
     say_nearest,
     survey,
 )
-from equipoise.lake.choosing.taking import possible_rows
-from equipoise.lake.lake import Lake
-from equipoise.lake.matching.columns.alignment import wanted
+from equipoise.lake.repair.choice import possible_rows
+from equipoise.lake.repair.planned import Planned, bare, request_of, rows_text
 from equipoise.plain import Grid
 from equipoise.progress import Reporter, silent
 from equipoise.results import FlatTable, Result

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from equipoise.errors import ColumnNotFound, InputError
-from equipoise.lake.acquiring.shift.chance import Sides, by_chance, chance_of_many, distance_of
-from equipoise.lake.acquiring.shift.columns import Column
-from equipoise.lake.acquiring.shift.shift import UNSEEN, ColumnShift, Kind, Shift
+from equipoise.lake.repair.shift.chance import Sides, by_chance, chance_of_many, distance_of
+from equipoise.lake.repair.shift.columns import Column
+from equipoise.lake.repair.shift.shift import UNSEEN, ColumnShift, Kind, Shift
 from equipoise.lattice import format_value
 
 if TYPE_CHECKING:

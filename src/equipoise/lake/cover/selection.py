@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from equipoise.errors import InputError
-from equipoise.lake.choosing.cover_model import Answer, Clock, Relaxation, build
-from equipoise.lake.choosing.greedy import completed, greedy_cover, greedy_within
-from equipoise.lake.choosing.rank import prices, vector
-from equipoise.lake.choosing.supply import CLOSE, Limits, Supply, whole_numbers
+from equipoise.lake.cover.greedy import completed, greedy_cover, greedy_within
+from equipoise.lake.cover.model import Answer, Clock, Relaxation, build
+from equipoise.lake.cover.supply import CLOSE, Limits, Supply, whole_numbers
+from equipoise.lake.offers.ranking import prices, vector
 from equipoise.validate import at_least
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from equipoise.lake.choosing.rank import Real, Whole
+    from equipoise.lake.offers.ranking import Real, Whole
 
 Method: TypeAlias = Literal["greedy", "HiGHS"]
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from equipoise.counts import Counts
-from equipoise.lake.acquiring.planned import difference, rows_text, say_restricted, ub_text
-from equipoise.lake.acquiring.shift.shift import Shift
-from equipoise.lake.choosing.gather import say_unchecked
-from equipoise.lake.choosing.shortfall import Lack
 from equipoise.lake.matching.conversions import Treatment
+from equipoise.lake.offers.prospect import say_unchecked
+from equipoise.lake.offers.shortfall import Lack
+from equipoise.lake.repair.planned import difference, rows_text, say_restricted, ub_text
+from equipoise.lake.repair.shift.shift import Shift
 from equipoise.plain import Grid, sentences
 from equipoise.results import FlatTable, Result
 from equipoise.values import plain

@@ -1,1 +1,0 @@
-"""Take rows, write the repaired table, and keep a ledger."""

@@ -1,1 +1,0 @@
-"""Which tables have the rows that are needed, and which of them to take."""

@@ -1,0 +1,1 @@
+"""What the tables of a lake could give for a plan."""
