@@ -116,14 +116,15 @@ def _searched(index: Index, queries: Mapping[str, Profiled]) -> tuple[Rankings, 
 
 
 def _varied(index: Index, queries: Mapping[str, Profiled]) -> Iterator[tuple[str, Rankings]]:
-    from equipoise.lake.tables import search
+    from equipoise.lake.tables import _similarity, search
 
     for constant in CONSTANTS:
-        set_to = getattr(search, constant)
+        module = search if hasattr(search, constant) else _similarity
+        set_to = getattr(module, constant)
         for factor in FACTORS:
-            setattr(search, constant, set_to * factor)
+            setattr(module, constant, set_to * factor)
             yield f"{constant} × {factor:g}", _searched(index, queries)[0]
-        setattr(search, constant, set_to)
+        setattr(module, constant, set_to)
 
 
 def _renamed(lake: Path, scratch: Path) -> Path:

@@ -17,8 +17,7 @@ import pytest
 from equipoise.engines.duckdb import DuckDBEngine, shared_engine
 from equipoise.errors import InputError
 from equipoise.lake.lake import Lake
-from equipoise.lake.tables import index as indexing
-from equipoise.lake.tables.index import Index, Refreshed, refresh
+from equipoise.lake.tables.index import Index, Refreshed, _update, _working_copy, refresh
 
 TEXT = "sex,hired\nw,yes\nm,no\n"
 PATH = Path("index.duckdb")
@@ -295,7 +294,7 @@ def test_an_index_that_breaks_later_is_an_error_in_words():
 
 
 def test_a_run_that_was_stopped_is_gone_on_with(monkeypatch):
-    monkeypatch.setattr(indexing, "_BATCH", 2)
+    monkeypatch.setattr(_update, "_BATCH", 2)
     for i in range(7):
         put(f"{i}.csv", TEXT + "w,no\n" * i)
 
@@ -338,7 +337,7 @@ def test_without_room_for_it_the_old_index_stays(room, is_there):
     )
     assert done.stdout.startswith("the index index.duckdb cannot be written (")
     assert done.stdout.count("\n") == 1
-    assert done.stdout.endswith("; make room, or keep it elsewhere with --index.\n")
+    assert done.stdout.endswith("; free some disk space, or set `index` to a file elsewhere.\n")
     left = ["index.duckdb", "index.duckdb.lock", "lake"]
     assert sorted(p.name for p in Path().iterdir()) == left[0 if is_there else 1 :]
     if is_there:
@@ -434,7 +433,7 @@ def test_what_a_killed_run_left_is_removed_when_the_index_is_used_as_it_is():
     then = time.time() - 2 * 24 * 60 * 60
     for path in left:
         os.utime(path, (then, then))
-    with indexing._locked(PATH, lambda: None):  # a run goes on
+    with _working_copy.locked(PATH, lambda: None):  # a run goes on
         assert Lake("lake", index=PATH, refresh=False).tables
     assert all(path.exists() for path in left)
     assert Lake("lake", index=PATH, refresh=False).tables

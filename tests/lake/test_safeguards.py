@@ -14,7 +14,7 @@ import pytest
 import equipoise as eq
 from equipoise.cli.app import run
 from equipoise.errors import InputError
-from equipoise.lake.tables import index
+from equipoise.lake.tables.index import _working_copy, refresh
 
 BASE = [
     *[("Female", "no")] * 14,
@@ -239,18 +239,18 @@ def test_limits_that_stop_a_repair_are_named():
 
 
 def test_files_that_another_run_has_found_meanwhile_are_not_forgotten(monkeypatch):
-    lake, lock = eq.Lake("lake"), index.take_lock
+    lake, lock = eq.Lake("lake"), _working_copy.take_lock
 
     def wait(descriptor):
-        monkeypatch.setattr(index, "take_lock", lock)
+        monkeypatch.setattr(_working_copy, "take_lock", lock)
         write(Path("lake/late.csv"), OFFER, first=200)
         with monkeypatch.context() as free:
-            free.setattr(index, "take_lock", lambda _: None)
-            index.refresh(lake.index_path, lake.places, engine=lake.engine)
+            free.setattr(_working_copy, "take_lock", lambda _: None)
+            refresh(lake.index_path, lake.places, engine=lake.engine)
         lock(descriptor)
 
-    monkeypatch.setattr(index, "take_lock", wait)
-    done = index.refresh(lake.index_path, lake.places, engine=lake.engine)
+    monkeypatch.setattr(_working_copy, "take_lock", wait)
+    done = refresh(lake.index_path, lake.places, engine=lake.engine)
     assert done.gone == 0
     names = [table.name for table in eq.Lake("lake", refresh=False).tables]
     assert names == ["late.csv", "staff.csv"]

@@ -25,7 +25,7 @@ _IN_USE = -1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class CatalogEntry:
     """A file, a table in a database or a sheet in a workbook, as it was found.
 
     Attributes
@@ -63,7 +63,7 @@ def as_places(places: object) -> tuple[str, ...]:
     raise InputError("a lake is a folder, a file, a glob, or a list of these; none was given.")
 
 
-def files(places: Sequence[str]) -> dict[str, Entry]:
+def files(places: Sequence[str]) -> dict[str, CatalogEntry]:
     """Find the files of a lake by name; nothing is opened.
 
     Names are relative to the lake's folder, see :func:`root`. Links are followed to files
@@ -76,7 +76,7 @@ def files(places: Sequence[str]) -> dict[str, Entry]:
     >>> [(entry.name, entry.size) for entry in files([str(folder)]).values()]
     [('staff.csv', 9)]
     """
-    found: dict[str, Entry] = {}
+    found: dict[str, CatalogEntry] = {}
     folder = root(places)
     below = "" if folder == Path() else str(folder).rstrip(os.sep) + os.sep
     for place in places:
@@ -109,7 +109,7 @@ def _folder(place: str) -> str:
     return str(Path(*plain))
 
 
-def tables(entry: Entry, engine: Engine) -> list[Entry]:
+def tables(entry: CatalogEntry, engine: Engine) -> list[CatalogEntry]:
     """Give the tables of a file: the file itself, those of a database, or the sheets of a workbook."""
     if entry.source.kind not in CONTAINERS:
         return [entry]
@@ -133,7 +133,7 @@ def tables(entry: Entry, engine: Engine) -> list[Entry]:
     ]
 
 
-def opened(entry: Entry) -> Source:
+def opened(entry: CatalogEntry) -> Source:
     """Give the source with the encoding of its text, which is found by looking into it."""
     if entry.source.kind != "csv":
         return entry.source
@@ -154,7 +154,7 @@ def public(problem: str, source: Source) -> str:
     return _KIND_OF_ERROR.sub(": ", problem)
 
 
-def _unopened(entry: Entry, problem: str) -> Entry:
+def _unopened(entry: CatalogEntry, problem: str) -> CatalogEntry:
     """Say why a database cannot be opened; one in use may be free the next time."""
     if "Could not set lock" in problem or "database is locked" in problem:
         sentence = f"{entry.name} is being written to by another program; try again later."
@@ -174,7 +174,7 @@ def _name(path: Path, folder: Path, below: str) -> str:
     return name if name.isascii() else os.fsencode(name).decode(errors="backslashreplace")
 
 
-def _entry(name: str, path: Path, problem: str | None) -> Entry:
+def _entry(name: str, path: Path, problem: str | None) -> CatalogEntry:
     """Look at a file from outside.
 
     What cannot be read has no size and no date, so that it is looked at once it can be. The
@@ -193,7 +193,7 @@ def _entry(name: str, path: Path, problem: str | None) -> Entry:
                 size, changed = status.st_size, max(status.st_mtime_ns, status.st_ctime_ns)
     kind = kind_of(path) if problem is None else "csv"  # a linked folder is of no kind
     source = Source(name=name, kind=kind, paths=(path,))
-    return Entry(name=name, source=source, size=size, changed=changed, problem=problem)
+    return CatalogEntry(name=name, source=source, size=size, changed=changed, problem=problem)
 
 
 def _refused(name: str, path: Path, status: os.stat_result) -> str | None:

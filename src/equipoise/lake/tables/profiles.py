@@ -16,7 +16,7 @@ from equipoise.engines.csv.records import NULL, padded_records, refuse_long_end
 from equipoise.engines.profiling import Profile, Profiler
 from equipoise.engines.sources import Source
 from equipoise.errors import EquipoiseError, InputError
-from equipoise.lake.tables.catalog import Entry, opened, public
+from equipoise.lake.tables.catalog import CatalogEntry, opened, public
 
 _BATCH = 10_000
 _SMALL = 1 << 20
@@ -43,7 +43,7 @@ class Profiled:
         Why it cannot be read, or why no rows can be taken from it.
     """
 
-    entry: Entry
+    entry: CatalogEntry
     source: Source
     snapshot: str = ""
     profile: Profile | None = None
@@ -51,7 +51,7 @@ class Profiled:
     problem: str | None = None
 
 
-def profile_table(entry: Entry, engine: Engine, snapshot: str | None = None) -> Profiled:
+def profile_table(entry: CatalogEntry, engine: Engine, snapshot: str | None = None) -> Profiled:
     """Look at one table. What cannot be read is told, never raised.
 
     A CSV file with broken lines, or with two columns of one name, is read leniently: broken lines
