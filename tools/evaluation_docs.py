@@ -17,8 +17,8 @@ from typing import Any
 from equipoise.evaluation.evaluation import Evaluation
 from equipoise.evaluation.paper import STUDIES, claims_grid
 from equipoise.evaluation.request import BASELINES, TESTS
-from equipoise.evaluation.studying.scores import MEASURES, PREDICTION_UB
-from equipoise.evaluation.studying.sentences import (
+from equipoise.evaluation.study.scores import MEASURES, PREDICTION_UB
+from equipoise.evaluation.study.sentences import (
     differences_grid,
     groups_grid,
     number,

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from equipoise.errors import ColumnNotFound, InputError
-from equipoise.evaluation.training.features import Reading, read_features, refuse_missing
+from equipoise.evaluation.request import FeatureOptions
+from equipoise.evaluation.training.features import read_features, refuse_missing
 from equipoise.evaluation.training.models import choose_models
 
 N = 60
@@ -17,7 +18,7 @@ LABEL = np.arange(N) % 2
 
 
 def features(columns, **how):
-    return read_features(pa.table(columns), LABEL, Reading(**how), name="people")
+    return read_features(pa.table(columns), LABEL, FeatureOptions(**how), name="people")
 
 
 def test_numbers_of_any_type_and_texts_of_numbers_are_numbers():

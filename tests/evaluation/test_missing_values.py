@@ -20,12 +20,12 @@ from scipy import stats
 
 from equipoise.counts import CountRequest, Counts
 from equipoise.errors import ColumnNotFound, InputError, MissingDependency, UnknownName
-from equipoise.evaluation.missing import comparison, imputing
-from equipoise.evaluation.missing.imputing import METHODS
+from equipoise.evaluation.missing import comparison, imputation
+from equipoise.evaluation.missing.imputation import METHODS
+from equipoise.evaluation.missing.mechanisms import loss_of
 from equipoise.evaluation.missing.results import Estimate
 from equipoise.evaluation.missing.rows import ABSENT, read_rows
 from equipoise.evaluation.missing.simulation import simulate_missing
-from equipoise.evaluation.missing.taking_away import loss_of
 from equipoise.lattice import Group
 from equipoise.measures.options import Options
 from equipoise.measures.table import bias_table
@@ -45,7 +45,7 @@ CELLS = {("w", "1"): 100, ("w", "0"): 300, ("m", "1"): 360, ("m", "0"): 240}
 @pytest.fixture(autouse=True, scope="module")
 def _small_forests():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(imputing, "TREES", 8)
+        patch.setattr(imputation, "TREES", 8)
         yield
 
 

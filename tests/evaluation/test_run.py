@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from equipoise.errors import InputError, UnknownName
-from equipoise.evaluation.studying.study import summarize_study
+from equipoise.evaluation.study.summary import summarize_study
 from equipoise.evaluation.training import run as running
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.models import MODELS, choose_models
 from equipoise.evaluation.training.run import Interrupted, run
-from equipoise.evaluation.training.runs import Runs
+from equipoise.evaluation.training.run_store import RunStore
 from people import asked, people
 
 MODEL = choose_models("logistic")
@@ -101,7 +101,7 @@ def test_another_file_is_not_written_into(text, material, tmp_path):
 
 
 def test_records_come_in_one_order(tmp_path):
-    runs = Runs(None, "k")
+    runs = RunStore(None, "k")
     for repeat in (1, 0):
         runs.add([{"kind": "fit", "repeat": repeat, "size": 1.0, "version": "u", "model": "m"}])
     assert [r["repeat"] for r in runs.records()] == [0, 1]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError
-from equipoise.evaluation.training.features import Reading
+from equipoise.evaluation.request import FeatureOptions
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.splits import cut
 from equipoise.evaluation.training.versions import make_version, part_for_test, split
@@ -138,7 +138,7 @@ def test_a_row_is_known_in_whatever_types_a_file_has(one, other):
 def test_columns_that_are_left_out_do_not_tell_rows_apart():
     first = people(50).append_column("id", pa.array(range(50)))
     second = people(50).append_column("id", pa.array(range(1000, 1050)))
-    request = asked(versions=("before", "after"), reading=Reading(drop=("id",)))
+    request = asked(versions=("before", "after"), reading=FeatureOptions(drop=("id",)))
     material = prepare(first, request, name="t", after=second)
     assert material.unit[:50].tolist() == material.unit[50:].tolist()
 
@@ -146,7 +146,7 @@ def test_columns_that_are_left_out_do_not_tell_rows_apart():
 def test_a_sensitive_column_can_be_no_feature_of_two_tables():
     table = people(40)
     request = asked(
-        versions=("before", "after"), reading=Reading(drop=("sex", "race")), also=("race",)
+        versions=("before", "after"), reading=FeatureOptions(drop=("sex", "race")), also=("race",)
     )
     material = prepare(table, request, name="t", after=table)
     assert not {"sex", "race"} & {*material.features.names}
@@ -155,7 +155,7 @@ def test_a_sensitive_column_can_be_no_feature_of_two_tables():
 
 def test_a_column_of_lists_can_be_left_out_of_two_tables():
     table = people(20).append_column("lists", pa.array([[1]] * 20))
-    request = asked(versions=("before", "after"), reading=Reading(drop=("lists",)))
+    request = asked(versions=("before", "after"), reading=FeatureOptions(drop=("lists",)))
     assert prepare(table, request, name="t", after=table).n == 40
     with pytest.raises(InputError, match="--drop lists"):
         prepare(table, asked(versions=("before", "after")), name="t", after=table)

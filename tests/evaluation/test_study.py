@@ -8,7 +8,7 @@ import pytest
 
 from equipoise.errors import PatternError
 from equipoise.evaluation.evaluation import Evaluation
-from equipoise.evaluation.studying.study import summarize_study
+from equipoise.evaluation.study.summary import summarize_study
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.models import choose_models
 from equipoise.evaluation.training.run import run

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from equipoise.errors import InputError
-from equipoise.evaluation.training.fitting import Job, do
+from equipoise.evaluation.training.job import Job, do
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.models import choose_models
 from equipoise.evaluation.training.versions import make_version, split

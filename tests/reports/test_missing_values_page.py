@@ -14,7 +14,7 @@ import pytest
 from equipoise.counts import CountRequest
 from equipoise.errors import MissingDependency
 from equipoise.evaluation.missing.comparison import compare_missing
-from equipoise.evaluation.missing.imputing import METHODS
+from equipoise.evaluation.missing.imputation import METHODS
 from equipoise.evaluation.missing.simulation import simulate_missing
 from equipoise.reports import charts, missing_values
 from equipoise.reports.missing_values import draw_missing, summarize_missing, write_missing

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from equipoise.engines.base import Engine
     from equipoise.evaluation.evaluation import Evaluation
     from equipoise.evaluation.missing.comparison import MissingValues
+    from equipoise.evaluation.missing.mechanisms import Mechanism
     from equipoise.evaluation.missing.simulation import MissingSimulation
-    from equipoise.evaluation.missing.taking_away import Mechanism
 
 
 def evaluate(
@@ -108,8 +108,13 @@ def evaluate(
     from equipoise.datasets.lookup import locate, locate_pool
     from equipoise.engines.sources import READING
     from equipoise.evaluation import evaluate as work
-    from equipoise.evaluation.request import AFTER, BEFORE, VERSIONS, EvaluationRequest
-    from equipoise.evaluation.training.features import Reading
+    from equipoise.evaluation.request import (
+        AFTER,
+        BEFORE,
+        VERSIONS,
+        EvaluationRequest,
+        FeatureOptions,
+    )
 
     if after is not None and (versions is not None or sample is not None):
         raise InputError(
@@ -123,14 +128,14 @@ def evaluate(
     require_named(data, sensitive_features, label, engine=engine, **reading)
     request = EvaluationRequest(
         counting=_counting(sensitive_features, label, options),
-        reading=Reading(drop=tuple(drop), categorical=tuple(categorical), impute=impute),  # type: ignore[arg-type]
+        reading=FeatureOptions(drop=tuple(drop), categorical=tuple(categorical), impute=impute),  # type: ignore[arg-type]
         also=tuple(also),
         versions=(BEFORE, AFTER) if after is not None else tuple(versions or VERSIONS),
         sizes=(0.0,) if after is not None else _percents(20.0 if sample is None else sample),
         **_quickly(asked, repeats, quick=quick),
     )
     source = engine.settled(locate(data, **reading))
-    wanted = work.Wanted(
+    wanted = work.StudyRequest(
         source=source,
         after=None if after is None else locate_pool(after, source.reading),
         request=request,

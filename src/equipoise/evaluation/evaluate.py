@@ -12,8 +12,8 @@ from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.evaluation.evaluation import Evaluation
 from equipoise.evaluation.request import EvaluationRequest
-from equipoise.evaluation.studying.study import positive_of, summarize_study
-from equipoise.evaluation.training.absent import require_repairable
+from equipoise.evaluation.study.summary import positive_of, summarize_study
+from equipoise.evaluation.training.empty_cells import require_repairable
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.models import choose_models
 from equipoise.evaluation.training.run import run
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class StudyRequest:
     """One table, or two, and what to do with them.
 
     Attributes
@@ -50,7 +50,7 @@ class Wanted:
 
 
 def evaluate(
-    wanted: Sequence[Wanted],
+    wanted: Sequence[StudyRequest],
     engine: Engine,
     *,
     jobs: int | None = None,

@@ -12,12 +12,11 @@ from equipoise.counts import CountRequest
 from equipoise.datasets.lookup import locate
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError, UnknownName
-from equipoise.evaluation.evaluate import Wanted
-from equipoise.evaluation.request import EvaluationRequest
-from equipoise.evaluation.studying.losses import MARGIN, losses_of
-from equipoise.evaluation.studying.scores import MEASURES
-from equipoise.evaluation.studying.sentences import written
-from equipoise.evaluation.training.features import Reading
+from equipoise.evaluation.evaluate import StudyRequest
+from equipoise.evaluation.request import EvaluationRequest, FeatureOptions
+from equipoise.evaluation.study.losses import MARGIN, losses_of
+from equipoise.evaluation.study.scores import MEASURES
+from equipoise.evaluation.study.sentences import written
 from equipoise.evaluation.training.models import MODELS
 from equipoise.plain import Grid
 
@@ -147,7 +146,7 @@ def paper_studies(
     models: Any = tuple(MODELS),
     sizes: tuple[float, ...] | None = None,
     **options: Any,
-) -> list[Wanted]:
+) -> list[StudyRequest]:
     """Say what to do for the paper's evaluation.
 
     Parameters
@@ -175,7 +174,7 @@ def paper_studies(
         is_raw = name == "compas" and compas is not None
         request = EvaluationRequest(
             counting=CountRequest(sensitive=paper.sensitive, label=paper.label, na=paper.na),
-            reading=Reading(impute="median"),
+            reading=FeatureOptions(impute="median"),
             also=paper.also,
             sizes=sizes or paper.sizes,
             # The raw file has several scores of a person, who must not be in two parts.
@@ -183,7 +182,7 @@ def paper_studies(
             **options,
         )
         chosen.append(
-            Wanted(
+            StudyRequest(
                 source=_raw(compas) if is_raw else _source(paper),
                 request=request,
                 models=models,

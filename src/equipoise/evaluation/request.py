@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from equipoise.counts import CountRequest
 from equipoise.errors import InputError, UnknownName
-from equipoise.evaluation.training.copies import EQUAL_ROWS, EqualRows
-from equipoise.evaluation.training.features import Reading
 from equipoise.validate import a_number, at_least, between, one_of
 
 MITIGATED = ("p", "n")
@@ -31,6 +29,38 @@ TESTS: dict[str, str] = {
 """What models are tested on."""
 
 BEFORE, AFTER = "before", "after"
+
+EqualRows: TypeAlias = Literal["auto", "together", "apart"]
+EQUAL_ROWS: tuple[EqualRows, ...] = ("auto", "together", "apart")
+
+Impute: TypeAlias = Literal["none", "median", "mean", "most_frequent"]
+IMPUTE: tuple[Impute, ...] = ("none", "median", "mean", "most_frequent")
+"""What stands for a missing number: nothing, or a statistic of the rows trained on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureOptions:
+    """How the columns of a table become features.
+
+    Attributes
+    ----------
+    drop
+        Columns that are no features.
+    categorical
+        Columns of numbers that are names.
+    na
+        Texts that mean a missing value.
+    impute
+        What stands for a missing number.
+    """
+
+    drop: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    na: tuple[str, ...] = ()
+    impute: Impute = "none"
+
+    def __post_init__(self) -> None:
+        one_of("impute", self.impute, IMPUTE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +108,7 @@ class EvaluationRequest:
     """
 
     counting: CountRequest
-    reading: Reading = field(default_factory=Reading)
+    reading: FeatureOptions = field(default_factory=FeatureOptions)
     also: tuple[str, ...] = ()
     without_sensitive: bool = False
     baseline_models: tuple[str, ...] = ("gbdt", "logistic")
@@ -152,7 +182,7 @@ class EvaluationRequest:
         return {
             **{k: list(v) if isinstance(v, tuple) else v for k, v in own.items()},
             "counting": self.counting.to_dict(),
-            "reading": {f.name: getattr(self.reading, f.name) for f in fields(Reading)},
+            "reading": {f.name: getattr(self.reading, f.name) for f in fields(FeatureOptions)},
         }
 
 

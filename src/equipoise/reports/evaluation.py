@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise import atomic
 from equipoise.errors import MissingDependency
 from equipoise.evaluation.request import TESTS
-from equipoise.evaluation.studying.sentences import TEST_NAMES
+from equipoise.evaluation.study.sentences import TEST_NAMES
 from equipoise.reports.evaluation_data import captions, summarize_evaluation
 from equipoise.reports.html import Section, bullets, html_table, render_page
 from equipoise.reports.plan import figure

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.evaluation.paper import STUDIES, claims_grid
 from equipoise.evaluation.request import BASELINES, TESTS
-from equipoise.evaluation.studying.scores import MEASURES
-from equipoise.evaluation.studying.sentences import (
+from equipoise.evaluation.study.scores import MEASURES
+from equipoise.evaluation.study.sentences import (
     TEST_NAMES,
     differences_grid,
     groups_grid,

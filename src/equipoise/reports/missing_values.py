@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from equipoise import atomic
 from equipoise.errors import MissingDependency
 from equipoise.evaluation.missing.comparison import MissingValues
-from equipoise.evaluation.missing.imputing import METHODS
+from equipoise.evaluation.missing.imputation import METHODS
 from equipoise.evaluation.missing.simulation import MissingSimulation
 from equipoise.measures.display import percent, whole
 from equipoise.reports.html import Section, bullets, html_table, render_page

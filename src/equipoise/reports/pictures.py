@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from equipoise.atomic import atomic_path
 from equipoise.errors import InputError
 from equipoise.evaluation.evaluation import Evaluation
-from equipoise.evaluation.missing.results import Result as MissingResult
+from equipoise.evaluation.missing.results import MethodComparison
 from equipoise.lake.loop import Repaired
 from equipoise.measures.table import BiasTable
 from equipoise.plans.frontier import Frontier
@@ -184,7 +184,7 @@ def _(result: Evaluation) -> Charts:
 
 
 @charts_of.register
-def _(result: MissingResult) -> Charts:
+def _(result: MethodComparison) -> Charts:
     """How far each method moves UB: the mean and the largest."""
     from equipoise.reports.missing_values import chart_caption, summarize_missing
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from equipoise.counts import CountRequest
 from equipoise.errors import InputError
-from equipoise.evaluation.missing.imputing import METHODS, Method, choose_methods
+from equipoise.evaluation.missing.imputation import METHODS, Method, choose_methods
 from equipoise.evaluation.missing.results import (
     MIN_COUNT,
     SHOWN,
-    Result,
+    MethodComparison,
     away,
     direction,
     frequencies,
@@ -70,7 +70,7 @@ def compare_missing(
         missing sensitive values; its ``missing_label`` decides what becomes of rows without a
         label: left out, refused, or rows with a label of their own.
     methods
-        Names of :data:`~equipoise.evaluation.missing.imputing.METHODS`. They are held against ``drop``
+        Names of :data:`~equipoise.evaluation.missing.imputation.METHODS`. They are held against ``drop``
         or, if that is not asked for, against the first.
     min_count
         The least rows of a group under every method.
@@ -226,7 +226,7 @@ class Treated:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MissingValues(Result):
+class MissingValues(MethodComparison):
     """UB of a table that lacks values, under each way to treat them.
 
     What the values were is not known, so these are differences between methods, not errors.

@@ -13,7 +13,7 @@ import numpy as np
 
 from equipoise.counts import CountRequest, Counts, Reading
 from equipoise.errors import InputError
-from equipoise.evaluation.missing.imputing import DONORS, METHODS, Method
+from equipoise.evaluation.missing.imputation import DONORS, METHODS, Method
 from equipoise.evaluation.missing.rows import Codes, Floats, Rows
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import number, whole
@@ -184,7 +184,7 @@ def group_biases(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Result(Drawable):
+class MethodComparison(Drawable):
     """What a comparison and a simulation have in common.
 
     Attributes

@@ -11,12 +11,13 @@ import numpy as np
 
 from equipoise.counts import CountRequest
 from equipoise.errors import ColumnNotFound, InputError
-from equipoise.evaluation.missing.imputing import METHODS, Method, choose_methods
+from equipoise.evaluation.missing.imputation import METHODS, Method, choose_methods
+from equipoise.evaluation.missing.mechanisms import MECHANISMS, TIMES, Loss, Mechanism, loss_of
 from equipoise.evaluation.missing.results import (
     MIN_COUNT,
     SHOWN,
     Estimate,
-    Result,
+    MethodComparison,
     away,
     direction,
     frequencies,
@@ -35,7 +36,6 @@ from equipoise.evaluation.missing.rows import (
     require_values,
     with_label_policy,
 )
-from equipoise.evaluation.missing.taking_away import MECHANISMS, TIMES, Loss, Mechanism, loss_of
 from equipoise.lattice import Group
 from equipoise.measures.display import UNKNOWN, number, percent
 from equipoise.plain import Grid
@@ -89,7 +89,7 @@ def simulate_missing(
     repeats
         How often this is done.
     methods
-        Names of :data:`~equipoise.evaluation.missing.imputing.METHODS`.
+        Names of :data:`~equipoise.evaluation.missing.imputation.METHODS`.
     min_count
         The least rows of a group, in truth and under every method.
     seed
@@ -267,7 +267,7 @@ class Simulated:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MissingSimulation(Result):
+class MissingSimulation(MethodComparison):
     """How far each way to treat missing values is from the truth, where that is known.
 
     Attributes

@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from equipoise.evaluation.request import EqualRows
 from equipoise.evaluation.training.splits import generator_for
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Rows: TypeAlias = NDArray[np.int64]
-
-EqualRows: TypeAlias = Literal["auto", "together", "apart"]
-EQUAL_ROWS: tuple[EqualRows, ...] = ("auto", "together", "apart")
 
 BEYOND_CHANCE = 2.0
 """Equal pairs are taken for copies if there are more than this many times those of chance."""

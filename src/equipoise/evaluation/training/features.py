@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise.counts.columns import as_number, encode_arrow, take
 from equipoise.errors import ColumnNotFound, InputError
+from equipoise.evaluation.request import FeatureOptions, Impute
 from equipoise.plain import sentences
-from equipoise.validate import one_of
 from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equipoise.evaluation.training.models import Model
-
-Impute: TypeAlias = Literal["none", "median", "mean", "most_frequent"]
-IMPUTE: tuple[Impute, ...] = ("none", "median", "mean", "most_frequent")
-"""What stands for a missing number: nothing, or a statistic of the rows trained on."""
 
 MAX_CATEGORIES = 100
 """So many names of a column are told apart, the last of them being all that are rarer."""
@@ -84,52 +80,29 @@ class Features:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """How the columns of a table become features.
-
-    Attributes
-    ----------
-    drop
-        Columns that are no features.
-    categorical
-        Columns of numbers that are names.
-    na
-        Texts that mean a missing value.
-    impute
-        What stands for a missing number.
-    """
-
-    drop: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    na: tuple[str, ...] = ()
-    impute: Impute = "none"
-
-    def __post_init__(self) -> None:
-        one_of("impute", self.impute, IMPUTE)
-
-
 def read_features(
-    table: pa.Table, label: NDArray[np.int64], reading: Reading, *, name: str
+    table: pa.Table, label: NDArray[np.int64], options: FeatureOptions, *, name: str
 ) -> Features:
     """Turn columns into features; the label itself must be among those to drop.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"age": ["39", "50", "?"], "job": ["a", "b", "a"], "one": [1, 1, 1]})
-    >>> features = read_features(people, np.array([0, 1, 1]), Reading(na=("?",)), name="people")
+    >>> features = read_features(
+    ...     people, np.array([0, 1, 1]), FeatureOptions(na=("?",)), name="people"
+    ... )
     >>> features.names, features.numeric.tolist(), features.constant
     (('age', 'job'), [True, False], ('one',))
     >>> features.lacking
     {'age': 1}
     """
-    for asked in (*reading.drop, *reading.categorical):
+    for asked in (*options.drop, *options.categorical):
         if asked not in table.column_names:
             raise ColumnNotFound(asked, table=name, columns=table.column_names)
     columns, names, numeric, constant = [], [], [], []
     for column in table.column_names:
-        if column in reading.drop:
+        if column in options.drop:
             continue
-        values, is_number = _feature(column, table[column], reading)
+        values, is_number = _feature(column, table[column], options)
         _refuse_infinite(column, values)
         if _is_constant(values):
             constant.append(column)
@@ -146,12 +119,12 @@ def read_features(
     values = np.column_stack(columns)
     telling = tuple(n for n, c in zip(names, columns, strict=True) if _tells(c, label))
     return Features(
-        values, tuple(names), np.array(numeric), tuple(constant), telling, reading.impute
+        values, tuple(names), np.array(numeric), tuple(constant), telling, options.impute
     )
 
 
 def _feature(
-    name: str, column: pa.ChunkedArray, reading: Reading
+    name: str, column: pa.ChunkedArray, options: FeatureOptions
 ) -> tuple[NDArray[np.float64], bool]:
     import pyarrow as pa
 
@@ -165,12 +138,12 @@ def _feature(
         days = column.cast(pa.timestamp("us"), safe=False) if not pa.types.is_time(kind) else column
         return _floats(days.cast(pa.int64())), True
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    if plain and name not in reading.categorical and not reading.na:
+    if plain and name not in options.categorical and not options.na:
         return _floats(column), True
     values, codes = encode_arrow(column, None)
-    known = tuple(MISSING if v in reading.na else v for v in values)
+    known = tuple(MISSING if v in options.na else v for v in values)
     are_names = pa.types.is_boolean(kind) or pa.types.is_dictionary(kind)
-    numbers = None if name in reading.categorical or are_names else _numbers(name, known, codes)
+    numbers = None if name in options.categorical or are_names else _numbers(name, known, codes)
     if numbers is not None:
         return numbers, True
     order = {v: i for i, v in enumerate(dict.fromkeys(known))}

@@ -14,7 +14,7 @@ from equipoise.counts.columns import encode_arrow
 from equipoise.counts.rows import cells_of_rows
 from equipoise.errors import ColumnNotFound, InputError
 from equipoise.evaluation.request import EvaluationRequest
-from equipoise.evaluation.training.alike import alike
+from equipoise.evaluation.training.common_types import with_common_type
 from equipoise.evaluation.training.copies import Copies, find_copies, same_rows
 from equipoise.evaluation.training.features import Features, read_features
 from equipoise.evaluation.training.splits import generator_for
@@ -178,7 +178,7 @@ def _joined(table: pa.Table, after: pa.Table, request: EvaluationRequest) -> pa.
     left_out = {*request.reading.drop} - used  # no features, but needed all the same
     shared = [c for c in table.column_names if c in after.column_names and c not in left_out]
     first, second = (without_categories(t.select(shared)) for t in (table, after))
-    pairs = [alike(first[c], second[c], request.counting.na) for c in shared]
+    pairs = [with_common_type(first[c], second[c], request.counting.na) for c in shared]
     for name, (one, other) in zip(shared, pairs, strict=True):
         if name in request.counting.columns:
             _require_common_values(name, one, other, is_label=name == request.counting.label)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from equipoise.errors import EquipoiseError
 from equipoise.evaluation.request import BASELINES, EvaluationRequest
 from equipoise.evaluation.training.features import refuse_missing
-from equipoise.evaluation.training.fitting import Job, do
+from equipoise.evaluation.training.job import Job, do
 from equipoise.evaluation.training.models import Model
-from equipoise.evaluation.training.runs import Runs, key_of
+from equipoise.evaluation.training.run_store import RunStore, key_of
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def run(
         On Ctrl-C.
     """
     refuse_missing(material.features, models)
-    runs = Runs(path, _key(material, request))
+    runs = RunStore(path, _key(material, request))
     wanted = list(_jobs(request, models, runs))
     fits = sum(len(job.models) for job in wanted)
     done = 0
@@ -86,7 +86,7 @@ def _key(material: Material, request: EvaluationRequest) -> str:
     return key_of(PROTOCOL, material.fingerprint, request.deciding(), versions)
 
 
-def _jobs(request: EvaluationRequest, models: Sequence[Model], runs: Runs) -> Iterator[Job]:
+def _jobs(request: EvaluationRequest, models: Sequence[Model], runs: RunStore) -> Iterator[Job]:
     """List what is still to be done, repeat by repeat."""
     for repeat in range(request.repeats):
         for size in request.sizes:
@@ -159,7 +159,7 @@ def _said(done: int, fits: int, path: str | os.PathLike[str] | None) -> str:
 
 
 def _asked_for(
-    runs: Runs, request: EvaluationRequest, models: Sequence[Model]
+    runs: RunStore, request: EvaluationRequest, models: Sequence[Model]
 ) -> list[dict[str, Any]]:
     """Leave out what the file has beyond what was asked for now."""
     names = {v: {m.name for m in _models_for(v, request, models)} for v in request.chosen}

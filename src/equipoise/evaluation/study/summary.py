@@ -14,10 +14,10 @@ import numpy as np
 
 from equipoise.errors import InputError
 from equipoise.evaluation.request import TESTS, EvaluationRequest
-from equipoise.evaluation.studying.groups import LEAST_TESTED, Reported, reported_groups
-from equipoise.evaluation.studying.intervals import Difference, Mean
-from equipoise.evaluation.studying.losses import losses_of
-from equipoise.evaluation.studying.scores import (
+from equipoise.evaluation.study.groups import LEAST_TESTED, Reported, reported_groups
+from equipoise.evaluation.study.intervals import Difference, Mean
+from equipoise.evaluation.study.losses import losses_of
+from equipoise.evaluation.study.scores import (
     MEASURES,
     PREDICTION_UB,
     misses,

@@ -7,8 +7,8 @@ from typing import Any
 
 from equipoise.counts import Reading
 from equipoise.evaluation.request import TESTS, VERSIONS
-from equipoise.evaluation.studying.intervals import LEAST_REPEATS
-from equipoise.evaluation.studying.scores import MEASURES, PREDICTION_UB
+from equipoise.evaluation.study.intervals import LEAST_REPEATS
+from equipoise.evaluation.study.scores import MEASURES, PREDICTION_UB
 from equipoise.plain import Grid, sentences
 
 TEST_NAMES = {"untouched": "untouched rows", "own": "rows of the version itself"}

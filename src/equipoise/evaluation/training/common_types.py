@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _TRUTHS = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 
 
-def alike(
+def with_common_type(
     first: pa.ChunkedArray, second: pa.ChunkedArray, na: tuple[str, ...] = ()
 ) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
     """Bring two columns to a type both have: theirs, numbers, truths, moments, or texts.
@@ -24,9 +24,9 @@ def alike(
 
     >>> import pyarrow as pa
     >>> texts, numbers = pa.chunked_array([["1", "2"]]), pa.chunked_array([[1.0, 3.0]])
-    >>> [column.to_pylist() for column in alike(texts, numbers)]
+    >>> [column.to_pylist() for column in with_common_type(texts, numbers)]
     [[1.0, 2.0], [1.0, 3.0]]
-    >>> [column.to_pylist() for column in alike(texts, pa.chunked_array([["a"]]))]
+    >>> [column.to_pylist() for column in with_common_type(texts, pa.chunked_array([["a"]]))]
     [['1', '2'], ['a']]
     """
     import pyarrow as pa

@@ -13,7 +13,7 @@ from equipoise.errors import InputError
 from equipoise.evaluation.request import VERSIONS, EvaluationRequest
 from equipoise.evaluation.training.material import Material
 from equipoise.evaluation.training.models import Model
-from equipoise.evaluation.training.runs import key_of
+from equipoise.evaluation.training.run_store import key_of
 from equipoise.evaluation.training.versions import (
     Split,
     Version,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from equipoise.evaluation.studying.scores import MEASURES
+from equipoise.evaluation.study.scores import MEASURES
 
 MARGIN = 0.01
 """A loss of a score counts as small up to this; a larger one is ruled out or not."""

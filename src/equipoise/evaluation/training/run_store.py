@@ -19,7 +19,7 @@ Place = tuple[int, float, str]
 """A repeat, a size and a version."""
 
 
-class Runs:
+class RunStore:
     """What was done already, in memory and, if there is a path, in a file.
 
     Lines of other evaluations in the same file stay as they are: each line says what it
@@ -28,14 +28,14 @@ class Runs:
     >>> import tempfile
     >>> from equipoise.evaluation.training.models import MODELS
     >>> path = Path(tempfile.mkdtemp()) / "some.runs.jsonl"
-    >>> runs = Runs(path, "abc")
+    >>> runs = RunStore(path, "abc")
     >>> where = {"repeat": 0, "size": 20.0, "version": "u"}
     >>> runs.add([{"kind": "version", **where, "failed": None}])
     >>> runs.add([{"kind": "fit", **where, "model": "gbdt", "settings": key_of("")}])
-    >>> again, gbdt = Runs(path, "abc"), MODELS["gbdt"]
+    >>> again, gbdt = RunStore(path, "abc"), MODELS["gbdt"]
     >>> again.has(0, 20.0, "u", gbdt), again.has(1, 20.0, "u", gbdt)
     (True, False)
-    >>> len(again.records()), len(Runs(path, "other").records())
+    >>> len(again.records()), len(RunStore(path, "other").records())
     (2, 0)
     """
 
