@@ -68,7 +68,7 @@ _HOMES = {
     "Found": "lake.offers.find",
     "Frontier": "plans.frontier",
     "Group": "lattice",
-    "Infeasible": "plans.infeasible",
+    "Infeasible": "plans.infeasibility",
     "Lake": "lake.lake",
     "MISSING": "values",
     "Plan": "plans.plan",
