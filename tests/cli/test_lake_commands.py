@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import equipoise as eq
 from equipoise.cli.app import run
-from equipoise.cli.lake import command as lake_command
+from equipoise.cli.commands.lake import command as lake_command
 from lakes import HEADER, more, share, write
 
 PEOPLE = [

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import equipoise as eq
-from equipoise.cli.check import command
+from equipoise.cli.commands.check import command
 from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError, SourceNotFound, UnknownName
 from equipoise.measures import policy as policy_module

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from equipoise.api import evaluating, measuring, planning, repairing
+from equipoise.api import evaluations, measurement, plans, repairs
 from equipoise.api.keywords import answering
-from equipoise.api.measuring import lattice_memory
-from equipoise.api.reporting import report
+from equipoise.api.measurement import lattice_memory
+from equipoise.api.reports import report
 
 _REQUEST = "equipoise.plans.request:PlanRequest"
 _LOOKING = "equipoise.lake.offers.survey:Looking"
 _LIMITS = "equipoise.lake.repair.fill:Limits"
 _EVALUATION = "equipoise.evaluation.request:EvaluationRequest"
 
-count = answering(measuring.count)
-measure = answering(measuring.measure, count)
-check = answering(measuring.check, measure)
-diff = answering(measuring.diff, measure, "equipoise.measures.options:Options")
-sample_weight = answering(measuring.sample_weight, count)
+count = answering(measurement.count)
+measure = answering(measurement.measure, count)
+check = answering(measurement.check, measure)
+diff = answering(measurement.diff, measure, "equipoise.measures.options:Options")
+sample_weight = answering(measurement.sample_weight, count)
 
-plan = answering(planning.plan, count, _REQUEST, _LOOKING)
-frontier = answering(planning.frontier, plan)
-policy_map = answering(planning.policy_map, count)
+plan = answering(plans.plan, count, _REQUEST, _LOOKING)
+frontier = answering(plans.frontier, plan)
+policy_map = answering(plans.policy_map, count)
 
-apply = repairing.apply
-repair = answering(repairing.repair, plan, _LIMITS)
-verify = repairing.verify
+apply = repairs.apply
+repair = answering(repairs.repair, plan, _LIMITS)
+verify = repairs.verify
 
-evaluate = answering(evaluating.evaluate, count, _EVALUATION)
-evaluate_paper = answering(evaluating.evaluate_paper, count, _EVALUATION)
-compare_missing = answering(evaluating.compare_missing, count)
-simulate_missing = answering(evaluating.simulate_missing, count)
+evaluate = answering(evaluations.evaluate, count, _EVALUATION)
+evaluate_paper = answering(evaluations.evaluate_paper, count, _EVALUATION)
+compare_missing = answering(evaluations.compare_missing, count)
+simulate_missing = answering(evaluations.simulate_missing, count)
 
 __all__ = [
     "apply",

@@ -53,7 +53,7 @@ class Commands(click.Group):
         """Load one command."""
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"equipoise.cli.{cmd_name}")
+        module = import_module(f"equipoise.cli.commands.{cmd_name}")
         command: click.Command = module.command
         return command
 

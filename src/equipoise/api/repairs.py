@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.api.measuring import count
-from equipoise.api.planning import planning_options
+from equipoise.api.measurement import count
+from equipoise.api.plans import planning_options
 from equipoise.errors import InputError
 from equipoise.plans.request import PlanRequest
 from equipoise.progress import Reporter, silent

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from equipoise.cli import counting, terminal
+from equipoise.cli import arguments, terminal
 from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     PICTURES,
@@ -86,11 +86,11 @@ def command(data: str, format_: str | None, output: str | None, **options: Any) 
     kind = output_format(format_, output, FORMATS)
     shown = {k: options.pop(k) for k in ("sort", "top", "label_value", "group", "hidden")}
     below, quiet = options.pop("suppress_below"), options["quiet"]
-    with counting.keywords(data, options) as keywords:
+    with arguments.library_arguments(data, options) as given:
         from equipoise.api import measure
 
-        table = measure(data, **keywords)
-    counting.hint(table.counts, quiet=quiet)
+        table = measure(data, **given)
+    arguments.show_hints(table.counts, quiet=quiet)
     if below is not None:
         from equipoise.measures.suppression import suppress
 

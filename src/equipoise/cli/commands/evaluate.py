@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from equipoise.cli import counting, terminal
+from equipoise.cli import arguments, terminal
 from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     PICTURES,
@@ -171,17 +171,17 @@ def _tables(data: str | None, after: str | None, options: dict[str, Any]) -> Any
     for name in PAPER_ONLY:
         if options.pop(name):
             raise InputError(f"--{name} goes with --paper.")
-    given = {**options, "same_size": not options["own_size"]}
-    del given["own_size"]
+    asked = {**options, "same_size": not options["own_size"]}
+    del asked["own_size"]
     for name in ("models", "versions", "sample"):
-        if not given[name]:
-            del given[name]
-    with counting.keywords(data, given) as keywords:
+        if not asked[name]:
+            del asked[name]
+    with arguments.library_arguments(data, asked) as given:
         from equipoise.api import evaluate
 
-        found = evaluate(data, after, **keywords)
+        found = evaluate(data, after, **given)
     for table in filter(None, (data, after)):
-        counting.tell_skipped(table, keywords, quiet=options["quiet"])
+        arguments.report_skipped(table, given, quiet=options["quiet"])
     return found
 
 

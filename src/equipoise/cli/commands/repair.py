@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from equipoise.cli import counting, lakes, terminal
+from equipoise.cli import arguments, lake_access, terminal
 from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     counting_options,
@@ -79,19 +79,20 @@ def command(
     opening = {name: options.pop(name) for name in ("index", "no_refresh")}
     opening |= {name: options[name] for name in ("threads", "memory", "quiet")}
     quiet = options["quiet"]
-    with counting.keywords(data, options) as keywords, lakes.opened(lake, opening) as opened:
+    with (
+        arguments.library_arguments(data, options) as given,
+        lake_access.open_lake(lake, opening) as opened,
+    ):
         from equipoise.api import repair
 
-        written = (output, report, keywords["ledger"], keywords["plan_file"])
-        lakes.refuse_overwriting(opened, *written, base=data)
-        done = repair(data, opened, output, hash_key=key, **keywords)
-    counting.tell_skipped(data, keywords, quiet=quiet)
+        written = (output, report, given["ledger"], given["plan_file"])
+        lake_access.refuse_overwriting(opened, *written, base=data)
+        done = repair(data, opened, output, hash_key=key, **given)
+    arguments.report_skipped(data, given, quiet=quiet)
     if report is not None:
         from equipoise.reports.repair import write_repair
 
-        write_repair(
-            done, report, source=data, lake=shlex.join(lake), plan_file=keywords["plan_file"]
-        )
+        write_repair(done, report, source=data, lake=shlex.join(lake), plan_file=given["plan_file"])
         terminal.wrote(report, quiet=quiet)
     terminal.emit(done.to_json(indent=2) if as_json else done.text(), None, sentences=not as_json)
     return done.exit_code

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from equipoise.cli import counting, terminal
+from equipoise.cli import arguments, terminal
 from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     counting_options,
@@ -98,16 +98,16 @@ def command(
 
     rules = {"rules": config.get("check", {}).get("rules", [])}
     policy = Policy.of(rules, max_abs_ub=max_abs_ub, four_fifths=four_fifths, evidence=evidence)
-    with counting.keywords(data, options) as keywords:
+    with arguments.library_arguments(data, options) as given:
         from equipoise.api import check, measure
 
-        table = measure(data, **keywords)
+        table = measure(data, **given)
     if suppress_below is not None:
         from equipoise.measures.suppression import suppress
 
         table = suppress(table, suppress_below)
     result = check(table, policy=policy)
-    counting.hint(result.table.counts, quiet=quiet)
+    arguments.show_hints(result.table.counts, quiet=quiet)
     if kind == "json":
         text = json.dumps(result.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)
     elif kind == "csv":

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def keywords(data: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def library_arguments(data: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the library's keywords for a command's options, with progress shown meanwhile."""
     given = dict(options)
     quiet = given.pop("quiet")
@@ -53,7 +53,7 @@ def _suggest(data: str, given: dict[str, Any], *, quiet: bool) -> None:
     terminal.say(f"measuring --sensitive {columns} --label {given['label']}", quiet=quiet)
 
 
-def hint(counts: Counts, *, quiet: bool) -> None:
+def show_hints(counts: Counts, *, quiet: bool) -> None:
     """Say on stderr which lines were skipped, and what looks like a missing value and is counted."""
     from equipoise.reports.sentences import hints
 
@@ -63,7 +63,7 @@ def hint(counts: Counts, *, quiet: bool) -> None:
         terminal.say(f"hint: {sentence}", quiet=quiet)
 
 
-def tell_skipped(data: str, given: dict[str, Any], *, quiet: bool) -> None:
+def report_skipped(data: str, given: dict[str, Any], *, quiet: bool) -> None:
     """Say on stderr which lines were skipped, where the result itself does not know of them."""
     if quiet or not given.get("lenient"):
         return

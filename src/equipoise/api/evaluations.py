@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from equipoise.api.columns import require_named
-from equipoise.api.measuring import column_names
+from equipoise.api.measurement import column_names
 from equipoise.counts import CountRequest, Reading
 from equipoise.errors import InputError, did_you_mean
 from equipoise.progress import Reporter, silent

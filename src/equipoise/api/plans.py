@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from equipoise.api.measuring import count
+from equipoise.api.measurement import count
 from equipoise.counts import Counts
 from equipoise.errors import InputError, did_you_mean
 from equipoise.plans.request import PlanRequest

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.cli import lakes, terminal
+from equipoise.cli import lake_access, terminal
 from equipoise.cli.flags import CommandGroup
 from equipoise.cli.options import (
     base_options,
@@ -51,7 +51,7 @@ goes on where it stopped; two at once wait for each other.""",
 def index(lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Look at the tables of LAKE, and keep what they hold in one index file."""
     options["no_refresh"] = False
-    with lakes.opened(lake, options) as opened:
+    with lake_access.open_lake(lake, options) as opened:
         done = opened.refresh()
     broken = [(t.name, t.problem) for t in opened.tables if t.problem]
     skipped = [(t.name, t.skipped) for t in opened.tables if t.skipped and not t.problem]
@@ -115,7 +115,7 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def search(data: str, lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Find the tables of LAKE whose rows could be put below those of DATA."""
-    with lakes.opened(lake, options) as opened:
+    with lake_access.open_lake(lake, options) as opened:
         found = opened.search(data, **options)
     terminal.emit(found.to_json(indent=2) if as_json else found.text(), None, sentences=not as_json)
 
@@ -137,8 +137,8 @@ Read the file, fill in what is open, and give it to equipoise acquire with --map
 def mapping(plan: str, lake: tuple[str, ...], output: str | None, **options: Any) -> None:
     """Propose what the columns and values of tables mean for PLAN, to read, edit and confirm."""
     quiet = options["quiet"]
-    with lakes.opened(lake, options) as opened:
-        lakes.refuse_overwriting(opened, output)
+    with lake_access.open_lake(lake, options) as opened:
+        lake_access.refuse_overwriting(opened, output)
         _keep_what_was_said(output, options["mapping"])
         text = opened.mapping(plan, file=output or "mapping.toml", **options)
     terminal.emit(text.rstrip("\n"), output, quiet=quiet)
@@ -181,7 +181,7 @@ def replay(
 ) -> int:
     """Fetch every row that LEDGER lists again from LAKE, and compare."""
     key = hash_key(hash_key_file)
-    with lakes.opened(lake, options) as opened:
+    with lake_access.open_lake(lake, options) as opened:
         done = opened.replay(ledger, repaired=repaired, hash_key=key)
     terminal.emit(done.to_json(indent=2) if as_json else done.text(), None, sentences=not as_json)
     return done.exit_code

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from equipoise.cli import counting, terminal
+from equipoise.cli import arguments, terminal
 from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     PICTURES,
@@ -86,16 +86,16 @@ def command(
         )
     simulating = {name: options.pop(name) for name in ("mechanism", "column", "repeats")}
     most = {} if max_rows is None else {"max_rows": max_rows}
-    with counting.keywords(data, options) as keywords:
+    with arguments.library_arguments(data, options) as given:
         from equipoise.api import compare_missing, simulate_missing
 
-        keywords |= {"methods": methods or "all", **most}
+        given |= {"methods": methods or "all", **most}
         found: Any
         if share is None:
-            found = compare_missing(data, **keywords)
+            found = compare_missing(data, **given)
         else:
-            found = simulate_missing(data, share=share, **simulating, **keywords)
-    counting.tell_skipped(data, keywords, quiet=quiet)
+            found = simulate_missing(data, share=share, **simulating, **given)
+    arguments.report_skipped(data, given, quiet=quiet)
     if kind in PICTURES:
         terminal.draw(found, output, found.sentences, quiet=quiet)
         return

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from equipoise.cli import counting, terminal
+from equipoise.cli import arguments, terminal
 from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     PICTURES,
@@ -72,11 +72,11 @@ def command(
     """Show the least cost of repairing DATA at every tolerance."""
     kind = output_format(format_, output, FORMATS)
     quiet = options["quiet"]
-    with counting.keywords(data, options) as keywords:
+    with arguments.library_arguments(data, options) as given:
         from equipoise.api import frontier
 
-        found = frontier(data, **keywords, tolerances=tolerances or None)
-    counting.tell_skipped(data, keywords, quiet=quiet)
+        found = frontier(data, **given, tolerances=tolerances or None)
+    arguments.report_skipped(data, given, quiet=quiet)
     if kind in PICTURES:
         terminal.draw(found, output, found.sentences, quiet=quiet)
         return

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from equipoise.cli import counting, terminal
+from equipoise.cli import arguments, terminal
 from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     PICTURES,
@@ -78,11 +78,11 @@ def command(data: str, format_: str | None, output: str | None, **options: Any) 
     """
     kind = output_format(format_, output, FORMATS)
     quiet = options["quiet"]
-    with counting.keywords(data, options) as keywords:
+    with arguments.library_arguments(data, options) as given:
         from equipoise.api import policy_map
 
-        made = policy_map(data, **keywords)
-    counting.hint(made.counts, quiet=quiet)
+        made = policy_map(data, **given)
+    arguments.show_hints(made.counts, quiet=quiet)
     if kind in PICTURES:
         terminal.draw(made, output, made.sentences, quiet=quiet)
     elif kind == "html":

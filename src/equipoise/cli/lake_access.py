@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def opened(places: Sequence[str], options: dict[str, Any]) -> Iterator[Lake]:
+def open_lake(places: Sequence[str], options: dict[str, Any]) -> Iterator[Lake]:
     """Give the lake that a command's options name, with progress shown meanwhile."""
     index, no_refresh = options.pop("index"), options.pop("no_refresh")
     threads, memory = options.pop("threads"), options.pop("memory")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from equipoise.cli import lakes, terminal
+from equipoise.cli import lake_access, terminal
 from equipoise.cli.flags import Command
 from equipoise.cli.options import base_options, lake_options, looking_options
 
@@ -37,7 +37,7 @@ Exit codes: 0 fine, 1 the lake has too few rows, 2 bad input.""",
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(plan: str, lake: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Rank the tables of LAKE by how many of the rows PLAN needs they offer per cost."""
-    with lakes.opened(lake, options) as opened:
+    with lake_access.open_lake(lake, options) as opened:
         found = opened.find(plan, **options)
     terminal.emit(found.to_json(indent=2) if as_json else found.text(), None, sentences=not as_json)
     return found.exit_code

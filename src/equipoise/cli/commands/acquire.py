@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from equipoise.cli import lakes, terminal
+from equipoise.cli import lake_access, terminal
 from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     base_options,
@@ -60,7 +60,7 @@ def command(
     """Carry out PLAN with real rows of LAKE: write the repaired table, and a ledger."""
     require_output(output, dry_run=dry_run)
     key = hash_key(hash_key_file)
-    with lakes.opened(lake, options) as opened:
+    with lake_access.open_lake(lake, options) as opened:
         done = opened.acquire(plan, output, hash_key=key, **options)
     terminal.emit(done.to_json(indent=2) if as_json else done.text(), None, sentences=not as_json)
     return done.exit_code

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from equipoise.cli import counting, terminal
+from equipoise.cli import arguments, terminal
 from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     counting_options,
@@ -48,11 +48,11 @@ def command(
     """Compare the biases of two tables, BEFORE and AFTER, with the uncertainty of the change."""
     kind = output_format(format_, output, FORMATS)
     quiet = options["quiet"]
-    with counting.keywords(before, options) as keywords:
+    with arguments.library_arguments(before, options) as given:
         from equipoise.api import diff
 
-        change = diff(before, after, **keywords)
-    counting.hint(change.before.counts, quiet=quiet)
+        change = diff(before, after, **given)
+    arguments.show_hints(change.before.counts, quiet=quiet)
     if change.after.counts.skipped:
         terminal.say(f"{after}: {change.after.counts.skipped}.", quiet=quiet)
     if kind == "json":

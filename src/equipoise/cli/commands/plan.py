@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.cli import counting, terminal
+from equipoise.cli import arguments, terminal
 from equipoise.cli.flags import Command
 from equipoise.cli.options import (
     PICTURES,
@@ -115,15 +115,15 @@ def command(
 
     try:
         _take_lake(options, output)
-        with counting.keywords(data, options) as keywords:
+        with arguments.library_arguments(data, options) as given:
             from equipoise.api import plan
 
-            made = plan(data, **keywords)
+            made = plan(data, **given)
     except Infeasible as error:
         if kind == "json" and output is None:
             terminal.emit(json.dumps(error.to_dict(), ensure_ascii=False, indent=2), None)
         raise
-    counting.hint(made.counts, quiet=quiet)
+    arguments.show_hints(made.counts, quiet=quiet)
     _show(made, kind, output, top, quiet=quiet, source=data)
     return made.exit_code
 
@@ -132,10 +132,10 @@ def _take_lake(options: dict[str, Any], output: str | None) -> None:
     """Leave in the options what is about a lake only if there is one."""
     lake, mapping = options.pop("lake"), options.pop("mapping")
     if lake:
-        from equipoise.cli import lakes
+        from equipoise.cli import lake_access
         from equipoise.lake.lake import Lake
 
-        lakes.refuse_overwriting(Lake(lake), output)
+        lake_access.refuse_overwriting(Lake(lake), output)
         options |= {"lake": lake, "mapping": mapping}
     elif mapping is not None:
         raise InputError("--mapping says what tables of a lake mean; name it with --lake.")

@@ -114,12 +114,11 @@ def _say(sentence: str) -> None:
 
 def _run(line: str, *, lines: int | None = None, code: int = 0) -> None:
     """Type a command, run it as the program would, and show the first lines it prints."""
-    from equipoise.cli.app import cli
-
+    program = click.get_current_context().find_root().command
     click.echo(f"$ equipoise {line}")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        got: Any = cli.main([*shlex.split(line), "--quiet"], "equipoise", standalone_mode=False)
+        got: Any = program.main([*shlex.split(line), "--quiet"], "equipoise", standalone_mode=False)
     shown = printed.getvalue().rstrip().splitlines()
     more = [f"… and {len(shown) - lines} more lines"] if lines and len(shown) > lines else []
     click.echo("".join(f"{text}\n" for text in [*shown[:lines], *more]))
