@@ -20,7 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.measures.uncertainty import Floats, Sampling, ub_interval
+from equipoise.measures.uncertainty.arrays import Floats
+from equipoise.measures.uncertainty.intervals import Sampling, ub_interval
 
 CONFIDENCE = 0.95
 WORST = 10

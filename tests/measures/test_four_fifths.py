@@ -17,7 +17,7 @@ from equipoise.measures.options import Options
 from equipoise.measures.policy import Policy, Rule
 from equipoise.measures.suppression import suppress
 from equipoise.measures.table import bias_table
-from equipoise.measures.uncertainty import ratio_interval, ub_interval
+from equipoise.measures.uncertainty.intervals import ratio_interval, ub_interval
 from equipoise.reports.summarize import summarize
 
 ADULT = {"sensitive_features": ["sex", "race"], "label": "income", "favourable": ">50K"}

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from equipoise.errors import UnknownName
-from equipoise.measures.registry import Margins, Measure, measure_named, measures, ratio
+from equipoise.measures.measure import Margins, Measure, ratio
+from equipoise.measures.registry import measure_named, measures
 
 MEASURES = measures()
 every_measure = pytest.mark.parametrize("measure", MEASURES, ids=lambda m: m.name)

@@ -22,7 +22,7 @@ from equipoise.lattice import Group
 from equipoise.measures.measurement import NOTES
 from equipoise.measures.options import Options
 from equipoise.measures.table import BiasTable, Row, bias_table
-from equipoise.measures.uncertainty import adjust
+from equipoise.measures.uncertainty.p_values import adjust
 from equipoise.values import MISSING
 
 QUICK = settings(max_examples=60)

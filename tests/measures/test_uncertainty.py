@@ -16,16 +16,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from equipoise.errors import CountsError, InputError
-from equipoise.measures import uncertainty
-from equipoise.measures.uncertainty import (
-    Sampling,
-    adjust,
-    p_value,
-    too_small,
-    ub_change_interval,
-    ub_interval,
-    weighted_p_value,
-)
+from equipoise.measures.uncertainty import arrays, p_values
+from equipoise.measures.uncertainty.intervals import Sampling, ub_change_interval, ub_interval
+from equipoise.measures.uncertainty.p_values import adjust, p_value, too_small, weighted_p_value
 
 Table = tuple[int, int, int, int]
 SAMPLINGS: tuple[Sampling, ...] = ("rows", "groups")
@@ -361,7 +354,8 @@ def test_a_lattice_is_answered_cell_by_cell(labels: int) -> None:
 def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = lattice(3, groups=200)
     before = [p_value(*whole), *ub_interval(*whole)]
-    monkeypatch.setattr(uncertainty, "CHUNK", 50)
+    monkeypatch.setattr(arrays, "CHUNK", 50)
+    monkeypatch.setattr(p_values, "CHUNK", 50)
     after = [p_value(*whole), *ub_interval(*whole)]
     for one, other in zip(before, after, strict=True):
         assert_array_equal(one, other)
@@ -462,10 +456,10 @@ def test_wrong_options_say_what_is_allowed() -> None:
 def test_scipy_is_loaded_late_and_stats_never() -> None:
     script = """
 import sys
-from equipoise.measures import uncertainty as u
+from equipoise.measures.uncertainty import intervals as i, p_values as u
 assert "scipy" not in sys.modules
-u.adjust(u.p_value(3, 9, 30, 100)), u.ub_interval(3, 9, 30, 100), u.too_small(True, 9, 30, 100)
-u.ub_change_interval(0, 0, 0, 0, 0, 0)
+u.adjust(u.p_value(3, 9, 30, 100)), i.ub_interval(3, 9, 30, 100), u.too_small(True, 9, 30, 100)
+i.ub_change_interval(0, 0, 0, 0, 0, 0)
 assert "scipy.special" in sys.modules and "scipy.stats" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", script], check=True)

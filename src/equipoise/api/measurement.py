@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from equipoise.engines.base import Engine
     from equipoise.engines.sources import Source
-    from equipoise.measures.uncertainty import Adjustment, Sampling
+    from equipoise.measures.uncertainty.intervals import Sampling
+    from equipoise.measures.uncertainty.p_values import Adjustment
 
 
 def count(

@@ -12,12 +12,13 @@ import numpy as np
 from equipoise.counts import Counts
 from equipoise.errors import CountsError
 from equipoise.lattice import Group, format_value
-from equipoise.measures import uncertainty as unc
 from equipoise.measures.display import TOO_FEW, UNKNOWN, number, probability, whole
 from equipoise.measures.measurement import SURE, Measurement
 from equipoise.measures.options import Options
 from equipoise.measures.suppression import suppress
 from equipoise.measures.table import BiasTable, bias_table
+from equipoise.measures.uncertainty.intervals import ub_change_interval
+from equipoise.measures.uncertainty.p_values import adjust
 from equipoise.plain import Grid, csv_text
 from equipoise.results import FlatTable, Result
 from equipoise.values import Value, plain
@@ -206,10 +207,10 @@ def _rows(before: BiasTable, after: BiasTable) -> tuple[ChangeRow, ...]:
         codes = codes[_shown(one, codes) & _shown(two, codes)]
     columns = [_at(m, codes) for m in (one, two)]
     (ub0, low0, high0, n0), (ub1, low1, high1, n1) = columns
-    change = unc.ub_change_interval(
+    change = ub_change_interval(
         ub0, low0, high0, ub1, low1, high1, confidence=before.options.confidence
     )
-    q = unc.adjust(change.p, before.options.adjust)
+    q = adjust(change.p, before.options.adjust)
     line, label = np.indices(ub0.shape).reshape(2, -1)
     size = np.nan_to_num(np.abs(change.change), nan=-1.0)[line, label]
     limit = before.options.limit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from equipoise.measures.registry import Floats, Margins, ratio, register
+from equipoise.measures.measure import Floats, Margins, ratio, register
 from equipoise.measures.uniform_bias import INF, uniform_bias
 
 

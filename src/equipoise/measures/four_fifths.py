@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.measures import uncertainty as unc
+from equipoise.measures.measure import Floats, ratio
 from equipoise.measures.measurement import NOTE_CODES
-from equipoise.measures.registry import Floats, ratio
+from equipoise.measures.uncertainty.intervals import Interval, ratio_interval
 from equipoise.values import Value, plain
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class FourFifths:
         return np.where(self.best < 0, np.nan, ratio(rate, rate[self.best]))
 
     @functools.cached_property
-    def interval(self) -> unc.Interval | None:
+    def interval(self) -> Interval | None:
         """The interval of each measured group's impact ratio; the best-off group's own is 1."""
         m = self.measured
         if m.interval is None:
@@ -171,11 +171,11 @@ def four_fifths(table: BiasTable) -> FourFifths | None:
     return FourFifths(m, label, shown[order])
 
 
-def ratio_to_best(m: Measurement, best: NDArray[np.int64], label: int) -> unc.Interval:
+def ratio_to_best(m: Measurement, best: NDArray[np.int64], label: int) -> Interval:
     """Give the interval of every group's rate of a label over that of its best-off group."""
     rate = m.margins.rate[:, label]
     sizes = m.n_group if m.counts.weights is None else m.effective_sizes[0][:, 0]
-    limits = unc.ratio_interval(
+    limits = ratio_interval(
         rate,
         sizes,
         rate[best],
@@ -185,7 +185,7 @@ def ratio_to_best(m: Measurement, best: NDArray[np.int64], label: int) -> unc.In
     )
     itself = best == np.arange(len(best))
     low, high = (np.where(itself, 1.0, np.where(best < 0, np.nan, x)) for x in limits)
-    return unc.Interval(low, high)
+    return Interval(low, high)
 
 
 def _tally(compared: NDArray[np.bool_], below: NDArray[np.bool_]) -> dict[str, int]:

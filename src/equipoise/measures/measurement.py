@@ -12,9 +12,10 @@ import numpy as np
 from equipoise.counts import Counts
 from equipoise.errors import PatternError
 from equipoise.lattice import Group, Lattice, roll_up
-from equipoise.measures import uncertainty as unc
+from equipoise.measures.measure import Floats, Margins, ratio
 from equipoise.measures.options import REFERENCES, Options
-from equipoise.measures.registry import Floats, Margins, ratio
+from equipoise.measures.uncertainty.intervals import Interval, ub_interval
+from equipoise.measures.uncertainty.p_values import adjust, p_value, too_small, weighted_p_value
 from equipoise.measures.uniform_bias import uniform_bias
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Measurement:
     options: Options
     lattice: Lattice
     ub: Floats
-    interval: unc.Interval | None = None
+    interval: Interval | None = None
     p_value: Floats | None = None
     q_value: Floats | None = None
     suppressed: NDArray[np.bool_] | None = None
@@ -85,7 +86,7 @@ class Measurement:
         """The same with intervals, p and q."""
         m = self.margins
         if self.counts.weights is None:
-            interval = unc.ub_interval(
+            interval = ub_interval(
                 self.n_cell,
                 self.n_group[:, None],
                 self.n_label,
@@ -93,10 +94,10 @@ class Measurement:
                 confidence=self.options.confidence,
                 sampling=self.options.sampling,
             )
-            p = unc.p_value(self.n_cell, self.n_group[:, None], self.n_label, self.counts.n)
+            p = p_value(self.n_cell, self.n_group[:, None], self.n_label, self.counts.n)
         else:
             sizes = self.effective_sizes
-            interval = unc.ub_interval(
+            interval = ub_interval(
                 m.n_gy,
                 m.n_g,
                 m.n_y,
@@ -105,12 +106,12 @@ class Measurement:
                 sampling=self.options.sampling,
                 effective=sizes,
             )
-            p = unc.weighted_p_value(m.n_gy, m.n_g, m.n_y, m.n, effective=sizes)
+            p = weighted_p_value(m.n_gy, m.n_g, m.n_y, m.n, effective=sizes)
         # With one label, and of all rows together, UB is 0 whatever the sample.
         sure = (self.n_label == self.counts.n) | (self.n_group[:, None] == self.counts.n)
         for limit in interval:
             limit[sure & ~np.isnan(self.ub)] = 0.0
-        q = unc.adjust(p, self.options.adjust)
+        q = adjust(p, self.options.adjust)
         return replace(self, interval=interval, p_value=p, q_value=q)
 
     # ------------------------------------------------------------------ columns
@@ -205,7 +206,7 @@ class Measurement:
     @functools.cached_property
     def too_small(self) -> NDArray[np.bool_]:
         """Where not even the most extreme outcome to the same side could tell from chance."""
-        return unc.too_small(self.ub > 0, *self._whole_sizes(), alpha=1 - self.options.confidence)
+        return too_small(self.ub > 0, *self._whole_sizes(), alpha=1 - self.options.confidence)
 
     @functools.cached_property
     def on_one_row(self) -> NDArray[np.bool_]:

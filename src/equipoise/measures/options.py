@@ -7,8 +7,9 @@ from typing import Any
 
 from equipoise.errors import InputError, did_you_mean
 from equipoise.lattice import Group
-from equipoise.measures import uncertainty as unc
 from equipoise.measures.registry import measure_named
+from equipoise.measures.uncertainty.intervals import Sampling
+from equipoise.measures.uncertainty.p_values import Adjustment
 from equipoise.validate import at_least, between, one_of
 from equipoise.values import as_value, plain
 
@@ -71,8 +72,8 @@ class Options:
     limit: float = 0.1
     uncertainty: bool = True
     confidence: float = 0.95
-    sampling: unc.Sampling = "rows"
-    adjust: unc.Adjustment = "bh"
+    sampling: Sampling = "rows"
+    adjust: Adjustment = "bh"
     favourable: str | None = None
     reference: str = "rest"
     measures: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from equipoise.errors import LatticeTooLarge
 from equipoise.lattice import Lattice, roll_up
 from equipoise.measures.measurement import Measurement
 from equipoise.measures.table import BiasTable
-from equipoise.measures.uncertainty import Interval
+from equipoise.measures.uncertainty.intervals import Interval
 from equipoise.validate import at_least
 from equipoise.values import MISSING
 

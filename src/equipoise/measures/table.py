@@ -12,9 +12,10 @@ import numpy as np
 from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError
 from equipoise.lattice import Group
+from equipoise.measures.measure import Floats, ratio
 from equipoise.measures.measurement import NOTE_CODES, Measurement, Note
 from equipoise.measures.options import Options
-from equipoise.measures.registry import Floats, measure_named, ratio
+from equipoise.measures.registry import measure_named
 from equipoise.plain import Grid, sentences
 from equipoise.results import Drawable
 from equipoise.validate import one_of

@@ -27,7 +27,7 @@ from equipoise.evaluation.study.scores import (
 from equipoise.evaluation.training.models import Model
 from equipoise.measures.options import Options
 from equipoise.measures.table import bias_table
-from equipoise.measures.uncertainty import adjust
+from equipoise.measures.uncertainty.p_values import adjust
 from equipoise.plans.reweighing import cell_weights
 from equipoise.values import as_value
 

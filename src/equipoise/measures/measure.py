@@ -1,0 +1,164 @@
+"""A measure: what it computes from counts, and what a reader must know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """All that a measure may look at, for G groups and k labels.
+
+    Attributes
+    ----------
+    n
+        All rows (or their weight).
+    n_y
+        Rows with each label, shape (k,).
+    n_g
+        Rows of each group, shape (G, 1).
+    n_gy
+        Rows of each group with each label, shape (G, k).
+    reference
+        The rate each group's rate is compared with, shape (G, k); by default that of
+        the rest of the table.
+
+    >>> hiring = Margins.of(n=600, n_y=[200, 400], n_g=[150, 450], n_gy=[[40, 110], [160, 290]])
+    >>> hiring.reference.round(3).tolist()
+    [[0.356, 0.644], [0.267, 0.733]]
+    """
+
+    n: float
+    n_y: Floats
+    n_g: Floats
+    n_gy: Floats
+    reference: Floats
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        n: float,
+        n_y: object,
+        n_g: object,
+        n_gy: object,
+        reference: Floats | None = None,
+    ) -> Margins:
+        """Make margins from anything array-like; the reference defaults to the rest."""
+        totals, groups = np.asarray(n_y, float), np.asarray(n_g, float).reshape(-1, 1)
+        cells = np.asarray(n_gy, float)
+        rest = ratio(totals - cells, n - groups) if reference is None else reference
+        return cls(float(n), totals, groups, cells, rest)
+
+    @property
+    def rate(self) -> Floats:
+        """f_gy, the share of a group's rows that have a label."""
+        return ratio(self.n_gy, self.n_g)
+
+    @property
+    def overall_rate(self) -> Floats:
+        """f_y, the share of all rows that have a label."""
+        return ratio(self.n_y, np.float64(self.n))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """A registered measure.
+
+    Attributes
+    ----------
+    name, symbol, formula
+        What it is called, in words, in one sign and as a formula.
+    function
+        Computes it from :class:`Margins`, shape (G, k).
+    low, high
+        The range of its values.
+    neutral
+        Its value where the group's rate is that to which it is compared, if there is one.
+    against
+        To what a group is compared: the ``"overall"`` rate, a ``"reference"`` rate, or
+        ``None`` if to nothing.
+    more_is_more
+        Whether it rises with the group's own rate.
+    scale_invariant
+        Whether it stays the same when every count is multiplied by one number.
+    symmetric
+        Whether labels can be swapped in a binary table and only its sign changes.
+    sentence
+        What a value means, with ``{group}``, ``{label}`` and ``{value}`` to fill in.
+    """
+
+    name: str
+    symbol: str
+    formula: str
+    function: Callable[[Margins], Floats]
+    low: float
+    high: float
+    neutral: float | None
+    against: str | None
+    more_is_more: bool
+    scale_invariant: bool
+    symmetric: bool
+    sentence: str
+
+    @property
+    def title(self) -> str:
+        """The name as words."""
+        return self.name.replace("_", " ")
+
+    @property
+    def bounded(self) -> bool:
+        """Whether its range is finite."""
+        return bool(np.isfinite([self.low, self.high]).all())
+
+
+MEASURES: dict[str, Measure] = {}
+"""The measures by name, in the order of entry; read them through the registry, which loads all."""
+
+
+def register(
+    *,
+    symbol: str,
+    formula: str,
+    low: float,
+    high: float,
+    neutral: float | None,
+    against: str | None,
+    more_is_more: bool = True,
+    scale_invariant: bool = True,
+    symmetric: bool = False,
+    sentence: str,
+) -> Callable[[Callable[[Margins], Floats]], Callable[[Margins], Floats]]:
+    """Enter a function in the registry under its own name."""
+
+    def enter(function: Callable[[Margins], Floats]) -> Callable[[Margins], Floats]:
+        MEASURES[function.__name__] = Measure(
+            name=function.__name__,
+            symbol=symbol,
+            formula=formula,
+            function=function,
+            low=low,
+            high=high,
+            neutral=neutral,
+            against=against,
+            more_is_more=more_is_more,
+            scale_invariant=scale_invariant,
+            symmetric=symmetric,
+            sentence=sentence,
+        )
+        return function
+
+    return enter
+
+
+def ratio(numerator: Floats, denominator: Floats | np.float64) -> Floats:
+    """Divide, with nan wherever the denominator is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(denominator == 0, np.nan, np.divide(numerator, denominator))
