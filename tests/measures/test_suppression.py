@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from equipoise.api import count
 from equipoise.counts import CountRequest, Counts
 from equipoise.errors import InputError, LatticeTooLarge
 from equipoise.lattice import Group
-from equipoise.measures import suppression
+from equipoise.measures import _audit, _families, suppression
 from equipoise.measures.options import Options
 from equipoise.measures.suppression import suppress
 from equipoise.measures.table import SORTS, BiasTable, bias_table
@@ -198,12 +199,12 @@ def test_the_audit_finds_what_families_do_not_show() -> None:
     # the middle one is the upper rows less the left columns, and less what is shown.
     counts = flat(BRIDGE)
     measured = bias_table(counts, QUICK).measured
-    units = suppression._Units.of(measured, 5)
+    units = _families.Units.of(measured, 5)
     hidden = units.secret | ~units.listed
-    suppression._settle(units, hidden, 5)
+    _families.settle(units, hidden, 5)
     assert hidden.sum() == 9
-    system = suppression._System.of(units, hidden)
-    assert suppression._derivable(units, system).tolist() == [[1, 2]]
+    system = _audit.System.of(units, hidden)
+    assert _audit.derivable_groups(units, system).tolist() == [[1, 2]]
     assert given_away(suppress(bias_table(counts, QUICK), 5), 5) == []
 
 
@@ -219,14 +220,20 @@ def test_real_data_are_safe(below: int, options: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("STEPS", 0), ("STEPS", 2), ("ROUNDS", 0), ("TARGETS", 1)]
+    ("module", "name", "value"),
+    [
+        (_audit, "STEPS", 0),
+        (_audit, "STEPS", 2),
+        (suppression, "ROUNDS", 0),
+        (_audit, "TARGETS", 1),
+    ],
 )
 @given(counts=small_tables(), below=st.integers(2, 9))
 def test_stopping_early_hides_more_never_less(
-    name: str, value: int, counts: Counts, below: int
+    module: ModuleType, name: str, value: int, counts: Counts, below: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(suppression, name, value)
+        patch.setattr(module, name, value)
         assert given_away(suppress(bias_table(counts, QUICK), below), below) == []
 
 
@@ -239,14 +246,14 @@ def test_a_lattice_too_large_to_complete_is_audited_to_the_next_order_and_the_fi
     assume(len(table.measured.lattice))
     audited = int(table.measured.lattice.orders.max()) + 1
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(suppression, "WHOLE_ENTRIES", 0)
+        patch.setattr(_families, "WHOLE_ENTRIES", 0)
         found = given_away(suppress(table, below), below)
     assert not [g for g in found if len(g) <= audited or len(g) == len(counts.sensitive)]
 
 
 def test_too_much_work_is_refused() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(suppression, "AUDIT_ENTRIES", 50)
+        patch.setattr(_families, "AUDIT_ENTRIES", 50)
         with pytest.raises(LatticeTooLarge, match=r"16 finest groups .* 4 sets .* 3 sets can be"):
             suppress(bias_table(flat(BRIDGE)), 5)
 

@@ -21,7 +21,8 @@ from equipoise.errors import InputError, PatternError, UnknownName
 from equipoise.lattice import Group
 from equipoise.measures.measurement import NOTES
 from equipoise.measures.options import Options
-from equipoise.measures.table import BiasTable, Row, bias_table
+from equipoise.measures.row import Row
+from equipoise.measures.table import BiasTable, bias_table
 from equipoise.measures.uncertainty.p_values import adjust
 from equipoise.values import MISSING
 
@@ -413,9 +414,9 @@ def test_the_line_stands_above_the_first_row_that_does_not_tell() -> None:
     table = bias_table(rare())
     worst = table.worst()
     first = [r.evident for r in worst].index(False)
-    assert worst.untold_from == first > 0
-    assert table.sort("n").untold_from is None
-    assert worst.top(first).untold_from is None
+    assert worst.inconclusive_from == first > 0
+    assert table.sort("n").inconclusive_from is None
+    assert worst.top(first).inconclusive_from is None
     for text in (repr(worst), worst._repr_html_()):
         assert text.count("too few rows to tell") == 1
     lines = repr(worst).splitlines()[4:]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.counts import Counts
 from equipoise.errors import CountsError
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import TOO_FEW, UNKNOWN, number, probability, whole
@@ -24,7 +22,11 @@ from equipoise.results import FlatTable, Result
 from equipoise.values import Value, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
+
+    from equipoise.counts import Counts
 
 SCHEMA = "equipoise.diff/1"
 

@@ -10,7 +10,10 @@ from equipoise.measures.registry import measure_named
 from equipoise.plain import Grid
 
 if TYPE_CHECKING:
-    from equipoise.measures.table import BiasTable, Row
+    from collections.abc import Iterable
+
+    from equipoise.measures.measurement import Measurement
+    from equipoise.measures.row import Row
 
 UNKNOWN = "–"
 TOO_FEW = "too few rows to tell: chance alone may explain these"
@@ -76,29 +79,32 @@ def remarks(row: Row) -> str:
     return "; ".join([*(["hidden"] if row.hidden else []), *words])
 
 
-def grid(table: BiasTable) -> Grid:
-    """Write a bias table for people: the numbers to read first, rounded."""
-    extra = [measure_named(name) for name in table.options.measures]
-    uncertain = table.measured.interval is not None
-    confidence = f"{table.options.confidence:.0%} interval"
-    headers = ["group", table.counts.label.name, "rows", "rate", "overall", "UB"]
+def rows_grid(rows: Iterable[Row], measured: Measurement, divided_at: int | None) -> Grid:
+    """Write rows of a bias table for people: the numbers to read first, rounded.
+
+    `divided_at` is the number of the first row with too few rows to tell, if there is one.
+    """
+    extra = [measure_named(name) for name in measured.options.measures]
+    uncertain = measured.interval is not None
+    confidence = f"{measured.options.confidence:.0%} interval"
+    headers = ["group", measured.counts.label.name, "rows", "rate", "overall", "UB"]
     headers += [confidence, "q"] if uncertain else []
     headers += [
-        "missing rows" if table.counts.weights is None else "missing weight",
+        "missing rows" if measured.counts.weights is None else "missing weight",
         *(m.symbol for m in extra),
         "note",
     ]
-    rows = []
-    for row in table:
+    lines = []
+    for row in rows:
         cells = [str(row.group), format_value(row.label), _share(row), percent(row.rate)]
         cells += [percent(row.overall_rate), number(row.ub)]
         cells += [interval(row), probability(row.q_value)] if uncertain else []
         cells += [whole(row.missing_rows), *(_measure(v) for v in row.measures.values())]
-        rows.append((*cells, remarks(row)))
+        lines.append((*cells, remarks(row)))
     texts = {0, 1, len(headers) - 1}
     numbers = frozenset(i for i in range(len(headers)) if i not in texts)
-    line = None if table.untold_from is None else (table.untold_from, TOO_FEW)
-    return Grid(tuple(headers), tuple(rows), numbers, line)
+    divider = None if divided_at is None else (divided_at, TOO_FEW)
+    return Grid(tuple(headers), tuple(lines), numbers, divider)
 
 
 def _share(row: Row) -> str:

@@ -15,15 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.measures.measure import Floats, ratio
-from equipoise.measures.measurement import NOTE_CODES
+from equipoise.measures.measurement import NOTE_CODES, Measurement
 from equipoise.measures.uncertainty.intervals import Interval, ratio_interval
 from equipoise.values import Value, plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from equipoise.measures.measurement import Measurement
-    from equipoise.measures.table import BiasTable
 
 RULE = 0.8
 """The ratio to the best-off group's rate below which the rule looks closer."""
@@ -49,6 +46,38 @@ class FourFifths:
     measured: Measurement
     label: int
     line: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, measured: Measurement, lines: NDArray[np.int64]) -> FourFifths | None:
+        """Apply the rule to some lines of a lattice; None unless a favourable label is named.
+
+        >>> from equipoise.counts import Counts
+        >>> from equipoise.measures.options import Options
+        >>> counts = Counts.from_mapping(
+        ...     {("p", "+"): 388, ("p", "-"): 582, ("u", "+"): 180, ("u", "-"): 120},
+        ...     sensitive=["s"],
+        ...     label="y",
+        ... )
+        >>> measured = Measurement.of(counts, Options(favourable="+"))
+        >>> found = FourFifths.of(measured, np.array([0])).to_dict()["groups"][0]
+        >>> round(found["impact_ratio"], 3), found["best"], found["below"]
+        (0.667, 's=u', True)
+        """
+        favourable = measured.options.favourable
+        if favourable is None or not len(lines):
+            return None
+        m, label = measured, measured.counts.label.code(favourable)
+        shown = np.unique(lines)
+        known = np.isfinite(m.ub[shown, label])
+        if m.suppressed is not None:
+            known &= ~m.suppressed[shown, label]
+        shown = shown[known]
+        fixed = m.lattice.codes[shown] != np.array(m.lattice.sizes)
+        # The first attribute counts most, so that families stand in the order of attributes.
+        family = ~fixed @ (1 << np.arange(fixed.shape[1], dtype=np.int64)[::-1])
+        silent = cls(m, label, shown).too_small[shown]
+        order = np.lexsort((m.margins.rate[shown, label], family, m.lattice.orders[shown], silent))
+        return cls(m, label, shown[order])
 
     @property
     def favourable(self) -> Value:
@@ -136,39 +165,6 @@ class FourFifths:
 
     def _rate(self, line: int) -> float:
         return float(self.measured.margins.rate[line, self.label])
-
-
-def four_fifths(table: BiasTable) -> FourFifths | None:
-    """Hold the groups a table shows against the rule; None unless a favourable label is named.
-
-    >>> from equipoise.counts import Counts
-    >>> from equipoise.measures.options import Options
-    >>> from equipoise.measures.table import bias_table
-    >>> counts = Counts.from_mapping(
-    ...     {("p", "+"): 388, ("p", "-"): 582, ("u", "+"): 180, ("u", "-"): 120},
-    ...     sensitive=["s"],
-    ...     label="y",
-    ... )
-    >>> rule = four_fifths(bias_table(counts, Options(favourable="+")).filter(group="s=p"))
-    >>> found = rule.to_dict()["groups"][0]
-    >>> round(found["impact_ratio"], 3), found["best"], found["below"]
-    (0.667, 's=u', True)
-    """
-    favourable = table.options.favourable
-    if favourable is None or not len(table):
-        return None
-    m, label = table.measured, table.counts.label.code(favourable)
-    shown = np.unique(table.places[0])
-    known = np.isfinite(m.ub[shown, label])
-    if m.suppressed is not None:
-        known &= ~m.suppressed[shown, label]
-    shown = shown[known]
-    fixed = m.lattice.codes[shown] != np.array(m.lattice.sizes)
-    # The first attribute counts most, so that families stand in the order of attributes.
-    family = ~fixed @ (1 << np.arange(fixed.shape[1], dtype=np.int64)[::-1])
-    silent = FourFifths(m, label, shown).too_small[shown]
-    order = np.lexsort((m.margins.rate[shown, label], family, m.lattice.orders[shown], silent))
-    return FourFifths(m, label, shown[order])
 
 
 def ratio_to_best(m: Measurement, best: NDArray[np.int64], label: int) -> Interval:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from equipoise.counts import Counts
 from equipoise.errors import PatternError
 from equipoise.lattice import Group, Lattice, roll_up
 from equipoise.measures.measure import Floats, Margins, ratio
@@ -20,6 +19,8 @@ from equipoise.measures.uniform_bias import uniform_bias
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from equipoise.counts import Counts
 
 SURE = 0.05
 """The q below which a difference is more than chance."""
@@ -239,7 +240,7 @@ class Measurement:
         return np.asarray(enough & ((self.q_value < SURE) | inside))
 
     @functools.cached_property
-    def untold(self) -> NDArray[np.bool_]:
+    def inconclusive(self) -> NDArray[np.bool_]:
         """Where UB is known and could be more than chance, but has too few rows to tell."""
         return np.asarray(~self.evident & np.isin(self.notes, _TOO_FEW))
 

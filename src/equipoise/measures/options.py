@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import InputError, did_you_mean
 from equipoise.lattice import Group
 from equipoise.measures.registry import measure_named
-from equipoise.measures.uncertainty.intervals import Sampling
-from equipoise.measures.uncertainty.p_values import Adjustment
 from equipoise.validate import at_least, between, one_of
 from equipoise.values import as_value, plain
+
+if TYPE_CHECKING:
+    from equipoise.measures.uncertainty.intervals import Sampling
+    from equipoise.measures.uncertainty.p_values import Adjustment
 
 SAMPLINGS = ("rows", "groups")
 ADJUSTMENTS = ("bh", "by")

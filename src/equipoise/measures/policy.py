@@ -14,10 +14,8 @@ from equipoise.errors import InputError, SourceNotFound, did_you_mean
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import TOO_FEW, number, whole
 from equipoise.measures.four_fifths import ROUNDING, RULE, ratio_to_best
-from equipoise.measures.measure import Floats
 from equipoise.measures.options import require_reference
 from equipoise.measures.registry import measure_named
-from equipoise.measures.table import BiasTable, Row
 from equipoise.plain import Grid, csv_text
 from equipoise.results import FlatTable, Result, column_names
 from equipoise.validate import a_number, at_least, one_of
@@ -27,6 +25,10 @@ if TYPE_CHECKING:
     import os
 
     from numpy.typing import NDArray
+
+    from equipoise.measures.measure import Floats
+    from equipoise.measures.row import Row
+    from equipoise.measures.table import BiasTable
 
 Evidence: TypeAlias = Literal["estimate", "interval"]
 EVIDENCE: tuple[Evidence, ...] = ("estimate", "interval")

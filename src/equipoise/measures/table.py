@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError
 from equipoise.lattice import Group
+from equipoise.measures.display import rows_grid
+from equipoise.measures.four_fifths import FourFifths
 from equipoise.measures.measure import Floats, ratio
-from equipoise.measures.measurement import NOTE_CODES, Measurement, Note
+from equipoise.measures.measurement import NOTE_CODES, Measurement
 from equipoise.measures.options import Options
 from equipoise.measures.registry import measure_named
+from equipoise.measures.row import Row
 from equipoise.plain import Grid, sentences
 from equipoise.results import Drawable
 from equipoise.validate import one_of
-from equipoise.values import Value, as_value, plain
+from equipoise.values import as_value, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from equipoise.counts import Counts
 
 SCHEMA = "equipoise.measure/1"
 SORTS = ("worst", "ub", "group", "n", "p")
@@ -43,35 +47,6 @@ def bias_table(counts: Counts, options: Options | None = None) -> BiasTable:
     if not counts.n:
         raise InputError("there are no rows to measure.")
     return BiasTable(Measurement.of(counts, options or Options()))
-
-
-@dataclass(frozen=True)
-class Row:
-    """One group and label of a bias table."""
-
-    group: Group
-    label: Value
-    n_group: int | None
-    n_cell: int | None
-    rate: float
-    overall_rate: float
-    ub: float
-    ub_low: float
-    ub_high: float
-    p_value: float
-    q_value: float
-    expected: float
-    missing_rows: float
-    hidden: bool
-    evident: bool
-    note: Note | None
-    measures: Mapping[str, float] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, with ``None`` for what is missing or undefined."""
-        own = {k: v for k, v in vars(self).items() if k not in ("group", "measures")}
-        numbers = {k: plain(v) for k, v in {**own, **self.measures}.items()}
-        return {"group": {k: plain(v) for k, v in self.group.items()}, **numbers}
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +204,7 @@ class BiasTable(Drawable):
         return self if self.order is not None else self.sort("worst")
 
     @property
-    def untold_from(self) -> int | None:
+    def inconclusive_from(self) -> int | None:
         """Above which row the line is that divides rows that tell from those that do not.
 
         None where no such line can be drawn: in another order, or where all rows tell.
@@ -237,8 +212,8 @@ class BiasTable(Drawable):
         if self.order != "worst":
             return None
         line, label = self.places
-        untold = self.measured.untold[line, label]
-        return int(self.measured.evident[line, label].sum()) if untold.any() else None
+        inconclusive = self.measured.inconclusive[line, label]
+        return int(self.measured.evident[line, label].sum()) if inconclusive.any() else None
 
     def sort(self, by: str = "worst") -> BiasTable:
         """Sort: worst first (see :meth:`worst`), by ub, by group, by rows (most first) or by p."""
@@ -343,14 +318,17 @@ class BiasTable(Drawable):
         With a favourable label, ``four_fifths`` holds the groups shown against the best-off
         group of all that were measured; see :mod:`equipoise.measures.four_fifths`.
         """
-        from equipoise.measures.four_fifths import four_fifths
-
-        rule = four_fifths(self)
+        rule = self.four_fifths
         return {
             **self.about(),
             "four_fifths": None if rule is None else rule.to_dict(),
             "rows": [row.to_dict() for row in self],
         }
+
+    @property
+    def four_fifths(self) -> FourFifths | None:
+        """The four-fifths rule for the groups shown; None unless a favourable label is named."""
+        return FourFifths.of(self.measured, self.places[0])
 
     def about(self) -> dict[str, Any]:
         """What was measured and how, as plain data, without the rows."""
@@ -390,9 +368,8 @@ class BiasTable(Drawable):
 
     def grid(self) -> Grid:
         """The first rows as a table for people: the worst ones, unless they were sorted."""
-        from equipoise.measures.display import grid
-
-        return grid(self.top(20 if self.view is None else 60))
+        shown = self.top(20 if self.view is None else 60)
+        return rows_grid(shown, self.measured, shown.inconclusive_from)
 
     _most = None  # the grid has the first rows already
 

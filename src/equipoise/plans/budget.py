@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,8 @@ from equipoise.plans.solution import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from equipoise.plans.cells import Real, Whole
 
 REST = "everything else"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,8 @@ from equipoise.results import FlatTable, Result
 from equipoise.values import MISSING, Value, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from equipoise.plans.cells import Real, Whole
 
 MEMORY = 4_000_000_000

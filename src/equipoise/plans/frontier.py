@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,8 @@ from equipoise.validate import at_least
 from equipoise.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from equipoise.counts import Counts
     from equipoise.plans.cells import Whole
     from equipoise.plans.request import PlanRequest

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.counts import Counts
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lattice import Group, format_value
 from equipoise.plain import Grid
 from equipoise.plans.budget import least_tolerance
 from equipoise.plans.problem import Limit, Problem, pose
-from equipoise.plans.request import PlanRequest
 from equipoise.plans.solution import ANY_PLAN, solve
 from equipoise.plans.solvers.coupled import solve_coupled
 from equipoise.results import FlatTable, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from equipoise.counts import Counts
+    from equipoise.plans.request import PlanRequest
 
 MOST_ROWS = 2**40
 PATIENCE, EACH = 30.0, 3.0

@@ -6,7 +6,6 @@ import datetime
 import functools
 import json
 import math
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from equipoise.version import __version__
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterator, Mapping
 
     from equipoise.plans.cells import Whole
 

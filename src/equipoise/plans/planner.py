@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,8 @@ from equipoise.plans.solvers.labels import cheapest_labels, zero_cost
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from equipoise.counts import Counts
     from equipoise.plans.cells import Whole
     from equipoise.plans.request import PlanRequest

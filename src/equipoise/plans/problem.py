@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from equipoise.counts import Counts
 from equipoise.errors import InputError
 from equipoise.lattice import Group, format_value, roll_up
 from equipoise.plans.cells import UNLIMITED, Band, Cells
@@ -25,8 +23,11 @@ from equipoise.plans.targets import (
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from numpy.typing import NDArray
 
+    from equipoise.counts import Counts
     from equipoise.plans.cells import Real, Whole
 
 Kind: TypeAlias = Literal["available", "at_least", "min_rows", "max_rows"]

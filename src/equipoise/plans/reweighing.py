@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.counts import Counts
 from equipoise.counts.rows import cells_of_rows
 from equipoise.errors import InputError
 from equipoise.lattice import Group
@@ -21,6 +20,8 @@ from equipoise.lattice import Group
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from equipoise.counts import Counts
 
 
 @dataclass(frozen=True, eq=False)

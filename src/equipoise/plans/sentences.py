@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.lattice import format_value
 from equipoise.plain import sentences
-from equipoise.plans.certificate import Certificate
 from equipoise.plans.judgement import off_target
 from equipoise.plans.solution import Solution, against
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from equipoise.plans.budget import Spent
     from equipoise.plans.cells import Real, Whole
+    from equipoise.plans.certificate import Certificate
     from equipoise.plans.problem import Problem
 
 SMALL_GROUP = 30

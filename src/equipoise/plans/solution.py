@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -20,6 +19,8 @@ from equipoise.plans.solvers.labels import LabelChoice, cheapest_labels
 from equipoise.plans.solvers.separable import solve_separable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from equipoise.plans.cells import Cells, Real, Whole
 
 ANY_PLAN = 1e6

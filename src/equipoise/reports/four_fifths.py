@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from equipoise.lattice import Group, format_value
-from equipoise.measures import four_fifths as computed
 from equipoise.measures.display import number, percent
 from equipoise.measures.four_fifths import RULE, FourFifths
 from equipoise.plain import Grid
@@ -41,7 +40,7 @@ def four_fifths(table: BiasTable, *, top: int = 20) -> dict[str, Any] | None:
     >>> [(line["group"], round(line["impact_ratio"], 3), line["met"]) for line in found["lines"]]
     [('s=p', 0.667, False), ('s=u', 1.0, True)]
     """
-    rule = computed.four_fifths(table)
+    rule = table.four_fifths
     if rule is None:
         return None
     limit, name = table.options.limit, table.counts.label.name

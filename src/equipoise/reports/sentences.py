@@ -18,7 +18,8 @@ from equipoise.reports.tally import Tally
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
-    from equipoise.measures.table import BiasTable, Row
+    from equipoise.measures.row import Row
+    from equipoise.measures.table import BiasTable
     from equipoise.values import Value
 
 MISSING_ROWS = (

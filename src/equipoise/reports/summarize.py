@@ -6,9 +6,10 @@ from typing import Any
 
 from equipoise.counts import Counts, bin_names
 from equipoise.lattice import format_value
-from equipoise.measures.display import grid, percent, whole
+from equipoise.measures.display import percent, rows_grid, whole
 from equipoise.measures.measurement import SURE
-from equipoise.measures.table import BiasTable, Row
+from equipoise.measures.row import Row
+from equipoise.measures.table import BiasTable
 from equipoise.reports.chart_data import matrices, ranking, side
 from equipoise.reports.four_fifths import four_fifths
 from equipoise.reports.sentences import hints, topics
@@ -87,7 +88,7 @@ def _title(table: BiasTable) -> str:
 
 
 def _table(table: BiasTable, shown: BiasTable) -> dict[str, Any]:
-    printed = grid(shown)
+    printed = rows_grid(shown, shown.measured, shown.inconclusive_from)
     sides = [_side(row, table.options.limit) for row in shown]
     return {
         "headers": list(printed.headers),

@@ -76,7 +76,7 @@ class Tally:
     @functools.cached_property
     def untold(self) -> Mask:
         """Where they do not suffice."""
-        return np.asarray(self.table.measured.untold[self.line, self.label])
+        return np.asarray(self.table.measured.inconclusive[self.line, self.label])
 
     @functools.cached_property
     def hidden(self) -> Mask:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
 Point: TypeAlias = tuple[float, float]
 Exact: TypeAlias = tuple[Fraction, Fraction]

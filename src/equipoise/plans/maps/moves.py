@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError
 from equipoise.lattice import Group
 from equipoise.plans.maps.geometry import HalfPlane
 from equipoise.values import MISSING, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
+
+    from equipoise.counts import Counts
 
 Kind: TypeAlias = Literal["add", "delete"]
 

@@ -7,14 +7,12 @@ import functools
 import json
 import math
 import textwrap
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.counts import Axis, Counts
 from equipoise.errors import InputError, PatternError
 from equipoise.lattice import Group
 from equipoise.measures.display import number
@@ -29,7 +27,11 @@ from equipoise.validate import a_number, at_least
 from equipoise.values import Value, as_value, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
+
+    from equipoise.counts import Axis, Counts
 
 SCHEMA = "equipoise.map/1"
 _WRAP = 100

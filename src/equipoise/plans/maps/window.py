@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -13,11 +12,13 @@ import numpy as np
 from equipoise.errors import InputError
 from equipoise.plans.maps.geometry import Conic, Exact, HalfPlane, Point, corners, rays, roots
 from equipoise.plans.maps.moves import LARGEST, Move
-from equipoise.plans.maps.search import Search
 from equipoise.validate import at_least
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from equipoise.plans.maps.policy_map import PolicyMap
+    from equipoise.plans.maps.search import Search
 
 _ZERO = Fraction(0)
 QUADRANT = (HalfPlane(Fraction(-1), _ZERO, _ZERO), HalfPlane(_ZERO, Fraction(-1), _ZERO))

@@ -13,7 +13,6 @@ import heapq
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -21,7 +20,6 @@ import numpy as np
 
 from equipoise.plans.cells import Band
 from equipoise.plans.judgement import Against, within_tolerance
-from equipoise.plans.problem import Problem
 from equipoise.plans.request import SOLVER_GAP
 from equipoise.plans.solvers.box import Box
 from equipoise.plans.solvers.coupled import Balance, relaxed_cost, solve_coupled
@@ -29,7 +27,10 @@ from equipoise.plans.solvers.gap import close_gap
 from equipoise.plans.solvers.separable import granularity, solve_separable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from equipoise.plans.cells import Real, Whole
+    from equipoise.plans.problem import Problem
 
 SMALL = 400
 """Up to so many cells one model holds all groups; beyond, only the largest are balanced."""

@@ -14,10 +14,10 @@ import numpy as np
 
 from equipoise.plans.cells import UNLIMITED, Band, Cells
 from equipoise.plans.highs import solve_milp
-from equipoise.plans.problem import Judged, Problem
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Real, Whole
+    from equipoise.plans.problem import Judged, Problem
 
 
 _Entries: TypeAlias = tuple[Any, Any, Any]

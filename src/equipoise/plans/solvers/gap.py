@@ -12,7 +12,6 @@ import heapq
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,8 @@ from equipoise.plans.solvers.coupled import Corridor, relaxed_in, whole_in
 from equipoise.plans.solvers.separable import granularity
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from equipoise.plans.cells import Real
     from equipoise.plans.problem import Problem
     from equipoise.plans.solvers.centre import Incumbent

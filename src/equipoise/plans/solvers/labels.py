@@ -8,7 +8,6 @@ labels are scanned, more are searched from several starts, which is a heuristic.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,8 @@ from equipoise.plans.cells import UNLIMITED
 from equipoise.plans.solvers.closed_form import best_sizes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from equipoise.plans.cells import Cells, Real
     from equipoise.plans.problem import Problem
     from equipoise.plans.solvers.box import Box

@@ -10,19 +10,18 @@ All groups are searched at once, in arrays.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.plans.cells import Band, Cells
-
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
-    from equipoise.plans.cells import Real, Whole
+    from equipoise.plans.cells import Band, Cells, Real, Whole
 
 CHUNK = 60_000
 """How many groups are searched at once, so that memory stays small."""
