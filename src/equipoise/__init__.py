@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from equipoise.lake.verify.checks import Verification
     from equipoise.lattice import Group
     from equipoise.measures.change import BiasChange
-    from equipoise.measures.policy import Check, Policy, Rule
+    from equipoise.measures.policy import Check, Policy
+    from equipoise.measures.rules import Rule
     from equipoise.measures.table import BiasTable
     from equipoise.plans.certificate import Certificate
     from equipoise.plans.frontier import Frontier
@@ -75,7 +76,7 @@ _HOMES = {
     "Policy": "measures.policy",
     "PolicyMap": "plans.maps.policy_map",
     "Repaired": "lake.loop",
-    "Rule": "measures.policy",
+    "Rule": "measures.rules",
     "Tailored": "lake.sampling.purchases",
     "Verification": "lake.verify.checks",
     "apply": "api",

@@ -13,7 +13,8 @@ import equipoise as eq
 from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError
 from equipoise.measures.options import Options
-from equipoise.measures.policy import Policy, Rule
+from equipoise.measures.policy import Policy
+from equipoise.measures.rules import Rule
 from equipoise.measures.suppression import suppress
 from equipoise.measures.table import bias_table
 from equipoise.measures.uncertainty.intervals import ratio_interval, ub_interval

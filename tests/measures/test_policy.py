@@ -14,8 +14,10 @@ from equipoise.cli.commands.check import command
 from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError, SourceNotFound, UnknownName
 from equipoise.measures import policy as policy_module
+from equipoise.measures.configuration import read_config
 from equipoise.measures.options import Options
-from equipoise.measures.policy import EXIT_CODES, Check, Policy, Rule, read_config
+from equipoise.measures.policy import EXIT_CODES, Check, Policy
+from equipoise.measures.rules import Rule
 from equipoise.measures.table import bias_table
 
 COMPAS = Counts.from_mapping(

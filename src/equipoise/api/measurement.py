@@ -13,8 +13,9 @@ from equipoise.counts import BinSpec, Condition, CountRequest, Counts, MissingPo
 from equipoise.counts.features import feature_columns
 from equipoise.errors import InputError
 from equipoise.measures.change import BiasChange, bias_change
+from equipoise.measures.findings import Evidence
 from equipoise.measures.options import Options
-from equipoise.measures.policy import Check, Evidence, Policy
+from equipoise.measures.policy import Check, Policy
 from equipoise.measures.table import BiasTable, bias_table
 from equipoise.progress import Reporter, silent
 

@@ -20,7 +20,7 @@ def load(path: str | None, commands: Collection[str]) -> dict[str, Any]:
     file = Path(path) if path is not None else _nearest()
     if file is None:
         return {}
-    from equipoise.measures.policy import read_config
+    from equipoise.measures.configuration import read_config
 
     found = read_config(file)
     for table in found:

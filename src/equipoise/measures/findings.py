@@ -1,0 +1,182 @@
+"""Which rows of a bias table are outside the limits of rules, or cannot be decided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.errors import InputError
+from equipoise.lattice import format_value
+from equipoise.measures.four_fifths import ROUNDING, ratio_to_best
+from equipoise.measures.registry import measure_named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from equipoise.measures.measure import Floats
+    from equipoise.measures.rules import Rule
+    from equipoise.measures.table import BiasTable
+
+Evidence: TypeAlias = Literal["estimate", "interval"]
+OUTSIDE, UNDECIDED = 1, 2
+Lines: TypeAlias = NDArray[np.int64]
+Key: TypeAlias = tuple[str, str | None]
+
+
+class Findings(NamedTuple):
+    """What rules find, a row each: those outside first, of these the evident ones, by size.
+
+    Attributes
+    ----------
+    rule, line, label
+        The number of the rule, and the lattice line and label number of the row.
+    value, code
+        The value of what is limited, and whether it is `OUTSIDE` or `UNDECIDED`.
+    sure
+        Whether it differs by more than chance.
+    checked
+        How many rows were checked in all.
+    """
+
+    rule: Lines
+    line: Lines
+    label: Lines
+    value: Floats
+    code: NDArray[np.int8]
+    sure: NDArray[np.bool_]
+    checked: int
+
+
+def find_rows(table: BiasTable, rules: Sequence[Rule], evidence: Evidence) -> Findings:
+    """Find the rows that are outside the limits of rules, or cannot be decided."""
+    parts: list[tuple[NDArray[Any], ...]] = []
+    checked = 0
+    for key in dict.fromkeys(rule.key for rule in rules):
+        deciding = _deciding_rules(table, rules, key)
+        checked += int((deciding >= 0).sum())
+        for number, rule in enumerate(rules):
+            if rule.key == key:
+                line, label = np.nonzero(deciding == number)
+                parts.append(_found_by(table, rule, number, evidence, line, label))
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    *_, code, sure, far = columns
+    # Rows with enough evidence come first whatever their size: the others may be chance.
+    order = np.lexsort((-np.round(far, 12), ~sure, code))
+    rule_, line, label, value, code, sure = (c[order] for c in columns[:-1])
+    return Findings(rule_, line, label, value, code, sure, checked)
+
+
+def _deciding_rules(table: BiasTable, rules: Sequence[Rule], key: Key) -> Lines:
+    """For each line and label the number of the last rule that fits it, or −1."""
+    m = table.measured
+    deciding = np.full(m.ub.shape, -1, np.int64)
+    for number, rule in enumerate(rules):
+        if rule.key == key:
+            fits = _lines(table, rule)[:, None] & _labels(table, rule)[None, :]
+            # A group too small for a later rule is exempt: no earlier rule takes it back.
+            large = m.n_group >= rule.min_count
+            deciding[fits] = np.where(large, number, -1)[np.nonzero(fits)[0]]
+    deciding[np.isnan(m.ub)] = -1
+    shown = np.zeros(m.ub.shape, np.bool_)
+    shown[table.places] = True
+    return np.where(shown, deciding, -1)
+
+
+def _found_by(
+    table: BiasTable, rule: Rule, number: int, evidence: Evidence, line: Lines, label: Lines
+) -> tuple[NDArray[Any], ...]:
+    """The columns of `Findings` for one rule, and how far each value is from the neutral one."""
+    values = table.measure(rule.measure, reference=rule.reference, min_count=rule.min_count)
+    value = _relative_to(values[line, label], rule.k)
+    status = _statuses(table, rule, evidence, value, line, label)
+    found = status != 0
+    line, label, value, status = (a[found] for a in (line, label, value, status))
+    neutral = measure_named(rule.measure).neutral or 0.0
+    far = np.nan_to_num(np.abs(value - neutral), nan=-1.0)
+    sure = _sure(table, rule, line, label)
+    return np.full(len(line), number), line, label, value, status, sure, far
+
+
+def _statuses(
+    table: BiasTable, rule: Rule, evidence: Evidence, value: Floats, line: Lines, label: Lines
+) -> NDArray[np.int8]:
+    """0 where a row is inside, else OUTSIDE or UNDECIDED."""
+    low, high = rule.bounds
+    if evidence == "estimate":
+        # UB comes from whole numbers and is exact; ratios of rates are off by rounding.
+        slack = 0.0 if rule.measure == "uniform_bias" else ROUNDING
+        outside = (value < low - slack) | (value > high + slack)
+        unsure = (outside & table.measured.unsound[line, label]) | np.isnan(value)
+    else:
+        least, most = _interval(table, rule, line, label)
+        outside = (least > high) | (most < low)
+        unsure = ~outside & ~((least >= low) & (most <= high))
+    return np.where(unsure, UNDECIDED, np.where(outside, OUTSIDE, 0)).astype(np.int8)
+
+
+def _relative_to(ub: Any, k: float) -> Any:
+    """UB against an allowed ratio: 1 − f_gy/(K·f_y)."""
+    return ub if k == 1 else 1 - (1 - ub) / k
+
+
+def _interval(table: BiasTable, rule: Rule, line: Lines, label: Lines) -> tuple[Floats, Floats]:
+    """The limits of what a rule is about, which has an interval."""
+    m = table.measured
+    if m.interval is None:
+        raise InputError("evidence='interval' needs intervals; measure with uncertainty.")
+    if rule.measure == "uniform_bias":
+        low, high = (_relative_to(x[line, label], rule.k) for x in m.interval)
+        return low, high
+    best = m.best(min_count=rule.min_count)
+    low, high = np.full((2, *m.ub.shape), np.nan)
+    for code in np.unique(label):
+        low[:, code], high[:, code] = ratio_to_best(m, best[:, code], int(code))
+    return low[line, label], high[line, label]
+
+
+def _sure(table: BiasTable, rule: Rule, line: Lines, label: Lines) -> NDArray[np.bool_]:
+    """Where what a rule is about differs by more than chance from its neutral value."""
+    m = table.measured
+    usual = rule.measure == "uniform_bias" and rule.k == 1
+    if usual or m.interval is None or not rule.has_interval:
+        return np.asarray(m.evident[line, label])
+    neutral = measure_named(rule.measure).neutral or 0.0
+    low, high = _interval(table, rule, line, label)
+    return np.asarray(((low > neutral) | (high < neutral)) & ~m.unsound[line, label])
+
+
+def settle_label(rule: Rule, table: BiasTable) -> Rule:
+    """Give the rule the label it is about: who is best off depends on which is good to have."""
+    if rule.reference != "best" or rule.label is not None:
+        return rule
+    if table.options.favourable is None:
+        label = table.counts.label
+        values = ", ".join(format_value(v) for v in label.values[:20])
+        raise InputError(
+            f"the rule {rule.limits} needs the label value that is good to have; name it with "
+            f"--favourable (favourable= in Python and in [check]) or as the rule's label. "
+            f"{label.name!r} has: {values}{', …' if len(label.values) > 20 else ''}."
+        )
+    return replace(rule, label=table.options.favourable)
+
+
+def _lines(table: BiasTable, rule: Rule) -> NDArray[np.bool_]:
+    codes = table.measured.lattice.codes
+    inside = np.ones(len(codes), np.bool_)
+    names = [a.name for a in table.counts.sensitive]
+    for name, value in rule.where.items():
+        axis = table.counts.axis(name)
+        if name not in names:
+            raise InputError(f"the rule's group {rule.group} names the label; use the key label.")
+        inside &= codes[:, names.index(name)] == axis.code(value)
+    return inside
+
+
+def _labels(table: BiasTable, rule: Rule) -> NDArray[np.bool_]:
+    label = table.counts.label
+    if rule.label is None:
+        return np.ones(len(label), np.bool_)
+    return np.asarray(np.arange(len(label)) == label.code(rule.label))
