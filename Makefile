@@ -11,10 +11,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test check bench lock format clean docs figures evaluation
+.PHONY: help setup demo test quick check wheel dist oldest site notebooks bench lock format clean docs figures evaluation
 
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 setup: $(VENV)/.installed ## Make the development environment in .venv, all packages checked by hash
 
@@ -22,7 +22,10 @@ demo: $(VENV)/.installed ## Repair a biased table with real rows of an embedded 
 	@$(BIN)/equipoise demo --output demo/ $(ARGS)
 
 test: $(VENV)/.installed ## Run every test and every example in the docs (ARGS="-k table" to choose)
-	$(BIN)/pytest -n auto $(ARGS)
+	$(BIN)/pytest -n auto --durations=10 $(ARGS)
+
+quick: $(VENV)/.installed ## Run the tests that are not marked slow: nine tenths of them, in two minutes
+	$(BIN)/pytest -n auto -m "not slow" --durations=10 $(ARGS)
 
 check: $(VENV)/.installed ## Lint, formatting, types, import layers, the docs' examples, repository rules
 	$(BIN)/ruff check
@@ -30,6 +33,12 @@ check: $(VENV)/.installed ## Lint, formatting, types, import layers, the docs' e
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -q tests/test_repository.py $(wildcard README.md docs)
+
+wheel: $(VENV)/.installed ## Install the built wheel alone and with each extra, in empty environments, and use it there
+	$(BIN)/python tools/check_wheel.py $(ARGS)
+
+dist: $(VENV)/.installed ## Build the wheel and the source distribution into dist/
+	$(BIN)/python tools/check_wheel.py --build
 
 docs: $(VENV)/.installed ## Write the pages of docs/ that are read off the program itself
 	$(BIN)/python tools/build_docs.py
@@ -66,7 +75,7 @@ lock: ## Pin requirements/*.txt anew from pyproject.toml (needs uv; LOCK=--upgra
 	$(COMPILE) $(LOCK) --group bench pyproject.toml --output-file requirements/bench.txt
 
 clean: ## Remove the environments, caches and built files
-	rm -rf $(VENV) $(BENCH_VENV) build dist demo
+	rm -rf $(VENV) $(BENCH_VENV) build dist demo site
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -11,6 +11,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from equipoise.version import __version__
+
 ROOT = Path(__file__).parent.parent
 PROSE = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 LOCKS = sorted(ROOT.glob("requirements/*.txt"))
@@ -114,7 +116,13 @@ def test_verdicts_are_seen(text, count):
 
 @pytest.mark.parametrize(
     ("lock", "groups"),
-    [("dev", ["build", "dev", "charts", "frames"]), ("bench", ["build", "bench"])],
+    [
+        (
+            "dev",
+            ["build", "dev", "site", "test", "charts", "excel", "frames", "models", "valentine"],
+        ),
+        ("bench", ["build", "bench"]),
+    ],
 )
 def test_lock_pins_what_is_declared(lock, groups):
     pinned = pins(ROOT / "requirements" / f"{lock}.txt")
@@ -124,6 +132,22 @@ def test_lock_pins_what_is_declared(lock, groups):
             (version,) = pin.specifier
             assert version.operator == "=="
             assert wanted.specifier.contains(version.version), f"run `make lock`: {wanted}, {pin}"
+
+
+def test_citation_names_the_software_and_its_paper():
+    yaml = pytest.importorskip("yaml")
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert cited["cff-version"] == "1.2.0"
+    assert {"message", "title", "authors", "abstract"} <= set(cited)
+    assert cited["type"] == "software"
+    assert cited["version"] == __version__
+    assert cited["license"] == project["license"]
+    paper = cited["preferred-citation"]
+    assert {"type", "title", "authors", "year", "doi"} <= set(paper)
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    authors = ", ".join(author["family-names"] for author in paper["authors"])
+    assert f"*{paper['title']}* ({authors})" in readme
 
 
 def test_wheel_holds_every_file_of_the_package(repository_files, tmp_path):
