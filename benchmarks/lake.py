@@ -25,7 +25,8 @@ import planlake
 from bars import Bar, Section, markdown_table
 
 if TYPE_CHECKING:
-    from equipoise.lake.matching.columns.alignment import Alignment, Wanted
+    from equipoise.lake.matching.columns.alignment import Alignment
+    from equipoise.lake.matching.columns.target import Wanted
     from equipoise.lake.offers.prospect import Gathered
 
 SEEDS = range(201, 206)  # not looked at while anything was chosen
@@ -141,7 +142,8 @@ def _seconds(call: Any) -> tuple[float, Any]:
 
 
 def _align(done: Done, truth: planlake.Truth, lake: Any, plan: Any, base: Any) -> None:
-    from equipoise.lake.matching.columns.alignment import align, wanted
+    from equipoise.lake.matching.columns.alignment import align
+    from equipoise.lake.matching.columns.target import wanted
 
     want = wanted(plan.counts, lake.engine.profile(base))
     tables = [t for t in lake.tables if t.profiled and t.problem is None]

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from equipoise.counts import Counts
 from equipoise.engines.profiling import Profiler
-from equipoise.lake.matching.columns.alignment import align, nearest_columns, wanted
+from equipoise.lake.matching.columns.alignment import align, nearest_columns
 from equipoise.lake.matching.columns.assignment import assigned, improved, one_to_one
 from equipoise.lake.matching.columns.headers import header_similarity, ordinal, other_referent
 from equipoise.lake.matching.columns.likeness import Contents, content_similarity
 from equipoise.lake.matching.columns.relations import Comparison, relations
+from equipoise.lake.matching.columns.target import wanted
 from equipoise.lake.tables.headers import is_opaque
 
 ROWS = 300

@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 
 from equipoise.engines.profiling import ColumnProfile, Profile, Profiler
-from equipoise.lake.matching.columns.alignment import Alignment, Wanted, align
+from equipoise.lake.matching.columns.alignment import Alignment, align
 from equipoise.lake.matching.columns.series import find_series
+from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.columns.wording import Level, compare_headers
 
 ROWS = 400

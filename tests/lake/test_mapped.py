@@ -8,7 +8,8 @@ import pytest
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines.duckdb import shared_engine
 from equipoise.engines.sources import locate
-from equipoise.lake.matching.columns.alignment import Alignment, ColumnMatch, wanted
+from equipoise.lake.matching.columns.alignment import Alignment, ColumnMatch
+from equipoise.lake.matching.columns.target import wanted
 from equipoise.lake.matching.mapped_table import failed_column, mapped_source
 from equipoise.lake.matching.values.vocabulary import ValueMap
 

@@ -15,7 +15,8 @@ from equipoise.engines.profiling import ColumnProfile, Profile
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError, PoolTooSmall
 from equipoise.lake.lake import Lake
-from equipoise.lake.matching.columns.alignment import Alignment, ColumnMatch, Wanted
+from equipoise.lake.matching.columns.alignment import Alignment, ColumnMatch
+from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.mapping import confirmed_alignment, read_mapping, write_mapping
 from equipoise.lake.matching.values.guesses import Proposal
 from equipoise.lake.matching.values.vocabulary import ValueMap

@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from equipoise.engines.profiling import Profile
-from equipoise.lake.matching.columns.alignment import Alignment, Wanted, align
+from equipoise.lake.matching.columns.alignment import Alignment, align
+from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.columns.wording import Level, compare_headers
 from equipoise.lake.matching.mapping import read_mapping, write_mapping
 from schema_pairs import HALVES, Pair, pairs

@@ -8,7 +8,8 @@ import pytest
 
 import equipoise as eq
 from equipoise.errors import MissingDependency
-from equipoise.lake.matching.columns.alignment import ColumnMatch, wanted
+from equipoise.lake.matching.columns.alignment import ColumnMatch
+from equipoise.lake.matching.columns.target import wanted
 from equipoise.lake.matching.second_opinion import second_opinion
 
 pytest.importorskip("valentine", reason="pip install 'equipoise[valentine]'")

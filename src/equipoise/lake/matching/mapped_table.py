@@ -8,7 +8,8 @@ from dataclasses import replace
 from equipoise.engines import sql
 from equipoise.engines.profiling import ColumnProfile, Profile
 from equipoise.engines.sources import Source
-from equipoise.lake.matching.columns.alignment import Alignment, Wanted
+from equipoise.lake.matching.columns.alignment import Alignment
+from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.conversions import Decision, renamed, respelled
 from equipoise.lake.matching.notations import without_absent
 

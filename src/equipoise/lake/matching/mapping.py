@@ -12,7 +12,8 @@ from typing import Any
 
 from equipoise.engines.profiling import Profile
 from equipoise.errors import InputError, did_you_mean
-from equipoise.lake.matching.columns.alignment import Alignment, ColumnMatch, Wanted, spellings
+from equipoise.lake.matching.columns.alignment import Alignment, ColumnMatch, spellings
+from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.values.vocabulary import ValueMap
 from equipoise.lake.tables.conditions import read_toml
 

@@ -12,7 +12,8 @@ from equipoise.engines.base import Column, Engine
 from equipoise.engines.profiling import FEW_VALUES
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
-from equipoise.lake.matching.columns.alignment import Alignment, Wanted, wanted
+from equipoise.lake.matching.columns.alignment import Alignment
+from equipoise.lake.matching.columns.target import Wanted, wanted
 from equipoise.lake.matching.mapped_table import failed_column, said_columns
 from equipoise.values import MISSING
 

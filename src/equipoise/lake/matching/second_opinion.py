@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from equipoise.engines.profiling import ColumnProfile, Profile
 from equipoise.errors import MissingDependency
-from equipoise.lake.matching.columns.alignment import ColumnMatch, Wanted
+from equipoise.lake.matching.columns.alignment import ColumnMatch
+from equipoise.lake.matching.columns.target import Wanted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from equipoise.counts import Reading
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.lake.lake import Lake
-from equipoise.lake.matching.columns.alignment import wanted
+from equipoise.lake.matching.columns.target import wanted
 from equipoise.lake.offers import ranking as rank
 from equipoise.lake.offers.prospect import (
     comparable,

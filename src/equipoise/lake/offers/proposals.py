@@ -6,7 +6,7 @@ from equipoise.counts import Counts
 from equipoise.engines.sources import Source
 from equipoise.errors import PoolTooSmall
 from equipoise.lake.lake import Lake
-from equipoise.lake.matching.columns.alignment import wanted
+from equipoise.lake.matching.columns.target import wanted
 from equipoise.lake.matching.mapping import write_mapping
 from equipoise.lake.matching.restriction import wanted_by
 from equipoise.lake.offers.survey import Looking, say_nearest, survey

@@ -16,7 +16,8 @@ from equipoise.counts.columns import as_number
 from equipoise.engines.base import Engine
 from equipoise.engines.profiling import ColumnProfile
 from equipoise.engines.sources import Source
-from equipoise.lake.matching.columns.alignment import Alignment, Wanted
+from equipoise.lake.matching.columns.alignment import Alignment
+from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.mapped_table import (
     failed_column,
     mapped_source,

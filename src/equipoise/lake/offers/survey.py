@@ -10,7 +10,8 @@ from pathlib import Path
 from equipoise.engines.profiling import Profile
 from equipoise.errors import InputError, did_you_mean
 from equipoise.lake.lake import Lake
-from equipoise.lake.matching.columns.alignment import Alignment, Wanted, align, nearest_columns
+from equipoise.lake.matching.columns.alignment import Alignment, align, nearest_columns
+from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.conversions import OTHER_COLUMNS, OtherColumns
 from equipoise.lake.matching.mapping import Confirmed, confirmed_alignment, read_mapping
 from equipoise.lake.offers.duplicates import Policy

@@ -1,0 +1,87 @@
+"""The pairs of columns that fit together best, given the evidence for each and their relations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.lake.matching.columns.assignment import PLAUSIBLE, assigned, improved, one_to_one
+from equipoise.lake.matching.columns.evidence import Evidence
+from equipoise.lake.matching.columns.relations import Comparison, relations
+from equipoise.lake.matching.columns.target import Wanted
+
+LEAST = 0.3
+"""Pairs less likely than this are not matched."""
+
+_Matrix = NDArray[np.float64]
+
+# Log-odds that a column has a counterpart at all: the more columns of a table have one, the
+# more likely the others do, too.
+_COVERED, _SHIFT = 4.0, 2.0
+
+# Relations with other pairs count fully only from the sixth of eight rounds on. While most pairs
+# are still undecided, their relations would favour whatever pairs are ahead by chance.
+_ROUNDS, _EAGER = 8, 6
+
+_SETTLED = 0.97
+"""If every pair is at least this certain to be one or not, relations would change nothing."""
+
+_MOSTLY = 0.5
+"""Share of the columns that must have a counterpart before one is guessed for a required column."""
+
+
+def likely_pairs(evidence: Evidence, want: Wanted) -> tuple[list[tuple[int, int]], _Matrix]:
+    """Give the pairs that fit together best, and the probability of every pair, given these."""
+    likely = one_to_one(evidence.logs + _SHIFT)
+    if ((likely > _SETTLED) | (likely < 1 - _SETTLED)).all():
+        return assigned(likely, LEAST), likely
+    comparison = Comparison(want.relations, relations(evidence.likeness.theirs))
+    likely = one_to_one(evidence.logs)
+    for round_ in range(_ROUNDS):
+        eager = min(1.0, (round_ + 1) / _EAGER)
+        # Half a step at a time: full steps can swing between two solutions for ever.
+        likely = (likely + _supported(evidence.logs, comparison, likely, eager)) / 2
+    better = improved(evidence.logs, comparison, likely)
+    likely = _supported(evidence.logs, comparison, better)
+    return assigned(np.where(better > 0, likely, 0.0), LEAST), likely
+
+
+def guessed_pairs(
+    pairs: Sequence[tuple[int, int]], likely: _Matrix, evidence: Evidence, want: Wanted
+) -> list[tuple[int, int]]:
+    """Pair required columns that have no counterpart, if the table is clearly about the same."""
+    rows, columns = {i for i, _ in pairs}, {j for _, j in pairs}
+    lacking = [i for i, c in enumerate(want.columns) if c.name in want.required and i not in rows]
+    if not lacking or len(pairs) < _MOSTLY * (min(likely.shape) - len(lacking)):
+        return []
+    free = np.zeros(likely.shape)
+    for i in lacking:
+        for j in range(likely.shape[1]):
+            if j not in columns and evidence.logs[i, j] > PLAUSIBLE:
+                free[i, j] = likely[i, j] + 1e-9  # however unlikely: it is only proposed
+    return assigned(free, 1e-9)
+
+
+def left_over_pairs(
+    pairs: Sequence[tuple[int, int]], shared: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Give columns of the same header that are in no pair; their values may have nothing in common."""
+    ours, theirs = {i for i, _ in pairs}, {j for _, j in pairs}
+    return [(i, j) for i, j in shared if i not in ours and j not in theirs]
+
+
+def _supported(
+    logs: _Matrix, comparison: Comparison, likely: _Matrix, eager: float = 1.0
+) -> _Matrix:
+    """Give the probability of every pair, given those of the others."""
+    support = comparison.support(likely)
+    best = np.where(logs > PLAUSIBLE, support, -np.inf)
+    best = np.maximum(best.max(axis=1, keepdims=True), best.max(axis=0, keepdims=True))
+    # Relations only count against a pair, relative to the best rival of either column: the sum of
+    # support grows with the number of columns, and as a bonus it would drown all other evidence.
+    lag = np.where(np.isfinite(best), np.minimum(support - best, 0.0), 0.0)
+    covered = likely.sum() / min(likely.shape)
+    prior = _SHIFT + _COVERED * (2 * covered - 1)
+    return one_to_one(logs + prior + eager * lag)
