@@ -27,6 +27,11 @@ ANY: Final = _Special.ANY
 MISSING: Final = _Special.MISSING
 """The value of an attribute in a row that has none."""
 
+MISSING_MARKS: Final = frozenset(
+    {"?", "na", "n/a", "nan", "null", "none", "<na>", "nil", "-", ".", "missing", r"\n"}
+)
+"""Texts, in lower case, that often stand for a missing value."""
+
 Value: TypeAlias = str | Literal[_Special.MISSING]
 """What a cell of data holds: text, or MISSING."""
 

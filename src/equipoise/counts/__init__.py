@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from equipoise.counts.cube import Axis, Counts, Role
+from equipoise.counts.axes import Axis, Role
+from equipoise.counts.cube import Counts
 from equipoise.counts.reading import Condition, Reading
 from equipoise.counts.request import (
     MISSING_POLICIES,

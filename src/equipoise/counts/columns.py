@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from equipoise.counts.request import bin_names
+from equipoise.counts.request import CountRequest, bin_names
 from equipoise.errors import CountsError, InputError
 from equipoise.values import MISSING, Value, as_value
 
@@ -62,6 +62,26 @@ def encode_arrow(column: pa.ChunkedArray, edges: tuple[float, ...] | None) -> Co
     if edges is not None:
         return _encode_bins(texts, rank[codes], edges)
     return _one_code_a_text(texts, rank[codes])
+
+
+def encode_table(table: pa.Table, request: CountRequest) -> tuple[dict[str, Coded], CountRequest]:
+    """Number the values of the counted columns; the request comes back with all bin edges."""
+    import pyarrow as pa
+
+    for name in (*request.columns, *filter(None, (request.count, request.weight))):
+        kind = table.schema.field(name).type
+        if pa.types.is_nested(kind) or pa.types.is_interval(kind):
+            raise nested_values(name, "the frame", str(kind))
+    coded, edges = {}, {}
+    for name in request.columns:
+        if name in request.bins:
+            numbers = numbers_in(name, table[name], request.na)
+            spec = request.bins[name]
+            edges[name] = quantile_edges(name, numbers, spec) if isinstance(spec, int) else spec
+            coded[name] = bin_codes(numbers, edges[name])
+        else:
+            coded[name] = encode_arrow(table[name], None)
+    return coded, request.with_edges(edges)
 
 
 def _one_code_a_text(texts: Sequence[Value], codes: NDArray[np.int32]) -> Coded:

@@ -7,78 +7,47 @@ import hashlib
 import json
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.atomic import atomic_path
+from equipoise.counts import storage
+from equipoise.counts.axes import Axis, missing_last
+from equipoise.counts.cells import (
+    Lines,
+    apply_policies,
+    distinct_lines,
+    drop_unused,
+    merge_lines,
+    recode,
+    tally,
+)
 from equipoise.counts.columns import (
-    LARGEST,
     Coded,
-    bin_codes,
     checked_counts,
     counts_in,
     encode_arrow,
     encode_list,
-    nested_values,
-    numbers_in,
-    quantile_edges,
-    take,
+    encode_table,
     weights_in,
 )
 from equipoise.counts.reading import Reading
-from equipoise.counts.request import CountRequest, request_from_dict
+from equipoise.counts.request import CountRequest
 from equipoise.counts.skipped import NOTHING, Skipped
-from equipoise.errors import ColumnNotFound, CountsError, InputError, PatternError, did_you_mean
-from equipoise.lattice import Group, format_value
+from equipoise.errors import ColumnNotFound, CountsError, PatternError, did_you_mean
+from equipoise.lattice import Group
 from equipoise.plain import Grid
 from equipoise.results import SHOWN, Result
-from equipoise.values import MISSING, Value, as_value
+from equipoise.values import MISSING, MISSING_MARKS, Value, as_value
 
 if TYPE_CHECKING:
     import os
 
     import pyarrow as pa
     from numpy.typing import NDArray
-
-Role: TypeAlias = Literal["sensitive", "label", "prediction"]
-
-SCHEMA = "equipoise.counts/1"
-
-SUSPECTS = frozenset(
-    {"?", "na", "n/a", "nan", "null", "none", "<na>", "nil", "-", ".", "missing", r"\n"}
-)
-"""Texts, in lower case, that often stand for a missing value."""
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One dimension of the cube: a column, its role, and the values it takes, in order."""
-
-    name: str
-    values: tuple[Value, ...]
-    role: Role = "sensitive"
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    @functools.cached_property
-    def codes(self) -> Mapping[Value, int]:
-        """The number of each value."""
-        return {value: code for code, value in enumerate(self.values)}
-
-    def code(self, value: Value) -> int:
-        """Give the number of a value, or say which values there are."""
-        try:
-            return self.codes[value]
-        except KeyError:
-            shown = [format_value(v) for v in self.values]
-            raise PatternError(
-                f"{self.name!r} has no value {format_value(value)}; it has: "
-                f"{', '.join(shown[:20])}{', …' if len(shown) > 20 else ''}."
-                f"{did_you_mean(str(value), shown)}"
-            ) from None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -170,7 +139,7 @@ class Counts(Result):
     def finest(self) -> tuple[NDArray[np.int32], tuple[NDArray[Any], ...]]:
         """Pivot the cells: the finest groups, and for each its rows (and weights) per label."""
         width, k = len(self.sensitive), len(self.label)
-        groups, line = _distinct_lines(self.codes[:, :width], [len(a) for a in self.sensitive])
+        groups, line = distinct_lines(self.codes[:, :width], [len(a) for a in self.sensitive])
         stored = [self.rows, *([] if self.weights is None else self.weights.T)]
         columns = []
         for values in stored:
@@ -190,7 +159,7 @@ class Counts(Result):
         found: dict[str, dict[str, int]] = {}
         for position, axis in enumerate(self.axes):
             for code, value in enumerate(axis.values):
-                if value is not MISSING and value.strip().casefold() in SUSPECTS:
+                if value is not MISSING and value.strip().casefold() in MISSING_MARKS:
                     n = int(self.rows[self.codes[:, position] == code].sum())
                     found.setdefault(axis.name, {})[value] = n
         return found
@@ -259,10 +228,11 @@ class Counts(Result):
                 "counts with other bins, or with and without weights, do not combine."
             )
         axes = tuple(
-            replace(a, values=_missing_at_end((*a.values, *b.values)))
+            replace(a, values=missing_last((*a.values, *b.values)))
             for a, b in zip(self.axes, other.axes, strict=True)
         )
-        codes = np.concatenate([self._recode(axes), other._recode(axes)])
+        mine, theirs = (recode(c.codes, c.axes, axes) for c in (self, other))
+        codes = np.concatenate([mine, theirs])
         sign = operation(0, 1)
         rows = np.concatenate([self.rows, sign * other.rows])
         weights = None
@@ -277,20 +247,23 @@ class Counts(Result):
         dropped = operation(self.dropped, other.dropped)
         # Rows of two conditions together are those of neither.
         reading = self.reading if self.reading == other.reading else Reading()
-        both = replace(self, missing_values=missing, dropped=dropped, reading=reading)
-        return _merge(both, axes, codes, rows, weights)
+        both = self._merge(axes, codes, rows, weights)
+        return replace(both, missing_values=missing, dropped=dropped, reading=reading)
 
-    def _recode(self, axes: Sequence[Axis]) -> NDArray[np.int32]:
-        maps = [
-            np.array([new.codes[v] for v in old.values], np.int32)
-            for old, new in zip(self.axes, axes, strict=True)
-        ]
-        columns = [m[self.codes[:, i]] for i, m in enumerate(maps)]
-        return np.stack(columns, axis=1)
+    def _merge(
+        self,
+        axes: tuple[Axis, ...],
+        codes: NDArray[np.int32],
+        rows: NDArray[np.int64],
+        weights: NDArray[np.float64] | None,
+    ) -> Counts:
+        lines = merge_lines(axes, Lines(codes, rows, weights))
+        return replace(self, axes=axes, **lines._asdict())
 
     def with_axes(self, other: Counts) -> Counts:
         """The same counts on the axes of other counts, which must have every value."""
-        return _merge(self, other.axes, self._recode(other.axes), self.rows, self.weights)
+        codes = recode(self.codes, self.axes, other.axes)
+        return self._merge(other.axes, codes, self.rows, self.weights)
 
     def select(self, group: Group | str) -> Counts:
         """Keep only the rows of a group.
@@ -308,7 +281,7 @@ class Counts(Result):
         kept = {self.axis(name).name for name in names} | {self.label.name}
         chosen = [i for i, a in enumerate(self.axes) if a.name in kept]
         axes = tuple(self.axes[i] for i in chosen)
-        return _merge(self, axes, self.codes[:, chosen], self.rows, self.weights)
+        return self._merge(axes, self.codes[:, chosen], self.rows, self.weights)
 
     def rename(self, name: str, values: Mapping[Value, Value]) -> Counts:
         """Give values of one attribute other names; values of one new name are merged.
@@ -321,12 +294,12 @@ class Counts(Result):
         for value in values:
             axis.code(value)
         renamed = [values.get(v, v) for v in axis.values]
-        new = replace(axis, values=_missing_at_end(renamed))
+        new = replace(axis, values=missing_last(renamed))
         position = self.axes.index(axis)
         codes = self.codes.copy()
-        codes[:, position] = take([new.codes[v] for v in renamed], self.codes[:, position])
+        codes[:, position] = np.array([new.codes[v] for v in renamed])[self.codes[:, position]]
         axes = tuple(new if a is axis else a for a in self.axes)
-        return _merge(self, axes, codes, self.rows, self.weights)
+        return self._merge(axes, codes, self.rows, self.weights)
 
     # ------------------------------------------------------------------- making
 
@@ -381,21 +354,7 @@ class Counts(Result):
     @classmethod
     def from_arrow(cls, table: pa.Table, request: CountRequest) -> Counts:
         """Make counts from an Arrow table of rows, or of cells with a count column."""
-        import pyarrow as pa
-
-        for name in (*request.columns, *filter(None, (request.count, request.weight))):
-            kind = table.schema.field(name).type
-            if pa.types.is_nested(kind) or pa.types.is_interval(kind):
-                raise nested_values(name, "the frame", str(kind))
-        coded, edges = {}, {}
-        for name in request.columns:
-            if name in request.bins:
-                numbers = numbers_in(name, table[name], request.na)
-                spec = request.bins[name]
-                edges[name] = quantile_edges(name, numbers, spec) if isinstance(spec, int) else spec
-                coded[name] = bin_codes(numbers, edges[name])
-            else:
-                coded[name] = encode_arrow(table[name], None)
+        coded, request = encode_table(table, request)
         rows = np.ones(len(table), np.int64)
         if request.count is not None:
             rows = counts_in(request.count, table[request.count])
@@ -403,7 +362,7 @@ class Counts(Result):
         if request.weight is not None:
             values = weights_in(request.weight, table[request.weight])
             weights = np.stack([values, values**2], axis=1)
-        return cls.from_codes(*_tally(coded, rows, weights), request.with_edges(edges))
+        return cls.from_codes(*tally(coded, rows, weights), request)
 
     @classmethod
     def from_encoded(
@@ -430,36 +389,20 @@ class Counts(Result):
 
         Each column comes as its values and, for every line, the number of its value.
         """
-        kept = np.ones(len(rows), np.bool_)
-        axes, codes, missing_values = [], [], {}
-        for name in request.columns:
-            values, code = coded[name]
-            axis, code = _missing_last(name, values, code, request)
-            absent = _absent(axis, code)
-            missing_values[name] = int(rows[absent].sum())
-            if missing_values[name] and request.policy(name) == "raise":
-                raise InputError(
-                    f"column {name!r} lacks a value in {missing_values[name]:,} rows, and missing "
-                    "values are to be refused; use --missing group or drop (--missing-label for "
-                    "the label)."
-                )
-            if request.policy(name) == "drop":
-                kept &= ~absent
-            axes.append(axis)
-            codes.append(code)
+        axes, codes, kept, missing_values = apply_policies(coded, rows, request)
+        weights = None if weights is None else weights[kept]
+        lines = merge_lines(axes, Lines(codes[kept], rows[kept], weights))
         edges = {n: b for n, b in request.bins.items() if isinstance(b, tuple)}
-        counts = cls(
-            axes=tuple(axes),
-            codes=np.stack(codes, axis=1)[kept],
-            rows=rows[kept],
-            weights=None if weights is None else weights[kept],
+        axes, codes = drop_unused(axes, lines.codes, edges)
+        return cls(
+            axes=axes,
+            codes=codes,
+            rows=lines.rows,
+            weights=lines.weights,
             missing_values=missing_values,
             dropped=int(rows[~kept].sum()),
             bins=edges,
             request=request,
-        )
-        return _without_unused(
-            _merge(counts, counts.axes, counts.codes, counts.rows, counts.weights)
         )
 
     # ------------------------------------------------------------- round trips
@@ -467,15 +410,8 @@ class Counts(Result):
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON; :meth:`from_dict` reads it back."""
         return {
-            "schema": SCHEMA,
-            "axes": [
-                {
-                    "name": a.name,
-                    "role": a.role,
-                    "values": [None if v is MISSING else v for v in a.values],
-                }
-                for a in self.axes
-            ],
+            "schema": storage.SCHEMA,
+            "axes": storage.plain_axes(self.axes),
             "codes": self.codes.tolist(),
             "rows": self.rows.tolist(),
             "weights": None if self.weights is None else self.weights.tolist(),
@@ -494,40 +430,7 @@ class Counts(Result):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Counts:
         """Read what :meth:`to_dict` wrote."""
-        schema = dict(data).get("schema") if hasattr(data, "keys") else None
-        if schema != SCHEMA:
-            raise CountsError(
-                f"this is not counts of the schema {SCHEMA} but {schema!r}; count the table again."
-            )
-        try:
-            return cls._from_dict(data)
-        except CountsError:
-            raise
-        except (LookupError, TypeError, ValueError) as error:
-            raise CountsError(f"these counts are damaged ({error!r}); count again.") from None
-
-    @classmethod
-    def _from_dict(cls, data: Mapping[str, Any]) -> Counts:
-        axes = tuple(
-            Axis(a["name"], tuple(MISSING if v is None else v for v in a["values"]), a["role"])
-            for a in data["axes"]
-        )
-        weights = data["weights"]
-        counts = cls(
-            axes=axes,
-            codes=np.array(data["codes"], np.int32).reshape(-1, len(axes)),
-            rows=checked_counts(data["rows"]),
-            weights=None if weights is None else np.array(weights, np.float64).reshape(-1, 2),
-            missing_values=dict(data["missing_values"]),
-            dropped=data["dropped"],
-            bins={n: tuple(b) for n, b in data["bins"].items()},
-            request=request_from_dict(data["request"]),
-            reading=Reading.from_dict(data.get("reading")),
-            skipped=Skipped.from_dict(data.get("skipped")),
-        )
-        if (counts.codes < 0).any() or (counts.codes >= [len(a) for a in axes]).any():
-            raise IndexError("a cell names a value that is not there")
-        return _merge(counts, counts.axes, counts.codes, counts.rows, counts.weights)
+        return cls(**storage.fields_from(data))
 
     @classmethod
     def from_json(cls, text: str) -> Counts:
@@ -543,20 +446,8 @@ class Counts(Result):
 
         Where an attribute is called ``n``, the rows are called ``n_``.
         """
-        import pyarrow as pa
-
-        columns: dict[str, Any] = {}
-        for position, axis in enumerate(self.axes):
-            values = pa.array([None if v is MISSING else v for v in axis.values], pa.string())
-            columns[axis.name] = values.take(pa.array(self.codes[:, position]))
-        numbers_beside: list[NDArray[Any]] = [self.rows]
-        if self.weights is not None:
-            numbers_beside += [self.weights[:, 0], self.weights[:, 1]]
-        for name, column in zip(_NUMBERS, numbers_beside, strict=False):
-            columns[_unused(name, columns)] = pa.array(column)
-        without_cells = {k: v for k, v in self.to_dict().items() if k not in ("rows", "weights")}
-        metadata = {"equipoise": json.dumps(without_cells, ensure_ascii=False)}
-        return pa.table(columns).replace_schema_metadata(metadata)
+        lines = Lines(self.codes, self.rows, self.weights)
+        return storage.cells_to_arrow(self.axes, lines, self.to_dict())
 
     @property
     def heading(self) -> str:
@@ -584,158 +475,15 @@ class Counts(Result):
         """Write the cells as a Parquet file that other tools can read, too."""
         import pyarrow.parquet as pq
 
-        from equipoise.atomic import atomic_path
-
         with atomic_path(path) as temporary:
             pq.write_table(self.to_arrow(), temporary)
 
     @classmethod
     def from_parquet(cls, path: str | os.PathLike[str]) -> Counts:
         """Read what :meth:`to_parquet` wrote."""
-        import pyarrow.parquet as pq
-
-        table = pq.read_table(path)
-        metadata = (table.schema.metadata or {}).get(b"equipoise")
-        if metadata is None:
-            raise CountsError(f"{path} was not written by Counts.to_parquet; count it instead.")
-        data = json.loads(metadata)
-        rows, *weights = table.columns[len(data["axes"]) :]
-        data["rows"] = rows.to_pylist()
-        data["weights"] = (
-            list(zip(*(w.to_pylist() for w in weights), strict=True)) if weights else None
-        )
-        return cls.from_dict(data)
-
-
-_NUMBERS = ("n", "weight", "weight_squared")
-
-
-def _unused(name: str, taken: Iterable[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
+        return cls.from_dict(storage.read_parquet(path))
 
 
 def _named(key: Any, names: Sequence[str]) -> dict[str, Any]:
     values = (key,) if not isinstance(key, tuple) else key
     return dict(zip(names, values, strict=False)) if len(values) == len(names) else {}
-
-
-def _distinct_lines(
-    codes: NDArray[np.int32], sizes: Sequence[int]
-) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
-    """Give the distinct lines in rising order, and for each line the place of its like."""
-    if not len(codes):
-        return codes, np.zeros(0, np.intp)
-    space = math.prod(max(d, 1) for d in sizes)
-    if space <= 4 * len(codes):  # so dense that counting beats sorting
-        key = _key(codes, sizes)
-        present = np.bincount(key, minlength=space) > 0
-        lines = np.unravel_index(np.flatnonzero(present), [max(d, 1) for d in sizes])
-        return np.stack(lines, axis=1).astype(np.int32), (np.cumsum(present) - 1)[key]
-    order = np.lexsort(codes.T[::-1]) if space >= 2**62 else np.argsort(_key(codes, sizes))
-    ordered = codes[order]
-    fresh = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
-    place = np.empty(len(codes), np.intp)
-    place[order] = np.cumsum(fresh) - 1
-    return ordered[fresh], place
-
-
-def _key(codes: NDArray[np.int32], sizes: Sequence[int]) -> NDArray[np.int64]:
-    key = np.zeros(len(codes), np.int64)
-    for position, size in enumerate(sizes):
-        key = key * max(size, 1) + codes[:, position]
-    return key
-
-
-def _require_countable(rows: NDArray[np.int64]) -> None:
-    if np.abs(rows).sum(dtype=np.float64) >= LARGEST:
-        raise CountsError("these are more rows than can be counted, 9,223,372,036,854,775,807.")
-
-
-def _merge(
-    counts: Counts,
-    axes: tuple[Axis, ...],
-    codes: NDArray[np.int32],
-    rows: NDArray[np.int64],
-    weights: NDArray[np.float64] | None,
-) -> Counts:
-    """Add up equal cells, and leave out those without rows."""
-    _require_countable(rows)
-    lines, place = _distinct_lines(codes, [len(a) for a in axes])
-    summed = np.zeros(len(lines), np.int64)
-    np.add.at(summed, place, rows)
-    if (summed < 0).any():
-        cell = lines[summed < 0][0]
-        named = Group({a.name: a.values[c] for a, c in zip(axes, cell.tolist(), strict=True)})
-        raise CountsError(f"more rows are taken from the cell {named} than it has.")
-    kept = summed > 0
-    if weights is not None:
-        totals = np.zeros((len(lines), 2))
-        np.add.at(totals, place, weights)
-        weights = totals[kept]
-    return replace(counts, axes=axes, codes=lines[kept], rows=summed[kept], weights=weights)
-
-
-def _tally(
-    coded: Mapping[str, Coded], rows: NDArray[np.int64], weights: NDArray[np.float64] | None
-) -> tuple[dict[str, Coded], NDArray[np.int64], NDArray[np.float64] | None]:
-    """Add up the lines of equal codes first, where that is quick: the rest is then about few."""
-    _require_countable(rows)
-    sizes = [len(values) for values, _ in coded.values()]
-    space = math.prod(sizes)
-    if weights is not None or not 0 < space <= 4 * len(rows):
-        return dict(coded), rows, weights
-    key = np.zeros(len(rows), np.int64)
-    for size, (_, codes) in zip(sizes, coded.values(), strict=True):
-        key *= size
-        key += codes
-    summed = np.zeros(space, np.int64)
-    np.add.at(summed, key, rows)
-    present = np.flatnonzero(summed)
-    columns = (c.astype(np.int32) for c in np.unravel_index(present, sizes))
-    names = zip(coded.items(), columns, strict=True)
-    return {name: (values, c) for (name, (values, _)), c in names}, summed[present], None
-
-
-def _missing_last(
-    name: str, values: tuple[Value, ...], code: NDArray[np.int32], request: CountRequest
-) -> tuple[Axis, NDArray[np.int32]]:
-    na = () if name in request.bins else request.na  # bins have left them out already
-    seen: list[Value] = [MISSING if v in na else v for v in values]
-    role: Role = "label" if name == request.label else "sensitive"
-    axis = Axis(name, _missing_at_end(seen), role)
-    return axis, take([axis.codes[v] for v in seen], code)
-
-
-def _missing_at_end(values: Iterable[Value]) -> tuple[Value, ...]:
-    return tuple(sorted(dict.fromkeys(values), key=lambda value: value is MISSING))
-
-
-def _absent(axis: Axis, code: NDArray[np.int32]) -> NDArray[np.bool_]:
-    if MISSING not in axis.codes:
-        return np.zeros(len(code), np.bool_)
-    return np.asarray(code == axis.codes[MISSING])
-
-
-def _without_unused(counts: Counts) -> Counts:
-    """Leave out values that no row has any more, but keep every bin."""
-    axes = []
-    for position, axis in enumerate(counts.axes):
-        used = set(np.unique(counts.codes[:, position]).tolist())
-        kept = tuple(
-            v
-            for c, v in enumerate(axis.values)
-            if c in used or (axis.name in counts.bins and v is not MISSING)
-        )
-        axes.append(replace(axis, values=kept))
-    if all(len(a) == len(b) for a, b in zip(axes, counts.axes, strict=True)):
-        return counts
-    codes = np.stack(
-        [
-            take([new.codes.get(v, -1) for v in old.values], counts.codes[:, i])
-            for i, (old, new) in enumerate(zip(counts.axes, axes, strict=True))
-        ],
-        axis=1,
-    )
-    return replace(counts, axes=tuple(axes), codes=codes)

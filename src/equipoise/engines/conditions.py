@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from equipoise.counts.cube import SUSPECTS
 from equipoise.counts.reading import Condition, is_plain_type
 from equipoise.engines.base import Column
 from equipoise.engines.sql import identifier, is_float, is_text, literal, value_text
 from equipoise.errors import InputError, did_you_mean
 from equipoise.plain import sentences
+from equipoise.values import MISSING_MARKS
 
 _EXAMPLE = "\"age >= 18 AND state = 'CA'\""
 _OTHERS = {
@@ -174,7 +174,7 @@ def _require_told_apart(
 
 def tell_types(table: str, columns: Sequence[Column]) -> str:
     """Ask which types all texts of some columns have: a truth for each column and type."""
-    absent = ", ".join(literal(text) for text in ("", *sorted(SUSPECTS)))
+    absent = ", ".join(literal(text) for text in ("", *sorted(MISSING_MARKS)))
     present = f"lower(t) NOT IN ({absent})"
     asked = []
     for i, column in enumerate(columns):
