@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import equipoise as eq
 from equipoise.plans.cells import UNLIMITED, Cells
-from equipoise.plans.solvers.closed_form import ROUNDINGS, best_sizes, rounding_bound, whole_rows
+from equipoise.plans.request import ROUNDINGS
+from equipoise.plans.solvers.closed_form import best_sizes, rounding_bound, whole_rows
 from strategies import biases, repairable, rows_of
 
 COSTS = (0.0, 0.25, 0.5, 1.0, 1.0, 2.0, 3.7)

@@ -10,6 +10,7 @@ import numpy as np
 from equipoise.errors import LatticeTooLarge
 from equipoise.lattice import Group, format_value, roll_up
 from equipoise.plain import Grid
+from equipoise.plans.frequencies import against, drift, given_frequencies, reference_of
 from equipoise.plans.judgement import (
     Against,
     coarse_ratios,
@@ -19,7 +20,6 @@ from equipoise.plans.judgement import (
     worst_off,
 )
 from equipoise.plans.problem import Problem, deletable, offered
-from equipoise.plans.solution import Solution, against, drift, given_frequencies, reference_of
 from equipoise.plans.solvers.closed_form import rounding_bound
 from equipoise.results import FlatTable, Result
 from equipoise.values import MISSING, Value, plain
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from equipoise.plans.cells import Real, Whole
+    from equipoise.plans.solution import Solution
 
 MEMORY = 4_000_000_000
 """How many bytes the lattice of a certificate may take; beyond, finest groups are measured."""

@@ -12,11 +12,12 @@ import numpy as np
 from equipoise.counts import Reading
 from equipoise.errors import InputError
 from equipoise.plain import Grid, csv_text
-from equipoise.plans.budget import least_tolerance
 from equipoise.plans.cells import Band
+from equipoise.plans.frequencies import base_rates, drifts, off_by, reference_of
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.solution import base_rates, drifts, off_by, reference_of, solve
+from equipoise.plans.solution import solve
 from equipoise.plans.solvers.separable import solve_separable
+from equipoise.plans.tolerance import least_tolerance
 from equipoise.progress import Reporter, silent
 from equipoise.results import Drawable, FlatTable
 from equipoise.validate import at_least

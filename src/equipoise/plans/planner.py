@@ -6,15 +6,17 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from equipoise.plans.budget import Spent, least_tolerance, spend
+from equipoise.plans.budget import Spent, spend
 from equipoise.plans.certificate import certify
+from equipoise.plans.frequencies import reference_of
 from equipoise.plans.infeasibility import Infeasible, explain_infeasible, explain_poor
 from equipoise.plans.plan import Plan, moves_as_counts, rows_after
 from equipoise.plans.problem import Problem, pose
 from equipoise.plans.sentences import explain
-from equipoise.plans.solution import Solution, reference_of, solve
-from equipoise.plans.solvers.centre import allowed
+from equipoise.plans.solution import Solution, solve
+from equipoise.plans.solvers.box import allowed_box
 from equipoise.plans.solvers.labels import cheapest_labels, zero_cost
+from equipoise.plans.tolerance import least_tolerance
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
@@ -165,7 +167,7 @@ def _price(
     if not request.tolerance:
         if not problem.judged.any():
             return None
-        box = allowed(problem.again(labels="free", extra=()), problem.rates)
+        box = allowed_box(problem.again(labels="free", extra=()), problem.rates)
         free = solution.chosen or cheapest_labels(problem, problem.rates, box)
         keep = zero_cost(problem, problem.rates)
         return {"keep": keep, "free": free.cost} if math.isfinite(keep + free.cost) else None

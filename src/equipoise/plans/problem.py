@@ -12,14 +12,9 @@ import numpy as np
 from equipoise.errors import InputError
 from equipoise.lattice import Group, format_value, roll_up
 from equipoise.plans.cells import UNLIMITED, Band, Cells
+from equipoise.plans.patterns import cell_numbers, members, sensitive_part
 from equipoise.plans.request import NUMBERED, PlanRequest
-from equipoise.plans.targets import (
-    Targets,
-    members,
-    require_agreement,
-    require_consistent,
-    work_out,
-)
+from equipoise.plans.targets import Targets, require_agreement, require_consistent, work_out
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:
@@ -277,7 +272,7 @@ def _with_asked_for(
                 choices.append([axis.code(group[axis.name])])
             else:
                 choices.append([c for c, v in enumerate(axis.values) if v is not MISSING])
-        if len(members(counts, codes, _sensitive(counts, group))):
+        if len(members(counts, codes, sensitive_part(counts, group))):
             continue
         lines = list(itertools.islice(itertools.product(*choices), MOST_NEW_GROUPS + 1))
         if len(lines) > MOST_NEW_GROUPS:
@@ -290,10 +285,6 @@ def _with_asked_for(
         np.concatenate([codes, np.array(new, np.int32)]),
         np.concatenate([have, np.zeros((len(new), have.shape[1]), np.int64)]),
     )
-
-
-def _sensitive(counts: Counts, group: Group) -> Group:
-    return Group({n: v for n, v in group.items() if n != counts.label.name})
 
 
 def _require_labels(counts: Counts, rates: Real, request: PlanRequest) -> None:
@@ -309,18 +300,6 @@ def _require_labels(counts: Counts, rates: Real, request: PlanRequest) -> None:
             f"label {empty[0]} has no rows: its frequency is 0, and no group can have a share of "
             "it; leave it out of the counts."
         )
-
-
-def cell_numbers(counts: Counts, codes: NDArray[np.int32], pattern: str) -> NDArray[np.intp]:
-    """The numbers of the cells a pattern names."""
-    group = Group.parse(pattern)
-    for name in group:
-        counts.axis(name)
-    lines = members(counts, codes, _sensitive(counts, group))
-    k = len(counts.label)
-    if counts.label.name in group:
-        return np.asarray(lines * k + counts.label.code(group[counts.label.name]))
-    return np.asarray((lines[:, None] * k + np.arange(k)).ravel())
 
 
 def _limits(counts: Counts, codes: NDArray[np.int32], request: PlanRequest) -> Iterable[Limit]:

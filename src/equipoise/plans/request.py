@@ -12,13 +12,14 @@ from equipoise.counts import Counts
 from equipoise.errors import InputError
 from equipoise.lattice import Group
 from equipoise.plans.files import read_mapping
-from equipoise.plans.solvers.closed_form import ROUNDINGS, Rounding
 from equipoise.plans.targets import Targets
 from equipoise.validate import a_number, at_least, one_of
 from equipoise.values import MISSING, as_value
 
 Allow: TypeAlias = Literal["add", "delete", "both"]
 ALLOW: tuple[Allow, ...] = ("add", "delete", "both")
+Rounding: TypeAlias = Literal["floor", "nearest", "optimal"]
+ROUNDINGS: tuple[Rounding, ...] = ("floor", "nearest", "optimal")
 ToleranceOn: TypeAlias = Literal["ub", "rate"]
 TOLERANCE_ON: tuple[ToleranceOn, ...] = ("ub", "rate")
 Reference: TypeAlias = Literal["new", "original"]

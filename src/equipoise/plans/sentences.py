@@ -9,8 +9,8 @@ import numpy as np
 
 from equipoise.lattice import format_value
 from equipoise.plain import sentences
+from equipoise.plans.frequencies import against
 from equipoise.plans.judgement import off_target
-from equipoise.plans.solution import Solution, against
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from equipoise.plans.cells import Real, Whole
     from equipoise.plans.certificate import Certificate
     from equipoise.plans.problem import Problem
+    from equipoise.plans.solution import Solution
 
 SMALL_GROUP = 30
 RESIDUAL = 0.05

@@ -8,20 +8,31 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from equipoise.errors import InputError
-from equipoise.lattice import format_value
-from equipoise.plans.judgement import Against, within_tolerance, worst_off
-from equipoise.plans.problem import Problem, cell_numbers
-from equipoise.plans.solvers.centre import Stopped, allowed, solve_new
-from equipoise.plans.solvers.closed_form import Rounding, best_sizes, whole_rows
-from equipoise.plans.solvers.coupled import Balance, solve_coupled
+from equipoise.plans.frequencies import (
+    base_rates,
+    drift,
+    drifts,
+    given_frequencies,
+    off_by,
+    reference_of,
+)
+from equipoise.plans.judgement import within_tolerance
+from equipoise.plans.patterns import cell_numbers
+from equipoise.plans.solvers.box import allowed_box
+from equipoise.plans.solvers.centre import solve_new
+from equipoise.plans.solvers.closed_form import best_sizes, whole_rows
+from equipoise.plans.solvers.coupled import solve_coupled
 from equipoise.plans.solvers.labels import LabelChoice, cheapest_labels
+from equipoise.plans.solvers.model import Balance
 from equipoise.plans.solvers.separable import solve_separable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from equipoise.plans.cells import Cells, Real, Whole
+    from equipoise.plans.problem import Problem
+    from equipoise.plans.request import Rounding
+    from equipoise.plans.solvers.incumbent import Stopped
 
 ANY_PLAN = 1e6
 """A gap at which a solver takes the first plan it finds."""
@@ -62,60 +73,6 @@ class Solution:
     sizes: Real | None = None
     chosen: LabelChoice | None = None
     tolerance: float = 0.0
-
-
-def reference_of(problem: Problem) -> str:
-    """Against which label frequencies a plan is held: K is a ratio to the present ones."""
-    request = problem.request
-    if problem.special and not request.tolerance:
-        return "original"
-    return request.reference or ("original" if problem.special else "new")
-
-
-def against(problem: Problem, base: Real, rows: Whole) -> Against:
-    """The label frequencies that rows are held against."""
-    if reference_of(problem) == "new":
-        return Against.rows(rows.sum(axis=0))
-    return given_frequencies(problem, base)
-
-
-def given_frequencies(problem: Problem, base: Real) -> Against:
-    """The label frequencies a plan starts from, as fractions."""
-    if np.array_equal(base, problem.rates):
-        return Against.rows(problem.have.sum(axis=0))
-    return Against.shares(base)
-
-
-def base_rates(problem: Problem) -> Real:
-    """The label frequencies to keep: the present ones, or those the request gives."""
-    labels = problem.request.labels
-    if isinstance(labels, str):
-        return problem.rates
-    axis = problem.counts.label
-    rates = np.full(len(axis), np.nan)
-    for value, share in labels:
-        rates[axis.code(value)] = share
-    for value, share, have in zip(axis.values, rates, problem.have.sum(axis=0), strict=True):
-        if np.isnan(share) and not have:
-            rates[axis.code(value)] = 0.0  # rows that lack the label are set aside
-            continue
-        if np.isnan(share):
-            raise InputError(f"the label frequencies lack a share for {format_value(value)}.")
-        if not share and have:
-            raise InputError(
-                f"label {format_value(value)} is to have the share 0, but {have:,} rows have it; a "
-                "plan cannot bring it there. Give it a share above 0."
-            )
-    if abs(rates.sum() - 1) > 1e-6:
-        mended = ", ".join(
-            f"{format_value(v)} = {r / rates.sum():.6g}"
-            for v, r in zip(axis.values, rates, strict=True)
-        )
-        raise InputError(
-            f"the label frequencies add up to {rates.sum():.6g}, not 1; rescaled they would be "
-            f"{mended}."
-        )
-    return np.asarray(rates / rates.sum())
 
 
 def solve(
@@ -214,19 +171,11 @@ def _cheaper(problem: Problem, base: Real, rows: Whole | None) -> Whole | None:
     return other if better else rows
 
 
-def drifts(problem: Problem) -> bool:
-    """Whether label frequencies could move further than they may, unless held."""
-    request = problem.request
-    if request.labels == "free":
-        return request.label_drift is not None
-    return not problem.plain or request.label_drift is not None
-
-
 def _kept(problem: Problem, base: Real) -> Balance | None:
     """The range label frequencies must come out in, if that does not follow by itself."""
     if not drifts(problem) or (problem.special and problem.request.label_drift is None):
         return None
-    box = allowed(problem, base)
+    box = allowed_box(problem, base)
     low, high = box.low, box.high
     if not problem.request.tolerance and problem.request.labels != "free":
         room = max(len(problem.cells), 1) / max(float(problem.have.sum()), 1.0)
@@ -238,7 +187,7 @@ def _zero(problem: Problem, base: Real) -> Solution:
     """Zero bias: in closed form, or with rounding left to a solver where groups are coupled."""
     chosen = None
     if problem.request.labels == "free" and problem.judged.any():
-        chosen = cheapest_labels(problem, base, allowed(problem, base))
+        chosen = cheapest_labels(problem, base, allowed_box(problem, base))
         if not math.isfinite(chosen.cost):
             return Solution(None, math.inf, "closed form", base)
         base = chosen.rates
@@ -293,16 +242,3 @@ def _extra(problem: Problem) -> Whole | None:
     for pattern, rows in problem.request.extra:
         extra[np.unique(cell_numbers(problem.counts, problem.codes, pattern) // k)] = int(rows)
     return extra[problem.judged]
-
-
-def drift(rows: Whole, base: Real, on: str) -> float:
-    """How far a label frequency moved at most: as a share of itself, or absolute."""
-    moved = np.abs(rows.sum(axis=0) / max(int(rows.sum()), 1) - base)
-    if on == "rate":
-        return float(moved.max())
-    return float((moved[base > 0] / base[base > 0]).max())
-
-
-def off_by(problem: Problem, rows: Whole, base: Real) -> float:
-    """How far the worst group that counts is from its target."""
-    return worst_off(problem, rows, against(problem, base, rows))

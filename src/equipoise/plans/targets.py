@@ -25,6 +25,7 @@ import numpy as np
 from equipoise.errors import InputError, did_you_mean
 from equipoise.lattice import Group, format_value
 from equipoise.plans.files import read_mapping
+from equipoise.plans.patterns import members
 from equipoise.validate import a_number
 from equipoise.values import MISSING, Value, as_value
 
@@ -126,21 +127,6 @@ def work_out(targets: Targets, counts: Counts, codes: Any, have: Any, rates: Rea
             coarse.append((target.group, ratio))
     free = covered & ~given
     return Ratios(finest, given, free, tuple(coarse))
-
-
-def members(counts: Counts, codes: Any, group: Group) -> Any:
-    """The lines of the finest groups inside a group."""
-    inside = np.ones(len(codes), np.bool_)
-    names = [a.name for a in counts.sensitive]
-    for name, value in group.items():
-        axis = counts.axis(name)
-        if name not in names:
-            raise InputError(
-                f"{group} names the label {name!r}; a group is named by sensitive attributes: "
-                f"{', '.join(names)}."
-            )
-        inside &= codes[:, names.index(name)] == axis.code(value)
-    return np.flatnonzero(inside)
 
 
 def require_consistent(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from equipoise.plans.cells import Real
+    from equipoise.plans.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,3 +80,21 @@ class Box:
                 break
             centre = centre + left * room / room.sum()
         return np.asarray(centre)
+
+
+def allowed_box(problem: Problem, base: Real) -> Box:
+    """Where label frequencies may come out."""
+    request = problem.request
+    drift = math.inf if request.label_drift is None else request.label_drift
+    if request.labels == "free" or problem.special:
+        drift = min(drift, 1e9)  # 0·∞ would be no number
+        least = np.where(base > 0, 1e-6, 0.0)
+        low, high = np.maximum(base * (1 - drift), least), np.minimum(base * (1 + drift), 1.0)
+        return Box(low, high).tightened()
+    if request.tolerance_on == "ub":
+        drift = min(drift, request.tolerance)
+        low, high = base * (1 - drift), base * (1 + drift)
+    else:
+        room = np.minimum(request.tolerance, min(drift, 1e9) * base)
+        low, high = base - room, base + room
+    return Box(np.maximum(low, base * 1e-6), np.minimum(high, 1.0)).tightened()

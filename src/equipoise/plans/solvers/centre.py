@@ -13,17 +13,19 @@ import heapq
 import itertools
 import math
 import time
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.plans.cells import Band
 from equipoise.plans.judgement import Against, within_tolerance
 from equipoise.plans.request import SOLVER_GAP
-from equipoise.plans.solvers.box import Box
-from equipoise.plans.solvers.coupled import Balance, relaxed_cost, solve_coupled
+from equipoise.plans.solvers.box import Box, allowed_box
+from equipoise.plans.solvers.coupled import relaxed_cost, solve_coupled
 from equipoise.plans.solvers.gap import close_gap
+from equipoise.plans.solvers.incumbent import Incumbent, holds_everything
+from equipoise.plans.solvers.model import Balance
 from equipoise.plans.solvers.separable import granularity, solve_separable
 
 if TYPE_CHECKING:
@@ -41,9 +43,6 @@ BALANCING = 40
 WORK = 16_000
 """How many groups of different kinds are searched for the first centres and the bound."""
 
-CLOSED = 1e-7
-"""A gap that is none: arithmetic is not more exact."""
-
 QUICK = 0.2
 """An effort below this takes the first good plan, and does not close the gap."""
 
@@ -53,72 +52,6 @@ RELAXED = 2_400
 Work is limited by such numbers and not by seconds, so that the same request gives the same
 plan on any machine; the request's time limit is a last resort.
 """
-
-
-Stopped: TypeAlias = Literal["gap", "work", "time"]
-"""What ended a search: the gap was reached, or its limit of work or of time was."""
-
-
-@dataclass(eq=False)
-class Incumbent:
-    """The best plan so far, and what no plan can be below."""
-
-    rows: Whole | None = None
-    cost: float = math.inf
-    bound: float = 0.0
-    timed_out: bool = False
-    tried: set[bytes] = field(default_factory=set)
-
-    def near(self, gap: float) -> bool:
-        """Whether no plan is cheaper by more than a share of the cost."""
-        return self.cost - self.bound <= max(gap, CLOSED) * self.cost
-
-    def stopped(self, gap: float) -> Stopped | None:
-        """What ended the search."""
-        if self.rows is None:
-            return None
-        return "gap" if self.near(gap) else "time" if self.timed_out else "work"
-
-    def offer(self, problem: Problem, rows: Whole | None, box: Box) -> bool:
-        """Keep rows if they hold everything and cost less."""
-        if rows is None:
-            return False
-        cost = float(problem.cells.cost(rows).sum())
-        if cost < self.cost - 1e-9 and holds_everything(problem, rows, box):
-            self.rows, self.cost = rows, cost
-            return True
-        return False
-
-
-def holds_everything(problem: Problem, rows: Whole, box: Box) -> bool:
-    """Whether rows are within the tolerance of their own frequencies, and these in the box."""
-    cells = problem.cells
-    if (rows < cells.least).any() or (rows > cells.most).any():
-        return False
-    if (rows.sum(axis=1) < cells.group_least).any() or not rows.sum() or not problem.holds(rows):
-        return False
-    frequencies = rows.sum(axis=0) / rows.sum()
-    if ((frequencies < box.low - 1e-12) | (frequencies > box.high + 1e-12)).any():
-        return False
-    return within_tolerance(problem, rows, Against.rows(rows.sum(axis=0)))
-
-
-def allowed(problem: Problem, base: Real) -> Box:
-    """Where label frequencies may come out."""
-    request = problem.request
-    drift = math.inf if request.label_drift is None else request.label_drift
-    if request.labels == "free" or problem.special:
-        drift = min(drift, 1e9)  # 0·∞ would be no number
-        least = np.where(base > 0, 1e-6, 0.0)
-        low, high = np.maximum(base * (1 - drift), least), np.minimum(base * (1 + drift), 1.0)
-        return Box(low, high).tightened()
-    if request.tolerance_on == "ub":
-        drift = min(drift, request.tolerance)
-        low, high = base * (1 - drift), base * (1 + drift)
-    else:
-        room = np.minimum(request.tolerance, min(drift, 1e9) * base)
-        low, high = base - room, base + room
-    return Box(np.maximum(low, base * 1e-6), np.minimum(high, 1.0)).tightened()
 
 
 def solve_new(
@@ -164,7 +97,7 @@ class _Search:
         progress: Callable[[float], None],
     ) -> None:
         self.problem, self.effort, self.first, self.progress = problem, effort, first, progress
-        self.box = allowed(problem, base)
+        self.box = allowed_box(problem, base)
         self.base = self.box.clip(base)
         self.deadline = time.monotonic() + problem.request.time_limit
         self.found = Incumbent()

@@ -8,7 +8,7 @@ the minimum is a weighted quantile of those corners. Without deletions it is the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from equipoise.plans.cells import UNLIMITED, Cells
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Real, Whole
-
-Rounding: TypeAlias = Literal["floor", "nearest", "optimal"]
-ROUNDINGS: tuple[Rounding, ...] = ("floor", "nearest", "optimal")
+    from equipoise.plans.request import Rounding
 
 _HAIR = 1e-12
 
@@ -99,7 +97,7 @@ def whole_rows(cells: Cells, targets: Real, size: Real, rounding: Rounding) -> W
     >>> cells = Cells.of([[5637, 1589, 665]], least=[[5637, 1589, 665]])
     >>> rates = np.array([[41487, 12488, 6823]]) / 60798
     >>> size = best_sizes(cells, rates).size
-    >>> for rounding in ROUNDINGS:
+    >>> for rounding in ("floor", "nearest", "optimal"):
     ...     print(whole_rows(cells, rates, size, rounding)[0].tolist())
     [5637, 1696, 927]
     [5637, 1697, 927]

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.plans.solvers.box import Box
-from equipoise.plans.solvers.coupled import Corridor, relaxed_in, whole_in
+from equipoise.plans.solvers.corridor import relaxed_in, whole_in
+from equipoise.plans.solvers.model import Corridor
 from equipoise.plans.solvers.separable import granularity
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from equipoise.plans.cells import Real
     from equipoise.plans.problem import Problem
-    from equipoise.plans.solvers.centre import Incumbent
+    from equipoise.plans.solvers.incumbent import Incumbent
 
 CONSTRUCTED = 12
 """Around so many frequencies plans are made as in the first search; later whole rows do."""

@@ -1,0 +1,90 @@
+"""The label frequencies of a problem: which a plan is compared with, and how far they may move."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.errors import InputError
+from equipoise.lattice import format_value
+from equipoise.plans.judgement import Against, worst_off
+
+if TYPE_CHECKING:
+    from equipoise.plans.cells import Real, Whole
+    from equipoise.plans.problem import Problem
+
+
+def reference_of(problem: Problem) -> str:
+    """Against which label frequencies a plan is held: K is a ratio to the present ones."""
+    request = problem.request
+    if problem.special and not request.tolerance:
+        return "original"
+    return request.reference or ("original" if problem.special else "new")
+
+
+def against(problem: Problem, base: Real, rows: Whole) -> Against:
+    """The label frequencies that rows are held against."""
+    if reference_of(problem) == "new":
+        return Against.rows(rows.sum(axis=0))
+    return given_frequencies(problem, base)
+
+
+def given_frequencies(problem: Problem, base: Real) -> Against:
+    """The label frequencies a plan starts from, as fractions."""
+    if np.array_equal(base, problem.rates):
+        return Against.rows(problem.have.sum(axis=0))
+    return Against.shares(base)
+
+
+def base_rates(problem: Problem) -> Real:
+    """The label frequencies to keep: the present ones, or those the request gives."""
+    labels = problem.request.labels
+    if isinstance(labels, str):
+        return problem.rates
+    axis = problem.counts.label
+    rates = np.full(len(axis), np.nan)
+    for value, share in labels:
+        rates[axis.code(value)] = share
+    for value, share, have in zip(axis.values, rates, problem.have.sum(axis=0), strict=True):
+        if np.isnan(share) and not have:
+            rates[axis.code(value)] = 0.0  # rows that lack the label are set aside
+            continue
+        if np.isnan(share):
+            raise InputError(f"the label frequencies lack a share for {format_value(value)}.")
+        if not share and have:
+            raise InputError(
+                f"label {format_value(value)} is to have the share 0, but {have:,} rows have it; a "
+                "plan cannot bring it there. Give it a share above 0."
+            )
+    if abs(rates.sum() - 1) > 1e-6:
+        mended = ", ".join(
+            f"{format_value(v)} = {r / rates.sum():.6g}"
+            for v, r in zip(axis.values, rates, strict=True)
+        )
+        raise InputError(
+            f"the label frequencies add up to {rates.sum():.6g}, not 1; rescaled they would be "
+            f"{mended}."
+        )
+    return np.asarray(rates / rates.sum())
+
+
+def drifts(problem: Problem) -> bool:
+    """Whether label frequencies could move further than they may, unless held."""
+    request = problem.request
+    if request.labels == "free":
+        return request.label_drift is not None
+    return not problem.plain or request.label_drift is not None
+
+
+def drift(rows: Whole, base: Real, on: str) -> float:
+    """How far a label frequency moved at most: as a share of itself, or absolute."""
+    moved = np.abs(rows.sum(axis=0) / max(int(rows.sum()), 1) - base)
+    if on == "rate":
+        return float(moved.max())
+    return float((moved[base > 0] / base[base > 0]).max())
+
+
+def off_by(problem: Problem, rows: Whole, base: Real) -> float:
+    """How far the worst group that counts is from its target."""
+    return worst_off(problem, rows, against(problem, base, rows))

@@ -1,0 +1,47 @@
+"""Which groups and cells of a problem a pattern names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.errors import InputError
+from equipoise.lattice import Group
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equipoise.counts import Counts
+
+
+def members(counts: Counts, codes: Any, group: Group) -> Any:
+    """The lines of the finest groups inside a group."""
+    inside = np.ones(len(codes), np.bool_)
+    names = [a.name for a in counts.sensitive]
+    for name, value in group.items():
+        axis = counts.axis(name)
+        if name not in names:
+            raise InputError(
+                f"{group} names the label {name!r}; a group is named by sensitive attributes: "
+                f"{', '.join(names)}."
+            )
+        inside &= codes[:, names.index(name)] == axis.code(value)
+    return np.flatnonzero(inside)
+
+
+def cell_numbers(counts: Counts, codes: NDArray[np.int32], pattern: str) -> NDArray[np.intp]:
+    """The numbers of the cells a pattern names."""
+    group = Group.parse(pattern)
+    for name in group:
+        counts.axis(name)
+    lines = members(counts, codes, sensitive_part(counts, group))
+    k = len(counts.label)
+    if counts.label.name in group:
+        return np.asarray(lines * k + counts.label.code(group[counts.label.name]))
+    return np.asarray((lines[:, None] * k + np.arange(k)).ravel())
+
+
+def sensitive_part(counts: Counts, group: Group) -> Group:
+    """The pattern without the label."""
+    return Group({n: v for n, v in group.items() if n != counts.label.name})

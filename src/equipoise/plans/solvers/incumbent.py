@@ -1,0 +1,64 @@
+"""The best plan a search has found so far, and what no plan can be below."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from equipoise.plans.judgement import Against, within_tolerance
+
+if TYPE_CHECKING:
+    from equipoise.plans.cells import Whole
+    from equipoise.plans.problem import Problem
+    from equipoise.plans.solvers.box import Box
+
+CLOSED = 1e-7
+"""A gap that is none: arithmetic is not more exact."""
+
+Stopped: TypeAlias = Literal["gap", "work", "time"]
+"""What ended a search: the gap was reached, or its limit of work or of time was."""
+
+
+@dataclass(eq=False)
+class Incumbent:
+    """The best plan so far, and what no plan can be below."""
+
+    rows: Whole | None = None
+    cost: float = math.inf
+    bound: float = 0.0
+    timed_out: bool = False
+    tried: set[bytes] = field(default_factory=set)
+
+    def near(self, gap: float) -> bool:
+        """Whether no plan is cheaper by more than a share of the cost."""
+        return self.cost - self.bound <= max(gap, CLOSED) * self.cost
+
+    def stopped(self, gap: float) -> Stopped | None:
+        """What ended the search."""
+        if self.rows is None:
+            return None
+        return "gap" if self.near(gap) else "time" if self.timed_out else "work"
+
+    def offer(self, problem: Problem, rows: Whole | None, box: Box) -> bool:
+        """Keep rows if they hold everything and cost less."""
+        if rows is None:
+            return False
+        cost = float(problem.cells.cost(rows).sum())
+        if cost < self.cost - 1e-9 and holds_everything(problem, rows, box):
+            self.rows, self.cost = rows, cost
+            return True
+        return False
+
+
+def holds_everything(problem: Problem, rows: Whole, box: Box) -> bool:
+    """Whether rows are within the tolerance of their own frequencies, and these in the box."""
+    cells = problem.cells
+    if (rows < cells.least).any() or (rows > cells.most).any():
+        return False
+    if (rows.sum(axis=1) < cells.group_least).any() or not rows.sum() or not problem.holds(rows):
+        return False
+    frequencies = rows.sum(axis=0) / rows.sum()
+    if ((frequencies < box.low - 1e-12) | (frequencies > box.high + 1e-12)).any():
+        return False
+    return within_tolerance(problem, rows, Against.rows(rows.sum(axis=0)))
