@@ -20,8 +20,14 @@ from equipoise.cli.app import cli
 from equipoise.engines import engines
 from equipoise.measures.registry import measures
 from equipoise.plain import Grid
-from equipoise.reports import charts, plan_data
-from equipoise.reports.summarize import summarize
+from equipoise.reports.bias.charts import heat_map
+from equipoise.reports.bias.data import summarize
+from equipoise.reports.charts.before_after import bias_chart
+from equipoise.reports.charts.vega import to_svg
+from equipoise.reports.frontier.charts import step_chart
+from equipoise.reports.frontier.data import steps
+from equipoise.reports.plan.charts import change_chart
+from equipoise.reports.plan.data import biases, changes
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -127,14 +133,14 @@ def pictures() -> dict[str, str]:
     repair = plan(compas, tolerance=0.05, allow="both", reference="original")
     front = frontier(compas, allow="both", points=50, budget=2000)
     drawn = {
-        "adult.svg": charts.heat_map(summarize(table)["charts"]["matrices"][0]),
-        "plan-changes.svg": charts.change_chart(plan_data.changes(repair)),
-        "plan-biases.svg": charts.bias_chart(plan_data.biases(repair)),
-        "frontier.svg": charts.step_chart(plan_data.steps(front)),
+        "adult.svg": heat_map(summarize(table)["charts"]["matrices"][0]),
+        "plan-changes.svg": change_chart(changes(repair)),
+        "plan-biases.svg": bias_chart(biases(repair)),
+        "frontier.svg": step_chart(steps(front)),
         **evaluation_docs.pictures(),
     }
     look = {"background": "white", "padding": 16}
-    return {name: charts.to_svg({**spec, **look}) for name, spec in drawn.items()}
+    return {name: to_svg({**spec, **look}) for name, spec in drawn.items()}
 
 
 if __name__ == "__main__":

@@ -28,8 +28,10 @@ from equipoise.evaluation.study.sentences import (
     written,
 )
 from equipoise.plain import Grid
-from equipoise.reports import charts
-from equipoise.reports import evaluation_data as data
+from equipoise.reports.evaluation import data
+from equipoise.reports.evaluation.charts.differences import difference_chart
+from equipoise.reports.evaluation.charts.relation import relation_chart
+from equipoise.reports.evaluation.charts.scores import score_chart
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE, RUNS = DOCS / "evaluation.md", DOCS / "runs"
@@ -300,8 +302,8 @@ def pictures() -> dict[str, dict[str, Any]]:
         study = _study(name)
         for test in TESTS:
             bars = data.score_data(study, paper.chart, test)
-            drawn[f"evaluation-{name}-{test}.svg"] = charts.score_chart(bars)
+            drawn[f"evaluation-{name}-{test}.svg"] = score_chart(bars)
         forest = data.difference_data(study, "untouched", _size(study))
-        drawn[f"evaluation-{name}-differences.svg"] = charts.difference_chart(forest)
-        drawn[f"evaluation-{name}-relation.svg"] = charts.relation_chart(data.relation_data(study))
+        drawn[f"evaluation-{name}-differences.svg"] = difference_chart(forest)
+        drawn[f"evaluation-{name}-relation.svg"] = relation_chart(data.relation_data(study))
     return drawn

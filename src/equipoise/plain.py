@@ -7,10 +7,10 @@ import html
 import io
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Paint: TypeAlias = Callable[[int, int, str], str]
 """Styles the text of a cell, given its row and its column."""
@@ -42,6 +42,27 @@ class Grid:
     numbers: frozenset[int] = frozenset()
     line: tuple[int, str] | None = None
     """Above which row a line with a text divides the table."""
+
+    def to_dict(self, **more: Any) -> dict[str, Any]:
+        """The table as plain data, ready for JSON, with whatever else belongs to it.
+
+        >>> Grid(("a", "b"), (("x", "1"),), frozenset({1})).to_dict()
+        {'headers': ['a', 'b'], 'rows': [['x', '1']], 'numbers': [1], 'line': None}
+        """
+        return {
+            "headers": list(self.headers),
+            "rows": [list(row) for row in self.rows],
+            "numbers": sorted(self.numbers),
+            "line": None if self.line is None else list(self.line),
+            **more,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Grid:
+        """The table that :meth:`to_dict` gave."""
+        rows, line = tuple(tuple(row) for row in data["rows"]), data.get("line")
+        at = None if line is None else (int(line[0]), str(line[1]))
+        return cls(tuple(data["headers"]), rows, frozenset(data["numbers"]), at)
 
     def text(self, *, rule: str = "─", width: int | None = None, paint: Paint | None = None) -> str:
         """Align the columns for a terminal.

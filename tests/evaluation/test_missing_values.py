@@ -662,7 +662,7 @@ def test_without_scikit_learn_only_what_needs_no_imputer_is_done(monkeypatch):
 
 def test_heavy_libraries_are_loaded_when_they_are_used():
     code = (
-        "import sys, equipoise.evaluation.missing.comparison, equipoise.reports.missing_values; "
+        "import sys, equipoise.evaluation.missing.comparison, equipoise.reports.missing.page; "
         "print(*{'sklearn', 'pandas', 'pyarrow', 'scipy', 'altair'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,7 +12,7 @@ from equipoise.evaluation.study.summary import summarize_study
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.models import choose_models
 from equipoise.evaluation.training.run import run
-from equipoise.reports.evaluation import write_evaluation
+from equipoise.reports.evaluation.page import write_evaluation
 from people import asked, people
 
 MODELS = choose_models("logistic,extra_trees")

@@ -314,7 +314,7 @@ def test_chance_is_that_of_the_cells_that_get_rows():
 
 
 def test_the_page_and_the_plain_data_tell_it(tmp_path):
-    from equipoise.reports.repair import write_repair
+    from equipoise.reports.repair.page import write_repair
 
     base()
     write("lake/a.csv", HEADER, people(200, MORE, **FOREIGN), delimiter=";")

@@ -18,7 +18,7 @@ from equipoise.measures.rules import Rule
 from equipoise.measures.suppression import suppress
 from equipoise.measures.table import bias_table
 from equipoise.measures.uncertainty.intervals import ratio_interval, ub_interval
-from equipoise.reports.summarize import summarize
+from equipoise.reports.bias.data import summarize
 
 ADULT = {"sensitive_features": ["sex", "race"], "label": "income", "favourable": ">50K"}
 

@@ -7,9 +7,10 @@ from xml.etree import ElementTree
 import pytest
 
 from equipoise.errors import MissingDependency
-from equipoise.reports import charts
-from equipoise.reports.html import render_html, write_report
-from equipoise.reports.summarize import summarize
+from equipoise.reports.bias.charts import draw, heat_map, interval_chart
+from equipoise.reports.bias.data import summarize
+from equipoise.reports.bias.page import render_html, write_report
+from equipoise.reports.charts.vega import BLUE, RED, to_html_fragment, to_png, to_svg
 from reports.tables import NASTY, TABLES, crossed, hiring, nasty, table_of, three
 
 altair = pytest.importorskip("altair")
@@ -30,14 +31,14 @@ def drawn_values(spec):
 @pytest.mark.parametrize("name", DRAWN)
 def test_every_chart_is_valid_vega_lite_and_can_be_drawn(name):
     found = data(TABLES[name]())
-    specs = [charts.heat_map(m) for m in found["matrices"]]
-    specs += [charts.interval_chart(found["ranking"])] if found["ranking"]["bars"] else []
+    specs = [heat_map(m) for m in found["matrices"]]
+    specs += [interval_chart(found["ranking"])] if found["ranking"]["bars"] else []
     assert specs
     for spec in specs:
         json.dumps(spec, allow_nan=False)
         altair.Chart.from_dict(spec, validate=True)
-        ElementTree.fromstring(charts.to_svg(spec))
-        assert not re.search(r'(?:href|src)="|url\((?!#)', charts.to_html_fragment(spec))
+        ElementTree.fromstring(to_svg(spec))
+        assert not re.search(r'(?:href|src)="|url\((?!#)', to_html_fragment(spec))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_a_matrix_holds_the_ub_of_every_group_of_its_attributes():
 
 
 def test_cells_too_small_are_grey_and_in_brackets():
-    spec = charts.heat_map(data(crossed())["matrices"][0])
+    spec = heat_map(data(crossed())["matrices"][0])
     small = [v for v in drawn_values(spec) if v["unsure"]]
     assert small
     assert all("too small to say" in v["about"] and v["shown"].startswith("(") for v in small)
@@ -76,12 +77,12 @@ def test_cells_too_small_are_grey_and_in_brackets():
 
 
 def test_the_colours_are_centred_on_nought_and_red_is_fewer():
-    spec = charts.heat_map(data(hiring())["matrices"][0])
+    spec = heat_map(data(hiring())["matrices"][0])
     colour = json.dumps(spec["layer"][0]["encoding"]["color"])
     scale = json.loads(re.search(r'"scale": (\{.*?\})', colour).group(1))
     assert scale["domain"][3] == 0
     assert scale["domain"] == [-x for x in reversed(scale["domain"])]
-    assert (scale["range"][0], scale["range"][-1]) == (charts.BLUE, charts.RED)
+    assert (scale["range"][0], scale["range"][-1]) == (BLUE, RED)
 
 
 def test_the_ranking_is_worst_first_with_intervals_that_hold_ub():
@@ -108,8 +109,8 @@ def test_many_values_and_labels_are_cut_and_the_caption_says_so():
 
 
 def test_values_are_drawn_as_text_and_tooltips_are_escaped():
-    for spec in (charts.heat_map(m) for m in data(nasty())["matrices"]):
-        fragment = charts.to_html_fragment(spec)
+    for spec in (heat_map(m) for m in data(nasty())["matrices"]):
+        fragment = to_html_fragment(spec)
         assert "<script" not in fragment
         root = ElementTree.fromstring(fragment)
         titles = [e.text for e in root.iter("{http://www.w3.org/2000/svg}title")]
@@ -118,15 +119,15 @@ def test_values_are_drawn_as_text_and_tooltips_are_escaped():
 
 
 def test_a_fragment_takes_the_ink_of_its_page():
-    fragment = charts.to_html_fragment(charts.heat_map(data(hiring())["matrices"][0]))
+    fragment = to_html_fragment(heat_map(data(hiring())["matrices"][0]))
     assert 'fill="currentColor"' in fragment
     assert 'fill="white"' not in fragment.split("<text")[0]
 
 
 def test_pictures_are_png_and_svg():
-    spec = charts.interval_chart(data(hiring())["ranking"])
-    assert charts.to_png(spec).startswith(b"\x89PNG")
-    assert charts.to_svg(spec).startswith("<svg")
+    spec = interval_chart(data(hiring())["ranking"])
+    assert to_png(spec).startswith(b"\x89PNG")
+    assert to_svg(spec).startswith("<svg")
 
 
 def test_a_page_with_charts_is_small_and_whole(tmp_path):
@@ -141,7 +142,7 @@ def test_a_page_with_charts_is_small_and_whole(tmp_path):
 
 def test_charts_have_captions():
     summary = summarize(three())
-    drawn = charts.draw(summary)
+    drawn = draw(summary)
     assert set(drawn) == set(summary["captions"])
     page = render_html(summary, drawn)
     assert page.count("<figure>") == len(drawn)
@@ -149,10 +150,10 @@ def test_charts_have_captions():
 
 def test_without_the_library_the_error_says_what_to_install(monkeypatch):
     matrix = data(hiring())["matrices"][0]
-    spec = charts.heat_map(matrix)
+    spec = heat_map(matrix)
     monkeypatch.setitem(__import__("sys").modules, "altair", None)
     monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
     with pytest.raises(MissingDependency, match=r"equipoise\[charts\]"):
-        charts.heat_map(matrix)
+        heat_map(matrix)
     with pytest.raises(MissingDependency, match=r"equipoise\[charts\]"):
-        charts.to_svg(spec)
+        to_svg(spec)

@@ -13,9 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.reports import charts
-from equipoise.reports.charts import evaluation, intervals, placing
-from equipoise.reports.charts.drawing import PAGE_WIDTH
+from equipoise.reports.charts.axes import signed_axis
+from equipoise.reports.charts.vega import PAGE_WIDTH, to_html_fragment, to_svg
+from equipoise.reports.evaluation.charts import intervals, labels
+from equipoise.reports.evaluation.charts import scores as score_bars
+from equipoise.reports.evaluation.charts.differences import difference_chart
+from equipoise.reports.evaluation.charts.predictions import prediction_chart
+from equipoise.reports.evaluation.charts.relation import relation_chart
+from equipoise.reports.evaluation.charts.scores import score_chart
 from reports.tables import NASTY
 
 pytest.importorskip("altair")
@@ -128,37 +133,37 @@ def with_gaps():
 
 MANY = [f"{v} {k} %" for k in (5, 10, 15, 20) for v in "pn"]
 CASES = {
-    "score": (charts.score_chart, scores()),
-    "score, one bar": (charts.score_chart, scores(["p"], [], ["accuracy"])),
-    "score, 12 versions": (charts.score_chart, scores(MANY, ["u 5 %", "u 10 %", "u 15 %", "u 20 %"])),
+    "score": (score_chart, scores()),
+    "score, one bar": (score_chart, scores(["p"], [], ["accuracy"])),
+    "score, 12 versions": (score_chart, scores(MANY, ["u 5 %", "u 10 %", "u 15 %", "u 20 %"])),
     "score, long names": (
-        charts.score_chart,
+        score_chart,
         scores([f"label frequencies kept, {v}" for v in MANY], ["as it is"], [*MEASURES, "F1"]),
     ),
-    "score, gaps": (charts.score_chart, with_gaps()[0]),
-    "score, nothing": (charts.score_chart, scores([], [])),
-    "difference": (charts.difference_chart, differences()),
-    "difference, 1 model": (charts.difference_chart, differences(MODELS[:1])),
-    "difference, 6 models": (charts.difference_chart, differences(MODELS)),
+    "score, gaps": (score_chart, with_gaps()[0]),
+    "score, nothing": (score_chart, scores([], [])),
+    "difference": (difference_chart, differences()),
+    "difference, 1 model": (difference_chart, differences(MODELS[:1])),
+    "difference, 6 models": (difference_chart, differences(MODELS)),
     "difference, 5 measures": (
-        charts.difference_chart,
+        difference_chart,
         differences([*MODELS, LONG], [*MEASURES, "F1", "AUC"], [*PN, ["r", LONG]]),
     ),
-    "difference, tiny": (charts.difference_chart, differences(size=1e-5)),
-    "difference, gaps": (charts.difference_chart, with_gaps()[1]),
-    "difference, nothing": (charts.difference_chart, {**differences(), "rows": []}),
-    "relation": (charts.relation_chart, relations()),
-    "relation, 20 pairs": (charts.relation_chart, relations([f"town={i}" for i in range(10)])),
-    "relation, 7 labels": (charts.relation_chart, relations(["a", LONG], "ABCDEFG")),
-    "relation, 1 version": (charts.relation_chart, relations([LONG, NASTY], ["x"], UNP[:1])),
-    "relation, gaps": (charts.relation_chart, with_gaps()[2]),
-    "relation, nothing": (charts.relation_chart, {**relations(), "points": []}),
-    "prediction": (charts.prediction_chart, predictions()),
-    "prediction, 20 groups": (charts.prediction_chart, predictions([f"town={i}" for i in range(20)])),
-    "prediction, long names": (charts.prediction_chart, predictions([LONG, f"{LONG}, sex=Male"])),
-    "prediction, 1 version": (charts.prediction_chart, predictions(versions=UNP[:1])),
-    "prediction, gaps": (charts.prediction_chart, with_gaps()[3]),
-    "prediction, nothing": (charts.prediction_chart, predictions([])),
+    "difference, tiny": (difference_chart, differences(size=1e-5)),
+    "difference, gaps": (difference_chart, with_gaps()[1]),
+    "difference, nothing": (difference_chart, {**differences(), "rows": []}),
+    "relation": (relation_chart, relations()),
+    "relation, 20 pairs": (relation_chart, relations([f"town={i}" for i in range(10)])),
+    "relation, 7 labels": (relation_chart, relations(["a", LONG], "ABCDEFG")),
+    "relation, 1 version": (relation_chart, relations([LONG, NASTY], ["x"], UNP[:1])),
+    "relation, gaps": (relation_chart, with_gaps()[2]),
+    "relation, nothing": (relation_chart, {**relations(), "points": []}),
+    "prediction": (prediction_chart, predictions()),
+    "prediction, 20 groups": (prediction_chart, predictions([f"town={i}" for i in range(20)])),
+    "prediction, long names": (prediction_chart, predictions([LONG, f"{LONG}, sex=Male"])),
+    "prediction, 1 version": (prediction_chart, predictions(versions=UNP[:1])),
+    "prediction, gaps": (prediction_chart, with_gaps()[3]),
+    "prediction, nothing": (prediction_chart, predictions([])),
 }  # fmt: skip
 
 
@@ -195,7 +200,7 @@ def drawn(name):
     spec = draw(data)
     assert repr(data) == before
     json.dumps(spec, allow_nan=False)
-    return charts.to_html_fragment(spec)
+    return to_html_fragment(spec)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -225,7 +230,7 @@ def test_every_number_there_is_has_a_mark_that_says_it(name, marks):
 
 
 def test_halves_stand_side_by_side_with_their_versions_in_order():
-    left, right = charts.score_chart(scores(["p 20 %", "n 10 %"], ["u 10 %"]))["hconcat"]
+    left, right = score_chart(scores(["p 20 %", "n 10 %"], ["u 10 %"]))["hconcat"]
     assert [panel["title"]["text"] for panel in (left, right)] == ["mitigated", "as it is"]
     assert scale(left, "x") == [["p 20 %", "n 10 %"]]
     assert scale(right, "x") == [["u 10 %"]]
@@ -233,7 +238,7 @@ def test_halves_stand_side_by_side_with_their_versions_in_order():
 
 
 def test_bars_start_at_zero_and_all_panels_share_one_scale():
-    spec = charts.score_chart(scores())
+    spec = score_chart(scores())
     assert scale(spec, "y") == [[0, 1]]
     axes = [panel["layer"][0]["encoding"]["y"]["axis"] for panel in panels(spec)]
     assert [axis["labelOpacity"] for axis in axes] == [1, 0]
@@ -245,7 +250,7 @@ def test_bars_start_at_zero_and_all_panels_share_one_scale():
 def test_a_bar_without_a_mean_leaves_its_place_free():
     data = scores(["p", "n"], [])
     data["bars"][:3] = gone(data["bars"][:3], whole=range(3))
-    spec = charts.score_chart(data)
+    spec = score_chart(data)
     assert scale(spec, "x") == [["p", "n"]]
     assert {bar["version"] for bar in values(spec, "bar")} == {"n"}
 
@@ -253,7 +258,7 @@ def test_a_bar_without_a_mean_leaves_its_place_free():
 def test_whiskers_stay_on_the_scale_of_scores():
     data = scores(["p"], [], ["recall"])
     data["bars"][0].update(mean=0.98, low=0.9, high=1.06)
-    spec = charts.score_chart(data)
+    spec = score_chart(data)
     assert [(w["low"], w["high"]) for w in values(spec, "rule")] == [(0.9, 1.0)]
     assert values(spec, "bar")[0]["about"] == "p, mitigated: recall 0.980 (0.900 … 1.060)"
 
@@ -264,7 +269,7 @@ def test_whiskers_stay_on_the_scale_of_scores():
 )
 def test_means_are_written_as_far_as_there_is_room(versions, measures, text):
     names = [f"v{i}" for i in range(versions)]
-    spec = charts.score_chart(scores(names, ["u"], [f"m{i}" for i in range(measures)]))
+    spec = score_chart(scores(names, ["u"], [f"m{i}" for i in range(measures)]))
     assert all(re.fullmatch(text, word["text"]) for word in values(spec, "text"))
 
 
@@ -273,7 +278,7 @@ def test_means_are_written_as_far_as_there_is_room(versions, measures, text):
 
 def test_measures_stand_three_abreast_on_one_scale_that_holds_all_of_it():
     data = differences(measures=[*MEASURES, "F1"])
-    spec = charts.difference_chart(data)
+    spec = difference_chart(data)
     assert spec["columns"] == 3
     assert [panel["title"]["text"] for panel in spec["concat"]] == data["measures"]
     ((low, high),) = scale(spec, "x")
@@ -282,7 +287,7 @@ def test_measures_stand_three_abreast_on_one_scale_that_holds_all_of_it():
 
 
 def test_models_are_named_once_in_each_line_of_panels():
-    spec = charts.difference_chart(differences(measures=[*MEASURES, "F1"]))
+    spec = difference_chart(differences(measures=[*MEASURES, "F1"]))
     named = [
         {layer["encoding"]["y"]["axis"]["labels"] for layer in layers(panel) if "y" in layer["encoding"]}
         for panel in spec["concat"]
@@ -294,7 +299,7 @@ def test_a_mark_is_filled_if_it_is_clear_of_zero():
     data = differences(MODELS[:1], ["recall"])
     data["rows"][0].update(clear=True)
     data["rows"][1].update(clear=False)
-    svg = charts.to_svg(charts.difference_chart(data))
+    svg = to_svg(difference_chart(data))
     marks = re.findall(r'<path aria-label="[^"]*, ([pn]): [^>]*>', svg)
     shown = dict(zip(marks, re.findall(r'<path aria-label="[^>]*>', svg), strict=True))
     assert 'fill-opacity="0"' not in shown["p"]
@@ -304,7 +309,7 @@ def test_a_mark_is_filled_if_it_is_clear_of_zero():
 def test_one_wild_interval_leaves_the_scale_to_the_others_and_gets_an_arrow():
     data = differences(MODELS, size=0.01)
     data["rows"][0].update(low=-5.0, high=0.05)
-    spec = charts.difference_chart(data)
+    spec = difference_chart(data)
     ((low, high),) = scale(spec, "x")
     assert -0.2 < low < high < 0.2
     (arrow,) = values(spec, "point", "arrow")
@@ -317,7 +322,7 @@ def test_intervals_that_are_all_wide_are_all_shown():
     data = differences(MODELS)
     for row in data["rows"]:
         row.update(low=row["mean"] - 1, high=row["mean"] + 1.2)
-    spec = charts.difference_chart(data)
+    spec = difference_chart(data)
     ((low, high),) = scale(spec, "x")
     assert low < -1 < 1.2 < high
     assert not values(spec, "point", "arrow")
@@ -329,7 +334,7 @@ def test_intervals_that_are_all_wide_are_all_shown():
 def test_a_line_joins_a_pair_from_version_to_version():
     data = relations()
     random.Random(0).shuffle(data["points"])
-    spec = charts.relation_chart(data)
+    spec = relation_chart(data)
     (line,) = [layer for layer in layers(spec) if kind(layer) == "line"]
     assert [d["field"] for d in line["encoding"]["detail"]] == ["group", "label"]
     assert line["encoding"]["order"]["field"] == "i"
@@ -339,15 +344,15 @@ def test_a_line_joins_a_pair_from_version_to_version():
 
 def test_names_stand_beside_the_first_version_of_few_groups_and_are_left_out_of_many():
     data = relations([f"town={i}" for i in range(6)])
-    words = values(charts.relation_chart(data), "text")
+    words = values(relation_chart(data), "text")
     starts = {(p["ub"], p["error"]) for p in data["points"] if p["version"] == "u"}
     assert sorted(w["text"] for w in words) == sorted(f"town={i}" for i in range(6) for _ in "ab")
     assert all(any(math.dist(start, (w["x2"], w["y2"])) < 1e-9 for start in starts) for w in words)
-    assert not values(charts.relation_chart(relations([f"town={i}" for i in range(7)])), "text")
+    assert not values(relation_chart(relations([f"town={i}" for i in range(7)])), "text")
 
 
 def test_labels_have_shapes_unless_they_are_too_many_and_then_they_are_named():
-    few, many = (charts.relation_chart(relations(["a"], "ABCDEFG"[:n])) for n in (6, 7))
+    few, many = (relation_chart(relations(["a"], "ABCDEFG"[:n])) for n in (6, 7))
     assert scale(few, "shape") == [list("ABCDEF")]
     assert len({p["shape"] for p in values(few, "point", "shape")}) == 6
     assert {w["text"] for w in values(few, "text")} == {"a"}
@@ -359,7 +364,7 @@ def test_labels_have_shapes_unless_they_are_too_many_and_then_they_are_named():
 def test_a_point_tells_all_that_is_known_of_it():
     data = relations(["sex=Female"], [">50K"], UNP[:1])
     data["points"][0].update(ub=0.55, error=0.12, low=0.1, high=0.14, rows=1236)
-    (point,) = values(charts.relation_chart(data), "point", "shape")
+    (point,) = values(relation_chart(data), "point", "shape")
     told = "sex=Female → >50K, u: UB +0.550, error +0.120 (+0.100 … +0.140), 1,236 rows"
     assert point["about"] == told
 
@@ -368,7 +373,7 @@ def boxes(words, frame):
     sides = {"left": 0, "right": 1, "center": 0.5}
     for word in words:
         left, top = frame.pixels((word["x"], word["y"]))
-        width = intervals.text_width(word["text"], placing.WORDS)
+        width = intervals.text_width(word["text"], labels.WORDS)
         left -= sides[word["align"]] * width
         yield left, top - 7, left + width, top + 7
 
@@ -378,9 +383,9 @@ def apart(one, other):
 
 
 def test_words_of_points_that_nearly_coincide_do_not_cover_each_other():
-    frame = placing.Frame((-1, 1), (-1, 1))
+    frame = labels.Frame((-1, 1), (-1, 1))
     names = [(f"a group with a name {i}", (0.002 * i, 0.001 * i)) for i in range(6)]
-    words = placing.placed(names, [], frame)
+    words = labels.placed(names, [], frame)
     assert all(itertools.starmap(apart, itertools.combinations(boxes(words, frame), 2)))
     assert any(word["far"] for word in words)
 
@@ -391,8 +396,8 @@ def test_words_of_points_that_nearly_coincide_do_not_cover_each_other():
              max_size=12)
 )  # fmt: skip
 def test_words_stay_on_the_chart_and_near_their_points(found):
-    frame = placing.Frame((0, 1), (0, 1))
-    words = placing.placed([(text, (x, y)) for text, x, y in found], frame.zeros(), frame)
+    frame = labels.Frame((0, 1), (0, 1))
+    words = labels.placed([(text, (x, y)) for text, x, y in found], frame.zeros(), frame)
     assert [word["text"] for word in words] == [text for text, _, _ in found]
     for word, (left, top, right, bottom) in zip(words, boxes(words, frame), strict=True):
         assert left >= -1e-6
@@ -409,7 +414,7 @@ def test_words_stay_on_the_chart_and_near_their_points(found):
 def test_pairs_keep_their_order_and_the_data_has_a_tick_of_its_own():
     data = predictions(["z=1", "a=2", "m=3"])
     data["pairs"][1]["data"] = 0.0
-    spec = charts.prediction_chart(data)
+    spec = prediction_chart(data)
     assert scale(spec, "y") == [[pair["name"] for pair in data["pairs"]]]
     ticks = values(spec, "tick")
     assert [(t["pair"], t["ub"]) for t in ticks] == [(p["name"], p["data"]) for p in data["pairs"]]
@@ -419,7 +424,7 @@ def test_pairs_keep_their_order_and_the_data_has_a_tick_of_its_own():
 def test_the_scale_of_predictions_holds_every_dot_every_tick_and_zero():
     data = predictions(["a", "b"])
     data["pairs"][0]["data"] = -7.5
-    ((low, high),) = scale(charts.prediction_chart(data), "x")
+    ((low, high),) = scale(prediction_chart(data), "x")
     assert low < -7.5
     assert high > 0
 
@@ -442,9 +447,9 @@ def lacking(draw, data, items, value):
 
 names = [f"v{i}" for i in range(27)]
 ALL = [
-    (charts.score_chart, scores(names, [], ["recall"]), "bars", "mean"),
-    (charts.difference_chart, differences(names, ["recall"], PN[:1]), "rows", "mean"),
-    (charts.relation_chart, relations(names, [">50K"], UNP[:1]), "points", "error"),
+    (score_chart, scores(names, [], ["recall"]), "bars", "mean"),
+    (difference_chart, differences(names, ["recall"], PN[:1]), "rows", "mean"),
+    (relation_chart, relations(names, [">50K"], UNP[:1]), "points", "error"),
 ]
 
 
@@ -457,7 +462,7 @@ def test_whatever_numbers_lack_the_rest_is_drawn(draw, data, key, value):
 def test_whatever_numbers_of_predictions_lack_the_rest_is_drawn():
     data = predictions(names, UNP[:1])
     points = [point for pair in data["pairs"] for point in pair["points"]]
-    told, whiskers = lacking(charts.prediction_chart, data, points, "ub")
+    told, whiskers = lacking(prediction_chart, data, points, "ub")
     assert (len(told), len(whiskers)) == (9, 1)
 
 
@@ -472,7 +477,7 @@ def test_a_scale_holds_zero_and_every_number(numbers):
 @given(st.floats(1e-6, 1e4), st.floats(0, 1), st.integers(140, 800))
 def test_an_axis_has_room_for_its_numbers_and_zero_is_one_of_them(span, share, room):
     ends = (-share * span, (1 - share) * span)
-    axis = intervals.signed_axis(ends, room)
+    axis = signed_axis(ends, room)
     marks, digits = axis["values"], int(axis["format"][2:-1])
     assert 0 in marks
     assert all(ends[0] - 1e-9 <= mark <= ends[1] + 1e-9 for mark in marks)
@@ -483,9 +488,9 @@ def test_an_axis_has_room_for_its_numbers_and_zero_is_one_of_them(span, share, r
 
 def test_a_version_has_the_same_colour_on_every_chart():
     specs = [
-        charts.difference_chart(differences()),
-        charts.relation_chart(relations()),
-        charts.prediction_chart(predictions()),
+        difference_chart(differences()),
+        relation_chart(relations()),
+        prediction_chart(predictions()),
     ]
     seen = {(v["name"], v["colour"]) for spec in specs for v in values(spec, "point", "colour")}
     assert len(seen) == len(UNP)
@@ -512,7 +517,7 @@ def seen(colour, sight):
 @pytest.mark.parametrize("sight", SEEN)
 def test_colours_are_told_apart_by_colour_blind_people(sight):
     versions = [[key, ""] for key in "unpabcdef"]
-    for colours in (evaluation._MEASURES, intervals.version_colours(versions).values()):
+    for colours in (score_bars._MEASURES, intervals.version_colours(versions).values()):
         pairs = list(itertools.combinations([seen(colour, sight) for colour in colours], 2))
         assert min(math.dist(*pair) for pair in pairs) > 15
         assert (

@@ -7,9 +7,9 @@ import re
 import pytest
 
 import equipoise as eq
-from equipoise.reports import charts
-from equipoise.reports.evaluation import draw_study, render_evaluation
-from equipoise.reports.evaluation_data import score_data, summarize_evaluation
+from equipoise.reports.evaluation.charts import scores
+from equipoise.reports.evaluation.data import score_data, summarize_evaluation
+from equipoise.reports.evaluation.page import draw_study, render_evaluation
 from people import people
 
 
@@ -63,7 +63,7 @@ def test_without_the_drawing_library_the_page_says_so(evaluation, monkeypatch):
     def absent(*_):
         raise MissingDependency("altair", extra="charts", purpose="drawing")
 
-    monkeypatch.setattr(charts, "score_chart", absent)
+    monkeypatch.setattr(scores, "score_chart", absent)
     drawn = draw_study(summarize_evaluation(evaluation)["studies"][0])
     assert "equipoise[charts]" in drawn["absent"]
 

@@ -16,8 +16,10 @@ from equipoise.errors import MissingDependency
 from equipoise.evaluation.missing.comparison import compare_missing
 from equipoise.evaluation.missing.imputation import METHODS
 from equipoise.evaluation.missing.simulation import simulate_missing
-from equipoise.reports import charts, missing_values
-from equipoise.reports.missing_values import draw_missing, summarize_missing, write_missing
+from equipoise.reports.charts import before_after
+from equipoise.reports.missing import page as missing_page
+from equipoise.reports.missing.data import summarize_missing
+from equipoise.reports.missing.page import draw_missing, render_missing, write_missing
 
 pytest.importorskip("sklearn")
 pytest.importorskip("altair")
@@ -84,7 +86,7 @@ def test_the_page_is_made_of_plain_data(name, results):
     assert data["left_out"] == len(results[name].groups) - 5
     assert data["source"] == "400 rows"
     more = f"… and {data['left_out']:,} more groups and labels."
-    assert more in missing_values.render_missing(data)
+    assert more in render_missing(data)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -127,7 +129,7 @@ def test_without_the_drawing_library_the_page_says_so(results, tmp_path, monkeyp
     def absent(data):
         raise MissingDependency("altair", extra="charts", purpose="drawing charts")
 
-    monkeypatch.setattr(charts, "bias_chart", absent)
+    monkeypatch.setattr(before_after, "bias_chart", absent)
     assert "chart" not in draw_missing(summarize_missing(results["comparison"]))
     write_missing(results["comparison"], tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -139,7 +141,7 @@ def test_a_page_is_whole_or_not_there(results, tmp_path, monkeypatch):
     def broken(*_):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(missing_values, "render_missing", broken)
+    monkeypatch.setattr(missing_page, "render_missing", broken)
     with pytest.raises(RuntimeError):
         write_missing(results["once"], tmp_path / "page.html")
     assert list(tmp_path.iterdir()) == []

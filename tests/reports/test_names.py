@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.plain import Grid, terminal_width, width_of, wrap
-from equipoise.reports.html import breakable, html_table, render_html
-from equipoise.reports.summarize import summarize
-from equipoise.reports.text import render_text
+from equipoise.reports.bias.charts import heat_map, interval_chart
+from equipoise.reports.bias.data import summarize
+from equipoise.reports.bias.page import render_html
+from equipoise.reports.bias.text import render_text
+from equipoise.reports.charts.vega import to_svg
+from equipoise.reports.frame.html import breakable, html_table
 from reports.tables import table_of
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), max_size=120)
@@ -75,17 +78,17 @@ def test_wrapping_loses_no_letter_and_breaks_only_words_longer_than_a_line(text,
 
 @given(st.lists(TEXTS, unique=True, min_size=1, max_size=8), st.integers(4, 40))
 def test_no_two_names_read_the_same(texts, letters):
-    from equipoise.reports.charts.naming import Names, told_apart
+    from equipoise.reports.charts.names import WrappedNames, told_apart
 
     short = told_apart(texts, letters)
     assert len(set(short)) == len(texts)
-    written = Names.wrapped(texts, letters, most=3)
+    written = WrappedNames.wrapped(texts, letters, most=3)
     assert len({" ".join(lines) for lines in written}) == len(texts)
     assert written.height <= 3
 
 
 def test_what_differs_stays_where_names_are_cut():
-    from equipoise.reports.charts.naming import told_apart
+    from equipoise.reports.charts.names import told_apart
 
     names = ["x" * 60 + middle + "y" * 60 for middle in ("one", "two")]
     short = told_apart(names, 40)
@@ -111,26 +114,26 @@ def packed(text):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_group_is_written_in_full_and_once(name):
-    charts = pytest.importorskip("equipoise.reports.charts")
+    pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
     found = summarize(TABLES[name]())["charts"]
     for matrix in found["matrices"]:
-        drawn = [packed(t) for t in texts_drawn(charts.to_svg(charts.heat_map(matrix)))]
+        drawn = [packed(t) for t in texts_drawn(to_svg(heat_map(matrix)))]
         for value in {*matrix["rows"], *matrix["columns"]} - {"*"}:
             assert packed(value) in drawn
     bars = found["ranking"]["bars"]
     if bars:
-        svg = charts.to_svg(charts.interval_chart(found["ranking"]))
+        svg = to_svg(interval_chart(found["ranking"]))
         drawn = [packed(t) for t in texts_drawn(svg)]
         assert all(drawn.count(packed(bar["name"])) == 1 for bar in bars)
         assert "<script" not in svg
 
 
 def test_a_value_called_any_is_not_taken_for_all_values():
-    charts = pytest.importorskip("equipoise.reports.charts")
+    pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
     matrix = summarize(odd_names())["charts"]["matrices"][0]
-    drawn = list(texts_drawn(charts.to_svg(charts.heat_map(matrix))))
+    drawn = list(texts_drawn(to_svg(heat_map(matrix))))
     assert drawn.count("any") == 1 + len(matrix["labels"])  # of a row, and above each panel
 
 
@@ -157,29 +160,29 @@ def ranking(*ubs, limit=0.1):
 
 
 def test_the_scale_of_ub_fits_the_numbers_and_holds_nought():
-    charts = pytest.importorskip("equipoise.reports.charts")
     pytest.importorskip("altair")
-    low, high = domain(charts.interval_chart(ranking(0.2, -0.15)))
+    pytest.importorskip("altair")
+    low, high = domain(interval_chart(ranking(0.2, -0.15)))
     assert -0.2 < low < -0.15
     assert 0.2 < high < 0.3
-    low, high = domain(charts.interval_chart(ranking(0.5, 0.6)))
+    low, high = domain(interval_chart(ranking(0.5, 0.6)))
     assert low < -0.1
     assert 0.62 < high < 0.7
 
 
 def test_a_ub_far_below_the_others_is_an_arrow_with_its_number():
-    charts = pytest.importorskip("equipoise.reports.charts")
+    pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
-    spec = charts.interval_chart(ranking(-147.6, 0.3, 0.2))
+    spec = interval_chart(ranking(-147.6, 0.3, 0.2))
     low, _ = domain(spec)
     assert low > -4
-    drawn = list(texts_drawn(charts.to_svg(spec)))
+    drawn = list(texts_drawn(to_svg(spec)))
     assert "1 of 2, UB -147.600" in drawn
     assert any("beyond the scale" in text for text in drawn)
     # Where most are as far below, all of them are on the scale.
-    spec = charts.interval_chart(ranking(-147.6, -140.0, 0.3))
+    spec = interval_chart(ranking(-147.6, -140.0, 0.3))
     assert domain(spec)[0] < -147.6
-    assert not any("beyond the scale" in text for text in texts_drawn(charts.to_svg(spec)))
+    assert not any("beyond the scale" in text for text in texts_drawn(to_svg(spec)))
 
 
 # ------------------------------------------------------------------------------------ pages

@@ -13,8 +13,14 @@ import pytest
 import equipoise as eq
 from equipoise.counts import Counts
 from equipoise.plans.frontier import Bought
-from equipoise.reports import charts, plan_data
-from equipoise.reports.plan import render_frontier, render_plan, write_frontier, write_plan
+from equipoise.reports.charts.before_after import bias_chart
+from equipoise.reports.charts.vega import to_html_fragment, to_svg
+from equipoise.reports.frontier.charts import step_chart
+from equipoise.reports.frontier.data import steps
+from equipoise.reports.frontier.page import render_frontier, write_frontier
+from equipoise.reports.plan.charts import change_chart
+from equipoise.reports.plan.data import biases, changes
+from equipoise.reports.plan.page import render_plan, write_plan
 from equipoise.values import MISSING
 
 altair = pytest.importorskip("altair")
@@ -124,8 +130,8 @@ def test_the_page_of_a_plan_is_whole_and_fetches_nothing(name, plans, tmp_path):
 @pytest.mark.parametrize("name", PLANS)
 def test_every_chart_of_a_plan_can_be_drawn(name, plans):
     for data, chart in (
-        (plan_data.changes(plans[name]), charts.change_chart),
-        (plan_data.biases(plans[name]), charts.bias_chart),
+        (changes(plans[name]), change_chart),
+        (biases(plans[name]), bias_chart),
     ):
         assert data == json.loads(json.dumps(data, allow_nan=False))
         if data.get("bars", data.get("pairs")):
@@ -135,8 +141,8 @@ def test_every_chart_of_a_plan_can_be_drawn(name, plans):
 def draw_and_check(spec):
     json.dumps(spec, allow_nan=False)
     altair.Chart.from_dict(spec, validate=True)
-    ElementTree.fromstring(charts.to_svg(spec))
-    assert not re.search(r'(?:href|src)="|url\((?!#)', charts.to_html_fragment(spec))
+    ElementTree.fromstring(to_svg(spec))
+    assert not re.search(r'(?:href|src)="|url\((?!#)', to_html_fragment(spec))
 
 
 def test_a_plan_that_changes_nothing_says_so(plans, tmp_path):
@@ -170,18 +176,18 @@ def test_only_the_top_cells_are_listed_and_the_rest_counted(plans):
 
 def test_the_bars_are_the_rows_of_the_cells(plans):
     plan = plans["tolerance"]
-    bars = plan_data.changes(plan)["bars"]
+    bars = changes(plan)["bars"]
     for bar, cell in zip(bars, plan.moves, strict=False):
         assert bar["stay"] + bar["delete"] == cell.before
         assert bar["stay"] + bar["add"] == cell.after
-    assert len(bars) + plan_data.changes(plan)["left_out"] == len(plan.moves)
+    assert len(bars) + changes(plan)["left_out"] == len(plan.moves)
 
 
 @pytest.mark.parametrize("name", ["zero", "empty"])
 def test_the_biases_before_and_after_are_those_of_measure(name, plans):
     plan = plans[name]
     before, after = (eq.measure(c, uncertainty=False) for c in (plan.counts, plan.after()))
-    pairs = plan_data.biases(plan)["pairs"]
+    pairs = biases(plan)["pairs"]
     assert len(pairs) == 24
     for pair in pairs:
         key = pair["name"].split(" → ")
@@ -192,25 +198,25 @@ def test_the_biases_before_and_after_are_those_of_measure(name, plans):
 
 
 def test_against_the_original_frequencies_no_dot_is_beyond_the_tolerance(plans):
-    data = plan_data.biases(plans["tolerance"])
+    data = biases(plans["tolerance"])
     assert data["limit"] == 0.05
     assert not any(pair["outside"] for pair in data["pairs"])
     assert max(pair["after"] for pair in data["pairs"]) == pytest.approx(
         plans["tolerance"].certificate.off_after, abs=1e-12
     )
-    assert any(pair["outside"] for pair in plan_data.biases(plans["short"])["pairs"])
+    assert any(pair["outside"] for pair in biases(plans["short"])["pairs"])
 
 
 def test_where_targets_or_labels_are_given_no_tolerance_is_drawn(compas):
     for how in ({"target": "keep rates of: sex"}, {"labels": {"L": 0.6, "M": 0.25, "H": 0.15}}):
-        data = plan_data.biases(eq.plan(compas, tolerance=0.05, **ORIGINAL, **how))
+        data = biases(eq.plan(compas, tolerance=0.05, **ORIGINAL, **how))
         assert data["limit"] is None
 
 
 def test_rows_without_a_value_are_not_drawn():
     cells = {("m", "y"): 60, ("m", "n"): 40, ("w", "y"): 20, ("w", "n"): 80, (MISSING, "y"): 7}
     counts = Counts.from_mapping(cells, sensitive=["sex"], label="l")
-    names = [pair["name"] for pair in plan_data.biases(eq.plan(counts))["pairs"]]
+    names = [pair["name"] for pair in biases(eq.plan(counts))["pairs"]]
     assert sorted(names) == ["sex=m", "sex=w"]
 
 
@@ -219,7 +225,7 @@ def test_of_many_groups_small_ones_are_left_out_unless_they_are_beyond():
     cells |= {("small", "y"): 1}
     counts = Counts.from_mapping(cells, sensitive=["group"], label="l")
     plan = eq.plan(counts, tolerance=0.1, allow="both", reference="original")
-    data = plan_data.biases(plan)
+    data = biases(plan)
     assert data["least"] == 30
     assert len(data["pairs"]) == 24
     assert "group=small" not in [pair["name"] for pair in data["pairs"]]
@@ -244,14 +250,14 @@ def test_the_page_of_a_frontier_is_whole_and_fetches_nothing(name, frontiers, tm
 
 @pytest.mark.parametrize("name", [*FRONTIERS, "bounded", "budgets"])
 def test_every_frontier_can_be_drawn(name, frontiers):
-    data = plan_data.steps(frontiers[name])
+    data = steps(frontiers[name])
     assert data == json.loads(json.dumps(data, allow_nan=False))
     if data["pieces"]:
-        draw_and_check(charts.step_chart(data))
+        draw_and_check(step_chart(data))
 
 
 def test_the_steps_go_down_and_meet_the_points(frontiers):
-    data = plan_data.steps(frontiers["exact"])
+    data = steps(frontiers["exact"])
     costs = [corner["cost"] for corner in data["path"]]
     places = [corner["x"] for corner in data["path"]]
     assert costs == sorted(costs, reverse=True)
@@ -261,27 +267,27 @@ def test_the_steps_go_down_and_meet_the_points(frontiers):
     ]
     assert all(piece["low"] <= piece["high"] for piece in data["pieces"])
     assert data["log"]
-    assert not plan_data.steps(frontiers["narrow"])["log"]
+    assert not steps(frontiers["narrow"])["log"]
 
 
 def test_budgets_are_drawn_where_there_is_room(frontiers):
-    shown = plan_data.steps(frontiers["budgets"])["budgets"]
+    shown = steps(frontiers["budgets"])["budgets"]
     assert [b["text"] for b in shown] == ["budget 2,000 buys 0.1186", "budget 1 buys nothing"]
 
 
 def test_tolerances_without_a_plan_are_marked(frontiers):
-    data = plan_data.steps(frontiers["some without"])
+    data = steps(frontiers["some without"])
     assert data["none"] == [0.01]
-    svg = charts.to_svg(charts.step_chart(data))
+    svg = to_svg(step_chart(data))
     assert "no plan" in svg
     assert "nothing is drawn" in render_frontier(frontiers["all without"])
 
 
 def test_bounds_are_drawn_only_below_costs(frontiers):
-    bounds = plan_data.steps(frontiers["bounded"])["bounds"]
+    bounds = steps(frontiers["bounded"])["bounds"]
     assert [b["high"] for b in bounds] == [p.cost for p in frontiers["exact"].points if p.cost]
     assert all(b["low"] < b["high"] for b in bounds)
-    assert plan_data.steps(frontiers["exact"])["bounds"] == []
+    assert steps(frontiers["exact"])["bounds"] == []
 
 
 # --- both ----------------------------------------------------------------------------------------

@@ -12,8 +12,11 @@ import equipoise as eq
 from equipoise.counts import Counts
 from equipoise.errors import MissingDependency
 from equipoise.plans.maps.policy_map import policy_map
-from equipoise.reports import charts
-from equipoise.reports.policy_map import chart_data, render_map, write_map
+from equipoise.reports.charts.vega import to_html_fragment, to_svg
+from equipoise.reports.policy_map import charts as map_charts
+from equipoise.reports.policy_map.charts import policy_map_chart
+from equipoise.reports.policy_map.data import chart_data
+from equipoise.reports.policy_map.page import render_map, write_map
 
 altair = pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -55,16 +58,16 @@ class Page(HTMLParser):
 def test_every_map_can_be_drawn(name, adult):
     data = chart_data(policy_map(adult, y=WOMEN, **MAPS[name]))
     assert data == json.loads(json.dumps(data, allow_nan=False))
-    spec = charts.policy_map_chart(data)
+    spec = policy_map_chart(data)
     json.dumps(spec, allow_nan=False)
     altair.Chart.from_dict(spec, validate=True)
-    ElementTree.fromstring(charts.to_svg(spec))
-    assert not re.search(r'(?:href|src)="|url\((?!#)', charts.to_html_fragment(spec))
+    ElementTree.fromstring(to_svg(spec))
+    assert not re.search(r'(?:href|src)="|url\((?!#)', to_html_fragment(spec))
 
 
 def test_white_is_0_and_limits_are_named_where_they_leave_the_map(adult):
     data = chart_data(policy_map(adult, y=WOMEN, **MAPS["hyperbola"]))
-    spec = charts.policy_map_chart(data)
+    spec = policy_map_chart(data)
     (scale,) = (
         layer["encoding"]["color"]["scale"]
         for layer in spec["layer"]
@@ -76,18 +79,18 @@ def test_white_is_0_and_limits_are_named_where_they_leave_the_map(adult):
         ("x<=4500", "top"),
         ("y<=3000", "right"),
     ]
-    svg = charts.to_svg(spec)
+    svg = to_svg(spec)
     for words in ("x&lt;=4500", "y&lt;=3000", "UB = 0", "x 163.20, y 3,000"):
         assert words in svg
 
 
 def test_names_of_limits_do_not_cover_each_other(adult):
     data = chart_data(policy_map(adult, y=WOMEN, **MAPS["many limits"]))
-    placed = charts.maps._apart(data["limits"], "top", data)
+    placed = map_charts._apart(data["limits"], "top", data)
     assert [p["shift"] for p in placed] == [-15.0 * i for i in range(10)]
     sideways = [{**li, "ends": [p[::-1] for p in li["ends"]]} for li in data["limits"]]
-    placed = charts.maps._apart(sideways, "right", data)
-    tops = [charts.maps._pixels(data, (p["x"], p["y"]))[1] + p["shift"] for p in placed]
+    placed = map_charts._apart(sideways, "right", data)
+    tops = [map_charts._pixels(data, (p["x"], p["y"]))[1] + p["shift"] for p in placed]
     assert all(b - a >= 15 - 1e-9 for a, b in itertools.pairwise(tops))
 
 
@@ -144,7 +147,7 @@ def test_the_page_is_written_without_the_chart_if_need_be(adult, tmp_path, monke
     def absent(_):
         raise MissingDependency("altair", extra="charts", purpose="drawing charts")
 
-    monkeypatch.setattr(charts, "policy_map_chart", absent)
+    monkeypatch.setattr(map_charts, "policy_map_chart", absent)
     write_map(policy_map(adult, y=WOMEN, **MAPS["line"]), tmp_path / "map.html")
     text = (tmp_path / "map.html").read_text(encoding="utf-8")
     assert "<svg" not in text

@@ -14,10 +14,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError
-from equipoise.reports.html import Section, render_html, write_report
-from equipoise.reports.markdown import render_markdown
-from equipoise.reports.summarize import summarize
-from equipoise.reports.text import render_csv, render_text
+from equipoise.reports.bias.data import summarize
+from equipoise.reports.bias.markdown import render_markdown
+from equipoise.reports.bias.page import render_html, write_report
+from equipoise.reports.bias.text import render_csv, render_text
+from equipoise.reports.frame.html import Section
 from reports.tables import NASTY, TABLES, binned, crossed, hiring, nasty, table_of, three
 
 GOLDEN = Path(__file__).parent / "golden"

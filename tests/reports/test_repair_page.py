@@ -14,8 +14,12 @@ import equipoise as eq
 from equipoise.cli.app import run
 from equipoise.lake.offers.shortfall import Lack
 from equipoise.lake.verify.verification import Finding
-from equipoise.reports import charts, repair, repair_data
-from equipoise.reports.repair import write_repair
+from equipoise.reports.bias import charts as bias_charts
+from equipoise.reports.bias.charts import heat_map
+from equipoise.reports.repair import sources
+from equipoise.reports.repair.charts import source_chart
+from equipoise.reports.repair.data import summarize_repair
+from equipoise.reports.repair.page import draw_repair, write_repair
 
 altair = pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -137,7 +141,7 @@ def test_sources_are_named_with_terms_and_how_they_were_read(repairs, pages):
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_chart_is_drawn_from_plain_data(name, repairs, pages):
-    data = repair_data.summarize_repair(repairs[name])
+    data = summarize_repair(repairs[name])
     assert data == json.loads(json.dumps(data, allow_nan=False))
     changed = 1 if repairs[name].plan.moves else 0
     needed = 1 if repairs[name].plan.additions else 0
@@ -157,7 +161,7 @@ def parts(bar):
 @pytest.mark.parametrize("name", ["whole", "both ways", "one table"])
 def test_bars_of_sources_add_up_to_what_was_taken(name, repairs):
     done = repairs[name]
-    data = repair_data.summarize_repair(done)["sources"]["chart"]
+    data = summarize_repair(done)["sources"]["chart"]
     totals = {}
     for bar in data["bars"]:
         for table, n in parts(bar).items():
@@ -170,7 +174,7 @@ def test_bars_of_sources_add_up_to_what_was_taken(name, repairs):
 
 def test_a_dry_run_draws_what_would_be_found(repairs, pages):
     done = repairs["dry"]
-    bars = repair_data.summarize_repair(done)["sources"]["chart"]["bars"]
+    bars = summarize_repair(done)["sources"]["chart"]["bars"]
     assert sum(parts(bar)["found in the lake"] for bar in bars) == done.acquired.added
     assert "would be" in Page(pages["dry"]).words
 
@@ -190,7 +194,7 @@ def lacking(done, n):
 
 def test_what_lacks_is_drawn_and_explained(repairs, tmp_path):
     done = lacking(repairs["dry"], 3)
-    data = repair_data.summarize_repair(done)
+    data = summarize_repair(done)
     assert parts(data["sources"]["chart"]["bars"][0])["missing"] == 3
     assert data["lacks"]["table"]["rows"][0][3:] == ["3", "1: duplicates; 2: no <table> has them"]
     assert data["after"]["table"]["rows"][-1][-1] == "1"  # a cell that is not as planned
@@ -205,12 +209,12 @@ def test_of_many_tables_the_smaller_are_drawn_together(repairs):
     keys = [(cell.group["sex"], cell.label) for cell in cells]
     names = [f"t{i}.csv" for i in range(12)]
     shares = [replace(done.acquired.shares[0], name=n, rows=12 - i) for i, n in enumerate(names)]
-    listing = repair_data.Listing(rows={n: {keys[0]: 1} for n in names})
-    data = repair_data.source_bars(replace(done.acquired, shares=tuple(shares)), done.plan, listing)
-    assert data["names"][:-1] == [*names[: repair_data.TABLES - 1], "other tables"]
-    assert data["others"] == 12 - (repair_data.TABLES - 1)
+    listing = sources.Listing(rows={n: {keys[0]: 1} for n in names})
+    data = sources.source_bars(replace(done.acquired, shares=tuple(shares)), done.plan, listing)
+    assert data["names"][:-1] == [*names[: sources.TABLES - 1], "other tables"]
+    assert data["others"] == 12 - (sources.TABLES - 1)
     assert parts(data["bars"][0])["other tables"] == data["others"]
-    altair.Chart.from_dict(charts.source_chart(data), validate=True)
+    altair.Chart.from_dict(source_chart(data), validate=True)
 
 
 def test_needs_that_differ_much_are_drawn_as_shares(repairs):
@@ -227,9 +231,9 @@ def test_needs_that_differ_much_are_drawn_as_shares(repairs):
     )
     plan = eq.plan(counts)
     needs = {f"{c.group} → {c.label}": c.add for c in plan.moves if c.add}
-    assert max(needs.values()) > repair_data.WIDE * min(needs.values())
+    assert max(needs.values()) > sources.WIDE * min(needs.values())
     nothing = replace(repairs["dry"].acquired, shares=())
-    data = repair_data.source_bars(nothing, plan, repair_data.Listing())
+    data = sources.source_bars(nothing, plan, sources.Listing())
     assert data["shares"]
     assert [bar["text"] for bar in data["bars"]] == [
         f"{n:,}, {n:,} missing" for n in needs.values()
@@ -243,7 +247,7 @@ def test_needs_that_differ_much_are_drawn_as_shares(repairs):
 @pytest.mark.parametrize("name", ["whole", "both ways", "one table"])
 def test_biases_after_are_those_of_the_written_file(name, repairs):
     done = repairs[name]
-    pairs = {p["name"]: p for p in repair_data.summarize_repair(done)["after"]["biases"]["pairs"]}
+    pairs = {p["name"]: p for p in summarize_repair(done)["after"]["biases"]["pairs"]}
     written = eq.measure(done.acquired.output, **HOW)
     base = eq.measure(done.acquired.base, **HOW)
     for pattern, pair in pairs.items():
@@ -262,7 +266,7 @@ def test_the_plan_that_was_wished_for_stands_beside_the_one_carried_out(repairs,
 
 def test_a_tolerance_that_was_not_reached_is_said_at_the_top(repairs):
     for done, word in ((repairs["dry"], "yes"), (lacking(repairs["dry"], 3), "NO")):
-        figures = repair_data.summarize_repair(done)["figures"]
+        figures = summarize_repair(done)["figures"]
         assert [word, "tolerance 0.1 reached"] in figures
 
 
@@ -271,7 +275,7 @@ def test_a_tolerance_that_was_not_reached_is_said_at_the_top(repairs):
 
 @pytest.mark.parametrize("name", ["whole", "one table"])
 def test_the_commands_on_the_page_run(name, repairs, folder, monkeypatch):
-    data = repair_data.summarize_repair(repairs[name], lake=shlex.quote(str(folder / "lake")))
+    data = summarize_repair(repairs[name], lake=shlex.quote(str(folder / "lake")))
     monkeypatch.chdir(folder)
     for line in data["commands"]:
         assert run([*shlex.split(line)[1:], "--quiet"]) == 0
@@ -279,11 +283,11 @@ def test_the_commands_on_the_page_run(name, repairs, folder, monkeypatch):
 
 def test_a_key_and_unknown_places_are_named_in_the_commands(repairs, pages, tmp_path):
     assert "yours to fill in" in pages["whole"]
-    verify, replay = repair_data.summarize_repair(repairs["both ways"])["commands"]
+    verify, replay = summarize_repair(repairs["both ways"])["commands"]
     assert verify.endswith(" --hash-key-file KEY")
     assert " LAKE --repaired " in replay
     moved = replace(repairs["whole"].acquired, output=str(tmp_path / "elsewhere.csv"))
-    data = repair_data.summarize_repair(replace(repairs["whole"], acquired=moved))
+    data = summarize_repair(replace(repairs["whole"], acquired=moved))
     assert " --plan PLAN " in data["commands"][0]
 
 
@@ -308,10 +312,9 @@ def test_without_the_drawing_library_the_page_says_so(repairs, tmp_path, monkeyp
 
 def test_two_pictures_share_one_scale_of_colours(repairs, monkeypatch):
     bounds = []
-    heat_map = charts.heat_map
     monkeypatch.setattr(
-        charts, "heat_map", lambda matrix: bounds.append(matrix["bound"]) or heat_map(matrix)
+        bias_charts, "heat_map", lambda matrix: bounds.append(matrix["bound"]) or heat_map(matrix)
     )
-    repair.draw_repair(repair_data.summarize_repair(repairs["whole"]))
+    draw_repair(summarize_repair(repairs["whole"]))
     assert len(bounds) == 2
     assert bounds[0] == bounds[1]

@@ -6,11 +6,11 @@ import pytest
 
 from equipoise.counts import Counts
 from equipoise.measures.options import SHOWN_ANYWAY
+from equipoise.measures.pairs import Pairs
 from equipoise.measures.registry import measures
-from equipoise.reports.four_fifths import four_fifths
-from equipoise.reports.sentences import MISSING_ROWS, hints, row_sentence, sentences, topics
-from equipoise.reports.summarize import summarize
-from equipoise.reports.tally import Tally
+from equipoise.measures.sentences import MISSING_ROWS, hints, row_sentence, sentences, topics
+from equipoise.reports.bias.data import summarize
+from equipoise.reports.bias.four_fifths import four_fifths
 from reports.tables import TABLES, crossed, hiring, suppressed, table_of, three, weighted
 
 JUDGEMENT = re.compile(r"(?i)\b(?:un)?fair|discriminat|complian|\bunbiased\b|violat")
@@ -57,7 +57,7 @@ def test_hidden_groups_are_named_with_their_numbers():
 
 def test_a_group_too_small_is_counted_as_such_and_not_among_the_worst():
     found = said(crossed())
-    small = Tally(crossed()).noted("too small to say").sum()
+    small = Pairs(crossed()).noted("too small to say").sum()
     assert small
     assert f"{small} pairs are too small to say" in found["overview"]
     assert "<missing>" not in found["largest"]

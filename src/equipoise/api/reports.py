@@ -52,11 +52,12 @@ def report(
     from equipoise.lake.loop import Repaired
     from equipoise.plans.frontier import Frontier
     from equipoise.plans.plan import Plan
-    from equipoise.reports.evaluation import write_evaluation
-    from equipoise.reports.html import write_report
-    from equipoise.reports.missing_values import write_missing
-    from equipoise.reports.plan import write_frontier, write_plan
-    from equipoise.reports.repair import write_repair
+    from equipoise.reports.bias.page import write_report
+    from equipoise.reports.evaluation.page import write_evaluation
+    from equipoise.reports.frontier.page import write_frontier
+    from equipoise.reports.missing.page import write_missing
+    from equipoise.reports.plan.page import write_plan
+    from equipoise.reports.repair.page import write_repair
 
     if isinstance(table, Plan):
         write_plan(table, path, source=source or "", top=top)

@@ -55,7 +55,7 @@ def _suggest(data: str, given: dict[str, Any], *, quiet: bool) -> None:
 
 def show_hints(counts: Counts, *, quiet: bool) -> None:
     """Say on stderr which lines were skipped, and what looks like a missing value and is counted."""
-    from equipoise.reports.sentences import hints
+    from equipoise.measures.sentences import hints
 
     if counts.skipped:
         terminal.say(f"{counts.skipped}.", quiet=quiet)

@@ -577,7 +577,7 @@ def output_format(format_: str | None, output: str | None, formats: Iterable[str
     for name in formats:
         if output.lower().endswith(f".{ENDINGS[name]}"):
             if name in PICTURES:
-                from equipoise.reports.charts import require_drawing
+                from equipoise.reports.charts.vega import require_drawing
 
                 require_drawing()
             return name

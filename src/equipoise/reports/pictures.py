@@ -18,7 +18,18 @@ from equipoise.measures.table import BiasTable
 from equipoise.plans.frontier import Frontier
 from equipoise.plans.maps.policy_map import PolicyMap
 from equipoise.plans.plan import Plan
-from equipoise.reports import charts, plan_data
+from equipoise.reports.bias.charts import heat_map, interval_chart
+from equipoise.reports.charts.before_after import bias_chart
+from equipoise.reports.charts.vega import stacked, to_altair, to_png, to_svg
+from equipoise.reports.evaluation.charts.differences import difference_chart
+from equipoise.reports.evaluation.charts.predictions import prediction_chart
+from equipoise.reports.evaluation.charts.scores import score_chart
+from equipoise.reports.frontier import data as frontier_data
+from equipoise.reports.frontier.charts import step_chart
+from equipoise.reports.plan import data as plan_data
+from equipoise.reports.plan.charts import change_chart
+from equipoise.reports.policy_map.charts import policy_map_chart
+from equipoise.reports.repair.charts import source_chart
 
 if TYPE_CHECKING:
     from equipoise.results import Drawable
@@ -43,15 +54,15 @@ class Picture:
 
     def to_svg(self) -> str:
         """The picture as SVG."""
-        return charts.to_svg(self.spec)
+        return to_svg(self.spec)
 
     def to_png(self, *, scale: float = 2.0) -> bytes:
         """The picture as PNG, with ``scale`` pixels for each of the drawing."""
-        return charts.to_png(self.spec, scale=scale)
+        return to_png(self.spec, scale=scale)
 
     def to_altair(self) -> Any:
         """A chart of Altair, to change it further."""
-        return charts.to_altair(self.spec)
+        return to_altair(self.spec)
 
     def save(self, path: str | os.PathLike[str], *, scale: float = 2.0) -> None:
         """Write the picture to a file, which is whole or not there.
@@ -97,21 +108,21 @@ def draw_result(result: Drawable) -> Picture:
         raise InputError(
             f"there is nothing to draw: this {type(result).__name__} holds no groups with numbers."
         )
-    return Picture(charts.stacked(found))
+    return Picture(stacked(found))
 
 
 @charts_of.register
 def _(result: BiasTable) -> Charts:
     """The ranking of UB with intervals, and matrices of UB by pairs of attributes."""
-    from equipoise.reports.summarize import summarize
+    from equipoise.reports.bias.data import summarize
 
     summary = summarize(result.worst() if result.view is None else result)
     data, told = summary["charts"], summary["captions"]
-    ranked = [(told["ranking"], charts.interval_chart(data["ranking"]))]
+    ranked = [(told["ranking"], interval_chart(data["ranking"]))]
     return [
         *(ranked if data["ranking"]["bars"] else []),
         *(
-            (told[f"matrix-{i}"], charts.heat_map(matrix))
+            (told[f"matrix-{i}"], heat_map(matrix))
             for i, matrix in enumerate(data["matrices"], start=1)
         ),
     ]
@@ -120,57 +131,57 @@ def _(result: BiasTable) -> Charts:
 @charts_of.register
 def _(result: Plan) -> Charts:
     """The cells that change, and |UB| before and after."""
-    from equipoise.reports.plan import caption_of
+    from equipoise.reports.plan.page import caption_of
 
-    changes = [(charts.change_chart, plan_data.changes(result))] if result.moves else []
+    changes = [(change_chart, plan_data.changes(result))] if result.moves else []
     biases = plan_data.biases(result)
-    wanted = [*changes, *([(charts.bias_chart, biases)] if biases["pairs"] else [])]
+    wanted = [*changes, *([(bias_chart, biases)] if biases["pairs"] else [])]
     return [(caption_of(data), draw(data)) for draw, data in wanted]
 
 
 @charts_of.register
 def _(result: Frontier) -> Charts:
     """The least cost against the tolerance."""
-    from equipoise.reports.plan import caption_of
+    from equipoise.reports.frontier.page import steps_caption
 
-    data = plan_data.steps(result)
-    return [(caption_of(data), charts.step_chart(data))]
+    data = frontier_data.steps(result)
+    return [(steps_caption(data), step_chart(data))]
 
 
 @charts_of.register
 def _(result: PolicyMap) -> Charts:
     """UB over both moves, its zero curve, the limits and the best point."""
-    from equipoise.reports.policy_map import chart_data
+    from equipoise.reports.policy_map.data import chart_data
 
-    return [(result.heading, charts.policy_map_chart(chart_data(result)))]
+    return [(result.heading, policy_map_chart(chart_data(result)))]
 
 
 @charts_of.register
 def _(result: Repaired) -> Charts:
     """The rows each cell needed and where they came from, and |UB| before and after."""
-    from equipoise.reports.plan import caption_of
-    from equipoise.reports.repair import sources_caption
-    from equipoise.reports.repair_data import summarize_repair
+    from equipoise.reports.plan.page import caption_of
+    from equipoise.reports.repair.data import summarize_repair
+    from equipoise.reports.repair.page import sources_caption
 
     data = summarize_repair(result)
     sources, biases = data["sources"], data["after"]["biases"]
     found: list[tuple[str, Mapping[str, Any]]] = []
     if sources["chart"]["bars"]:
-        found.append((sources_caption(sources["chart"]), charts.source_chart(sources["chart"])))
+        found.append((sources_caption(sources["chart"]), source_chart(sources["chart"])))
     if biases["pairs"]:
-        found.append((caption_of(biases), charts.bias_chart(biases)))
+        found.append((caption_of(biases), bias_chart(biases)))
     return found
 
 
 @charts_of.register
 def _(result: Evaluation) -> Charts:
     """For each table: the scores on untouched rows, and the differences to the table as it is."""
-    from equipoise.reports.evaluation_data import captions, summarize_evaluation
+    from equipoise.reports.evaluation.data import captions, summarize_evaluation
 
     kinds: dict[str, tuple[str, Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
-        "scores_untouched": ("bars", charts.score_chart),
-        "differences_untouched": ("rows", charts.difference_chart),
-        "predictions": ("pairs", charts.prediction_chart),
+        "scores_untouched": ("bars", score_chart),
+        "differences_untouched": ("rows", difference_chart),
+        "predictions": ("pairs", prediction_chart),
     }
     data = summarize_evaluation(result)
     several = len(data["studies"]) > 1
@@ -186,7 +197,7 @@ def _(result: Evaluation) -> Charts:
 @charts_of.register
 def _(result: MethodComparison) -> Charts:
     """How far each method moves UB: the mean and the largest."""
-    from equipoise.reports.missing_values import chart_caption, summarize_missing
+    from equipoise.reports.missing.data import chart_caption, summarize_missing
 
     data = summarize_missing(result)["chart"]  # type: ignore[arg-type]
-    return [(chart_caption(data), charts.bias_chart(data))] if data["pairs"] else []
+    return [(chart_caption(data), bias_chart(data))] if data["pairs"] else []

@@ -71,7 +71,7 @@ def _measure_and_plan(output: Path, people: Path) -> None:
 def _show_plan(file: Path, page: Path, source: str) -> None:
     """Show a plan, and write its page, without finding it once more."""
     from equipoise.plans.plan import Plan
-    from equipoise.reports.plan import write_plan
+    from equipoise.reports.plan.page import write_plan
 
     plan = Plan.read(file)
     left = len(plan.moves) - 6

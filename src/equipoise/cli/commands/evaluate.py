@@ -155,7 +155,7 @@ def command(
         terminal.draw(found, output, found.sentences, quiet=quiet)
         return
     if kind == "html":
-        from equipoise.reports.evaluation import write_evaluation
+        from equipoise.reports.evaluation.page import write_evaluation
 
         write_evaluation(found, str(output))
         terminal.wrote(output, quiet=quiet)

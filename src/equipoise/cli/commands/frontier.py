@@ -81,7 +81,7 @@ def command(
         terminal.draw(found, output, found.sentences, quiet=quiet)
         return
     if kind == "html":
-        from equipoise.reports.plan import write_frontier
+        from equipoise.reports.frontier.page import write_frontier
 
         write_frontier(found, str(output), source=data)
         terminal.wrote(output, quiet=quiet)

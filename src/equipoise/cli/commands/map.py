@@ -86,7 +86,7 @@ def command(data: str, format_: str | None, output: str | None, **options: Any) 
     if kind in PICTURES:
         terminal.draw(made, output, made.sentences, quiet=quiet)
     elif kind == "html":
-        from equipoise.reports.policy_map import write_map
+        from equipoise.reports.policy_map.page import write_map
 
         write_map(made, str(output), source=data)  # only an ending chooses html
         terminal.wrote(output, quiet=quiet)

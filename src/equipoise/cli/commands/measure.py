@@ -120,15 +120,15 @@ def _give(
         terminal.draw(table, output, quiet=quiet)
         return
     if kind == "csv":
-        from equipoise.reports.text import render_csv
+        from equipoise.reports.bias.text import render_csv
 
         terminal.emit(render_csv(table.top(top)).rstrip("\n"), output, quiet=quiet)
         return
-    from equipoise.reports.summarize import summarize
+    from equipoise.reports.bias.data import summarize
 
     summary = summarize(table, source=source, top=20 if top is None else top)
     if kind == "markdown":
-        from equipoise.reports.markdown import render_markdown
+        from equipoise.reports.bias.markdown import render_markdown
 
         terminal.emit(render_markdown(summary), output, quiet=quiet)
     elif kind == "html":
@@ -138,7 +138,7 @@ def _give(
         report(table, str(output), source=source, top=most)  # only an ending chooses html
         terminal.wrote(output, quiet=quiet)
     else:
-        from equipoise.reports.text import render_text
+        from equipoise.reports.bias.text import render_text
 
         colour = output is None and terminal.use_colour()
         text = render_text(summary, colour=colour, width=None if output else terminal.width())

@@ -100,7 +100,7 @@ def command(
         terminal.draw(found, output, found.sentences, quiet=quiet)
         return
     if kind == "html":
-        from equipoise.reports.missing_values import write_missing
+        from equipoise.reports.missing.page import write_missing
 
         write_missing(found, str(output), source=data)
         terminal.wrote(output, quiet=quiet)

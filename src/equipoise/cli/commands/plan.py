@@ -148,7 +148,7 @@ def _show(
         terminal.draw(made, output, made.explanation, quiet=quiet)
         return
     if kind == "html":
-        from equipoise.reports.plan import write_plan
+        from equipoise.reports.plan.page import write_plan
 
         write_plan(made, str(output), source=source, top=50 if top is None else top)
         terminal.wrote(output, quiet=quiet)

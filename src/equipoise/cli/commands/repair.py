@@ -90,7 +90,7 @@ def command(
         done = repair(data, opened, output, hash_key=key, **given)
     arguments.report_skipped(data, given, quiet=quiet)
     if report is not None:
-        from equipoise.reports.repair import write_repair
+        from equipoise.reports.repair.page import write_repair
 
         write_repair(done, report, source=data, lake=shlex.join(lake), plan_file=given["plan_file"])
         terminal.wrote(report, quiet=quiet)

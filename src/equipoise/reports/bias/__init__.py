@@ -1,0 +1,1 @@
+"""A bias table as text, Markdown and a page."""

@@ -1,0 +1,1 @@
+"""The page that all reports share."""

@@ -1,0 +1,1 @@
+"""A frontier as a page."""

@@ -1,0 +1,1 @@
+"""Ways to treat missing values as a page."""

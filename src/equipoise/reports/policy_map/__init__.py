@@ -1,0 +1,1 @@
+"""A policy map as a page."""

@@ -1,0 +1,1 @@
+"""A repair as a page."""

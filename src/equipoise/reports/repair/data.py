@@ -1,0 +1,328 @@
+"""What the page of a repair says and draws, as plain data."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from equipoise.lake.repair.planned import cells_of
+from equipoise.lattice import format_value
+from equipoise.measures.display import whole
+from equipoise.measures.table import bias_table
+from equipoise.plain import Grid
+from equipoise.plans.problem import known_rows
+from equipoise.reports.bias.data import summarize
+from equipoise.reports.plan import data as plan_data
+from equipoise.reports.repair.sources import Listing, cell_key, read_listing, summarize_sources
+from equipoise.values import Value
+
+if TYPE_CHECKING:
+    from equipoise.counts import Counts
+    from equipoise.lake.loop import Repaired
+    from equipoise.lake.repair.acquisition import Acquired
+    from equipoise.lake.repair.shift.shift import Shift
+    from equipoise.lake.verify.checks import Verification
+    from equipoise.plans.plan import PlanCell
+
+SCHEMA = "equipoise.repair-page/1"
+WORST = 8
+PLACES = ("LAKE", "PLAN", "KEY")
+"""What commands call a place that is not known."""
+
+
+def summarize_repair(
+    done: Repaired,
+    *,
+    source: str | None = None,
+    lake: str | None = None,
+    plan_file: str | None = None,
+    top: int = 50,
+) -> dict[str, Any]:
+    """Gather all that the page of a repair says.
+
+    Parameters
+    ----------
+    done
+        What :func:`equipoise.repair` gave.
+    source, lake, plan_file
+        What the reader calls the base, the lake, and the file of the plan.
+    top
+        How many cells are listed.
+
+    Returns
+    -------
+    dict
+        Plain data, ready for JSON.
+    """
+    acquired, plan = done.acquired, done.plan
+    listing = read_listing(acquired.ledger, [axis.name for axis in plan.counts.axes])
+    before, after = (_measured(done, c) for c in (acquired.before, acquired.after))
+    return {
+        "schema": SCHEMA,
+        "title": f"Repair: {plan.counts.label.name} by "
+        f"{', '.join(a.name for a in plan.counts.sensitive)}",
+        "source": source or acquired.base,
+        "figures": _figures(done),
+        "sentences": list(done.sentences),
+        "before": before,
+        "plan": _plans(done, top),
+        "sources": summarize_sources(acquired, plan, listing),
+        "lacks": _lacks(done),
+        "shift": None if acquired.shift is None else _shift(acquired.shift),
+        "after": {**after, "table": _proof(done), "biases": _biases(done)},
+        "verification": None if done.verification is None else _checks(done.verification),
+        "commands": _commands(acquired, listing, lake, plan_file),
+        "facts": _facts(done, source),
+    }
+
+
+def _figures(done: Repaired) -> list[list[str]]:
+    acquired, checks = done.acquired, done.verification
+    figures = [
+        [whole(acquired.added), f"rows added, from {_things(len(acquired.shares), 'table')}"],
+        [whole(acquired.removed), "rows removed"],
+        [f"{acquired.cost:,.6g}", "cost of the rows"],
+        [_small(acquired.max_abs_ub_before), "largest |UB| before"],
+        [_small(acquired.max_abs_ub_after), "largest |UB| after"],
+        ["yes" if done.reached else "NO", f"tolerance {done.tolerance:g} reached"],
+    ]
+    if checks is not None:
+        holds = sum(finding.holds for finding in checks.findings)
+        figures.append([f"{holds} of {len(checks.findings)}", "checks hold"])
+    return figures
+
+
+# ---------------------------------------------------------------------- before and after
+
+
+def _measured(done: Repaired, counts: Counts) -> dict[str, Any]:
+    """The worst groups, and the first matrix of UB."""
+    known, _ = known_rows(counts, plan_missing=done.plan.request.plan_missing)
+    if not known.n:
+        return {"worst": None, "matrix": None}
+    summary = summarize(bias_table(known).worst(), top=WORST)
+    matrices = summary["charts"]["matrices"]
+    return {"worst": summary["table"], "matrix": matrices[0] if matrices else None}
+
+
+def _biases(done: Repaired) -> dict[str, Any]:
+    acquired = done.acquired
+    return plan_data.biases(done.plan, (acquired.before, acquired.after))
+
+
+def _small(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3g}"
+
+
+def _proof(done: Repaired) -> dict[str, Any]:
+    """What was counted in the written file, beside what was planned."""
+    acquired, proof = done.acquired, done.plan.certificate
+    rows = [
+        ("rows", whole(acquired.before.n), whole(acquired.planned.n), whole(acquired.after.n)),
+        (
+            "largest |UB| of all groups",
+            _small(acquired.max_abs_ub_before),
+            _small(proof.max_abs_ub_after),
+            _small(acquired.max_abs_ub_after),
+        ),
+        ("cells whose rows are not as planned", "", "", whole(_differing(acquired))),
+    ]
+    if proof.reference == "original" or proof.kind != "|UB|":
+        held = f"{proof.kind} against {proof.reference} frequencies"
+        rows.insert(2, (held, _small(proof.off_before), _small(proof.off_after), ""))
+    counted = "counted in the file" if acquired.output else "would be"
+    return Grid(("what", "before", "planned", counted), tuple(rows), frozenset({1, 2, 3})).to_dict()
+
+
+def _differing(acquired: Acquired) -> int:
+    planned, after = cells_of(acquired.planned), cells_of(acquired.after)
+    return sum(planned.get(cell, 0) != after.get(cell, 0) for cell in {**planned, **after})
+
+
+# ---------------------------------------------------------------------------------- plan
+
+
+def _plans(done: Repaired, top: int) -> dict[str, Any]:
+    plans = [("carried out", done.plan)]
+    if done.ideal is not None and done.ideal is not done.plan:
+        plans.insert(0, ("cheapest, whether or not there are such rows", done.ideal))
+    rows = tuple(
+        (
+            name,
+            whole(plan.additions),
+            whole(plan.deletions),
+            f"{plan.certificate.max_abs_ub_after:.4f}",
+            "yes" if plan.reached else "NO",
+        )
+        for name, plan in plans
+    )
+    headers = ("plan", "rows to add", "rows to delete", "largest |UB| after", "tolerance reached")
+    return {
+        "table": Grid(headers, rows, frozenset({1, 2, 3})).to_dict(),
+        "cells": _cells(done, top),
+        "left_out": max(0, len(_changed(done)) - top),
+        "changes": plan_data.changes(done.plan) if done.plan.moves else None,
+        "explanation": list(done.plan.explanation),
+    }
+
+
+def _changed(done: Repaired) -> dict[tuple[Value, ...], PlanCell]:
+    """The cells that either plan changes, those with the most changes first."""
+    plans = [done.plan] if done.ideal is None else [done.plan, done.ideal]
+    found: dict[tuple[Value, ...], PlanCell] = {}
+    for plan in reversed(plans):
+        found |= {cell_key(cell, plan): cell for cell in plan.moves}
+    return dict(sorted(found.items(), key=lambda item: -(item[1].add + item[1].delete)))
+
+
+def _cells(done: Repaired, top: int) -> dict[str, Any]:
+    plan, ideal = done.plan, done.ideal
+    own = {cell_key(cell, plan): cell for cell in plan.moves}
+    other = {} if ideal is None or ideal is plan else {cell_key(c, ideal): c for c in ideal.moves}
+    rows = []
+    for key, cell in list(_changed(done).items())[:top]:
+        here, there = own.get(key), other.get(key)
+        row = [str(cell.group), format_value(cell.label), whole(cell.before)]
+        row += [_change(there)] if other else []
+        rows.append((*row, _change(here), whole(here.after if here else cell.before)))
+    cheapest = ("cheapest plan",) if other else ()
+    headers = ("group", plan.counts.label.name, "before", *cheapest, "carried out", "after")
+    return Grid(headers, tuple(rows), frozenset(range(2, len(headers)))).to_dict()
+
+
+def _change(cell: PlanCell | None) -> str:
+    if cell is None:
+        return ""
+    parts = [f"+{cell.add:,}"] * bool(cell.add) + [f"−{cell.delete:,}"] * bool(cell.delete)
+    return " ".join(parts)
+
+
+# ------------------------------------------------------------------- lacks, shift, checks
+
+
+def _things(n: int, name: str) -> str:
+    return f"{n:,} {name}{'s' * (n != 1)}"
+
+
+def _lacks(done: Repaired) -> dict[str, Any]:
+    acquired = done.acquired
+    rows = tuple(
+        (
+            name,
+            whole(lack.need),
+            whole(lack.found),
+            whole(lack.missing),
+            "; ".join(f"{n:,}: {reason}" for reason, n in lack.reasons.items()),
+        )
+        for name, lack in acquired.lacks
+    )
+    said = []
+    if not acquired.lacks:
+        said.append("The lake has all rows of the plan that was carried out.")
+    if done.ideal is None:
+        said.append("Without the lake there is no plan that reaches the tolerance.")
+    elif done.ideal is not done.plan:
+        said.append(
+            "The lake has not all rows of the cheapest plan, so another was made with what it has; the "
+            "table of cells shows where the two differ."
+        )
+    if acquired.open_tables:
+        said.append(
+            f"What is meant is not certain in {_things(acquired.open_tables, 'more table')}; rows are "
+            "taken from there once someone says what it means: equipoise lake mapping."
+        )
+    counts = (
+        (acquired.duplicates, "left out as duplicates of rows that are there already"),
+        (acquired.failed, "left out since a value cannot become the base's type"),
+        (acquired.unmapped, "left out since a value means nothing in the base"),
+    )
+    said += [
+        f"{_things(n, 'row')} {'was' if n == 1 else 'were'} {what}." for n, what in counts if n
+    ]
+    if acquired.by_chance >= 1:
+        said.append(
+            f"About {acquired.by_chance:,.0f} rows that are new would be taken for duplicates by "
+            "chance, since they say the same as another row."
+        )
+    headers = ("cell", "needed", "found", "missing", "why")
+    return {
+        "sentences": said,
+        "table": Grid(headers, rows, frozenset({1, 2, 3})).to_dict() if rows else None,
+    }
+
+
+def _shift(shift: Shift) -> dict[str, Any]:
+    words = [row[-1] for row in shift.grid().rows]
+    rows = tuple(
+        (
+            column.column,
+            "mean" if column.kind == "number" else f"rows with {column.value}" * bool(column.value),
+            column.base_text,
+            column.added_text,
+            "" if column.distance is None else f"{column.distance:.3f}",
+            "" if column.by_chance is None else f"{column.by_chance:.3f}",
+            word,
+        )
+        for column, word in zip(shift.columns, words, strict=True)
+    )
+    headers = ("column", "what differs most", "base", "added", "distance", "by chance", "remark")
+    sides = ["fewer" if column.notable else "" for column in shift.columns]
+    grid = Grid(headers, rows, frozenset({2, 3, 4, 5}))
+    return {"sentences": list(shift.sentences), "table": grid.to_dict(marked=4, sides=sides)}
+
+
+def _checks(found: Verification) -> dict[str, Any]:
+    rows = []
+    for finding in found.findings:
+        examples = "".join(f" · {example}" for example in finding.examples[:3])
+        word = "noted" if finding.noted else "holds" if finding.holds else "BROKEN"
+        rows.append((finding.name, word, finding.sentence + examples))
+    sides = ["" if f.holds and not f.noted else "fewer" for f in found.findings]
+    grid = Grid(("check", "result", "finding"), tuple(rows))
+    return {"sentence": found.sentences[0], "table": grid.to_dict(marked=1, sides=sides)}
+
+
+# ------------------------------------------------------------------------------ commands
+
+
+def _commands(
+    acquired: Acquired, listing: Listing, lake: str | None, plan_file: str | None
+) -> list[str]:
+    """How anyone can check the result again, from the files."""
+    if acquired.output is None or acquired.ledger is None:
+        return []
+    output, ledger = acquired.output, acquired.ledger
+    beside = f"{output}.plan.json"
+    plan = plan_file or (beside if Path(beside).exists() else "PLAN")
+    key = " --hash-key-file KEY" * listing.keyed
+    where = lake or "LAKE"
+    files = f"--base {_q(acquired.base)} --plan {_q(plan)} --ledger {_q(ledger)}"
+    return [
+        f"equipoise verify {_q(output)} {files}{key}",
+        f"equipoise lake replay {_q(ledger)} {where} --repaired {_q(output)}{key}",
+    ]
+
+
+def _q(text: str) -> str:
+    return shlex.quote(text)
+
+
+def _facts(done: Repaired, source: str | None) -> list[list[str]]:
+    from equipoise.version import __version__
+
+    acquired = done.acquired
+    files = (("base", source or acquired.base), ("repaired table", acquired.output))
+    facts = [[name, text] for name, text in (*files, ("ledger", acquired.ledger)) if text]
+    return [
+        *facts,
+        *acquired.before.reading.facts,
+        ["sensitive attributes", ", ".join(a.name for a in acquired.before.sensitive)],
+        ["label", acquired.before.label.name],
+        ["seed", str(acquired.seed)],
+        ["fingerprint of the counts before", f"sha256:{acquired.before.fingerprint}"],
+        ["fingerprint of the counts after", f"sha256:{acquired.after.fingerprint}"],
+        ["made by", f"equipoise {__version__}"],
+        ["time", acquired.time],
+    ]

@@ -1,0 +1,205 @@
+"""Where the rows of a repair came from, as plain data."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from equipoise.lattice import Group, format_value
+from equipoise.measures.display import whole
+from equipoise.plain import Grid
+from equipoise.reports.plan import data as plan_data
+from equipoise.reports.repair.charts import MISSING_ROWS
+from equipoise.values import MISSING, Value, as_value
+
+if TYPE_CHECKING:
+    from equipoise.lake.repair.acquisition import Acquired, Share
+    from equipoise.plans.plan import Plan, PlanCell
+
+
+TABLES = 7
+"""So many tables are drawn in a colour of their own."""
+
+
+WIDE = 30
+"""How many times the least need the largest may be; beyond, shares are drawn and not rows."""
+
+
+LISTED = 8
+
+
+OTHERS, FOUND = "other tables", "found in the lake"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a ledger says of the rows that were added.
+
+    Attributes
+    ----------
+    rows
+        By table, how many rows of each cell.
+    values
+        By table and column, which of its values became which of the base's.
+    keyed
+        Whether its hashes were made with a key.
+    """
+
+    rows: Mapping[str, Mapping[tuple[Value, ...], int]] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+    keyed: bool = False
+
+
+def read_listing(ledger: str | None, columns: Sequence[str]) -> Listing:
+    """Read from which table how many rows of each cell came; nothing after a dry run."""
+    if ledger is None or not Path(ledger).exists():
+        return Listing()
+    from equipoise.engines.duckdb import shared_engine
+    from equipoise.lake.repair.ledger import read_ledger
+
+    rows: dict[str, Counter[tuple[Value, ...]]] = defaultdict(Counter)
+    values: dict[str, Any] = {}
+    keyed = False
+    for line in read_ledger(ledger, shared_engine()).to_pylist():
+        keyed = keyed or len(line["hash"] or "") > 32
+        if line["action"] == "add":
+            cell = json.loads(line["cell"])
+            named = [MISSING if cell[n] is None else as_value(cell[n]) for n in columns]
+            rows[line["source"]][tuple(named)] += 1
+            values[line["source"]] = values.get(line["source"]) or json.loads(line["mapping"])
+    return Listing(rows, {name: told["values"] for name, told in values.items()}, keyed)
+
+
+def summarize_sources(acquired: Acquired, plan: Plan, listing: Listing) -> dict[str, Any]:
+    """The tables rows came from, how each was read, and the rows of each cell by table."""
+    headers = ("table", "rows", "cost", "licence", "confidence", "matched by", "columns it lacks")
+    rows = tuple(
+        (
+            share.name,
+            whole(share.rows),
+            f"{share.cost:,.6g}",
+            share.licence or "not stated",
+            f"{share.confidence:.2f}",
+            share.why,
+            _listed(share.lacking) or "none",
+        )
+        for share in acquired.shares
+    )
+    return {
+        "table": Grid(headers, rows, frozenset({1, 2, 4})).to_dict(),
+        "chart": source_bars(acquired, plan, listing),
+        "matches": [_matches(share, listing) for share in acquired.shares],
+        "bound": f"No choice of tables that gives these rows costs less than {acquired.bound:,.6g}; "
+        f"this one costs {acquired.cost:,.6g}.",
+    }
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = [f"and {len(names) - LISTED:,} more"] if len(names) > LISTED else []
+    return ", ".join([*names[:LISTED], *more])
+
+
+def _matches(share: Share, listing: Listing) -> dict[str, Any]:
+    """How every column and value of a table became the base's."""
+    renamed = [f"{name} ← {column}" for name, column in share.columns.items() if name != column]
+    same = len(share.columns) - len(renamed)
+    lines = ["; ".join([*renamed, f"{same:,} columns of the same name"])]
+    for name, values in listing.values.get(share.name, {}).items():
+        changed = [f"{old} → {new}" for old, new in values.items() if old != new]
+        kept = len(values) - len(changed)
+        as_they_are = [f"{kept:,} values as they are"] if kept else []
+        lines.append(f"{name}: {', '.join([*changed, *as_they_are])}")
+    lines += [
+        f"{t.name} ← {t.column}: {t.values:,} value{'' if t.values == 1 else 's'} {t.action}; {t.how}"
+        for t in share.treated
+    ]
+    return {"table": share.name, "snapshot": share.snapshot, "lines": lines}
+
+
+def source_bars(acquired: Acquired, plan: Plan, listing: Listing) -> dict[str, Any]:
+    """The needed rows of each cell, by the table they came from, and what is missing.
+
+    >>> import equipoise as eq
+    >>> from types import SimpleNamespace
+    >>> counts = eq.Counts.from_mapping(
+    ...     {("m", "y"): 60, ("m", "n"): 40, ("w", "y"): 20, ("w", "n"): 80},
+    ...     sensitive=["sex"],
+    ...     label="l",
+    ... )
+    >>> plan = eq.plan(counts)
+    >>> [(cell.group, cell.label, cell.add) for cell in plan.moves]
+    [(Group('sex=m'), 'n', 50), (Group('sex=w'), 'y', 33)]
+    >>> listing = Listing({"a.csv": {("w", "y"): 30}, "b.csv": {("m", "n"): 50}})
+    >>> shares = [SimpleNamespace(name=n, rows=r) for n, r in (("a.csv", 30), ("b.csv", 50))]
+    >>> data = source_bars(SimpleNamespace(shares=shares), plan, listing)
+    >>> data["names"]
+    ['b.csv', 'a.csv', 'missing']
+    >>> [[(p["table"], p["start"], p["end"]) for p in bar["parts"]] for bar in data["bars"]]
+    [[('b.csv', 0.0, 50.0)], [('a.csv', 0.0, 30.0), ('missing', 30.0, 33.0)]]
+    """
+    cells = [cell for cell in plan.moves if cell.add][: plan_data.BARS]
+    by_rows = sorted(acquired.shares, key=lambda share: -share.rows)
+    own = [share.name for share in by_rows[: TABLES if len(by_rows) <= TABLES else TABLES - 1]]
+    rows = listing.rows or _found(acquired, plan)
+    needs = [cell.add for cell in cells]
+    shares = bool(needs) and max(needs) > WIDE * min(needs)
+    bars = [
+        _bar(cell, cell_key(cell, plan), rows, own, cell.add if shares else 1) for cell in cells
+    ]
+    used = {part["table"] for bar in bars for part in bar["parts"]}
+    names = [n for n in (*own, OTHERS, FOUND, MISSING_ROWS) if n in used]
+    return {
+        "kind": "sources",
+        "bars": bars,
+        "names": names,
+        "shares": shares,
+        "left_out": sum(1 for cell in plan.moves if cell.add) - len(cells),
+        "others": len(by_rows) - len(own),
+    }
+
+
+def _found(acquired: Acquired, plan: Plan) -> dict[str, dict[tuple[Value, ...], int]]:
+    """The rows found of each cell, where nothing tells from which table."""
+    if not acquired.shares:
+        return {}
+    names = [axis.name for axis in plan.counts.axes]
+    found = {}
+    for cell in plan.moves:
+        key = cell_key(cell, plan)
+        group = Group(dict(zip(names, key, strict=True)))
+        found[key] = acquired.after.of(group) - cell.before + cell.delete
+    return {FOUND: found}
+
+
+def _bar(
+    cell: PlanCell,
+    key: tuple[Value, ...],
+    rows: Mapping[str, Mapping[tuple[Value, ...], int]],
+    own: Sequence[str],
+    unit: int,
+) -> dict[str, Any]:
+    name = f"{cell.group} → {format_value(cell.label)}"
+    shares: Counter[str] = Counter()
+    for table, given in rows.items():
+        shares[table if table in own or table == FOUND else OTHERS] += given.get(key, 0)
+    missing = cell.add - sum(shares.values())
+    order = [*own, OTHERS, FOUND]
+    given_rows = [(table, shares[table]) for table in order if shares[table]]
+    given_rows += [(MISSING_ROWS, missing)] if missing > 0 else []
+    start, parts = 0, []
+    for table, n in given_rows:
+        about = f"{name}: {n:,} of {cell.add:,} rows {'are' if table == MISSING_ROWS else 'from'} {table}"
+        kept = {"name": name, "table": table, "about": about}
+        parts.append({**kept, "start": start / unit, "end": (start + n) / unit})
+        start += n
+    lack = f", {missing:,} missing" if missing > 0 else ""
+    return {"name": name, "parts": parts, "text": f"{cell.add:,}{lack}"}
+
+
+def cell_key(cell: PlanCell, plan: Plan) -> tuple[Value, ...]:
+    """The values of a cell, in the order of the columns."""
+    return (*(cell.group[a.name] for a in plan.counts.sensitive), cell.label)
