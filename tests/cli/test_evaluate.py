@@ -152,7 +152,7 @@ def test_ctrl_c_keeps_what_is_done(folder):
     work.send_signal(signal.SIGINT)
     _, said = work.communicate(timeout=60)
     assert work.returncode == 130, said
-    assert "goes on from there" in said
+    assert "continues from there" in said
     assert not (folder / "out.json").exists()
     whole = [json.loads(x) for x in runs.read_text().splitlines()]
     assert sum(x["kind"] == "fit" for x in whole) >= 2
@@ -236,7 +236,7 @@ def test_missing_numbers(capsys):
     name = write(columns)
     message = fails([name, *FEW], capsys)
     assert "'years' in 43 rows" in message
-    assert "logistic cannot take" in message
+    assert "logistic cannot handle" in message
     assert "--impute median" in message
     assert run(["evaluate", name, *FEW, "--impute", "median"]) == 0
     assert run(["evaluate", name, *FEW[:-1], "extra_trees", "--versions", "p"]) == 0
@@ -252,7 +252,7 @@ def test_strings_in_numeric_columns(capsys):
 
 
 def test_the_positive_label_is_looked_at_before_anything_is_trained(capsys, monkeypatch):
-    monkeypatch.setattr("equipoise.evaluation.training.run.do", lambda *_: 1 / 0)
+    monkeypatch.setattr("equipoise.evaluation.training.run.run_job", lambda *_: 1 / 0)
     assert "it has: no, yes" in fails(["people.csv", *FEW, "--positive", "maybe"], capsys)
 
 

@@ -38,8 +38,8 @@ def test_no_copy_of_a_trained_row_is_tested_on(version):
     rows, material = said(pa.concat_tables([people(400)] * 6))
     for repeat in range(3):
         parts = split(material, asked(), repeat, 20.0)
-        made = make_version(material, asked(), version, parts, repeat, 20.0)
-        train, own = part_for_test(material, asked(), made, repeat, 20.0)
+        made = make_version(material, asked(), version, parts)
+        train, own = part_for_test(material, asked(), made, parts)
         told = [set(rows[part].tolist()) for part in (parts.test, train, own)]
         assert not told[0] & (told[1] | told[2])
         assert not told[1] & told[2]

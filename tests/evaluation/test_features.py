@@ -87,7 +87,7 @@ def test_numbers_can_be_names():
     [
         ({"one": ["same"] * N}, {}, "no feature to learn from"),
         ({"x": range(N)}, {"drop": ("x",)}, "all columns are left out"),
-        ({"x": [[1]] * N}, {}, "--drop x"),
+        ({"x": [[1]] * N}, {}, r"`drop=\['x'\]`"),
         ({"x": [float("inf")] + [1.0] * (N - 1)}, {}, "infinite"),
         (
             {"age": [*map(str, range(N - 2)), "unknown", "old"]},
@@ -115,6 +115,8 @@ def test_a_column_that_is_not_there_is_named():
 def test_models_that_cannot_take_missing_numbers_say_so():
     found = features({"x": [None, *range(N - 1)]})
     refuse_missing(found, choose_models("random_forest,extra_trees"))
-    with pytest.raises(InputError, match=r"'x' in 1 rows.*logistic cannot take.*--impute median"):
+    with pytest.raises(
+        InputError, match=r"'x' in 1 rows.*logistic cannot handle.*`impute='median'`"
+    ):
         refuse_missing(found, choose_models("random_forest,logistic"))
     refuse_missing(features({"x": [None, *range(N - 1)]}, impute="mean"), choose_models("all"))

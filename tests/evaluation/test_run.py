@@ -39,7 +39,7 @@ def test_finished_work_is_not_done_again(material, tmp_path, monkeypatch):
     path = tmp_path / "runs.jsonl"
     whole = run(material, asked(repeats=2), MODEL, jobs=1, path=path)
     done = []
-    monkeypatch.setattr(running, "do", lambda *a: done.append(a) or [])
+    monkeypatch.setattr(running, "run_job", lambda *a: done.append(a) or [])
     assert run(material, asked(repeats=2), MODEL, jobs=1, path=path) == whole
     assert not done
 
@@ -57,7 +57,7 @@ def test_more_repeats_go_on_from_there(material, tmp_path):
 
 def test_ctrl_c_keeps_what_is_done_and_says_so(material, tmp_path, monkeypatch):
     path = tmp_path / "runs.jsonl"
-    real, calls = running.do, []
+    real, calls = running.run_job, []
 
     def interrupted_at_the_third(*arguments):
         calls.append(arguments)
@@ -65,11 +65,11 @@ def test_ctrl_c_keeps_what_is_done_and_says_so(material, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(running, "do", interrupted_at_the_third)
-    with pytest.raises(Interrupted, match=r"after 2 of 12 fits.*runs.jsonl.*goes on from there"):
+    monkeypatch.setattr(running, "run_job", interrupted_at_the_third)
+    with pytest.raises(Interrupted, match=r"after 2 of 12 fits.*runs.jsonl.*continues from there"):
         run(material, asked(), MODEL, jobs=1, path=path)
     assert sum(json.loads(x)["kind"] == "fit" for x in path.read_text().splitlines()) == 2
-    monkeypatch.setattr(running, "do", real)
+    monkeypatch.setattr(running, "run_job", real)
     assert run(material, asked(), MODEL, jobs=1, path=path) == run(material, asked(), MODEL, jobs=1)
 
 
@@ -95,7 +95,7 @@ def test_what_was_done_for_another_table_or_request_is_not_taken(material, tmp_p
 def test_another_file_is_not_written_into(text, material, tmp_path):
     path = tmp_path / "precious.txt"
     path.write_text(text)
-    with pytest.raises(InputError, match="is no file of runs"):
+    with pytest.raises(InputError, match="is not a file of runs"):
         run(material, asked(), MODEL, jobs=1, path=path)
     assert path.read_text() == text
 
@@ -118,8 +118,14 @@ def test_progress_reaches_the_end(material):
 def test_unknown_models_are_named():
     with pytest.raises(UnknownName, match=r"'gbd'; there are: random_forest.*Did you mean 'gbdt'"):
         choose_models("gbd")
-    with pytest.raises(InputError, match="at least one model"):
+    with pytest.raises(InputError, match="must name at least one of"):
         choose_models([])
+
+
+def test_without_models_there_are_the_usual_two_and_what_is_no_name_is_refused():
+    assert [model.name for model in choose_models(None)] == ["gbdt", "logistic"]
+    with pytest.raises(InputError, match=r"`models` must be names of models.*not 3"):
+        choose_models(3)
 
 
 def test_an_own_estimator_is_trained_again_if_anything_in_it_changes(material, tmp_path):
@@ -155,14 +161,14 @@ def test_what_is_no_classifier_is_refused():
     from sklearn.linear_model import LinearRegression
 
     for wrong in (LinearRegression(), object()):
-        with pytest.raises(InputError, match="must be a classifier of scikit-learn"):
+        with pytest.raises(InputError, match="must be a scikit-learn classifier"):
             choose_models({"wrong": wrong})
 
 
 def test_a_file_of_ones_own_is_not_lost(material, tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("my precious notes")
-    with pytest.raises(InputError, match="is no file of runs"):
+    with pytest.raises(InputError, match="is not a file of runs"):
         run(material, asked(), MODEL, jobs=1, path=path)
     assert path.read_text() == "my precious notes"
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from equipoise.errors import InputError
-from equipoise.evaluation.training.job import Job, do
+from equipoise.evaluation.training.job import Job, _weights, run_job
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.models import choose_models
 from equipoise.evaluation.training.versions import make_version, split
@@ -20,7 +20,7 @@ def made(version, *, table=None, size=20.0, **options):
     request = asked(**options)
     material = prepare(people(2000) if table is None else table, request, name="people")
     parts = split(material, request, 0, size)
-    return material, parts, make_version(material, request, version, parts, 0, size)
+    return material, parts, make_version(material, request, version, parts)
 
 
 def is_rare(table):
@@ -31,7 +31,7 @@ def is_rare(table):
 
 def largest_ub(material, cells):
     return np.nanmax(
-        np.abs(bias_table(material.counted(cells), Options(uncertainty=False)).measured.ub)
+        np.abs(bias_table(material.as_counts(cells), Options(uncertainty=False)).measured.ub)
     )
 
 
@@ -96,7 +96,7 @@ def test_a_group_that_lacks_rows_does_not_hold_back_the_others():
     keep = np.flatnonzero(~rare).tolist() + np.flatnonzero(rare)[:10].tolist()
     material, parts, done = made("p", table=table.take(keep), size=20.0)
     assert done.lacks
-    counts = material.counted(done.cells)
+    counts = material.as_counts(done.cells)
     before = material.count(parts.sample)
     assert counts.of("sex=m") > before.of("sex=m")
     rate = counts.of("sex=m, hired=yes") / counts.of("sex=m")
@@ -120,7 +120,7 @@ def test_where_rows_and_a_label_lack_groups_come_near_to_the_right_label():
         if (material.label[parts.sample] == material.labels.index("absent")).any():
             continue
         seen += 1
-        done = make_version(material, request, "p", parts, repeat, 20.0)
+        done = make_version(material, request, "p", parts)
         before = largest_ub(
             material, np.bincount(material.cells[parts.sample], minlength=len(done.cells))
         )
@@ -128,7 +128,7 @@ def test_where_rows_and_a_label_lack_groups_come_near_to_the_right_label():
         assert largest_ub(material, done.cells) < before
         there = material.count(np.concatenate([parts.sample, parts.pool]))
         cell = "sex=w, hired=yes"  # too few, so all there are come near by being taken
-        assert material.counted(done.cells).of(cell) == there.of(cell)
+        assert material.as_counts(done.cells).of(cell) == there.of(cell)
     assert seen
 
 
@@ -143,7 +143,7 @@ def test_a_label_that_the_sample_lacks_is_left_out_of_the_plan():
     for repeat in range(6):
         parts = split(material, request, repeat, 20.0)
         lacking += not (material.label[parts.sample] == rare).any()
-        records = do(material, request, Job(repeat, 20.0, "p", choose_models("logistic")))
+        records = run_job(material, request, Job(repeat, 20.0, "p", choose_models("logistic")))
         assert records[0]["failed"] is None
     assert lacking
 
@@ -151,20 +151,20 @@ def test_a_label_that_the_sample_lacks_is_left_out_of_the_plan():
 def test_empty_parts_are_told():
     table = people(60)
     for options, words in (
-        ({"test": 0.5}, "the test has no rows"),
+        ({"test": 0.5}, "the test set has no rows"),
         ({"keep_together": "sex"}, "leave none"),
     ):
         request = asked(**options)
         material = prepare(table, request, name="people")
         jobs = [Job(repeat, 20.0, "u", choose_models("logistic")) for repeat in range(3)]
         with pytest.raises(InputError, match=words):
-            [do(material, request, job) for job in jobs]
+            [run_job(material, request, job) for job in jobs]
 
 
 def test_a_cell_that_no_row_has_is_refused():
     table = people(400)
     keep = ~is_rare(table)
-    with pytest.raises(InputError, match=r"no row of sex=w, hired=yes at all.*--min-group"):
+    with pytest.raises(InputError, match=r"no row of sex=w, hired=yes at all.*`min_group`"):
         made("p", table=table.filter(pa.array(keep)))
 
 
@@ -173,14 +173,14 @@ def test_a_version_that_no_plan_makes_is_told_and_the_rest_goes_on():
     keep = ~is_rare(table)
     request = asked(tolerance=0.01)
     material = prepare(table.filter(pa.array(keep)), request, name="people")
-    (record,) = do(material, request, Job(0, 20.0, "deleted", choose_models("logistic")))
+    (record,) = run_job(material, request, Job(0, 20.0, "deleted", choose_models("logistic")))
     assert record["failed"].startswith("No plan does all that was asked")
 
 
 def test_outcomes_count_every_tested_row_once():
     request = asked(also=("race",))
     material = prepare(people(), request, name="people")
-    version, fit = do(material, request, Job(0, 20.0, "p", choose_models("logistic")))
+    version, fit = run_job(material, request, Job(0, 20.0, "p", choose_models("logistic")))
     assert sum(n for *_, n in fit["untouched"]) == version["test"] == 120
     assert sum(n for *_, n in fit["own"]) == version["own"] == 24
     assert sum(n for _, n in version["train"]) == 96
@@ -189,10 +189,21 @@ def test_outcomes_count_every_tested_row_once():
 def test_reweighed_rows_have_the_weights_of_the_rows_trained_on():
     request = asked()
     material = prepare(people(), request, name="people")
-    plain = do(material, request, Job(0, 20.0, "u", choose_models("logistic")))
-    weighed = do(material, request, Job(0, 20.0, "reweighed", choose_models("logistic")))
+    plain = run_job(material, request, Job(0, 20.0, "u", choose_models("logistic")))
+    weighed = run_job(material, request, Job(0, 20.0, "reweighed", choose_models("logistic")))
     assert plain[0]["train"] == weighed[0]["train"]
     assert plain[1]["untouched"] != weighed[1]["untouched"]
+
+
+def test_weights_belong_to_their_cells_though_the_rows_trained_on_lack_a_label():
+    table = people(900, labels=("a", "b", "c"))
+    material = prepare(table, asked(), name="people")
+    train = np.flatnonzero(material.label != 0)
+    sex, label = (np.array(table[c].to_pylist())[train] for c in ("sex", "hired"))
+    for place, weight in enumerate(_weights(material, train).tolist()):
+        group, own = sex == sex[place], label == label[place]
+        expected = group.sum() * own.sum() / len(train)
+        assert weight == pytest.approx(expected / (group & own).sum())
 
 
 def test_rows_that_lack_a_sensitive_value_are_kept_and_not_repaired():
@@ -202,5 +213,5 @@ def test_rows_that_lack_a_sensitive_value_are_kept_and_not_repaired():
     material, _, done = made("p", table=table)
     assert material.n == 1000
     assert done.need == done.found
-    records = do(material, asked(), Job(0, 20.0, "reweighed", choose_models("logistic")))
+    records = run_job(material, asked(), Job(0, 20.0, "reweighed", choose_models("logistic")))
     assert len(records) == 2

@@ -1,4 +1,4 @@
-"""From tables to an evaluation: read the rows, do the work, say what came out."""
+"""From tables to an evaluation: read the rows, train and test models, and summarize."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyRequest:
-    """One table, or two, and what to do with them.
+    """One table, or two to compare, and what to do with them.
 
     Attributes
     ----------
     source, after
-        The table; and if two are compared, the second.
+        The table, and the second table if two are compared.
     request
         What is asked for.
     models
-        Names of models, or a mapping of names to estimators.
+        Names of models, or a mapping of names to scikit-learn classifiers.
     title, paper
-        What pages call the table; and which study of the paper it is, if it is one.
+        Title on pages, and name of the study if it is one of the paper.
     """
 
     source: Source
     request: EvaluationRequest
     after: Source | None = None
-    models: str | Sequence[str] | Mapping[str, Any] = ("gbdt", "logistic")
+    models: str | Sequence[str] | Mapping[str, Any] | None = None
     title: str | None = None
     paper: str | None = None
 
@@ -63,54 +63,50 @@ def evaluate(
     Parameters
     ----------
     wanted
-        The tables, and what to do with each.
+        Studies to make, one per table or pair of tables.
     engine
-        Reads the rows.
+        Engine that reads the rows.
     jobs
-        How many cores to use; all if not given.
+        Number of parallel jobs; by default one per core.
     runs
-        The file of finished work, to go on with.
+        File of finished fits, which is created or continued.
     is_paper
-        Whether these are the data and models of the paper.
+        Whether these are the data sets and models of the paper.
     progress
-        Is told how far the work is.
+        Progress callback.
     """
     studies = []
     for place, each in enumerate(wanted):
-        models = choose_models(each.models)  # before any rows are read, since names may be wrong
-        counting = each.request.counting
-        material = prepare(
-            read_rows(each.source, counting, engine),
-            each.request,
-            name=each.source.name,
-            after=None if each.after is None else read_rows(each.after, counting, engine),
-        )
-        title = each.title
-        if each.after is not None:
-            title = f"{each.source.name} and {each.after.name}"
-        # Before any model is trained, since these may be wrong.
-        positive_of(material, each.request)
-        require_repairable(material, each.request)
-        records = run(
-            material,
-            each.request,
-            models,
-            jobs=jobs,
-            path=runs,
-            progress=_part(progress, place, len(wanted)),
-        )
-        told = summarize_study(
-            material, each.request, models, records, title=title, paper=each.paper
-        )
-        studies.append({**told, "reading": each.source.reading.to_dict()})
+
+        def report(title: str, share: float, place: int = place) -> None:
+            progress(title, (place + share) / len(wanted))
+
+        studies.append(_study(each, engine, jobs, runs, report))
     return Evaluation(studies=tuple(studies), is_paper=is_paper)
 
 
-def _part(progress: Reporter, place: int, parts: int) -> Reporter:
-    def report(title: str, share: float) -> None:
-        progress(title, (place + share) / parts)
-
-    return report
+def _study(
+    wanted: StudyRequest,
+    engine: Engine,
+    jobs: int | None,
+    runs: str | os.PathLike[str] | None,
+    progress: Reporter,
+) -> dict[str, Any]:
+    # Everything that may be wrong is checked before rows are read, or before models are trained.
+    models = choose_models(wanted.models)
+    request, source, after = wanted.request, wanted.source, wanted.after
+    material = prepare(
+        read_rows(source, request.counting, engine),
+        request,
+        name=source.name,
+        after=None if after is None else read_rows(after, request.counting, engine),
+    )
+    positive_of(material, request)
+    require_repairable(material, request)
+    records = run(material, request, models, jobs=jobs, path=runs, progress=progress)
+    title = wanted.title if after is None else f"{source.name} and {after.name}"
+    study = summarize_study(material, request, models, records, title=title, paper=wanted.paper)
+    return {**study, "reading": source.reading.to_dict()}
 
 
 def read_rows(source: Source, counting: CountRequest, engine: Engine) -> pa.Table:
@@ -118,7 +114,9 @@ def read_rows(source: Source, counting: CountRequest, engine: Engine) -> pa.Tabl
     if counting.count is not None or counting.weight is not None:
         given = counting.count or counting.weight
         raise InputError(
-            f"models are trained on rows, one each; give the rows themselves, without {given!r}."
+            "models are trained on individual rows; give the rows themselves, without the column "
+            f"{given!r} of counts or weights."
         )
+    # An engine gives the rows that remain after some are taken: here none are.
     counts = engine.counts(source, counting)
     return engine.rows(source, counting, counts - counts, rest=True)

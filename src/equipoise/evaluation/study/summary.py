@@ -239,7 +239,7 @@ class _Summary:
         return cells
 
     def _largest_ub(self, cells: NDArray[np.int64], weighed: bool) -> float:
-        counts = self.material.counted(cells)
+        counts = self.material.as_counts(cells)
         if not counts.n:
             return float("nan")
         if weighed:

@@ -1,10 +1,11 @@
-"""Rows that are equal: copies of one another, or alike by chance because a table tells few apart.
+"""Equal rows: duplicates of one another, or rows that are equal by chance.
 
-A copy must not be trained and tested on. Rows that are equal by chance may be: new rows will be
-equal to known ones as often, and to hold all rows of a common kind in one part would ask models
-for something else. Two signs tell copies. If every row occurs k times, 2k times and so on, the
-whole table was repeated k times. And rows that are equal by chance have many more neighbours that
-differ in one column or two; how many equal pairs chance gives follows from these neighbours.
+A duplicate must not be in both the training and the test set. Rows that are equal by chance may be:
+new rows will equal known ones just as often, and keeping all rows of a common kind in one part would
+test models on kinds of rows they never saw. Two signs reveal duplicates. If every row occurs k times,
+2k times and so on, the whole table was repeated k times. And rows that are equal by chance have many
+more neighbours that differ in one or two columns; the number of pairs that chance makes equal is
+estimated from these neighbours.
 """
 
 from __future__ import annotations
@@ -23,30 +24,32 @@ if TYPE_CHECKING:
 
     Rows: TypeAlias = NDArray[np.int64]
 
-BEYOND_CHANCE = 2.0
-"""Equal pairs are taken for copies if there are more than this many times those of chance."""
-
-_LARGEST = 0.05  # equal rows that are a larger share of the table cannot be held in one part
-_SEVERAL = 20  # kinds of rows from which on a common divisor of their numbers is no chance
-_COLUMNS = 8  # of so many columns all pairs are looked at
-_HASHING = 103  # keeps this random choice apart from the others
+# Equal pairs count as duplicates if there are more than twice as many as chance explains. The
+# estimate assumes that two columns are independent, so a smaller factor would raise false alarms.
+_BEYOND_CHANCE = 2.0
+# Equal rows that are a larger share of the table are never kept together: one part of a split
+# would consist of little else.
+_LARGEST_SHARE = 0.05
+# With fewer distinct rows, a common divisor of their frequencies can well be chance.
+_DISTINCT_ROWS = 20
+_COLUMNS = 8  # all pairs of at most this many columns are compared
+_STREAM = 103  # keeps this random choice independent of the others
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Copies:
-    """Which rows are held together because they are equal.
+    """Rows that stay together because they are equal.
 
     Attributes
     ----------
     unit
-        The unit of each row.
+        Unit of each row.
     equal
-        How many rows equal an earlier row in all that models see, label included.
+        Number of rows that equal an earlier row in everything models see, label included.
     held
-        How many of them are in one unit with an earlier row.
+        Number of these that share a unit with an earlier row.
     pairs, by_chance
-        How many pairs of rows are equal, and how many would be by chance, as far as rows that
-        differ in one or two columns tell; unknown if nobody asked.
+        Number of equal pairs of rows, and the number expected by chance; None if not estimated.
     """
 
     unit: Rows
@@ -57,14 +60,14 @@ class Copies:
 
 
 def find_copies(seen: NDArray[np.float64], equal_rows: EqualRows = "auto") -> Copies:
-    """Number rows so that copies have one number.
+    """Assign rows to units so that duplicates share one.
 
     Parameters
     ----------
     seen
-        What models see of each row, and its label: a column each.
+        What models see of each row, and its label, one column each.
     equal_rows
-        Whether rows that are equal are held together always, never, or if they look like copies.
+        Whether equal rows share a unit always, never, or if they look like duplicates.
 
     Examples
     --------
@@ -73,7 +76,7 @@ def find_copies(seen: NDArray[np.float64], equal_rows: EqualRows = "auto") -> Co
     >>> copies.equal, copies.held, len(set(copies.unit.tolist()))
     (200, 200, 100)
 
-    Two columns of two values tell four kinds of rows apart, which are no copies:
+    Two columns with two values distinguish four kinds of rows, which are not duplicates:
 
     >>> copies = find_copies(np.random.default_rng(0).integers(0, 2, (100, 2)).astype(float))
     >>> copies.equal, copies.held
@@ -86,39 +89,36 @@ def find_copies(seen: NDArray[np.float64], equal_rows: EqualRows = "auto") -> Co
         return Copies(unit=same, held=found["equal"], **found)
     if equal_rows == "apart" or not found["equal"]:
         return Copies(unit=np.arange(len(same), dtype=np.int64), held=0, **found)
-    times = int(np.gcd.reduce(sizes)) if len(sizes) >= _SEVERAL else 1
-    unit = _cut_up(kind.ravel(), times)
+    times = int(np.gcd.reduce(sizes)) if len(sizes) >= _DISTINCT_ROWS else 1
+    unit = _units_of(kind.ravel(), times)
     first = np.unique(unit, return_index=True)[1]  # one row of each unit
-    by_chance = _by_chance(_columns(seen[first]))
-    alike = np.unique(kind.ravel()[first], return_counts=True)[1]
-    is_copied = _pairs_of(alike) > BEYOND_CHANCE * by_chance
-    if is_copied and sizes.max() <= _LARGEST * len(same):
+    by_chance = _pairs_by_chance(_columns(seen[first]))
+    left = np.unique(kind.ravel()[first], return_counts=True)[1]
+    is_copied = _pairs_of(left) > _BEYOND_CHANCE * by_chance
+    if is_copied and sizes.max() <= _LARGEST_SHARE * len(same):
         return Copies(unit=same, held=found["equal"], by_chance=by_chance, **found)
     return Copies(unit=unit, held=len(unit) - len(first), by_chance=by_chance, **found)
 
 
 def same_rows(seen: NDArray[np.float64]) -> Rows:
-    """Give rows that say the same one number.
+    """Number rows so that equal rows share a number.
 
-    Numbers count as far as single precision tells them apart, since one file may have no more.
+    Numbers are compared in single precision, since a file may store no more.
     """
-    plain = _plain(seen)
+    plain = _single_precision(seen)
     lines = np.ascontiguousarray(plain).view(np.dtype((np.void, plain.shape[1] * 4))).ravel()
     return np.asarray(np.unique(lines, return_inverse=True)[1], np.int64)
 
 
-def _plain(seen: NDArray[np.float64]) -> NDArray[np.float32]:
+def _single_precision(seen: NDArray[np.float64]) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):
-        plain = seen.astype(np.float32) + np.float32(0)  # -0 is 0
-    plain[np.isnan(plain)] = np.nan  # in one form
+        plain = seen.astype(np.float32) + np.float32(0)  # -0 becomes 0
+    plain[np.isnan(plain)] = np.nan  # all in one bit pattern, since bytes are compared
     return plain
 
 
-def _cut_up(kind: Rows, times: int) -> Rows:
-    """Make units of so many equal rows each.
-
-    Equal rows are alike, so which of them are called copies of which does not matter.
-    """
+def _units_of(kind: Rows, times: int) -> Rows:
+    """Make units of so many equal rows each; which of them share a unit makes no difference."""
     order = np.argsort(kind, kind="stable")
     ordered = kind[order]
     start = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
@@ -129,9 +129,9 @@ def _cut_up(kind: Rows, times: int) -> Rows:
 
 
 def _columns(seen: NDArray[np.float64]) -> list[Rows]:
-    """Number the values of every column; one that says the same as another is left out."""
+    """Encode the values of every column; skip columns that repeat another one."""
     kept: list[Rows] = []
-    for column in _plain(seen).T:
+    for column in _single_precision(seen).T:
         values, codes = np.unique(column, return_inverse=True)
         n = len(values)
         if n > 1 and not any(o.max() == n - 1 and len(np.unique(o * n + codes)) == n for o in kept):
@@ -139,18 +139,17 @@ def _columns(seen: NDArray[np.float64]) -> list[Rows]:
     return kept
 
 
-def _by_chance(columns: list[Rows]) -> float:
+def _pairs_by_chance(columns: list[Rows]) -> float:
     """Estimate how many pairs of rows chance makes equal.
 
-    Two rows that agree but for columns j and k agree on j, k, both or none. Were j and k
-    independent among such pairs, there would be (only j differs) · (only k differs) / (both
-    differ) that agree on both. The upper quartile over pairs of columns allows for some that
-    depend on each other.
+    Two rows that agree in all columns but j and k agree in j, k, both or neither. If j and k were
+    independent among such pairs, (only j differs) · (only k differs) / (both differ) pairs would
+    agree in both. The upper quartile over pairs of columns allows for some dependent ones.
     """
-    generator = generator_for(_HASHING)
+    generator = generator_for(_STREAM)
     hashed = [generator.integers(0, 2**64, int(c.max()) + 1, dtype=np.uint64)[c] for c in columns]
     if len(hashed) < 2:
-        return float("inf")  # one column tells nothing of copies
+        return float("inf")  # one column reveals nothing about duplicates
     whole = np.asarray(np.sum(hashed, axis=0, dtype=np.uint64), np.uint64)
     equal = _pairs_in(whole)
     one = {j: _pairs_in(whole - h) - equal for j, h in enumerate(hashed)}

@@ -1,4 +1,4 @@
-"""Groups that no repair with real rows can reach, since the table has no row of one of their cells.
+"""Groups that no repair with real rows can reach, because the table has no row of one of their cells.
 
 They are looked for in every split before any model is trained, so that nobody waits for an error.
 """
@@ -6,7 +6,7 @@ They are looked for in every split before any model is trained, so that nobody w
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -26,34 +26,7 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-ADDING = (*MITIGATED, "duplicated")
-"""The versions that add rows to cells."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Groups:
-    """The groups of some sensitive attributes, by the cells each is made of.
-
-    Attributes
-    ----------
-    patterns
-        The groups.
-    of_cell
-        The group of each cell, or -1 for a cell that lacks a value.
-    lacks
-        Groups × labels: whether the table has no row of both.
-    """
-
-    patterns: tuple[Group, ...]
-    of_cell: Rows
-    lacks: NDArray[np.bool_]
-
-    def sizes(self, cells: Rows) -> Rows:
-        """Add up rows of cells by group."""
-        known = self.of_cell >= 0
-        return np.bincount(self.of_cell[known], cells[known], minlength=len(self.patterns)).astype(
-            np.int64
-        )
+_ADDING = (*MITIGATED, "duplicated")  # the versions that add rows to cells
 
 
 def require_repairable(material: Material, request: EvaluationRequest) -> None:
@@ -62,32 +35,50 @@ def require_repairable(material: Material, request: EvaluationRequest) -> None:
     Raises
     ------
     InputError
-        Says which group it is, how many rows it has in the samples, and which ``min_group``
-        would leave it out; or that ``min_group`` leaves no group to repair.
+        Names the group, its rows in the samples, and the ``min_group`` that would leave it out; or
+        says that ``min_group`` leaves no group to repair.
     """
-    versions = [v for v in request.chosen if v in ADDING]
+    versions = [v for v in request.chosen if v in _ADDING]
     if request.is_of_two or not versions:
         return
     lattice = list(_lattice(material))
-    largest: dict[Group, int] = {}
-    top = second = material.n  # the largest group and the second largest of the finest, at least
-    for cells in _samples(material, request):
-        sizes = [groups.sizes(cells) for groups in lattice]
-        top = min(top, max(int(s.max(initial=0)) for s in sizes))
-        second = min(second, int(np.sort(np.append(sizes[-1], [0, 0]))[-2]))
-        for groups, own in zip(lattice, sizes, strict=True):
-            for place in _lacking(material, groups, own, cells, request):
-                group = groups.patterns[place]
-                largest[group] = max(largest.get(group, 0), int(own[place]))
-    _require_some_group(request, top)
-    if largest and request.tolerance < 1:  # a group without a label has a UB of 1
-        raise InputError(_told(material, request, lattice, largest, versions, second))
+    found = _look_through_samples(material, request, lattice)
+    if found.largest_group < request.min_group:
+        most = found.largest_group
+        raise InputError(
+            f"`min_group={request.min_group}` leaves no group to repair: it counts the rows of a "
+            f"group in the initial sample ({_percent(request)} of the table), and in some repeat the "
+            f"largest group has {rows_text(most)} there. Use `min_group={most}` or less, or a larger "
+            "`sample`."
+        )
+    # A group without a label has a UB of 1, which a tolerance of 1 allows.
+    if found.unreachable and request.tolerance < 1:
+        raise InputError(_message(material, request, lattice, found, versions))
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """The groups of some sensitive attributes.
+
+    ``of_cell`` is the group of each cell, or -1 for a cell with a missing value; ``lacks`` tells by
+    group and label whether the table has no row of both.
+    """
+
+    patterns: tuple[Group, ...]
+    of_cell: Rows
+    lacks: NDArray[np.bool_]
+
+    def sizes(self, cells: Rows) -> Rows:
+        known = self.of_cell >= 0
+        sums = np.bincount(self.of_cell[known], cells[known], minlength=len(self.patterns))
+        return sums.astype(np.int64)
 
 
 def _lattice(material: Material) -> Iterator[_Groups]:
-    """The groups of every set of sensitive attributes."""
+    """Give the groups of every set of sensitive attributes; the finest come last."""
     counts = material.counts
     label = counts.codes[:, len(counts.sensitive)]
+    there = material.is_known & (counts.rows > 0)
     for order in range(1, len(counts.sensitive) + 1):
         for places in itertools.combinations(range(len(counts.sensitive)), order):
             chosen = counts.codes[:, places]
@@ -100,80 +91,88 @@ def _lattice(material: Material) -> Iterator[_Groups]:
                 for codes_of in codes.tolist()
             )
             lacks = np.ones((len(patterns), len(counts.label)), np.bool_)
-            there = material.is_known & (counts.rows > 0)
             lacks[of_cell[there], label[there]] = False
             yield _Groups(patterns, of_cell, lacks)
 
 
-def _samples(material: Material, request: EvaluationRequest) -> Iterator[Rows]:
-    """Count the cells of every initial sample."""
-    for repeat in range(request.repeats):
-        for size in request.sizes:
-            sample = split(material, request, repeat, size).sample
-            yield np.bincount(material.cells[sample], minlength=len(material.counts.rows))
+@dataclass(frozen=True)
+class _Found:
+    """What the samples have, over all repeats and sizes.
+
+    ``largest_group`` and ``second_finest`` are the smallest numbers of rows that the largest group,
+    and the second largest of the finest groups, have in a sample; ``unreachable`` has the largest
+    number of rows of each group out of reach.
+    """
+
+    largest_group: int
+    second_finest: int
+    unreachable: dict[Group, int]
+
+
+def _look_through_samples(
+    material: Material, request: EvaluationRequest, lattice: Sequence[_Groups]
+) -> _Found:
+    unreachable: dict[Group, int] = {}
+    top = second = material.n
+    for repeat, size in itertools.product(range(request.repeats), request.sizes):
+        cells = material.tally(split(material, request, repeat, size).sample)
+        sizes = [groups.sizes(cells) for groups in lattice]
+        top = min(top, max(int(s.max(initial=0)) for s in sizes))
+        second = min(second, int(np.sort(np.append(sizes[-1], [0, 0]))[-2]))
+        for groups, own in zip(lattice, sizes, strict=True):
+            for place in _lacking(material, groups, own, cells, request):
+                group = groups.patterns[place]
+                unreachable[group] = max(unreachable.get(group, 0), int(own[place]))
+    return _Found(top, second, unreachable)
 
 
 def _lacking(
     material: Material, groups: _Groups, sizes: Rows, cells: Rows, request: EvaluationRequest
 ) -> list[int]:
-    """The groups of a sample that are to be repaired and lack a label that the sample has."""
+    """Find the groups to repair that lack, in the whole table, a label that the sample has."""
     counts = material.counts
-    label = counts.codes[:, len(counts.sensitive)]
     there = material.is_known & (cells > 0)
     has = np.zeros(len(counts.label), np.bool_)
-    has[label[there]] = True
+    has[counts.codes[there, len(counts.sensitive)]] = True
     lacks = (groups.lacks & has).any(axis=1)
     return np.flatnonzero(lacks & (sizes >= request.min_group)).tolist()
 
 
-def _require_some_group(request: EvaluationRequest, most: int) -> None:
-    if most < request.min_group:
-        raise InputError(
-            f"--min-group {request.min_group:,} leaves no group to repair: it counts the rows of a "
-            f"group in the initial sample ({_percent(request)} of the table), and in some repeat the "
-            f"largest group has {rows_text(most)} there. Use --min-group {most:,} or less, or a larger "
-            "--sample."
-        )
-
-
-def _told(
+def _message(
     material: Material,
     request: EvaluationRequest,
-    lattice: list[_Groups],
-    largest: dict[Group, int],
-    versions: list[str],
-    second: int,
+    lattice: Sequence[_Groups],
+    found: _Found,
+    versions: Sequence[str],
 ) -> str:
+    largest = found.unreachable
     most = max(largest.values())
     worst = min(largest, key=lambda g: (-largest[g], str(g)))
-    more = f"; {len(largest) - 1:,} more groups lack a label, too" if len(largest) > 1 else ""
+    more = f"; {len(largest) - 1:,} more groups lack a label as well" if len(largest) > 1 else ""
     said = (
         f"{material.name} has no row of {_absent_cell(material, lattice, worst)} at all, so a repair "
-        f"cannot add any{more}. --min-group counts the rows of a group in the initial sample "
+        f"cannot add any{more}. `min_group` counts the rows of a group in the initial sample "
         f"({_percent(request)} of the table), and {worst} has up to {rows_text(most)} there. "
     )
-    other = "merge small groups, or train without added rows: --versions u,reweighed."
-    if second > most and _is_possible(material, replace(request, min_group=most + 1), versions):
-        return f"{said}Leave groups of that size out of the repair with --min-group {most + 1:,}, {other}"
-    return f"{said}No --min-group leaves two groups or more that can be repaired; {other}"
+    other = "merge small groups, or train without added rows: `versions=['u', 'reweighed']`."
+    without = replace(request, min_group=most + 1)
+    if found.second_finest > most and _is_possible(material, without, versions):
+        return f"{said}Leave groups of that size out of the repair with `min_group={most + 1}`, {other}"
+    return f"{said}No `min_group` leaves two or more groups that can be repaired; {other}"
 
 
-def _absent_cell(material: Material, lattice: list[_Groups], group: Group) -> Group:
+def _absent_cell(material: Material, lattice: Sequence[_Groups], group: Group) -> Group:
     label = material.counts.label
-    for groups in lattice:
-        if group in groups.patterns:
-            lacks = groups.lacks[groups.patterns.index(group)]
-            return Group({**group, label.name: label.values[int(lacks.argmax())]})
-    raise AssertionError(group)
+    groups = next(groups for groups in lattice if group in groups.patterns)
+    lacks = groups.lacks[groups.patterns.index(group)]
+    return Group({**group, label.name: label.values[int(lacks.argmax())]})
 
 
-def _is_possible(material: Material, request: EvaluationRequest, versions: list[str]) -> bool:
-    """Tell whether all versions can be made, as far as the first repeat tells."""
+def _is_possible(material: Material, request: EvaluationRequest, versions: Sequence[str]) -> bool:
+    """Tell whether all versions can be made in the first repeat."""
     try:
-        for size in request.sizes:
-            parts = split(material, request, 0, size)
-            for version in versions:
-                make_version(material, request, version, parts, 0, size)
+        for size, version in itertools.product(request.sizes, versions):
+            make_version(material, request, version, split(material, request, 0, size))
     except (Infeasible, InputError):
         return False
     return True

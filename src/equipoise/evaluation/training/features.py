@@ -1,4 +1,4 @@
-"""A table as models take it: numbers as they are, names as numbers, and what was left out."""
+"""A table as models take it: numbers as they are, categories as codes, and what was left out."""
 
 from __future__ import annotations
 
@@ -20,32 +20,36 @@ if TYPE_CHECKING:
 
     from equipoise.evaluation.training.models import Model
 
-MAX_CATEGORIES = 100
-"""So many names of a column are told apart, the last of them being all that are rarer."""
+    Floats = NDArray[np.float64]
 
-_MOSTLY, _SEVERAL = 0.5, 10
-_SHOWN = 3
+# One-hot columns of a feature at most; the last stands for all rarer categories. Without a bound, a
+# column of names would give a column for nearly every row.
+_MAX_CATEGORIES = 100
+# A text column with at least this share of numbers, and this many distinct ones, was probably meant
+# to hold numbers: then the other texts are an error instead of categories.
+_MOSTLY_NUMBERS, _DISTINCT_NUMBERS = 0.5, 10
+_SHOWN = 3  # examples in a message
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """What models learn from: a column a feature, names by their numbers.
+    """What models learn from, one column per feature.
 
     Attributes
     ----------
     values
-        One line a row. Missing numbers are nan; missing names have a number of their own.
+        One line per row. Missing numbers are nan; a missing category has a code of its own.
     names, numeric
-        What each column is called, and whether it holds numbers.
+        Name of each column, and whether it holds numbers.
     constant
-        The columns left out since they have one value.
+        Columns left out because they have a single value.
     telling
-        The columns that give away the label of every row.
+        Columns that reveal the label of every row.
     impute
-        What stands for missing numbers.
+        Replacement for missing numbers.
     """
 
-    values: NDArray[np.float64]
+    values: Floats
     names: tuple[str, ...]
     numeric: NDArray[np.bool_]
     constant: tuple[str, ...] = ()
@@ -54,12 +58,12 @@ class Features:
 
     @property
     def lacking(self) -> dict[str, int]:
-        """How many rows lack a number, by column."""
+        """Number of rows without a number, by column."""
         absent = np.isnan(self.values).sum(axis=0)
         return {name: int(n) for name, n in zip(self.names, absent, strict=True) if n}
 
     def transformer(self) -> Any:
-        """Make what scales numbers and spreads names, to be fitted to rows trained on."""
+        """Make the preprocessing step, to be fitted to training rows: scaling and one-hot encoding."""
         from sklearn.compose import ColumnTransformer
         from sklearn.impute import SimpleImputer
         from sklearn.pipeline import make_pipeline
@@ -70,7 +74,9 @@ class Features:
             known = SimpleImputer(strategy=self.impute, keep_empty_features=True)
             scale = make_pipeline(known, scale)
         spread = OneHotEncoder(
-            handle_unknown="infrequent_if_exist", max_categories=MAX_CATEGORIES, sparse_output=False
+            handle_unknown="infrequent_if_exist",
+            max_categories=_MAX_CATEGORIES,
+            sparse_output=False,
         )
         return ColumnTransformer(
             [
@@ -85,11 +91,12 @@ def read_features(
 ) -> Features:
     """Turn columns into features; the label itself must be among those to drop.
 
+    Examples
+    --------
     >>> import pyarrow as pa
     >>> people = pa.table({"age": ["39", "50", "?"], "job": ["a", "b", "a"], "one": [1, 1, 1]})
-    >>> features = read_features(
-    ...     people, np.array([0, 1, 1]), FeatureOptions(na=("?",)), name="people"
-    ... )
+    >>> options = FeatureOptions(na=("?",))
+    >>> features = read_features(people, np.array([0, 1, 1]), options, name="people")
     >>> features.names, features.numeric.tolist(), features.constant
     (('age', 'job'), [True, False], ('one',))
     >>> features.lacking
@@ -98,45 +105,54 @@ def read_features(
     for asked in (*options.drop, *options.categorical):
         if asked not in table.column_names:
             raise ColumnNotFound(asked, table=name, columns=table.column_names)
-    columns, names, numeric, constant = [], [], [], []
-    for column in table.column_names:
-        if column in options.drop:
-            continue
-        values, is_number = _feature(column, table[column], options)
-        _refuse_infinite(column, values)
-        if _is_constant(values):
-            constant.append(column)
-            continue
-        columns.append(values)
-        names.append(column)
-        numeric.append(is_number)
-    if not columns:
+    read = {
+        column: _feature(column, table[column], options)
+        for column in table.column_names
+        if column not in options.drop
+    }
+    constant = tuple(column for column, (values, _) in read.items() if _is_constant(values))
+    used = {column: feature for column, feature in read.items() if column not in constant}
+    if not used:
         raise InputError(
             f"{name} has no feature to learn from: "
             + (f"{sentences(constant)} have one value" if constant else "all columns are left out")
-            + "; name a table with more columns."
+            + "; use a table with more columns."
         )
-    values = np.column_stack(columns)
-    telling = tuple(n for n, c in zip(names, columns, strict=True) if _tells(c, label))
     return Features(
-        values, tuple(names), np.array(numeric), tuple(constant), telling, options.impute
+        np.column_stack([values for values, _ in used.values()]),
+        tuple(used),
+        np.array([is_number for _, is_number in used.values()]),
+        constant,
+        tuple(column for column, (values, _) in used.items() if _reveals(values, label)),
+        options.impute,
     )
 
 
-def _feature(
+def _feature(name: str, column: pa.ChunkedArray, options: FeatureOptions) -> tuple[Floats, bool]:
+    """Read a column as numbers or as codes of categories, and tell which."""
+    values, is_number = _numbers_or_codes(name, column, options)
+    if rows := int(np.isinf(values).sum()):
+        raise InputError(
+            f"column {name!r} has infinite numbers in {rows:,} rows, which models cannot use; fix "
+            f"them, or leave the column out with `drop={[name]!r}`."
+        )
+    return values, is_number
+
+
+def _numbers_or_codes(
     name: str, column: pa.ChunkedArray, options: FeatureOptions
-) -> tuple[NDArray[np.float64], bool]:
+) -> tuple[Floats, bool]:
     import pyarrow as pa
 
     kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_interval(kind) or pa.types.is_binary(kind):
         raise InputError(
-            f"column {name!r} holds {kind} values, which models do not take; leave it out with "
-            f"--drop {name}."
+            f"column {name!r} holds {kind} values, which models cannot use; leave it out with "
+            f"`drop={[name]!r}`."
         )
     if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
-        days = column.cast(pa.timestamp("us"), safe=False) if not pa.types.is_time(kind) else column
-        return _floats(days.cast(pa.int64())), True
+        times = column if pa.types.is_time(kind) else column.cast(pa.timestamp("us"), safe=False)
+        return _floats(times.cast(pa.int64())), True
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     if plain and name not in options.categorical and not options.na:
         return _floats(column), True
@@ -150,16 +166,14 @@ def _feature(
     return take([order[v] for v in known], codes).astype(np.float64), False
 
 
-def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
+def _floats(column: pa.ChunkedArray) -> Floats:
     import pyarrow as pa
 
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), np.float64)
 
 
-def _numbers(
-    name: str, values: Sequence[Value], codes: NDArray[np.int32]
-) -> NDArray[np.float64] | None:
-    """Read texts as numbers if all are; refuse a column in which nearly all are."""
+def _numbers(name: str, values: Sequence[Value], codes: NDArray[np.int32]) -> Floats | None:
+    """Read texts as numbers if all are; refuse a column in which most are."""
     read = [None if v is MISSING else as_number(v) for v in values]
     rows = np.bincount(codes, minlength=len(values))
     known = np.array([v is not MISSING for v in values])
@@ -168,34 +182,29 @@ def _numbers(
     if not strange.any():
         table = np.array([np.nan if r is None else r for r in read])
         return table[codes] if good.any() else None
-    mostly = rows[good].sum() >= _MOSTLY * rows[known].sum() and good.sum() >= _SEVERAL
-    if mostly:
-        texts = [repr(v) for v, bad in zip(values, strange, strict=True) if bad]
-        more = ", …" if len(texts) > _SHOWN else ""
-        raise InputError(
-            f"column {name!r} has numbers in {int(rows[good].sum()):,} rows and texts in "
-            f"{int(rows[strange].sum()):,} ({', '.join(texts[:_SHOWN])}{more}); say that these mean "
-            f"a missing value with --na, that its values are names with --categorical {name}, or "
-            f"leave it out with --drop {name}."
-        )
-    return None
+    numeric_rows = rows[good].sum()
+    if numeric_rows < _MOSTLY_NUMBERS * rows[known].sum() or good.sum() < _DISTINCT_NUMBERS:
+        return None
+    texts = [repr(v) for v, bad in zip(values, strange, strict=True) if bad]
+    more = ", …" if len(texts) > _SHOWN else ""
+    raise InputError(
+        f"column {name!r} has numbers in {int(numeric_rows):,} rows and texts in "
+        f"{int(rows[strange].sum()):,} ({', '.join(texts[:_SHOWN])}{more}); declare these texts as "
+        f"missing values with `na`, declare the column as categorical with `categorical={[name]!r}`, "
+        f"or leave it out with `drop={[name]!r}`."
+    )
 
 
-def _refuse_infinite(name: str, values: NDArray[np.float64]) -> None:
-    if rows := int(np.isinf(values).sum()):
-        raise InputError(
-            f"column {name!r} has infinite numbers in {rows:,} rows, which models do not take; "
-            f"mend them, or leave it out with --drop {name}."
-        )
-
-
-def _is_constant(values: NDArray[np.float64]) -> bool:
+def _is_constant(values: Floats) -> bool:
     first = values[:1]
     return bool(((values == first) | (np.isnan(values) & np.isnan(first))).all())
 
 
-def _tells(values: NDArray[np.float64], label: NDArray[np.int64]) -> bool:
-    """Tell whether every value comes with one label only, though it comes often."""
+def _reveals(values: Floats, label: NDArray[np.int64]) -> bool:
+    """Tell whether every value occurs with a single label.
+
+    A column with more distinct values than a quarter of the rows does so by chance.
+    """
     _, value = np.unique(values, return_inverse=True)
     different = int(value.max()) + 1
     if different > len(values) // 4:
@@ -205,16 +214,16 @@ def _tells(values: NDArray[np.float64], label: NDArray[np.int64]) -> bool:
 
 
 def refuse_missing(features: Features, models: Collection[Model]) -> None:
-    """Refuse models that cannot take missing numbers where some lack, and say what to do."""
+    """Refuse models that cannot handle missing numbers if there are some."""
     unable = [m.name for m in models if not m.takes_missing]
     lacking = features.lacking
     if features.impute != "none" or not lacking or not unable:
         return
     listed = [f"{name!r} in {n:,} rows" for name, n in list(lacking.items())[:_SHOWN]]
     more = f" and {len(lacking) - _SHOWN} more columns" if len(lacking) > _SHOWN else ""
-    able = [m.name for m in models if m.takes_missing]
+    able = [m.name for m in models if m.takes_missing] or ["random_forest", "extra_trees"]
     raise InputError(
-        f"numbers lack ({', '.join(listed)}{more}), which {sentences(unable)} cannot take; fill "
-        "them with --impute median, leave the columns out with --drop, or ask only for models "
-        f"that can: {', '.join(able or ['random_forest', 'extra_trees'])}."
+        f"numbers are missing ({', '.join(listed)}{more}), which {sentences(unable)} cannot handle; "
+        "impute them with `impute='median'`, leave the columns out with `drop`, or use only models "
+        f"that can: {', '.join(able)}."
     )

@@ -1,9 +1,9 @@
-"""One piece of the work: a version made, models trained on it and tested, the outcomes counted."""
+"""One job: make a version, train models on it, test them, and count the outcomes."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,8 @@ from equipoise.evaluation.request import VERSIONS, EvaluationRequest
 from equipoise.evaluation.training.material import Material
 from equipoise.evaluation.training.models import Model
 from equipoise.evaluation.training.run_store import key_of
-from equipoise.evaluation.training.versions import (
-    Split,
-    Version,
-    make_version,
-    part_for_test,
-    split,
-)
+from equipoise.evaluation.training.versions import Split, make_version, part_for_test, split
+from equipoise.lake.repair.planned import cells_of
 from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.reweighing import cell_weights
 
@@ -29,7 +24,7 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-_LARGEST_SEED = 2**31
+_LARGEST_SEED = 2**31  # scikit-learn takes seeds below this
 
 
 @dataclass(frozen=True)
@@ -42,100 +37,96 @@ class Job:
     models: tuple[Model, ...]
 
 
-def do(material: Material, request: EvaluationRequest, job: Job) -> list[dict[str, Any]]:
-    """Do a job, and give what came of it as plain records: the version, and a fit each model."""
+def run_job(material: Material, request: EvaluationRequest, job: Job) -> list[dict[str, Any]]:
+    """Run a job, and return plain records: one for the version, and one for each fit."""
     where = {"repeat": job.repeat, "size": job.size, "version": job.version}
     parts = split(material, request, job.repeat, job.size)
     _require_rows(parts, request, job)
     try:
-        version = make_version(material, request, job.version, parts, job.repeat, job.size)
+        version = make_version(material, request, job.version, parts)
     except Infeasible as impossible:
         return [{"kind": "version", **where, "failed": str(impossible)}]
-    train, own = part_for_test(material, request, version, job.repeat, job.size)
+    train, own = part_for_test(material, request, version, parts)
     _require_labels(material, train, own, job)
-    records: list[dict[str, Any]] = [
-        {
-            "kind": "version",
-            **where,
-            "failed": None,
-            "need": version.need,
-            "found": version.found,
-            "lacks": [list(lack) for lack in version.lacks],
-            "cells": _sparse(version.cells),
-            "train": _sparse(np.bincount(material.cells[train], minlength=len(version.cells))),
-            "test": len(parts.test),
-            "own": len(own),
-        }
-    ]
-    tests = {"own": own, "untouched": parts.test}
+    record = {
+        "kind": "version",
+        **where,
+        "failed": None,
+        "need": version.need,
+        "found": version.found,
+        "lacks": [list(lack) for lack in version.lacks],
+        "cells": _sparse(version.cells),
+        "train": _sparse(material.tally(train)),
+        "test": len(parts.test),
+        "own": len(own),
+    }
+    weights = _weights(material, train) if version.is_weighed else None
+    seed = int(np.random.SeedSequence((request.seed, job.repeat)).generate_state(1)[0])
+    trainer = _Trainer(material, job, train, {"own": own, "untouched": parts.test}, weights)
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):  # jobs run side by side; and sums come in one order everywhere
-        fits = _fits(material, request, version, train, tests, job)
-    return records + [
-        {"kind": "fit", **where, "model": m.name, "settings": key_of(m.settings), **fit}
-        for m, fit in fits
-    ]
+    # Jobs run in parallel; and with one thread, sums are added up in one order on every machine.
+    with threadpool_limits(1):
+        return [record, *trainer.fits(where, seed % _LARGEST_SEED)]
 
 
-def _fits(
-    material: Material,
-    request: EvaluationRequest,
-    version: Version,
-    train: Rows,
-    tests: dict[str, Rows],
-    job: Job,
-) -> list[tuple[Model, dict[str, Any]]]:
-    transformer = material.features.transformer()
-    values = material.features.values
-    with warnings.catch_warnings():
-        # A name that no training row has is told as a rare one; a part may lack a value's column.
-        warnings.simplefilter("ignore")
-        seen = transformer.fit_transform(values[train])
-        shown = {name: transformer.transform(values[rows]) for name, rows in tests.items()}
-    weights = _weights(material, train) if version.is_weighed else None
-    seed = _seed(request.seed, job.repeat)
-    fits = []
-    for model in job.models:
-        if weights is not None and not model.takes_weights:
-            continue
-        estimator, settled = _trained(model, seed, seen, material.label[train], weights, job)
-        outcomes = {
-            name: _outcomes(material, rows, estimator.predict(shown[name]))
-            for name, rows in tests.items()
-        }
-        fits.append((model, {"settled": settled, **outcomes}))
-    return fits
+@dataclass(frozen=True, eq=False)
+class _Trainer:
+    material: Material
+    job: Job
+    train: Rows
+    tests: Mapping[str, Rows]
+    weights: NDArray[np.float64] | None
 
+    def fits(self, where: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
+        transformer = self.material.features.transformer()
+        values = self.material.features.values
+        with warnings.catch_warnings():
+            # Categories that no training row has are expected, and encoded as rare ones; so are
+            # columns without any value in a part.
+            warnings.simplefilter("ignore")
+            seen = transformer.fit_transform(values[self.train])
+            shown = {name: transformer.transform(values[rows]) for name, rows in self.tests.items()}
+        records = []
+        for model in self.job.models:
+            if self.weights is not None and not model.takes_weights:
+                continue
+            estimator, settled = self._trained(model, seed, seen)
+            outcomes = {
+                name: _outcomes(self.material, rows, estimator.predict(shown[name]))
+                for name, rows in self.tests.items()
+            }
+            own = {"model": model.name, "settings": key_of(model.settings), "settled": settled}
+            records.append({"kind": "fit", **where, **own, **outcomes})
+        return records
 
-def _trained(
-    model: Model, seed: int, seen: Any, label: Rows, weights: Any, job: Job
-) -> tuple[Any, bool]:
-    """Train a model, and tell whether it came to an end by itself."""
-    from sklearn.exceptions import ConvergenceWarning
+    def _trained(self, model: Model, seed: int, seen: Any) -> tuple[Any, bool]:
+        """Train a model, and tell whether it converged."""
+        from sklearn.exceptions import ConvergenceWarning
 
-    estimator = model.make(seed)
-    given = {} if weights is None else {"sample_weight": weights}
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        try:
-            estimator.fit(seen, label, **given)
-        except ValueError as error:
-            what = VERSIONS.get(job.version, f"the table {job.version}")
-            raise InputError(
-                f"{model.name} cannot be trained on version {job.version} ({what}) of repeat "
-                f"{job.repeat + 1}: {' '.join(str(error).split())}; take a larger sample, or "
-                "another model."
-            ) from error
-    return estimator, not any(issubclass(w.category, ConvergenceWarning) for w in said)
+        estimator = model.make(seed)
+        given = {} if self.weights is None else {"sample_weight": self.weights}
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            try:
+                estimator.fit(seen, self.material.label[self.train], **given)
+            except ValueError as error:
+                version = self.job.version
+                what = VERSIONS.get(version, f"the table {version}")
+                raise InputError(
+                    f"{model.name} cannot be trained on version {version} ({what}) of repeat "
+                    f"{self.job.repeat + 1}: {' '.join(str(error).split())}; use a larger sample, or "
+                    "another model."
+                ) from error
+        return estimator, not any(issubclass(w.category, ConvergenceWarning) for w in said)
 
 
 def _require_rows(parts: Split, request: EvaluationRequest, job: Job) -> None:
-    found = {"test": parts.test, "sample": parts.sample, "pool": parts.pool}
+    found = {"test set": parts.test, "sample": parts.sample, "pool": parts.pool}
     for name, rows in found.items():
         if not len(rows) and not (name == "pool" and request.is_of_two):
             raise InputError(
-                f"the {name} has no rows in repeat {job.repeat + 1}: a test of {request.test:g} %"
+                f"the {name} has no rows in repeat {job.repeat + 1}: a test set of {request.test:g} %"
                 + ("" if request.is_of_two else f", a sample of {job.size:g} %")
                 + " and rows that stay together leave none; choose other shares, or a larger table."
             )
@@ -145,28 +136,24 @@ def _require_labels(material: Material, train: Rows, own: Rows, job: Job) -> Non
     if not len(own) or not len(train):
         raise InputError(
             f"version {job.version} has too few rows in repeat {job.repeat + 1} to train on some and "
-            "test on others; take a larger sample."
+            "test on others; use a larger sample."
         )
     there = np.unique(material.label[train])
     if len(there) < 2:
-        held = material.labels[there[0]] if len(there) else "none"
         size = f" and a sample of {job.size:g} %" if job.size else ""
         raise InputError(
-            f"after the split the training part has one label only ({held}), in repeat "
-            f"{job.repeat + 1} with version {job.version}{size}; take a larger sample."
+            f"after the split the training part has one label only ({material.labels[there[0]]}), in "
+            f"repeat {job.repeat + 1} with version {job.version}{size}; use a larger sample."
         )
 
 
 def _weights(material: Material, train: Rows) -> NDArray[np.float64]:
-    """Weigh the training rows; those that lack a sensitive value keep the weight 1."""
+    """Weight the training rows; those with a missing sensitive value keep the weight 1."""
     counts = material.count(train)
-    lines = {tuple(codes): line for line, codes in enumerate(counts.codes.tolist())}
-    table = np.ones(len(material.counts.rows))
-    weights = cell_weights(counts)
-    for cell, codes in enumerate(material.counts.codes.tolist()):
-        if tuple(codes) in lines:
-            table[cell] = weights[lines[tuple(codes)]]
-    return table[material.cells[train]]
+    # By value: a label that no training row has is not in these counts, so codes may differ.
+    weights = dict(zip(cells_of(counts), cell_weights(counts), strict=True))
+    by_cell = [weights.get(cell, 1.0) for cell in cells_of(material.counts)]
+    return np.array(by_cell)[material.cells[train]]
 
 
 def _outcomes(material: Material, rows: Rows, predicted: Any) -> list[list[int]]:
@@ -182,7 +169,3 @@ def _outcomes(material: Material, rows: Rows, predicted: Any) -> list[list[int]]
 
 def _sparse(cells: Sequence[int] | Rows) -> list[list[int]]:
     return [[c, int(cells[c])] for c in np.flatnonzero(cells).tolist()]
-
-
-def _seed(*numbers: int) -> int:
-    return int(np.random.SeedSequence(numbers).generate_state(1)[0]) % _LARGEST_SEED

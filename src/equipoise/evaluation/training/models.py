@@ -1,4 +1,4 @@
-"""The models there are: those of the paper, by name."""
+"""The models that can be evaluated: those of the paper by name, and any scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from equipoise.errors import InputError, MissingDependency, UnknownName
 
 @dataclass(frozen=True)
 class Model:
-    """A kind of model: how it is called, made, and what it can take.
+    """A kind of model.
 
     Attributes
     ----------
     name, title
-        As a user asks for it, and as a page calls it.
+        Name in options, and name on pages.
     make
-        Gives a fresh estimator for a seed.
+        Function that makes a new estimator for a seed.
     takes_missing
-        Whether numeric features may lack values.
+        Whether it handles missing numbers.
     takes_weights
-        Whether rows may have weights.
+        Whether it handles sample weights.
     is_own
-        Whether a user brought it.
+        Whether the user provided it.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Model:
 
     @property
     def settings(self) -> str:
-        """Everything the estimator was told, however deep; empty for a model of ours."""
+        """All parameters of the estimator, nested ones included; empty for a built-in model."""
         if not self.is_own:
             return ""
         parameters = self.make(0).get_params(deep=True)
@@ -94,34 +94,47 @@ MODELS: Mapping[str, Model] = {
         Model("logistic", "logistic regression", _logistic),
     )
 }
-"""The six models of the paper, with scikit-learn's own settings; but logistic regression may take
-1,000 steps, and the perceptron stops early."""
+"""The six models of the paper with scikit-learn's default settings, except that logistic regression
+may take 1,000 iterations and the perceptron stops early."""
+
+DEFAULT_MODELS = ("gbdt", "logistic")
 
 
-def choose_models(models: str | Iterable[str] | Mapping[str, Any]) -> tuple[Model, ...]:
+def choose_models(
+    models: str | Iterable[str] | Mapping[str, Any] | None = None,
+) -> tuple[Model, ...]:
     """Find models by name, or take a mapping of names to scikit-learn classifiers.
 
+    Examples
+    --------
     >>> [model.title for model in choose_models("gbdt, logistic")]
     ['gradient boosting', 'logistic regression']
     >>> len(choose_models("all"))
     6
     """
     require_scikit_learn()
+    models = DEFAULT_MODELS if models is None else models
     if isinstance(models, Mapping):
         chosen = tuple(_own(name, estimator) for name, estimator in models.items())
     else:
-        names = models.split(",") if isinstance(models, str) else list(models)
-        names = [str(name).strip() for name in names]
-        chosen = tuple(_known(n) for n in (MODELS if names == ["all"] else dict.fromkeys(names)))
+        chosen = tuple(MODELS[name] for name in _names(models))
     if not chosen:
-        raise InputError(f"name at least one model; there are: {', '.join(MODELS)}.")
+        raise InputError(f"`models` must name at least one of: {', '.join(MODELS)}.")
     return chosen
 
 
-def _known(name: str) -> Model:
-    if name not in MODELS:
-        raise UnknownName("model", name, MODELS)
-    return MODELS[name]
+def _names(models: str | Iterable[str]) -> Iterable[str]:
+    if not isinstance(models, Iterable):
+        raise InputError(
+            "`models` must be names of models, or a mapping of names to scikit-learn classifiers, not "
+            f"{models!r}."
+        )
+    given = models.split(",") if isinstance(models, str) else list(models)
+    names = dict.fromkeys(str(name).strip() for name in given)
+    for name in names:
+        if name not in (*MODELS, "all"):
+            raise UnknownName("model", name, MODELS)
+    return MODELS if "all" in names else names
 
 
 def _own(name: str, estimator: Any) -> Model:
@@ -131,7 +144,7 @@ def _own(name: str, estimator: Any) -> Model:
 
     if not hasattr(estimator, "get_params") or not is_classifier(estimator):
         raise InputError(
-            f"model {name!r} must be a classifier of scikit-learn or like one, not "
+            f"model {name!r} must be a scikit-learn classifier or compatible with one, not "
             f"{type(estimator).__name__}."
         )
 
@@ -151,7 +164,7 @@ def _own(name: str, estimator: Any) -> Model:
 
 
 def require_scikit_learn() -> None:
-    """Say how to get scikit-learn if it is not there."""
+    """Refuse to go on without scikit-learn, and say how to install it."""
     try:
         import sklearn  # noqa: F401
     except ImportError:

@@ -1,8 +1,9 @@
-"""All the work of an evaluation: side by side on the cores there are, kept as it is done."""
+"""All jobs of an evaluation, in parallel, each stored as soon as it is finished."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import threading
 import time
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.errors import EquipoiseError
 from equipoise.evaluation.request import BASELINES, EvaluationRequest
 from equipoise.evaluation.training.features import refuse_missing
-from equipoise.evaluation.training.job import Job, do
+from equipoise.evaluation.training.job import Job, run_job
 from equipoise.evaluation.training.models import Model
 from equipoise.evaluation.training.run_store import RunStore, key_of
 from equipoise.progress import Reporter, silent
@@ -20,16 +21,17 @@ from equipoise.progress import Reporter, silent
 if TYPE_CHECKING:
     from equipoise.evaluation.training.material import Material
 
+    _Records = list[dict[str, Any]]
 
-BASELINE_MODELS = 2
-"""For so many models the baselines are run, too."""
 
-PROTOCOL = 2
-"""Goes up when the same request comes to other numbers, so that finished work is not mixed."""
+_BASELINE_MODELS = 2  # baselines are trained for so many models only, to save time
+
+# Goes up when the same request gives other numbers, so that stored fits of both are never mixed.
+_PROTOCOL = 2
 
 
 class Interrupted(EquipoiseError):
-    """Work that was stopped by the user; what was finished is kept if there is a file for it."""
+    """Work that the user stopped; finished fits are kept if there is a file for them."""
 
     exit_code = 130
 
@@ -43,18 +45,18 @@ def run(
     path: str | os.PathLike[str] | None = None,
     progress: Reporter = silent,
 ) -> list[dict[str, Any]]:
-    """Train and test all that is asked for and not done yet; give the records of all.
+    """Train and test everything that is not done yet, and return the records of all fits.
 
     Parameters
     ----------
     material, request, models
-        The rows, what is asked for, and the models it names.
+        The rows, what is asked for, and the models.
     jobs
-        How many cores to use; all if not given.
+        Number of parallel jobs; by default one per core.
     path
-        The file of finished work; it is made, or gone on with.
+        File of finished fits, which is created or continued.
     progress
-        Is told how far the work is.
+        Progress callback.
 
     Raises
     ------
@@ -62,20 +64,20 @@ def run(
         On Ctrl-C.
     """
     refuse_missing(material.features, models)
-    runs = RunStore(path, _key(material, request))
-    wanted = list(_jobs(request, models, runs))
-    fits = sum(len(job.models) for job in wanted)
-    done = 0
+    models_of = {v: _models_for(v, request, models) for v in request.chosen}
+    store = RunStore(path, _key(material, request))
+    wanted = list(_jobs_left(request, models_of, store))
+    fits, done = sum(len(job.models) for job in wanted), 0
     title = f"training models on {material.name}"
     try:
         progress(title, 0.0)
         for job, records in _results(material, request, wanted, jobs or os.cpu_count() or 1):
-            runs.add(records)
+            store.add(records)
             done += len(job.models)
             progress(title, done / max(1, fits))
     except KeyboardInterrupt:
-        raise Interrupted(_said(done, fits, path)) from None
-    return _asked_for(runs, request, models)
+        raise Interrupted(_interruption(done, fits, path)) from None
+    return _asked_for(store, request, models_of)
 
 
 def _key(material: Material, request: EvaluationRequest) -> str:
@@ -83,21 +85,7 @@ def _key(material: Material, request: EvaluationRequest) -> str:
     import sklearn
 
     versions = {"numpy": np.__version__, "scikit-learn": sklearn.__version__}
-    return key_of(PROTOCOL, material.fingerprint, request.deciding(), versions)
-
-
-def _jobs(request: EvaluationRequest, models: Sequence[Model], runs: RunStore) -> Iterator[Job]:
-    """List what is still to be done, repeat by repeat."""
-    for repeat in range(request.repeats):
-        for size in request.sizes:
-            for version in request.chosen:
-                left = tuple(
-                    model
-                    for model in _models_for(version, request, models)
-                    if not runs.has(repeat, size, version, model)
-                )
-                if left:
-                    yield Job(repeat, size, version, left)
+    return key_of(_PROTOCOL, material.fingerprint, request.deciding(), versions)
 
 
 def _models_for(
@@ -106,16 +94,27 @@ def _models_for(
     if version not in BASELINES:
         return tuple(models)
     first = [m for m in models if m.name in request.baseline_models]
-    few = [*first, *(m for m in models if m not in first)][:BASELINE_MODELS]
+    few = [*first, *(m for m in models if m not in first)][:_BASELINE_MODELS]
     return tuple(m for m in few if m.takes_weights or version != "reweighed")
+
+
+def _jobs_left(
+    request: EvaluationRequest, models_of: dict[str, tuple[Model, ...]], store: RunStore
+) -> Iterator[Job]:
+    """List what is still to be done, repeat by repeat, so that early results cover everything."""
+    for repeat, size in itertools.product(range(request.repeats), request.sizes):
+        for version, models in models_of.items():
+            left = tuple(m for m in models if not store.has(repeat, size, version, m))
+            if left:
+                yield Job(repeat, size, version, left)
 
 
 def _results(
     material: Material, request: EvaluationRequest, wanted: Sequence[Job], jobs: int
-) -> Iterator[tuple[Job, list[dict[str, Any]]]]:
+) -> Iterator[tuple[Job, _Records]]:
     if jobs == 1 or len(wanted) < 2:
         for job in wanted:
-            yield job, do(material, request, job)
+            yield job, run_job(material, request, job)
         return
     from joblib import Parallel, delayed
 
@@ -126,14 +125,14 @@ def _results(
 
 def _in_worker(
     parent: int, material: Material, request: EvaluationRequest, job: Job
-) -> tuple[Job, list[dict[str, Any]]]:
+) -> tuple[Job, _Records]:
     _end_with(parent)
-    return job, do(material, request, job)
+    return job, run_job(material, request, job)
 
 
 @functools.cache  # once for each worker
 def _end_with(parent: int) -> None:
-    """End this process when the one it works for is gone; a killed one cannot say so."""
+    """End this process when its parent is gone; a killed parent cannot say so."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -144,28 +143,28 @@ def _end_with(parent: int) -> None:
         threading.Thread(target=watch, daemon=True).start()
 
 
-def _said(done: int, fits: int, path: str | os.PathLike[str] | None) -> str:
+def _interruption(done: int, fits: int, path: str | os.PathLike[str] | None) -> str:
     if not done:
         return f"interrupted before the first of {fits:,} fits was finished."
     if path is None:
         return (
-            f"interrupted after {done:,} of {fits:,} fits; nothing was kept, since no file was "
-            "named for it (--runs, or -o)."
+            f"interrupted after {done:,} of {fits:,} fits; none was kept, since no file was named "
+            "for them with `runs` or `output`."
         )
     return (
         f"interrupted after {done:,} of {fits:,} fits; they are kept in {os.fspath(path)}, and the "
-        "same command goes on from there."
+        "same command continues from there."
     )
 
 
 def _asked_for(
-    runs: RunStore, request: EvaluationRequest, models: Sequence[Model]
-) -> list[dict[str, Any]]:
-    """Leave out what the file has beyond what was asked for now."""
-    names = {v: {m.name for m in _models_for(v, request, models)} for v in request.chosen}
+    store: RunStore, request: EvaluationRequest, models_of: dict[str, tuple[Model, ...]]
+) -> _Records:
+    """Leave out stored records beyond the present request."""
+    names = {version: {m.name for m in models} for version, models in models_of.items()}
     return [
         record
-        for record in runs.records()
+        for record in store.records()
         if record["repeat"] < request.repeats
         and record["size"] in request.sizes
         and record["version"] in names

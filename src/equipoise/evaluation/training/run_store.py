@@ -1,4 +1,4 @@
-"""The file of finished work: a line a record, so that an interrupted evaluation goes on."""
+"""The file of finished fits, one record per line, from which an interrupted evaluation continues."""
 
 from __future__ import annotations
 
@@ -15,16 +15,24 @@ from equipoise.evaluation.training.models import Model
 SCHEMA = "equipoise.runs/1"
 _START = f'{{"schema": "{SCHEMA}"'.encode()
 
-Place = tuple[int, float, str]
-"""A repeat, a size and a version."""
+_Place = tuple[int, float, str]  # a repeat, a size and a version
 
 
 class RunStore:
-    """What was done already, in memory and, if there is a path, in a file.
+    """Records of finished fits, in memory and, given a path, in a file.
 
-    Lines of other evaluations in the same file stay as they are: each line says what it
-    belongs to by a key, a hash of everything that decides what comes out.
+    Each line of the file has a key, a hash of everything that determines the outcome of a fit.
+    Lines with other keys belong to other evaluations and stay as they are.
 
+    Parameters
+    ----------
+    path
+        File to read and append to.
+    key
+        Key of the evaluation.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from equipoise.evaluation.training.models import MODELS
     >>> path = Path(tempfile.mkdtemp()) / "some.runs.jsonl"
@@ -42,14 +50,14 @@ class RunStore:
     def __init__(self, path: str | os.PathLike[str] | None, key: str) -> None:
         self.path = None if path is None else Path(path)
         self.key = key
-        self._versions: dict[Place, dict[str, Any]] = {}
-        self._fits: dict[tuple[Place, str], dict[str, Any]] = {}
+        self._versions: dict[_Place, dict[str, Any]] = {}
+        self._fits: dict[tuple[_Place, str], dict[str, Any]] = {}
         if self.path is not None:
             for record in _read(self.path, key):
                 self._keep(record)
 
     def add(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Keep records, in the file before in memory."""
+        """Store records, in the file first."""
         new = [dict(record) for record in records]
         if self.path is not None:
             _append(self.path, [{"schema": SCHEMA, "key": self.key, **r} for r in new])
@@ -66,7 +74,7 @@ class RunStore:
         return made is not None and done is not None and done["settings"] == key_of(model.settings)
 
     def records(self) -> list[dict[str, Any]]:
-        """All records, in an order that does not depend on which were done first."""
+        """Give all records, in an order that does not depend on which fit was finished first."""
         versions = [self._versions[p] for p in sorted(self._versions)]
         return versions + [self._fits[p] for p in sorted(self._fits)]
 
@@ -79,8 +87,10 @@ class RunStore:
 
 
 def key_of(*parts: Any) -> str:
-    """Hash everything that decides what comes out of an evaluation.
+    """Hash everything that determines the outcome of an evaluation.
 
+    Examples
+    --------
     >>> key_of({"a": 1}) == key_of({"a": 1}), key_of({"a": 1}) == key_of({"a": 2})
     (True, False)
     """
@@ -100,7 +110,7 @@ def _read(path: Path, key: str) -> list[dict[str, Any]]:
         try:
             record = json.loads(line)
         except ValueError:
-            # A run may have been killed while it wrote the last line.
+            # The process may have been killed while it wrote the last line.
             if number == len(lines) - 1 and (line[: len(_START)] == _START[: len(line)]):
                 continue
             raise _not_runs(path) from None
@@ -112,22 +122,22 @@ def _read(path: Path, key: str) -> list[dict[str, Any]]:
 
 
 def _not_runs(path: Path) -> InputError:
-    return InputError(f"{path} is no file of runs; name another with --runs.")
+    return InputError(f"{path} is not a file of runs; name another one with `runs`.")
 
 
 def _append(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     if not path.parent.is_dir():
-        raise InputError(f"the folder {path.parent} does not exist; make it first.")
+        raise InputError(f"the folder {path.parent} does not exist; create it first.")
     text = "".join(json.dumps(record) + "\n" for record in records)
     with path.open("ab+") as file:
         file.truncate(_end_of_lines(file))
         file.write(text.encode("utf-8"))
         file.flush()
-        os.fsync(file.fileno())
+        os.fsync(file.fileno())  # a fit may have taken minutes, and survives a power cut
 
 
 def _end_of_lines(file: Any) -> int:
-    """Where the last whole line ends; what is behind was torn off by a kill."""
+    """Find where the last whole line ends; the rest was cut off when the process was killed."""
     end = file.seek(0, os.SEEK_END)
     place = end
     while place:

@@ -1,4 +1,4 @@
-"""Cut rows into parts at random, so that rows of one unit are never apart."""
+"""Random splits of rows into parts, in which rows of one unit always stay together."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 def cut(
     units: NDArray[np.int64], shares: Sequence[float], generator: np.random.Generator
 ) -> list[NDArray[np.int64]]:
-    """Cut rows into parts of about the given shares, and a last one of what is left.
+    """Split rows into parts of about the given shares, and a last part with the rest.
 
     Parameters
     ----------
     units
-        The unit of each row.
+        Unit of each row.
     shares
-        Of each part but the last, between 0 and 1.
+        Share of each part except the last, between 0 and 1.
     generator
-        What decides.
+        Random number generator.
 
     Returns
     -------
     list of arrays
-        The places of the rows of each part.
+        Positions of the rows of each part.
 
     Examples
     --------
@@ -43,15 +43,18 @@ def cut(
     place = generator.permutation(int(unit.max()) + 1 if len(unit) else 0)[unit]
     order = np.argsort(place, kind="stable")
     ordered = place[order]
+    # A part may only end where a unit ends, so each cut moves to the nearest such place.
     bounds = np.concatenate([[0], np.flatnonzero(np.diff(ordered)) + 1, [len(ordered)]])
     wanted = np.cumsum(shares) * len(units)
-    cuts = bounds[np.abs(bounds[:, None] - wanted).argmin(axis=0)]  # the nearest ends of units
+    cuts = bounds[np.abs(bounds[:, None] - wanted).argmin(axis=0)]
     return [np.sort(part) for part in np.split(order, cuts)]
 
 
 def generator_for(*numbers: int) -> np.random.Generator:
-    """Make a generator of random numbers that depends on these numbers alone.
+    """Make a random number generator that depends on these numbers alone.
 
+    Examples
+    --------
     >>> int(generator_for(0, 1).integers(1000)) == int(generator_for(0, 1).integers(1000))
     True
     """

@@ -50,7 +50,7 @@ def test_a_group_no_repair_can_reach_is_refused_before_training(min_group):
     message = refused(with_a_small_group(), min_group=min_group)
     assert "has no row of town=tiny, hired=yes at all" in message
     assert (
-        "--min-group counts the rows of a group in the initial sample (20 % of the table)"
+        "`min_group` counts the rows of a group in the initial sample (20 % of the table)"
         in message
     )
 
@@ -59,7 +59,7 @@ def test_a_group_no_repair_can_reach_is_refused_before_training(min_group):
 def test_the_advice_works(sample):
     table = with_a_small_group()
     message = refused(table, sample=sample)
-    (advised,) = re.findall(r"with --min-group (\d+)", message)
+    (advised,) = re.findall(r"with `min_group=(\d+)`", message)
     (most,) = re.findall(r"has up to (\d+) rows there", message)
     assert int(advised) == int(most) + 1
     done = tried(table, sample=sample, models="logistic", min_group=int(advised))
@@ -83,8 +83,8 @@ def test_advice_that_would_not_work_is_not_given():
     keep = [s == "m" or h == "no" for s, h in zip(*table.select(["sex", "hired"]).to_pydict().values(), strict=True)]  # fmt: skip
     message = refused(table.filter(pa.array(keep)), sensitive=("sex",))
     assert "no row of sex=w, hired=yes at all" in message
-    assert "No --min-group leaves two groups or more" in message
-    assert "--versions u,reweighed" in message
+    assert "No `min_group` leaves two or more groups" in message
+    assert "`versions=['u', 'reweighed']`" in message
     done = tried(
         table.filter(pa.array(keep)), sensitive=("sex",), models="logistic",
         versions=["u", "reweighed"],
@@ -94,6 +94,6 @@ def test_advice_that_would_not_work_is_not_given():
 
 def test_a_least_size_that_no_group_has_is_refused_before_training():
     message = refused(people(600), sensitive=("sex",), min_group=500)
-    assert "--min-group 500 leaves no group to repair" in message
-    (most,) = re.findall(r"Use --min-group (\d+) or less", message)
+    assert "`min_group=500` leaves no group to repair" in message
+    (most,) = re.findall(r"Use `min_group=(\d+)` or less", message)
     assert tried(people(600), sensitive=("sex",), models="logistic", min_group=int(most))
