@@ -104,14 +104,14 @@ def test_a_scan_reports_shares_between_nothing_and_all():
     assert len(calls) == 3
     assert all(title == "counting the frame" and 0 <= share <= 1 for title, share in calls)
     # The engine works on after an interrupt.
-    engine._report = silent
+    engine._session.report = silent
     assert engine.distinct(locate({"x": [1]}), "x") == {"1": 1}
     engine.close()
 
 
 def test_an_interrupted_scan_is_no_error_of_ours():
     engine = DuckDBEngine()
-    timer = threading.Timer(0.3, engine._connection.interrupt)
+    timer = threading.Timer(0.3, engine._session.connection.interrupt)
     timer.start()
     with pytest.raises(KeyboardInterrupt) as caught:
         engine.counts(locate({"x": [1]}, sql=SLOW), CountRequest(sensitive=("s",), label="y"))

@@ -639,9 +639,9 @@ def test_encodings_leave_no_files_behind(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(CSV.encode("utf-16"))
     assert engine.counts(locate(path, encoding="utf-16"), REQUEST) == EXPECTED
-    assert [path.name for path in Path(engine._temporary).iterdir()] == [LOCK]
+    assert [path.name for path in engine._session.folder.iterdir()] == [LOCK]
     engine.close()
-    assert not Path(engine._temporary).exists()
+    assert not engine._session.folder.exists()
 
 
 @pytest.mark.parametrize("encoding", ["klingon", "zip", "rot13", ""])
@@ -872,17 +872,17 @@ def test_too_little_memory():
 
 def test_settings_are_used():
     engine = DuckDBEngine(threads=1, memory="200MB")
-    threads, memory, folder = engine._connection.sql(
+    threads, memory, folder = engine._session.connection.sql(
         "SELECT current_setting('threads'), current_setting('memory_limit'), "
         "current_setting('temp_directory')"
     ).fetchall()[0]
-    assert (threads, folder) == (1, engine._temporary)
+    assert (threads, folder) == (1, str(engine._session.folder))
     assert memory.startswith("190.7")  # in units of 1024
     engine.close()
 
 
 def test_nothing_is_fetched_from_outside():
-    found = ENGINE._connection.sql(
+    found = ENGINE._session.connection.sql(
         "SELECT value FROM duckdb_settings() WHERE name LIKE 'auto%_known_extensions'"
     ).fetchall()
     assert found == [("false",), ("false",)]

@@ -67,7 +67,7 @@ class Watch:
 def test_quantiles_of_more_numbers_than_fit(table):
     engine = DuckDBEngine(threads=2, memory="60MB")
     request = CountRequest(sensitive=("id", "sex"), label="hired", bins={"id": 4})
-    with Watch(engine._temporary) as watch:
+    with Watch(engine._session.folder) as watch:
         counts = engine.counts(locate(table), request)
     assert watch.largest > 0
     quarter = ROWS // 4
@@ -77,11 +77,11 @@ def test_quantiles_of_more_numbers_than_fit(table):
     assert counts.of("sex=w, hired=yes") == -(-ROWS // 6)
     assert counts.of(f"id=<{quarter - 1}") == quarter - 1
     # And it did need the disk: without, the same count fails.
-    engine._connection.execute("SET max_temp_directory_size = '1KB'")
+    engine._session.connection.execute("SET max_temp_directory_size = '1KB'")
     with pytest.raises(InputError, match="needs more memory than allowed"):
         engine.counts(locate(table), request)
     engine.close()
-    assert not Path(engine._temporary).exists()
+    assert not engine._session.folder.exists()
 
 
 def test_choosing_among_more_rows_than_fit(table):
@@ -91,7 +91,7 @@ def test_choosing_among_more_rows_than_fit(table):
         {("w", "yes"): 5, ("m", "no"): 7}, sensitive=request.sensitive, label=request.label
     )
     some = "SELECT * FROM input WHERE id < 800000"  # each of some 350 bytes with its text
-    with Watch(engine._temporary) as watch:
+    with Watch(engine._session.folder) as watch:
         rows = engine.rows(locate(table, sql=some), request, take)
     assert watch.largest > 0
     assert rows["sex"].to_pylist() == ["w"] * 5 + ["m"] * 7
@@ -101,12 +101,12 @@ def test_choosing_among_more_rows_than_fit(table):
     assert len(set(ids)) == 12
     assert max(ids) < 800_000
     engine.close()
-    assert not Path(engine._temporary).exists()
+    assert not engine._session.folder.exists()
 
 
 def test_the_folder_goes_also_after_an_error(table):
     engine = DuckDBEngine(threads=2, memory="20MB")
-    folder = Path(engine._temporary)
+    folder = engine._session.folder
     request = CountRequest(sensitive=("padding",), label="hired")
     with pytest.raises(InputError, match="needs more memory than allowed; give more with --memory"):
         engine.counts(locate(table), request)

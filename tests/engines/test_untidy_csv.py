@@ -156,7 +156,7 @@ def test_copies_are_few_and_are_made_again_when_a_file_changes(tmp_path, monkeyp
     for i in range(6):
         (tmp_path / f"{i}.csv").write_text(f"a,b\nx,{i}\nbroken\n")
         assert rows(engine, tmp_path / f"{i}.csv", lenient=True) == [("x", str(i))]
-    folder = engine._spool._folder
+    folder = engine._session.folder
     assert len(list(folder.glob("*.parquet"))) == 2
     assert len(rows(engine, tmp_path, lenient=True)) == 6  # more than are kept, read at once
     assert len(list(folder.glob("*.parquet"))) == 2

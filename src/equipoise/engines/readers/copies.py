@@ -27,8 +27,8 @@ class Spool:
     A copy is made again when its file has changed. None is removed while a table is open.
     """
 
-    def __init__(self, folder: str) -> None:
-        self._folder = Path(folder)
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._copies: dict[Hashable, Copy] = {}
         self._numbers = itertools.count()
         self._holders = 0

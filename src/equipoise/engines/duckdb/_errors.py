@@ -1,0 +1,69 @@
+"""What DuckDB says when something fails, as a sentence that tells what to do."""
+
+from __future__ import annotations
+
+import re
+
+import duckdb
+
+from equipoise.engines import conditions
+from equipoise.engines.csv.encodings import not_encoded
+from equipoise.engines.csv.records import MEND
+from equipoise.engines.sources import Source
+from equipoise.errors import InputError, SourceNotFound
+
+MEANINGLESS = (
+    duckdb.BinderException,
+    duckdb.ConversionException,
+    duckdb.InvalidInputException,
+    duckdb.OutOfRangeException,
+)
+"""Errors of a condition that cannot be evaluated."""
+
+
+class Unparsed(InputError):
+    """A CSV file that DuckDB cannot parse, for a reason that it does not name."""
+
+
+def reason(error: BaseException) -> str:
+    """The first line of a database's message, without its end, to stand inside a sentence."""
+    return str(error).strip().splitlines()[0].rstrip(".!? ")
+
+
+def explained(error: Exception, source: Source) -> Exception:
+    """Turn a database's message into a sentence that tells what to do."""
+    text = str(error)
+    if isinstance(error, duckdb.InterruptException) or text.startswith("INTERRUPT Error"):
+        return KeyboardInterrupt()  # type: ignore[return-value]
+    if "not utf-8 encoded" in text or "Invalid unicode" in text or "Invalid UTF" in text:
+        return not_encoded(source.name, source.encoding)
+    if "Out of Memory" in text or isinstance(error, duckdb.OutOfMemoryException):
+        return InputError(
+            f"{source.name} needs more memory than allowed; give more with --memory, or name "
+            f"fewer attributes ({reason(error)})."
+        )
+    broken = _broken_csv(text, source.name)
+    if broken is not None:
+        return broken
+    if isinstance(error, duckdb.IOException):
+        return SourceNotFound(f"{source.name} cannot be read: {reason(error)}.")
+    if source.where is not None and isinstance(error, MEANINGLESS):
+        return conditions.not_evaluated(source.where, source.name, reason(error))
+    if source.sql is not None:
+        return InputError(f"the SQL over {source.name} failed: {reason(error)}.")
+    return InputError(f"{source.name} cannot be read: {reason(error)}.")
+
+
+def _broken_csv(text: str, name: str) -> InputError | None:
+    line = re.search(r"CSV Error on Line: (\d+)", text)
+    if line:
+        wide = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
+        if wide:
+            what = f"has {wide[2]} fields where {wide[1]} are expected"
+            return InputError(f"line {line[1]} of {name} {what}; {MEND}.")
+        lines = (x.strip(" .") for x in text.splitlines()[2:] if x.strip())
+        why = next(lines, "it is broken")
+        return Unparsed(f"line {line[1]} of {name} cannot be read: {why}; {MEND}.")
+    if "state machine reached an invalid state" in text:
+        return Unparsed(f"{name} is not well-formed CSV; {MEND}.")
+    return None

@@ -1,0 +1,168 @@
+"""A connection to DuckDB: its settings, its temporary folder, and how queries run on it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import duckdb
+
+from equipoise.engines.base import Column
+from equipoise.engines.duckdb._errors import explained, reason
+from equipoise.engines.sources import Source
+from equipoise.errors import InputError
+from equipoise.progress import Reporter, watched
+from equipoise.scratch import ScratchFolder, make_folder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+T = TypeVar("T")
+
+
+class Session:
+    """One connection, used by one thread at a time while it holds ``lock``."""
+
+    def __init__(self, *, threads: int | None, memory: str | None, report: Reporter) -> None:
+        self.lock = threading.RLock()
+        self.report = report
+        self._names = itertools.count()
+        folder = make_folder()
+        self.folder = folder.path
+        settings: dict[str, Any] = {
+            "temp_directory": str(folder.path),
+            # Nothing is ever fetched from outside.
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            # Most queries do not need the order of rows, and keeping it takes time and memory.
+            "preserve_insertion_order": False,
+        }
+        if threads is not None:
+            settings["threads"] = threads
+        if memory is not None:
+            settings["memory_limit"] = memory
+        try:
+            _require_settings(threads, memory)
+            self.connection = duckdb.connect(":memory:", config=settings)
+        except (duckdb.Error, ValueError, TypeError) as error:
+            folder.remove()
+            raise InputError(
+                f"threads={threads}, memory={memory!r} cannot be set; threads is a whole number of "
+                f"at least 1 and memory a size such as 2GB ({reason(error)})."
+            ) from None
+        # Also if nobody closes it: at the end of the session, or of the program.
+        self.close = weakref.finalize(self, _close, self.connection, folder)
+        self.connection.execute(
+            "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
+        )
+        # DuckDB 2.0 lets the CSV reader do a TRY_CAST, and that fails instead of giving null
+        # (duckdb/duckdb#23818). Older versions do not know the setting.
+        with contextlib.suppress(duckdb.Error):
+            self.connection.execute("SET disabled_optimizers = 'type_pushdown'")
+
+    # ------------------------------------------------------------------- tables
+
+    def new_name(self, prefix: str) -> str:
+        """A name that no table of this connection has."""
+        return f"{prefix}_{next(self._names)}"
+
+    @contextlib.contextmanager
+    def registered(self, data: Any) -> Iterator[str]:
+        """Give Arrow data a name by which queries know it."""
+        name = self.new_name("frame")
+        try:
+            self.connection.register(name, data)
+        except duckdb.Error as error:
+            raise InputError(f"the frame cannot be read: {reason(error)}.") from None
+        try:
+            yield name
+        finally:
+            self.connection.unregister(name)
+
+    @contextlib.contextmanager
+    def streamed(self, source: Source, table: str) -> Iterator[str]:
+        """Read a relation here, since its own connection does not know our tables."""
+        import pyarrow as pa
+
+        rows = source.data.query("input_relation", f"FROM {table}")
+        with self.registered(pa.RecordBatchReader.from_stream(rows)) as name:
+            yield name
+
+    @contextlib.contextmanager
+    def in_order(self) -> Iterator[None]:
+        """Read and write rows in their order, which takes longer and is not always needed."""
+        self.connection.execute("SET preserve_insertion_order = true")
+        try:
+            yield
+        finally:
+            self.connection.execute("SET preserve_insertion_order = false")
+
+    # ------------------------------------------------------------------ queries
+
+    def relation(self, source: Source, query: str) -> duckdb.DuckDBPyRelation:
+        """Plan a query; over a relation it runs on the relation's own connection."""
+        if source.kind == "relation":
+            relation: duckdb.DuckDBPyRelation = source.data.query("input_relation", query)
+        else:
+            relation = self.connection.sql(query)
+        return relation
+
+    def columns(self, source: Source, table: str) -> tuple[Column, ...]:
+        """Name the columns by planning a query, which is quicker than running a DESCRIBE."""
+        try:
+            planned = self.relation(source, f"FROM {table}")
+        except duckdb.Error as error:
+            raise explained(error, source) from None
+        return tuple(Column(n, str(t)) for n, t in zip(planned.columns, planned.types, strict=True))
+
+    def arrow(self, source: Source, query: str, title: str) -> pa.Table:
+        """Run a query, and explain what goes wrong."""
+        return self.work(source, lambda: self.relation(source, query).to_arrow_table(), title)
+
+    def lines(self, source: Source, query: str, title: str) -> list[tuple[Any, ...]]:
+        """Run a query, and give its result as Python values, line by line."""
+        table = self.arrow(source, query, title)
+        return list(zip(*(c.to_pylist() for c in table.columns), strict=True))
+
+    def batches(self, source: Source, query: str) -> Iterator[pa.RecordBatch]:
+        """Give the result of a query batch by batch."""
+        import pyarrow as pa
+
+        try:
+            yield from pa.RecordBatchReader.from_stream(self.relation(source, query))
+        except (pa.ArrowException, OSError) as error:  # a stream wraps what the database says
+            raise explained(error, source) from None
+
+    def work(self, source: Source, work: Callable[[], T], title: str) -> T:
+        """Watch work on a source, and explain what goes wrong."""
+        try:
+            return self.watch(work, title)
+        except duckdb.Error as error:
+            raise explained(error, source) from None
+
+    def watch(self, work: Callable[[], T], title: str) -> T:
+        """Work in a thread, so that progress can be reported and the work interrupted."""
+        connection = self.connection
+        return watched(
+            work,
+            title=title,
+            share=lambda: max(connection.query_progress(), 0) / 100,
+            interrupt=connection.interrupt,
+            report=self.report,
+        )
+
+
+def _require_settings(threads: object, memory: object) -> None:
+    if threads is not None and not (isinstance(threads, int) and threads >= 1):
+        raise ValueError(f"not {threads!r} threads")
+    if memory is not None and not str(memory).strip()[:1].isdigit():
+        raise ValueError(f"not {memory!r} of memory")
+
+
+def _close(connection: duckdb.DuckDBPyConnection, folder: ScratchFolder) -> None:
+    connection.close()
+    folder.remove()

@@ -1,0 +1,248 @@
+"""Sources as tables that DuckDB can query: files, databases, frames, and copies of other files."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+
+from equipoise.counts.skipped import Skipped
+from equipoise.engines import sql
+from equipoise.engines.base import Column
+from equipoise.engines.column_names import refuse_duplicates
+from equipoise.engines.csv.dialects import Dialect, require_same_columns
+from equipoise.engines.csv.encodings import as_utf8
+from equipoise.engines.csv.records import NULL, copy_records
+from equipoise.engines.duckdb._conditions import restrict
+from equipoise.engines.duckdb._errors import reason
+from equipoise.engines.duckdb._session import Session
+from equipoise.engines.readers import spreadsheets, sqlite
+from equipoise.engines.readers.copies import Copy, Spool
+from equipoise.engines.sources import Source, called, chosen_table, dialect_of, explain_renamed
+from equipoise.errors import ColumnNotFound, InputError
+
+
+class Tables:
+    """Opens sources on a session: each becomes the SQL text of a table."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._spool = Spool(session.folder)
+        self._untidy: set[Path] = set()
+
+    def read_by_record(self, source: Source) -> None:
+        """Read the CSV files of a source record by record from now on, since DuckDB cannot."""
+        self._untidy.update(source.paths)
+
+    @contextlib.contextmanager
+    def opened(self, source: Source) -> Iterator[tuple[str, tuple[Column, ...]]]:
+        """Give the SQL text of a table, and its columns, while it can be read."""
+        with self._session.lock, self._input(source) as table:
+            text = table if source.sql is None else self._query_over(table, source)
+            try:
+                if source.where is not None:
+                    text = restrict(self._session, source, text)
+                yield text, self._session.columns(source, text)
+            except ColumnNotFound as error:
+                raise explain_renamed(error, source) from None
+
+    @contextlib.contextmanager
+    def _input(self, source: Source) -> Iterator[str]:
+        with called(source), self._spool.held():
+            if source.kind == "relation":
+                yield "input_relation"
+            elif source.kind == "frame":
+                with self._session.registered(source.data) as name:
+                    yield name
+            elif source.kind == "duckdb":
+                with self._attached(source) as alias:
+                    tables = self._tables_in(alias)
+                    yield tables[chosen_table(source, tables)]
+            elif source.kind == "csv":
+                with tempfile.TemporaryDirectory(dir=self._session.folder) as folder:
+                    yield self._csv_table(source, folder)
+            elif source.kind == "parquet":
+                yield _parquet(source.paths)
+            elif source.kind == "json":
+                yield self._json_table(source)
+            else:
+                yield _parquet([self._copy_of_table(source)])
+
+    def _query_over(self, table: str, source: Source) -> str:
+        """Give the user's query over a table, which it calls ``input``."""
+        query = self._one_query(source.sql or "")
+        with contextlib.suppress(duckdb.Error):  # which is explained when the result is opened
+            bare = self._session.relation(source, f"WITH input AS (FROM {table}) (\n{query}\n)")
+            refuse_duplicates(bare.columns, "the result of the SQL")
+        # On lines of its own, since it may end in a comment.
+        return f"(WITH input AS (FROM {table}) SELECT * FROM (\n{query}\n))"
+
+    def _one_query(self, text: str) -> str:
+        """Take one query; a second statement would end the brackets it stands in."""
+        try:
+            statements = self._session.connection.extract_statements(text)
+        except duckdb.Error as error:
+            raise InputError(f"the SQL cannot be read: {reason(error)}.") from None
+        is_one = len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT
+        # DuckDB 1 rewrites a PRAGMA as a query, which is then not what was given.
+        if not is_one or statements[0].query.strip() not in text:
+            raise InputError(
+                "--sql takes one SELECT over the table, which is called input, as in "
+                "\"SELECT * FROM input WHERE age >= '18'\"."
+            )
+        return re.sub(r";\s*(--[^\n]*\s*)*$", "", statements[0].query.rstrip())
+
+    # ---------------------------------------------------------------- databases
+
+    def names(self, source: Source) -> tuple[str, ...]:
+        """Names of the tables in a DuckDB database, without its views."""
+        with self._session.lock, self._attached(source) as alias:
+            return tuple(self._tables_in(alias, views=False))
+
+    @contextlib.contextmanager
+    def _attached(self, source: Source) -> Iterator[str]:
+        file = str(source.paths[0])
+        connection = self._session.connection
+        try:
+            connection.execute(f"ATTACH {sql.literal(file)} AS attached (READ_ONLY)")
+        except duckdb.Error as error:
+            raise InputError(
+                f"{file} cannot be opened as a DuckDB database: {reason(error)}."
+            ) from None
+        try:
+            yield "attached"
+        finally:
+            connection.execute("DETACH attached")
+
+    def _tables_in(self, alias: str, *, views: bool = True) -> dict[str, str]:
+        """The tables and views of a database: what a user calls each, and its SQL text."""
+        found = self._session.connection.execute(
+            "SELECT schema_name, name FROM (SELECT database_name, schema_name, table_name AS name "
+            "FROM duckdb_tables() UNION ALL SELECT database_name, schema_name, view_name FROM "
+            "duckdb_views() WHERE NOT internal AND ?) WHERE database_name = ? ORDER BY ALL",
+            [views, alias],
+        ).fetchall()
+        return {
+            name if schema == "main" else f"{schema}.{name}": ".".join(
+                (alias, sql.identifier(schema), sql.identifier(name))
+            )
+            for schema, name in found
+        }
+
+    # ------------------------------------------------------------------- copies
+
+    def skipped(self, source: Source) -> Skipped:
+        """The lines that are left out of a table that is read leniently."""
+        if source.kind != "csv" or not source.lenient:
+            return Skipped()
+        copies = (self._copy_of_records(source, path) for path in source.paths)
+        return sum((copy.skipped for copy in copies), Skipped())
+
+    def _copy_of_table(self, source: Source) -> Path:
+        """Copy a table that DuckDB cannot read as Parquet; the copy is used again."""
+        path = source.paths[0]
+        if source.kind == "sqlite":
+            table = chosen_table(source, sqlite.tables(path, source.name))
+        else:
+            table = chosen_table(source, spreadsheets.sheets(path), "sheet")
+
+        def write(target: Path) -> None:
+            self._session.report(f"reading {source.name}", 0)
+            if source.kind == "sqlite":
+                sqlite.copy_table(path, table, target, source.name)
+            else:
+                spreadsheets.copy_sheet(path, table, target, header=source.header)
+
+        return self._spool.copy(path, (table, source.header), write).path
+
+    def _copy_of_records(self, source: Source, path: Path) -> Copy:
+        """Copy a CSV file record by record, without its broken lines if that was asked for."""
+        dialect = dialect_of(source, path)
+        name = source.name if len(source.paths) == 1 else str(path)
+
+        def write(target: Path) -> Skipped:
+            self._session.report(f"reading {source.name}", 0)
+            return copy_records(path, dialect, target, name=name, lenient=source.lenient)
+
+        copy = self._spool.copy(path, (dialect, source.lenient), write)
+        if len(source.paths) > 1:
+            first = tuple(f"{line} of {path.name}" for line in copy.skipped.first)
+            copy = replace(copy, skipped=replace(copy.skipped, first=first))
+        return copy
+
+    # -------------------------------------------------------------------- files
+
+    def _csv_table(self, source: Source, folder: str) -> str:
+        """Read CSV as text by the dialect of each file; files of one dialect are read together."""
+        files: dict[Dialect | None, list[Path]] = defaultdict(list)
+        dialects = {path: dialect_of(source, path) for path in source.paths}
+        require_same_columns(dialects)
+        for path, dialect in dialects.items():
+            if source.lenient or path in self._untidy:
+                files[None].append(self._copy_of_records(source, path).path)
+            else:
+                is_utf8 = dialect.encoding == "utf-8"
+                plain = path if is_utf8 else as_utf8(path, dialect.encoding, folder)
+                files[replace(dialect, renamed=())].append(plain)
+        columns = next(iter(dialects.values())).columns
+        names = ", ".join(map(sql.identifier, columns))
+        reads = [
+            f"SELECT {names} FROM {_parquet(paths)}"
+            if dialect is None
+            else f"SELECT {_without_blanks(columns)} FROM {_csv(paths, dialect)}"
+            for dialect, paths in files.items()
+        ]
+        return f"({' UNION ALL '.join(reads)})"
+
+    def _json_table(self, source: Source) -> str:
+        paths = _paths(source.paths)
+        # All lines are looked at, since a sample would miss columns that come late.
+        looked = "format = 'auto', union_by_name = true, sample_size = -1"
+        columns = self._session.lines(
+            source, f"DESCRIBE FROM read_json({paths}, {looked})", "opening"
+        )
+        # DuckDB would read texts that look like dates as dates, and print them in its own way;
+        # beside values of another kind it would leave texts in their quotes.
+        kinds = {n: "VARCHAR" if _reformatted(k) else k for n, k, *_ in columns}
+        listed = ", ".join(f"{sql.literal(n)}: {sql.literal(k)}" for n, k in kinds.items())
+        return f"read_json({paths}, format = 'auto', columns = {{{listed}}})"
+
+
+def _paths(paths: Sequence[Path]) -> str:
+    return "[" + ", ".join(sql.literal(glob.escape(str(p))) for p in paths) + "]"
+
+
+def _parquet(paths: Sequence[Path]) -> str:
+    by_name = ", union_by_name = true" if len(paths) > 1 else ""
+    # Or DuckDB believes the file's statistics, which know no not-a-number.
+    return f"read_parquet({_paths(paths)}, can_have_nan = true{by_name})"
+
+
+def _csv(paths: Sequence[Path], dialect: Dialect) -> str:
+    columns = ", ".join(f"{sql.literal(name)}: 'VARCHAR'" for name in dialect.columns)
+    # Guessed by DuckDB, a line end inside quotes in the header makes all rows vanish.
+    end = f", new_line = {sql.literal(repr(dialect.line_end)[1:-1])}" if dialect.line_end else ""
+    return (
+        f"read_csv({_paths(paths)}, auto_detect = false, "
+        f"header = {str(dialect.header).lower()}, "
+        f"nullstr = ['', {sql.literal(NULL)}], allow_quoted_nulls = false, "
+        """quote = '"', escape = '"', """
+        f"delim = {sql.literal(dialect.delimiter)}, skip = {dialect.empty_lines}, "
+        f"columns = {{{columns}}}{end})"
+    )
+
+
+def _without_blanks(names: Sequence[str]) -> str:
+    """Take nothing in quotes for missing, too; the null of dumps in quotes is a text."""
+    return ", ".join(f"nullif({c}, '') AS {c}" for c in map(sql.identifier, names))
+
+
+def _reformatted(column_type: str) -> bool:
+    return column_type.upper().startswith(("DATE", "TIME", "UUID", "INTERVAL", "JSON"))
