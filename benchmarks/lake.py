@@ -279,32 +279,26 @@ def _acquire(
 def _within_reach(plan: Any, gathered: Gathered) -> Any:
     """Ask for no more of a cell than 60 % of what the lake has: else there is nothing to choose."""
     from equipoise.lake.loop import available
-    from equipoise.lake.offers.scanner import need_of
-    from equipoise.lake.repair.planned import bare, request_of
+    from equipoise.lake.offers.need import need_of
     from equipoise.progress import silent
 
-    request = request_of(plan.counts)
-    need = need_of(bare(plan.add, request), request)
+    need = need_of(plan.add, plan.counts.request_for_rows())
     there = available(need, gathered, silent)
     add = replace(need.cells, rows=np.minimum(need.rows, (REACH * there).astype(np.int64)))
     return SimpleNamespace(counts=plan.counts, add=add, delete=plan.delete, request=plan.request)
 
 
 def _added(before: Any, after: Any) -> dict[planlake.Cell, int]:
-    from equipoise.lake.repair.planned import cells_of
-
-    had, has = cells_of(before), cells_of(after)
+    had, has = before.cells(), after.cells()
     return {tuple(cell): n - had.get(cell, 0) for cell, n in has.items() if n > had.get(cell, 0)}
 
 
 def _offers(gathered: Gathered, plan: Any) -> tuple[dict[str, Any], list[planlake.Cell]]:
     """What every usable table offers, and the cells it is counted by."""
-    from equipoise.lake.offers.scanner import need_of
-    from equipoise.lake.repair.planned import bare, request_of
+    from equipoise.lake.offers.need import need_of
     from equipoise.progress import silent
 
-    request = request_of(plan.counts)
-    asked = need_of(bare(plan.add, request), request)
+    asked = need_of(plan.add, plan.counts.request_for_rows())
     cells = [tuple(asked.named(i).values()) for i in range(len(asked.rows))]
     found = gathered.offers(gathered.scanner(asked), silent)
     return {offer.name: offer for offer in found}, cells

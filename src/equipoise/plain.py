@@ -255,6 +255,24 @@ def sentences(items: Sequence[str]) -> str:
     return ", ".join(items[:-1]) + (" and " if len(items) > 1 else "") + "".join(items[-1:])
 
 
+def rows_text(n: int) -> str:
+    """Write a number of rows.
+
+    >>> rows_text(1), rows_text(1200)
+    ('1 row', '1,200 rows')
+    """
+    return f"{n:,} row{'' if n == 1 else 's'}"
+
+
+def ub_text(value: float) -> str:
+    """Write a Uniform Bias.
+
+    >>> ub_text(0.25), ub_text(float("nan"))
+    ('0.250', 'undefined')
+    """
+    return "undefined" if value != value else f"{value:.3f}"
+
+
 _INSIDE = re.compile(r"[^_\-/.|:;·]*[_\-/.|:;·]*")
 _JOINERS = "\u200d\ufe0e\ufe0f"
 

@@ -123,14 +123,14 @@ def test_a_pool_that_is_too_small_exits_with_1(capsys):
     assert "--available-from more.csv" in sentence
     assert run([*APPLY, "--partial"]) == 1
     out = capsys.readouterr().out
-    assert "not as planned: 7 rows against 8" in out
+    assert "not as planned: 7 rows instead of 8" in out
     assert Path("out.csv").read_text("utf-8") == PEOPLE + "x,w,yes\n"
 
 
 def test_other_counts(capsys):
     save_plan(2)
     Path("people.csv").write_text(PEOPLE + "8,m,yes\n", "utf-8")
-    assert "7 rows against 6, and sex=m, hired=yes has 2 against 1" in refused(APPLY, capsys)
+    assert "7 rows instead of 6, and sex=m, hired=yes has 2 instead of 1" in refused(APPLY, capsys)
     assert run([*APPLY, "--force", "-q"]) == 0
 
 

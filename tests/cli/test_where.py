@@ -320,7 +320,7 @@ def test_a_plan_for_other_rows_is_not_carried_out():
     write("people.csv", HEADER, people(200, 1))
     asked = {"sensitive_features": ["sex"], "label": "hired"}
     plan = eq.plan("people.csv", **asked, where="age > 0")
-    with pytest.raises(InputError, match=r"made for the rows where age > 0, .* on all rows of"):
+    with pytest.raises(InputError, match=r"made for the rows where age > 0, .* to all rows of"):
         acquire(plan, locate("people.csv"), Lake("lake"), None)
 
 

@@ -241,7 +241,7 @@ def test_the_table_itself_may_be_replaced(files, engine):
     plan = planned("people.csv", {"w_yes": 2}, {"m_yes": 1})
     carried_out(plan, output="people.csv", engine=engine)
     assert DUCKDB.counts(locate("people.csv"), REQUEST) == plan.counts + plan.add - plan.delete
-    with pytest.raises(InputError, match="other counts than the plan was made for"):
+    with pytest.raises(InputError, match="differ from those the plan was made for"):
         carried_out(plan, output="people.csv", engine=engine)
 
 
@@ -373,7 +373,7 @@ def test_other_counts_are_refused_and_forced(files, engine):
     written(PEOPLE.slice(1), "people.csv")
     refused(
         InputError,
-        r"6 rows against 7, and sex=m, hired=yes has 1 against 2; .* --force",
+        r"6 rows instead of 7, and sex=m, hired=yes has 1 instead of 2\. .* `force`",
         plan,
         engine=engine,
     )
@@ -385,7 +385,7 @@ def test_other_counts_are_refused_and_forced(files, engine):
 def test_a_cell_cannot_lose_more_rows_than_it_has(files):
     plan = planned("people.csv", {}, {"m_yes": 2})
     written(PEOPLE.slice(1), "people.csv")
-    match = "deletes 2 rows of sex=m, hired=yes, of which people.csv has 1"
+    match = "deletes 2 rows of sex=m, hired=yes, but people.csv has only 1"
     refused(CountsError, match, plan, pool=None, force=True)
 
 
@@ -406,7 +406,7 @@ def test_a_pool_that_is_too_small(files, engine):
     assert result.after.of("sex=w, hired=yes") == 11
     text = result.text()
     assert "more.csv has too few rows: sex=m, hired=no needs 30 and has 10" in text
-    assert "out.csv is not as planned: 28 rows against 50" in text
+    assert "out.csv is not as planned: 28 rows instead of 50" in text
     assert len(changes("out.csv.changes.csv")) == 21
 
 
@@ -567,8 +567,9 @@ def test_a_file_that_reads_otherwise_is_not_as_planned():
     plan = planned("people.parquet", {}, {"w_no": 1})
     result = carried_out(plan, "people.parquet", None, "out.csv")  # CSV has no empty text
     assert not result.as_planned
-    assert "out.csv is not as planned: 2 rows against 2, and sex='', hired=yes has 0 against 1" in (
-        result.text()
+    assert (
+        "out.csv is not as planned: 2 rows instead of 2, and sex='', hired=yes has 0 instead of 1"
+        in (result.text())
     )
 
 

@@ -16,10 +16,9 @@ from equipoise.counts import CountRequest
 from equipoise.engines.sources import locate
 from equipoise.lake.lake import Lake
 from equipoise.lake.loop import available
+from equipoise.lake.offers.need import need_of
 from equipoise.lake.offers.prospect import gather
-from equipoise.lake.offers.scanner import need_of
 from equipoise.lake.offers.survey import Looking
-from equipoise.lake.repair.planned import bare, request_of
 from lakes import (
     HEADER,
     OTHERS,
@@ -133,8 +132,7 @@ def test_offers_shortfall_and_rows_are_those_counted_one_by_one(policy, made):
         assert all(sum(lack.reasons.values()) == lack.missing for _, lack in result.lacks)
 
         gathered = gather(plan.counts, locate(folder / "people.csv"), lake, Looking(**how))
-        request = request_of(plan.counts)
-        every = need_of(bare(plan.add, request), request)
+        every = need_of(plan.add, plan.counts.request_for_rows())
         assert available(every, gathered, lambda *_: None).tolist() == [union[c] for c in cells]
 
         done = acquired(plan, lake, folder / "people.csv", folder / "out.csv", partial=True, **how)

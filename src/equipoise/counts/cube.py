@@ -136,6 +136,31 @@ class Counts(Result):
         """How many rows a group has, or a cell, if the pattern names the label too."""
         return int(self.rows[self._inside(group)].sum())
 
+    def cells(self) -> dict[tuple[Value, ...], int]:
+        """The number of rows of each cell, by its values.
+
+        >>> c = Counts.from_mapping({("m", "y"): 3, ("w", "y"): 2}, sensitive=["s"], label="l")
+        >>> c.cells()
+        {('m', 'y'): 3, ('w', 'y'): 2}
+        """
+        return {cell: int(n) for cell, (n, *_) in self._cells().items()}
+
+    def pattern(self, cell: Sequence[Value]) -> Group:
+        """The values of a cell as a pattern.
+
+        >>> c = Counts.from_mapping({("m", "y"): 3, ("w", "y"): 2}, sensitive=["s"], label="l")
+        >>> str(c.pattern(("w", "y")))
+        's=w, l=y'
+        """
+        return Group(dict(zip((a.name for a in self.axes), cell, strict=True)))
+
+    def request_for_rows(self) -> CountRequest:
+        """A request that counts single rows into the same cells, by the same bins."""
+        made_by = self.request or CountRequest(
+            sensitive=tuple(a.name for a in self.sensitive), label=self.label.name
+        )
+        return replace(made_by, count=None, weight=None).with_edges(self.bins)
+
     def finest(self) -> tuple[NDArray[np.int32], tuple[NDArray[Any], ...]]:
         """Pivot the cells: the finest groups, and for each its rows (and weights) per label."""
         width, k = len(self.sensitive), len(self.label)

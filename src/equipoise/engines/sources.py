@@ -79,6 +79,12 @@ class Source:
     lenient: bool = False
 
     @property
+    def public_name(self) -> str:
+        """Its name as it was given, but without the folders of this machine."""
+        path = Path(self.name)
+        return path.name if path.is_absolute() else self.name
+
+    @property
     def reading(self) -> Reading:
         """How it is read, to be recorded."""
         encoding = None if self.encoding == "utf-8" else self.encoding

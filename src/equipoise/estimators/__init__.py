@@ -27,9 +27,9 @@ from equipoise.estimators._rows import (
     sensitive_columns,
 )
 from equipoise.frames import flat, indexable, with_index_of
-from equipoise.lake.repair.planned import rows_text, ub_text
 from equipoise.measures.options import Options
 from equipoise.measures.table import bias_table
+from equipoise.plain import rows_text, ub_text
 from equipoise.plans.request import ALLOW, REFERENCES, PlanRequest
 from equipoise.plans.reweighing import Reweighing
 

@@ -14,8 +14,7 @@ from equipoise.errors import InputError, PoolTooSmall
 from equipoise.frames import (
     is_whole,
 )
-from equipoise.lake.repair.planned import cells_of, named, rows_text
-from equipoise.plain import sentences
+from equipoise.plain import rows_text, sentences
 from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.planner import make_plan, nearest_plan
 from equipoise.plans.request import PlanRequest
@@ -189,18 +188,18 @@ def _require_none_added(moves: Moves, otherwise: str) -> Moves:
 
 def _there(wanted: Counts, pool: Counts) -> NDArray[np.int64]:
     """How many rows a pool has of each cell that is wanted."""
-    there = cells_of(pool)
-    return np.array([there.get(cell, 0) for cell in cells_of(wanted)], np.int64)
+    there = pool.cells()
+    return np.array([there.get(cell, 0) for cell in wanted.cells()], np.int64)
 
 
 def _lacks(wanted: Counts, pool: Counts) -> str:
     """Say of which cells a pool has too few rows, those that lack most first."""
-    lines = zip(cells_of(wanted).items(), _there(wanted, pool).tolist(), strict=True)
+    lines = zip(wanted.cells().items(), _there(wanted, pool).tolist(), strict=True)
     lacks = [(there - need, cell, need, there) for (cell, need), there in lines if there < need]
     if not lacks:
         return ""
     lacks.sort(key=lambda lack: lack[0])
-    shown = [f"{named(wanted, c)} needs {n:,} and has {has:,}" for _, c, n, has in lacks[:_SHOWN]]
+    shown = [f"{wanted.pattern(c)} needs {n:,} and has {has:,}" for _, c, n, has in lacks[:_SHOWN]]
     more = len(lacks) - _SHOWN
     shown += [f"so on for {more:,} more cells"] if more > 0 else []
     return f"the pool has too few rows: {sentences(shown)}"
@@ -221,14 +220,14 @@ def _read(strategy: Any, counts: Counts, allow: str | None) -> dict[tuple[Value,
         raise InputError(
             f"sampling_strategy must come to a mapping {{(group, label): rows}}, not {strategy!r}."
         )
-    have, moves = cells_of(counts), dict[tuple[Value, ...], int]()
+    have, moves = counts.cells(), dict[tuple[Value, ...], int]()
     groups, _ = counts.finest()
     for key, rows in strategy.items():
         plain = len(groups) == 1 and not _is_pair(key)
         cell = _cell((_values(groups[0], counts), key) if plain else key, counts)
         if cell in moves:
-            raise InputError(f"sampling_strategy names {named(counts, cell)} twice; name it once.")
-        moves[cell] = _move(rows, have.get(cell, 0), str(named(counts, cell)), allow)
+            raise InputError(f"sampling_strategy names {counts.pattern(cell)} twice; name it once.")
+        moves[cell] = _move(rows, have.get(cell, 0), str(counts.pattern(cell)), allow)
     if not counts.n + sum(moves.values()):
         raise InputError("sampling_strategy leaves no row at all; ask for some of a cell.")
     return moves

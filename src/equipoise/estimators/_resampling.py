@@ -15,7 +15,8 @@ from equipoise.frames import (
     stack_rows,
     take_rows,
 )
-from equipoise.lake.repair.planned import cells_of, largest_ub
+from equipoise.measures.table import largest_ub
+from equipoise.plans.problem import known_rows
 from equipoise.rows.draw import draw
 from equipoise.values import MISSING
 
@@ -54,12 +55,12 @@ class Resampling:
     @property
     def max_abs_ub(self) -> float:
         """The largest |UB|, of the rows that lack no sensitive value."""
-        return largest_ub(self.counts, self.moves)
+        return largest_ub(known_rows(self.counts, plan_missing=False)[0])
 
     @property
     def max_abs_ub_before(self) -> float:
         """The same of the rows given."""
-        return largest_ub(self.given.counts, self.moves)
+        return largest_ub(known_rows(self.given.counts, plan_missing=False)[0])
 
     @property
     def indices(self) -> NDArray[np.int64]:
@@ -77,7 +78,7 @@ class Resampling:
     @property
     def strategy(self) -> dict[Any, int]:
         """The rows of each cell, as :func:`asked_moves` takes them."""
-        rows = {**dict.fromkeys(cells_of(self.given.counts), 0), **cells_of(self.counts)}
+        rows = {**dict.fromkeys(self.given.counts.cells(), 0), **self.counts.cells()}
         known = {cell: n for cell, n in rows.items() if MISSING not in cell}
         if not self.given.sensitive:
             return {label: n for (_, label), n in known.items()}

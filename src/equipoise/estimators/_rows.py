@@ -22,8 +22,7 @@ from equipoise.frames import (
     pick_columns,
     row_count,
 )
-from equipoise.lake.repair.planned import rows_text
-from equipoise.plain import sentences
+from equipoise.plain import rows_text, sentences
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:

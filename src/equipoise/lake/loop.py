@@ -15,17 +15,18 @@ from equipoise.counts import Counts
 from equipoise.engines.sources import Source
 from equipoise.lake.lake import Lake
 from equipoise.lake.offers.find import explain_lacks
+from equipoise.lake.offers.need import Need, need_of
 from equipoise.lake.offers.prospect import Gathered, gather
-from equipoise.lake.offers.scanner import Need, Union, need_of, warn_of_chance
+from equipoise.lake.offers.scanner import Union, warn_of_chance
 from equipoise.lake.offers.shortfall import Lack
 from equipoise.lake.offers.survey import Looking
 from equipoise.lake.repair.acquire import acquire, files_read
 from equipoise.lake.repair.acquisition import Acquired
+from equipoise.lake.repair.base import cell_table
 from equipoise.lake.repair.fill import Limits
 from equipoise.lake.repair.output import as_written, require_apart
-from equipoise.lake.repair.planned import bare, cell_table, request_of, rows_text
 from equipoise.lake.verify.checks import Verification, verify
-from equipoise.plain import Grid
+from equipoise.plain import Grid, rows_text
 from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.plan import Plan
 from equipoise.plans.planner import make_plan, nearest_plan
@@ -240,8 +241,7 @@ def _lacks(
     """Say why the lake has not the rows of the cheapest plan."""
     if ideal is None:
         return (), None
-    request = request_of(counts)
-    scanner = gathered.scanner(need_of(bare(ideal.add, request), request))
+    scanner = gathered.scanner(need_of(ideal.add, counts.request_for_rows()))
     lacks, scanned = explain_lacks(gathered.survey, scanner, {}, progress)
     duplicates = sum(int(offer.duplicates.sum()) for offer in scanned.values())
     return lacks, warn_of_chance(duplicates, sum(offer.by_chance for offer in scanned.values()))
@@ -263,8 +263,7 @@ def _with_what_there_is(
 ) -> Plan:
     """Give the cheapest plan if the lake has its rows, else the best with what it has."""
     if ideal is not None:
-        how = request_of(counts)
-        need = need_of(bare(ideal.add, how), how)
+        need = need_of(ideal.add, counts.request_for_rows())
         if not len(need.rows) or (available(need, gathered, progress) >= need.rows).all():
             return ideal
     within = replace(request, pool=all_available(counts, gathered, progress))
@@ -290,12 +289,11 @@ def available(need: Need, gathered: Gathered, progress: Reporter) -> np.ndarray[
 
 def _every_cell(counts: Counts) -> Need:
     """Ask for all cells: those the table has, and if they are not too many all there can be."""
-    request = request_of(counts)
     known = [[i for i, v in enumerate(a.values) if v is not MISSING] for a in counts.axes]
     if np.prod([float(len(k)) for k in known]) > _MOST_CELLS:
         cells: Sequence[Sequence[int]] = counts.codes.tolist()
     else:
         cells = list(itertools.product(*known))
     codes = np.array(cells, counts.codes.dtype).reshape(len(cells), len(counts.axes))
-    everything = replace(bare(counts, request), codes=codes, rows=np.ones(len(codes), np.int64))
-    return need_of(everything, request)
+    everything = replace(counts, codes=codes, rows=np.ones(len(codes), np.int64))
+    return need_of(everything, counts.request_for_rows())

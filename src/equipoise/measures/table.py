@@ -49,6 +49,23 @@ def bias_table(counts: Counts, options: Options | None = None) -> BiasTable:
     return BiasTable(Measurement.of(counts, options or Options()))
 
 
+def largest_ub(counts: Counts) -> float:
+    """The largest |UB| over the whole lattice; not a number if no group has a UB.
+
+    >>> hiring = Counts.from_mapping(
+    ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
+    ...     sensitive=["sex"],
+    ...     label="outcome",
+    ... )
+    >>> round(largest_ub(hiring), 3)
+    0.2
+    """
+    if not counts.n:
+        return float("nan")
+    ub = np.abs(bias_table(counts, Options(uncertainty=False)).measured.ub)
+    return float("nan") if np.isnan(ub).all() else float(np.nanmax(ub))
+
+
 @dataclass(frozen=True, eq=False)
 class BiasTable(Drawable):
     """Uniform Bias of every group and label, in the order of the lattice or as sorted.

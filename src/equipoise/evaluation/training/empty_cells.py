@@ -15,8 +15,8 @@ import numpy as np
 from equipoise.errors import InputError
 from equipoise.evaluation.request import MITIGATED, EvaluationRequest
 from equipoise.evaluation.training.versions import make_version, split
-from equipoise.lake.repair.planned import rows_text
 from equipoise.lattice import Group
+from equipoise.plain import rows_text
 from equipoise.plans.infeasibility import Infeasible
 
 if TYPE_CHECKING:

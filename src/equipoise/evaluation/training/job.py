@@ -15,7 +15,6 @@ from equipoise.evaluation.training.material import Material
 from equipoise.evaluation.training.models import Model
 from equipoise.evaluation.training.run_store import key_of
 from equipoise.evaluation.training.versions import Split, make_version, part_for_test, split
-from equipoise.lake.repair.planned import cells_of
 from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.reweighing import cell_weights
 
@@ -151,8 +150,8 @@ def _weights(material: Material, train: Rows) -> NDArray[np.float64]:
     """Weight the training rows; those with a missing sensitive value keep the weight 1."""
     counts = material.count(train)
     # By value: a label that no training row has is not in these counts, so codes may differ.
-    weights = dict(zip(cells_of(counts), cell_weights(counts), strict=True))
-    by_cell = [weights.get(cell, 1.0) for cell in cells_of(material.counts)]
+    weights = dict(zip(counts.cells(), cell_weights(counts), strict=True))
+    by_cell = [weights.get(cell, 1.0) for cell in material.counts.cells()]
     return np.array(by_cell)[material.cells[train]]
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from equipoise.errors import InputError
 from equipoise.evaluation.request import EvaluationRequest
 from equipoise.evaluation.training.material import Material
-from equipoise.lake.repair.planned import cells_of, named
 from equipoise.plans.approximation import nearest_rows
 from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.planner import make_plan
@@ -41,8 +40,8 @@ def plan_repair(
         if not 0 < len(reached) < len(sample):
             raise
     else:
-        known = cells_of(material.counts)
-        if all(cell in known for cell, n in cells_of(plan.add).items() if n) or not len(reached):
+        known = material.counts.cells()
+        if all(cell in known for cell, n in plan.add.cells().items() if n) or not len(reached):
             return plan
     return _plan(material, request, reached, **options)
 
@@ -103,12 +102,12 @@ def rows_within_pool(
 
 def rows_by_cell(material: Material, change: Counts) -> Rows:
     """Give a change for each cell of the table; refuse one for a cell that no row has."""
-    lines = {cell: line for line, cell in enumerate(cells_of(material.counts))}
+    lines = {cell: line for line, cell in enumerate(material.counts.cells())}
     wanted = np.zeros(len(lines), np.int64)
-    for cell, n in cells_of(change).items():
+    for cell, n in change.cells().items():
         if n and cell not in lines:
             raise InputError(
-                f"{material.name} has no row of {named(change, cell)} at all, and a repair needs "
+                f"{material.name} has no row of {change.pattern(cell)} at all, and a repair needs "
                 f"{n:,}; merge small groups, leave groups of this size out of the repair with "
                 "`min_group`, or use `versions=['u', 'reweighed']`."
             )

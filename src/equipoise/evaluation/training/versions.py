@@ -12,7 +12,6 @@ from equipoise.evaluation.request import AFTER, BEFORE, MITIGATED, EvaluationReq
 from equipoise.evaluation.training.material import Material
 from equipoise.evaluation.training.repairs import plan_repair, rows_by_cell, rows_within_pool
 from equipoise.evaluation.training.splits import cut, generator_for
-from equipoise.lake.repair.planned import named
 from equipoise.rows.draw import draw
 
 if TYPE_CHECKING:
@@ -144,7 +143,7 @@ def _with_added_rows(
 def _cell(material: Material, line: int) -> str:
     codes = material.counts.codes[line].tolist()
     values = [a.values[c] for a, c in zip(material.counts.axes, codes, strict=True)]
-    return str(named(material.counts, values))
+    return str(material.counts.pattern(values))
 
 
 def _one_of_two(

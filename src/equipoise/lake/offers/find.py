@@ -15,6 +15,7 @@ from equipoise.errors import InputError
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.columns.target import wanted
 from equipoise.lake.offers import ranking as rank
+from equipoise.lake.offers.need import Need, Planned, need_of
 from equipoise.lake.offers.prospect import (
     comparable,
     gather,
@@ -23,12 +24,10 @@ from equipoise.lake.offers.prospect import (
     without_condition,
 )
 from equipoise.lake.offers.scanner import (
-    Need,
     Offer,
     Scanner,
     Union,
     left_out,
-    need_of,
     warn_of_chance,
 )
 from equipoise.lake.offers.shortfall import Lack, explain_shortfall
@@ -41,8 +40,7 @@ from equipoise.lake.offers.survey import (
     survey,
 )
 from equipoise.lake.repair.choice import possible_rows
-from equipoise.lake.repair.planned import Planned, bare, request_of, rows_text
-from equipoise.plain import Grid
+from equipoise.plain import Grid, rows_text
 from equipoise.progress import Reporter, silent
 from equipoise.results import FlatTable, Result
 from equipoise.values import plain
@@ -325,8 +323,7 @@ def find(
         Is told what is being done.
     """
     looking = looking or Looking()
-    request = request_of(plan.counts)
-    need = need_of(bare(plan.add, request), request)
+    need = need_of(plan.add, plan.counts.request_for_rows())
     reading = plan.counts.reading
     if base is None and reading.where is not None:
         raise InputError(

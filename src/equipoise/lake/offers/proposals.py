@@ -10,7 +10,6 @@ from equipoise.lake.matching.columns.target import wanted
 from equipoise.lake.matching.mapping import write_mapping
 from equipoise.lake.matching.restriction import wanted_by
 from equipoise.lake.offers.survey import Looking, say_nearest, survey
-from equipoise.lake.repair.planned import public_name
 from equipoise.progress import Reporter, silent
 
 
@@ -32,6 +31,6 @@ def propose(
             f"no table of the lake has all columns that are needed: {say_nearest(lake, found.want)}."
         )
     proposals = [(candidate.name, candidate.alignment) for candidate in listed]
-    called = "the base" if base is None else public_name(base)
+    called = "the base" if base is None else base.public_name
     said = "".join(f"# {sentence}\n" for sentence in counts.reading.sentences)
     return said + write_mapping(proposals, found.want, base=called, file=file)

@@ -13,10 +13,10 @@ from equipoise.lake.lake import Lake
 from equipoise.lake.matching.restriction import Restriction, restriction, wanted_by
 from equipoise.lake.offers.duplicates import Known
 from equipoise.lake.offers.fingerprints import RowHashes, loose_hashes, loosely
+from equipoise.lake.offers.need import Need
 from equipoise.lake.offers.other_columns import settle_columns
-from equipoise.lake.offers.scanner import Need, Offer, Scanner
+from equipoise.lake.offers.scanner import Offer, Scanner
 from equipoise.lake.offers.survey import Candidate, Looking, Survey, survey
-from equipoise.lake.repair.planned import request_of
 from equipoise.plain import sentences
 from equipoise.progress import Reporter, silent
 
@@ -84,7 +84,7 @@ def gather(
     """Read a base, and look over a lake for tables that are like it."""
     engine = lake.engine
     progress(f"reading {base.name}", 0)
-    request = request_of(counts)
+    request = counts.request_for_rows()
     rows = engine.rows(base, request, counts - counts, rest=True)
     cell = frozenset(request.columns) - request.bins.keys()
     known = Known(RowHashes.of(rows), looking.dedupe, tuple(looking.key), cell)

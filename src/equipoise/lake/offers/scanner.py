@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.counts import CountRequest, Counts, bin_names
+from equipoise.counts import CountRequest, bin_names
 from equipoise.counts.columns import as_number
 from equipoise.engines.base import Engine
 from equipoise.engines.profiling import ColumnProfile
@@ -26,12 +26,11 @@ from equipoise.lake.matching.mapped_table import (
 )
 from equipoise.lake.matching.restriction import OUTSIDE, Restriction, inside
 from equipoise.lake.offers import ranking as rank
-from equipoise.lake.offers.cells import cell_numbers
 from equipoise.lake.offers.duplicates import Known
 from equipoise.lake.offers.fingerprints import RowHashes, loose_hashes, loosely
+from equipoise.lake.offers.need import Need
 from equipoise.lake.offers.survey import Candidate
-from equipoise.lake.repair.planned import cells_of, named, rows_text
-from equipoise.lattice import Group
+from equipoise.plain import rows_text
 from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
@@ -43,49 +42,6 @@ if TYPE_CHECKING:
 
 _KEPT = 300_000
 """How many rows are kept at hand, so that a table need not be read twice."""
-
-
-@dataclass(frozen=True)
-class Need:
-    """The rows a plan adds: the cells, how many of each, and how they are counted."""
-
-    request: CountRequest
-    cells: Counts
-
-    @property
-    def rows(self) -> Whole:
-        """How many rows of each cell are needed."""
-        return self.cells.rows
-
-    def named(self, i: int) -> Group:
-        """A cell as a pattern."""
-        return named(self.cells, self._values(i))
-
-    def _values(self, i: int) -> list[Value]:
-        codes = self.cells.codes[i].tolist()
-        return [axis.values[c] for axis, c in zip(self.cells.axes, codes, strict=True)]
-
-    def found_in(self, there: Mapping[tuple[Value, ...], int]) -> Whole:
-        """How many rows of each needed cell there are; none of cells that lack a value."""
-        cells = [tuple(self._values(i)) for i in range(len(self.rows))]
-        return np.array([0 if MISSING in c else there.get(c, 0) for c in cells], np.int64)
-
-
-def need_of(add: Counts, request: CountRequest) -> Need:
-    """Give the cells that get rows."""
-    some = np.flatnonzero(add.rows > 0)
-    edges = {name: bins for name, bins in request.bins.items() if isinstance(bins, tuple)}
-    cells = replace(
-        add,
-        codes=add.codes[some],
-        rows=add.rows[some],
-        weights=None,
-        missing_values={},
-        dropped=0,
-        bins=edges,
-        request=request,
-    )
-    return Need(request, cells)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +143,7 @@ class Scanner:
         """In which of the needed cells each row of the base is; −1 if in none."""
         if self.counted is None:
             return None
-        return cell_numbers(self.counted, self.need.cells, self.need.request)
+        return self.need.numbers(self.counted)
 
     def lacking(self, candidate: Candidate) -> tuple[str, ...]:
         """The columns that a condition names and a table does not have."""
@@ -272,7 +228,7 @@ class Scanner:
         """
         asked = self._request
         with_failed = replace(asked, sensitive=(failed_column(self.want), *asked.sensitive))
-        found = cells_of(self.engine.counts(self._mapped(candidate), with_failed))
+        found = self.engine.counts(self._mapped(candidate), with_failed).cells()
         there: Counter[tuple[Value, ...]] = Counter()
         failures: Counter[str] = Counter()
         outside = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,19 +12,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.counts import CountRequest, Counts
+from equipoise.counts.rows import cells_of_rows
 from equipoise.engines.base import Engine, require_writable
 from equipoise.engines.sources import Source
 from equipoise.errors import PoolTooSmall, ShiftTooLarge
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.conversions import OtherColumns
 from equipoise.lake.matching.notations import is_absent
-from equipoise.lake.offers.cells import cell_numbers, coded
 from equipoise.lake.offers.fingerprints import RowHashes
+from equipoise.lake.offers.need import Need, Planned, need_of
 from equipoise.lake.offers.prospect import Gathered, gather, unchecked
-from equipoise.lake.offers.scanner import Need, need_of
 from equipoise.lake.offers.shortfall import Lack
 from equipoise.lake.offers.survey import Candidate, Looking, say_alignment
 from equipoise.lake.repair.acquisition import Acquired, Share, TreatedColumn
+from equipoise.lake.repair.base import (
+    bare,
+    largest_known_ub,
+    require_counts,
+    require_deletable,
+)
 from equipoise.lake.repair.choice import (
     Taken,
     find_lacks,
@@ -41,20 +47,11 @@ from equipoise.lake.repair.output import (
     require_apart,
     typed_for,
 )
-from equipoise.lake.repair.planned import (
-    Planned,
-    bare,
-    largest_ub,
-    public_name,
-    request_of,
-    require_counts,
-    require_deletable,
-)
 from equipoise.lake.repair.shift.measure import measure_shift
 from equipoise.lake.repair.shift.shift import Shift
 from equipoise.progress import Reporter, silent
 from equipoise.rows.texts import without_categories
-from equipoise.values import MISSING, plain
+from equipoise.values import Value, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,7 +107,7 @@ def acquire(
     looking, limits = looking or Looking(), limits or Limits()
     engine = lake.engine
     places = _places(base, lake, output, ledger, looking, beside or {})
-    request = request_of(plan.counts)
+    request = plan.counts.request_for_rows()
     add, delete = bare(plan.add, request), bare(plan.delete, request)
     progress(f"counting {base.name}", 0)
     before = replace(engine.counts(base, request), reading=base.reading)
@@ -193,7 +190,7 @@ def _shift(
     """Compare the added rows with those of the base in the same cells; refuse what is too far."""
     if len(rows) == stay:
         return None
-    cells = cell_numbers(rows, need.cells, need.request)
+    cells = need.numbers(rows)
     base, added = rows.slice(0, stay), rows.slice(stay)
     others = [n for n in rows.column_names if n not in need.request.columns]
     shift = measure_shift(base, added, (cells[:stay], cells[stay:]), columns=others, limit=limit)
@@ -239,12 +236,13 @@ def _removed(
     if not delete.n:
         return []
     found = engine.rows(base, request, delete, seed, located=True)
-    cells = _cells_text(found, request)
+    texts = [_cell_text(delete, cell) for cell in delete.cells()]
+    cells = [texts[i] for i in cells_of_rows(found, delete)]
     place, md5 = (column.to_pylist() for column in found.columns[-2:])
     lines = [
         {
             "action": "remove",
-            "source": public_name(base),
+            "source": base.public_name,
             "place": p,
             "source_hash": keyed(m, key),
             "hash": keyed(m, key),
@@ -255,17 +253,9 @@ def _removed(
     return sorted(lines, key=lambda line: line["place"])
 
 
-def _cells_text(rows: pa.Table, request: CountRequest) -> list[str]:
-    """Give the cell of each row as JSON."""
-    columns = []
-    for name in request.columns:
-        values, codes = coded(rows, name, request)
-        known = [None if v is MISSING or v in request.na else v for v in values]
-        columns.append([known[c] for c in codes.tolist()])
-    return [
-        json.dumps(dict(zip(request.columns, cell, strict=True)), ensure_ascii=False)
-        for cell in zip(*columns, strict=True)
-    ]
+def _cell_text(counts: Counts, cell: Sequence[Value]) -> str:
+    named = {name: plain(value) for name, value in counts.pattern(cell).items()}
+    return json.dumps(named, ensure_ascii=False)
 
 
 def _lines(
@@ -332,7 +322,7 @@ def _about(plan: Planned, gathered: Gathered, output: Path, *, keyed_: bool) -> 
     from equipoise.version import __version__
 
     return {
-        "base": public_name(gathered.base),
+        "base": gathered.base.public_name,
         "output": output.name,
         "counts": plan.counts.fingerprint,
         "seed": gathered.looking.seed,
@@ -378,8 +368,8 @@ def _acquired(
         before=before,
         after=after,
         planned=before + add - delete,
-        max_abs_ub_before=largest_ub(before, plan),
-        max_abs_ub_after=largest_ub(after, plan),
+        max_abs_ub_before=largest_known_ub(before, plan),
+        max_abs_ub_after=largest_known_ub(after, plan),
         shift=shift,
         duplicates=int(taken.across.sum() + sum(o.duplicates.sum() for o in taken.offers)),
         by_chance=float(chance),

@@ -12,9 +12,9 @@ from equipoise.counts import Counts
 from equipoise.lake.matching.conversions import Treatment
 from equipoise.lake.offers.prospect import say_unchecked
 from equipoise.lake.offers.shortfall import Lack
-from equipoise.lake.repair.planned import difference, rows_text, say_restricted, ub_text
+from equipoise.lake.repair.base import difference, say_restricted
 from equipoise.lake.repair.shift.shift import Shift
-from equipoise.plain import Grid, sentences
+from equipoise.plain import Grid, rows_text, sentences, ub_text
 from equipoise.results import FlatTable, Result
 from equipoise.values import plain
 

@@ -14,31 +14,25 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.engines.base import Engine, require_writable
 from equipoise.engines.sources import Source
 from equipoise.errors import ColumnNotFound, InputError, PoolTooSmall
+from equipoise.lake.offers.need import Planned
+from equipoise.lake.repair.base import (
+    bare,
+    cell_grid,
+    cell_table,
+    difference,
+    largest_known_ub,
+    require_counts,
+    require_deletable,
+    say_restricted,
+)
 from equipoise.lake.repair.output import (
     Part,
     published,
     put_together,
     typed_for,
 )
-from equipoise.lake.repair.planned import (
-    Planned,
-    bare,
-    cell_grid,
-    cell_table,
-    cells_of,
-    difference,
-    largest_ub,
-    named,
-    public_name,
-    request_of,
-    require_counts,
-    require_deletable,
-    rows_text,
-    say_restricted,
-    ub_text,
-)
 from equipoise.lattice import Group
-from equipoise.plain import Grid, csv_text, sentences
+from equipoise.plain import Grid, csv_text, rows_text, sentences, ub_text
 from equipoise.progress import Reporter, silent
 from equipoise.results import FlatTable, Result
 from equipoise.rows.texts import without_categories
@@ -258,13 +252,13 @@ def apply_plan(
     listing = Path(f"{os.fspath(output)}.changes.csv" if sidecar is None else sidecar)
     require_writable(output, engine.writes)
     _require_apart(base, pool, Path(output), listing)
-    request = request_of(plan.counts)
+    request = plan.counts.request_for_rows()
     add, delete = bare(plan.add, request), bare(plan.delete, request)
     progress(f"counting {base.name}", 0)
     before = replace(engine.counts(base, request), reading=base.reading)
     require_counts(base, before, plan.counts, force=force)
     require_deletable(base, before, delete)
-    bias_before = largest_ub(before, plan)
+    bias_before = largest_known_ub(before, plan)
     added, shortfall = _Chosen(), tuple[Shortfall]()
     if add.n:
         offer = _required(pool, add)
@@ -298,7 +292,7 @@ def apply_plan(
         after=after,
         planned=before + add - delete,
         max_abs_ub_before=bias_before,
-        max_abs_ub_after=largest_ub(after, plan),
+        max_abs_ub_after=largest_known_ub(after, plan),
         seed=seed,
     )
 
@@ -317,10 +311,10 @@ def _lenient(request: CountRequest) -> CountRequest:
 
 def _shortfall(add: Counts, there: Counts) -> tuple[Shortfall, ...]:
     """Tell of which cells there are too few rows, the largest lack first."""
-    found = cells_of(there)
+    found = there.cells()
     lacks = [
-        Shortfall(named(add, cell), need, found.get(cell, 0))
-        for cell, need in cells_of(add).items()
+        Shortfall(add.pattern(cell), need, found.get(cell, 0))
+        for cell, need in add.cells().items()
         if need > found.get(cell, 0)
     ]
     return tuple(sorted(lacks, key=lambda lack: lack.found - lack.need))
@@ -425,13 +419,13 @@ def _choose(
     found = engine.rows(source, request, take, seed, located=True)
     place, md5 = (column.to_pylist() for column in found.columns[-2:])
     # Rows come cell by cell as they are asked for, from each as many as there are.
-    has = cells_of(there)
+    has = there.cells()
     cells = [
         [None if v is MISSING else v for v in cell]
-        for cell, want in cells_of(take).items()
+        for cell, want in take.cells().items()
         for _ in range(min(want, has.get(cell, 0)))
     ]
-    shown = public_name(source)
+    shown = source.public_name
     lines = ((shown, p, m, *cell) for p, m, cell in zip(place, md5, cells, strict=True))
     return _Chosen(source.name, found.select(found.column_names[:-2]), tuple(lines))
 

@@ -13,9 +13,9 @@ from equipoise.lake.cover import supply
 from equipoise.lake.cover.model import Clock
 from equipoise.lake.cover.selection import Selection
 from equipoise.lake.offers import ranking as rank
+from equipoise.lake.offers.need import Need
 from equipoise.lake.offers.prospect import Gathered, without_condition
 from equipoise.lake.offers.scanner import (
-    Need,
     Offer,
     Scanner,
     Union,

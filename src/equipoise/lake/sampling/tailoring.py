@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.errors import InputError
-from equipoise.lake.repair.planned import Planned, cells_of
+from equipoise.lake.offers.need import Planned
 from equipoise.lake.sampling.policies import CHOICES, POLICIES, least_cost
 from equipoise.lake.sampling.purchases import Policy, Standing, Tailored
 from equipoise.lake.sampling.run import Limits, Run, buy
@@ -98,7 +98,7 @@ def tailor(
     """
     one_of("policy", policy, POLICIES)
     if not isinstance(need, Mapping):
-        need = {cell: n for cell, n in cells_of(need.add).items() if n}
+        need = {cell: n for cell, n in need.add.cells().items() if n}
     _require(sources, need, budget=budget, max_draws=max_draws, min_rate=min_rate, batch=batch)
     need = {cell: int(n) for cell, n in need.items()}
     told = all(mix_of(source) is not None for source in sources)

@@ -7,7 +7,6 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.lake.repair.planned import cells_of
 from equipoise.lattice import format_value
 from equipoise.measures.display import whole
 from equipoise.measures.table import bias_table
@@ -137,7 +136,7 @@ def _proof(done: Repaired) -> dict[str, Any]:
 
 
 def _differing(acquired: Acquired) -> int:
-    planned, after = cells_of(acquired.planned), cells_of(acquired.after)
+    planned, after = acquired.planned.cells(), acquired.after.cells()
     return sum(planned.get(cell, 0) != after.get(cell, 0) for cell in {**planned, **after})
 
 

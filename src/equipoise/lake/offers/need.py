@@ -1,0 +1,92 @@
+"""What a plan needs: the cells that get rows, and how many rows of each."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from equipoise.counts import CountRequest, Counts
+from equipoise.counts.rows import cells_of_rows
+from equipoise.lattice import Group
+from equipoise.values import MISSING, Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    Whole = NDArray[np.int64]
+
+
+class Planned(Protocol):
+    """The part of a plan that is carried out."""
+
+    @property
+    def counts(self) -> Counts:
+        """The counts of the table the plan was made for."""
+
+    @property
+    def add(self) -> Counts:
+        """The number of rows of each cell to add."""
+
+    @property
+    def delete(self) -> Counts:
+        """The number of rows of each cell to delete."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """The rows a plan adds: the cells, how many of each, and how they are counted."""
+
+    request: CountRequest
+    cells: Counts
+
+    @property
+    def rows(self) -> Whole:
+        """The number of rows needed of each cell."""
+        return self.cells.rows
+
+    @functools.cached_property
+    def _values(self) -> list[tuple[Value, ...]]:
+        return list(self.cells.cells())
+
+    def named(self, i: int) -> Group:
+        """A cell as a pattern."""
+        return self.cells.pattern(self._values[i])
+
+    def found_in(self, there: Mapping[tuple[Value, ...], int]) -> Whole:
+        """The number of rows there are of each needed cell; 0 for cells with a missing value."""
+        return np.array([0 if MISSING in c else there.get(c, 0) for c in self._values], np.int64)
+
+    def numbers(self, rows: pa.Table) -> Whole:
+        """The number of the needed cell each row is in; -1 for other rows."""
+        # No row can be taken for a cell with a missing value, so none counts as being in it.
+        whole = np.array([MISSING not in cell for cell in self._values], np.bool_)
+        found = cells_of_rows(rows, self.cells)
+        return np.where(np.append(whole, False)[found], found, -1)
+
+
+def need_of(add: Counts, request: CountRequest) -> Need:
+    """Keep the cells that get rows.
+
+    >>> add = Counts.from_mapping({("w", "yes"): 3}, sensitive=["sex"], label="hired")
+    >>> need = need_of(add, add.request_for_rows())
+    >>> str(need.named(0)), need.rows
+    ('sex=w, hired=yes', array([3]))
+    """
+    some = np.flatnonzero(add.rows > 0)
+    edges = {name: bins for name, bins in request.bins.items() if isinstance(bins, tuple)}
+    cells = replace(
+        add,
+        codes=add.codes[some],
+        rows=add.rows[some],
+        weights=None,
+        missing_values={},
+        dropped=0,
+        bins=edges,
+        request=request,
+    )
+    return Need(request, cells)
