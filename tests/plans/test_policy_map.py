@@ -14,7 +14,8 @@ import equipoise as eq
 from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError
 from equipoise.measures.table import bias_table
-from equipoise.plans.maps.moves import MapLimit, Move
+from equipoise.plans.maps.limits import MapLimit
+from equipoise.plans.maps.moves import Move
 from equipoise.plans.maps.policy_map import policy_map
 
 MEN = "add sex=Male, income=<=50K"

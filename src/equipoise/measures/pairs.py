@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.lattice import Group
 from equipoise.measures.measurement import NOTES, SURE, Note
-from equipoise.measures.table import BiasTable
-from equipoise.values import Value
+
+if TYPE_CHECKING:
+    from equipoise.lattice import Group
+    from equipoise.measures.table import BiasTable
+    from equipoise.values import Value
 
 Mask = NDArray[np.bool_]
 

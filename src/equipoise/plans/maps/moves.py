@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -12,12 +11,9 @@ import numpy as np
 
 from equipoise.errors import InputError, PatternError
 from equipoise.lattice import Group
-from equipoise.plans.maps.geometry import HalfPlane
 from equipoise.values import MISSING, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from equipoise.counts import Counts
@@ -26,9 +22,6 @@ Kind: TypeAlias = Literal["add", "delete"]
 
 CELLS = 10_000
 """A pattern without rows is split equally over at most so many cells."""
-
-LARGEST = 10**15
-"""Of numbers in limits, and of costs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,75 +176,4 @@ def _empty_cells(counts: Counts, group: Group) -> NDArray[np.int32]:
         )
     return (
         np.stack(np.meshgrid(*choices, indexing="ij"), axis=-1).reshape(size, -1).astype(np.int32)
-    )
-
-
-# ------------------------------------------------------------------------------ limits
-
-_NUMBER = r"(?:\d[\d_,]{0,24}(?:\.\d{0,15})?|\.\d{1,15})(?:e[+-]?\d{1,2})?"
-_TERM = re.compile(
-    rf"\s*(?P<sign>[+-])?\s*(?:(?P<factor>{_NUMBER})\s*\*?\s*)?(?P<name>[a-z]+)?\s*", re.IGNORECASE
-)
-_SIGNS = re.compile(r"<=|>=|≤|≥|=<|=>|==|<|>|=")
-
-
-@dataclass(frozen=True)
-class MapLimit:
-    """A linear limit, and the half-plane of what is inside it.
-
-    >>> forms = {"x": (0, 1, 0), "y": (0, 0, 1), "n": (100, 1, -1)}
-    >>> limit = MapLimit.parse("n >= 30", forms)
-    >>> limit.half.holds(0, 70), limit.half.holds(0, 71)
-    (True, False)
-    """
-
-    text: str
-    half: HalfPlane
-
-    @classmethod
-    def parse(cls, text: str, forms: Mapping[str, tuple[Any, Any, Any]]) -> MapLimit:
-        """Read a limit, such as ``2*x + y <= 9000``.
-
-        Parameters
-        ----------
-        text
-            Sums of names and numbers on both sides of ``<=`` or ``>=``.
-        forms
-            What each name stands for: a number, and its change with x and with y.
-        """
-        written = " ".join(str(text).split())
-        signs = _SIGNS.findall(written)
-        if len(signs) != 1 or signs[0] not in ("<=", ">=", "≤", "≥"):
-            raise _unread(text, forms)
-        left, right = (_sum(side, text, forms) for side in _SIGNS.split(written))
-        if signs[0] in (">=", "≥"):
-            left, right = right, left
-        a, b = left[1] - right[1], left[2] - right[2]
-        return cls(written, HalfPlane(a, b, right[0] - left[0]))
-
-
-def _sum(side: str, text: str, forms: Mapping[str, tuple[Any, Any, Any]]) -> list[Fraction]:
-    total, position = [Fraction(0)] * 3, 0
-    while position < len(side) or not position:
-        term = _TERM.match(side, position)
-        name = (term["name"] or "").lower() if term else ""
-        if not term or not (term["factor"] or name) or (position and not term["sign"]):
-            raise _unread(text, forms)
-        if name and name not in forms:
-            raise _unread(text, forms)
-        factor = Fraction(re.sub("[_,]", "", term["factor"])) if term["factor"] else Fraction(1)
-        if factor > LARGEST:
-            raise InputError(f"the limit {text!r} has a number above {LARGEST:.0e}; use less.")
-        factor = -factor if term["sign"] == "-" else factor
-        form = forms[name] if name else (1, 0, 0)
-        total = [t + factor * Fraction(f) for t, f in zip(total, form, strict=True)]
-        position = term.end()
-    return total
-
-
-def _unread(text: str, forms: Mapping[str, Any]) -> InputError:
-    names = ", ".join(forms)
-    return InputError(
-        f"the limit {text!r} cannot be read; write a sum of {names} and numbers, <= or >=, and "
-        "another, as in x<=4500, n>=30000 or 2*x + y <= 9000."
     )

@@ -9,10 +9,10 @@ from equipoise.measures.display import number, whole
 from equipoise.plain import sentences
 
 if TYPE_CHECKING:
-    from equipoise.plans.maps.policy_map import MapPoint, PolicyMap
+    from equipoise.plans.maps.landscape import Landscape, MapPoint
 
 
-def map_sentences(map_: PolicyMap) -> tuple[str, ...]:
+def map_sentences(map_: Landscape) -> tuple[str, ...]:
     """What a map says: how it is now, where UB is 0, what the limits allow, and the best point."""
     return (
         _start(map_),
@@ -37,7 +37,7 @@ def rows_text(value: float) -> str:
     return f"{rounded:,.2f}".replace("-", "−")
 
 
-def _start(map_: PolicyMap) -> str:
+def _start(map_: Landscape) -> str:
     rows = map_.search.surface
     n_gy, n_g, n_y, n = (whole(int(f.const)) for f in (rows.n_gy, rows.n_g, rows.n_y, rows.n))
     now = f"{n_gy} of the {n_g} rows of {map_.group} have {map_.label_pattern}, {n_y} of all {n}"
@@ -46,7 +46,7 @@ def _start(map_: PolicyMap) -> str:
     return f"UB is {number(map_.points[0].ub)} now: {now}."
 
 
-def _curve(map_: PolicyMap) -> str:
+def _curve(map_: Landscape) -> str:
     kind = map_.zero.name
     if kind == "everywhere":
         return "UB is 0 wherever it is defined: the moves change nothing about it."
@@ -65,7 +65,7 @@ _SHAPES = {
 }
 
 
-def _region(map_: PolicyMap) -> list[str]:
+def _region(map_: Landscape) -> list[str]:
     caps = [
         f"{name} deletes at most the {whole(move.rows)} rows there are"
         for name, move in (("x", map_.x), ("y", map_.y))
@@ -81,7 +81,7 @@ def _region(map_: PolicyMap) -> list[str]:
     return said
 
 
-def _best(map_: PolicyMap) -> list[str]:
+def _best(map_: Landscape) -> list[str]:
     best, rows = map_.cheapest or map_.nearest, map_.whole
     if best is None:
         return []
@@ -98,7 +98,7 @@ def _best(map_: PolicyMap) -> list[str]:
     return said
 
 
-def _where(map_: PolicyMap, best: MapPoint) -> str:
+def _where(map_: Landscape, best: MapPoint) -> str:
     goal = f"|UB| up to {map_.tolerance:g}" if map_.tolerance else "UB 0"
     place = f"x = {rows_text(best.x)} and y = {rows_text(best.y)}"
     if map_.reached:

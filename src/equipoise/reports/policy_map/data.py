@@ -11,7 +11,8 @@ from equipoise.plans.maps.geometry import HalfPlane
 from equipoise.plans.maps.sentences import rows_text
 
 if TYPE_CHECKING:
-    from equipoise.plans.maps.policy_map import MapPoint, PolicyMap
+    from equipoise.plans.maps.landscape import MapPoint
+    from equipoise.plans.maps.policy_map import PolicyMap
 
 
 COLUMNS, ROWS = 60, 40

@@ -1,0 +1,128 @@
+"""Limits of a policy map: those that are asked for, and those that hold by themselves."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from equipoise.errors import InputError
+from equipoise.plans.maps.geometry import Affine, HalfPlane
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from equipoise.lattice import Group
+    from equipoise.plans.maps.moves import Move
+    from equipoise.plans.maps.search import Surface
+
+LARGEST = 10**15
+"""Of numbers in limits, and of costs."""
+
+_NUMBER = r"(?:\d[\d_,]{0,24}(?:\.\d{0,15})?|\.\d{1,15})(?:e[+-]?\d{1,2})?"
+_TERM = re.compile(
+    rf"\s*(?P<sign>[+-])?\s*(?:(?P<factor>{_NUMBER})\s*\*?\s*)?(?P<name>[a-z]+)?\s*", re.IGNORECASE
+)
+_SIGNS = re.compile(r"<=|>=|≤|≥|=<|=>|==|<|>|=")
+
+
+@dataclass(frozen=True)
+class MapLimit:
+    """A linear limit, and the half-plane of what is inside it.
+
+    >>> forms = {"x": (0, 1, 0), "y": (0, 0, 1), "n": (100, 1, -1)}
+    >>> limit = MapLimit.parse("n >= 30", forms)
+    >>> limit.half.holds(0, 70), limit.half.holds(0, 71)
+    (True, False)
+    """
+
+    text: str
+    half: HalfPlane
+
+    @classmethod
+    def parse(cls, text: str, forms: Mapping[str, tuple[Any, Any, Any]]) -> MapLimit:
+        """Read a limit, such as ``2*x + y <= 9000``.
+
+        Parameters
+        ----------
+        text
+            Sums of names and numbers on both sides of ``<=`` or ``>=``.
+        forms
+            What each name stands for: a number, and its change with x and with y.
+        """
+        written = " ".join(str(text).split())
+        signs = _SIGNS.findall(written)
+        if len(signs) != 1 or signs[0] not in ("<=", ">=", "≤", "≥"):
+            raise _unread(text, forms)
+        left, right = (_sum(side, text, forms) for side in _SIGNS.split(written))
+        if signs[0] in (">=", "≥"):
+            left, right = right, left
+        a, b = left[1] - right[1], left[2] - right[2]
+        return cls(written, HalfPlane(a, b, right[0] - left[0]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        half = self.half
+        return {"text": self.text, "a": float(half.a), "b": float(half.b), "c": float(half.c)}
+
+
+def _sum(side: str, text: str, forms: Mapping[str, tuple[Any, Any, Any]]) -> list[Fraction]:
+    total, position = [Fraction(0)] * 3, 0
+    while position < len(side) or not position:
+        term = _TERM.match(side, position)
+        name = (term["name"] or "").lower() if term else ""
+        if not term or not (term["factor"] or name) or (position and not term["sign"]):
+            raise _unread(text, forms)
+        if name and name not in forms:
+            raise _unread(text, forms)
+        factor = Fraction(re.sub("[_,]", "", term["factor"])) if term["factor"] else Fraction(1)
+        if factor > LARGEST:
+            raise InputError(f"the limit {text!r} has a number above {LARGEST:.0e}; use less.")
+        factor = -factor if term["sign"] == "-" else factor
+        form = forms[name] if name else (1, 0, 0)
+        total = [t + factor * Fraction(f) for t, f in zip(total, form, strict=True)]
+        position = term.end()
+    return total
+
+
+def _unread(text: str, forms: Mapping[str, Any]) -> InputError:
+    names = ", ".join(forms)
+    return InputError(
+        f"the limit {text!r} cannot be read; write a sum of {names} and numbers, <= or >=, and "
+        "another, as in x<=4500, n>=30000 or 2*x + y <= 9000."
+    )
+
+
+def deletion_limits(x: Move, y: Move) -> tuple[MapLimit, ...]:
+    """No more is deleted than there is, by each move and by both together."""
+    caps = []
+    for move, name, a, b in ((x, "x", 1, 0), (y, "y", 0, 1)):
+        if move.kind == "delete":
+            half = HalfPlane(Fraction(a), Fraction(b), Fraction(move.rows))
+            caps.append(MapLimit(f"{name}<={move.rows}", half))
+    if len(caps) == 2 and x.overlaps(y):
+        half = HalfPlane(Fraction(1, x.rows), Fraction(1, y.rows), Fraction(1))
+        caps.append(MapLimit(f"x/{x.rows} + y/{y.rows} <= 1", half))
+    return tuple(caps)
+
+
+def kept_rows(
+    moves: tuple[Move, Move], rows: Surface, group: Group, label: Group
+) -> tuple[MapLimit, ...]:
+    """At least one row stays on each side of the group and of the label."""
+    sides = (
+        (f"at least 1 row of {group}", rows.n_g, Affine(Fraction(0), Fraction(0), Fraction(0))),
+        (f"at least 1 row of {label}", rows.n_y, Affine(Fraction(0), Fraction(0), Fraction(0))),
+        (f"at least 1 row not of {group}", rows.n, rows.n_g),
+        (f"at least 1 row not of {label}", rows.n, rows.n_y),
+    )
+    found = []
+    for text, all_rows, part in sides:
+        const, x, y = all_rows.const - part.const, all_rows.x - part.x, all_rows.y - part.y
+        least = const + sum(
+            min(c, Fraction(0)) * m.rows for c, m in zip((x, y), moves, strict=True)
+        )
+        if least < 1 and (const >= 1 or x > 0 or y > 0 or not part.const):
+            found.append(MapLimit(text, HalfPlane(-x, -y, const - 1)))
+    return tuple(found)
