@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from equipoise.lake.sampling import bounds
     from equipoise.lake.sampling.purchases import Tailored
     from equipoise.lake.sampling.tailoring import tailor
-    from equipoise.lake.verify.checks import Verification
+    from equipoise.lake.verify.verification import Verification
     from equipoise.lattice import Group
     from equipoise.measures.change import BiasChange
     from equipoise.measures.policy import Check, Policy
@@ -78,7 +78,7 @@ _HOMES = {
     "Repaired": "lake.loop",
     "Rule": "measures.rules",
     "Tailored": "lake.sampling.purchases",
-    "Verification": "lake.verify.checks",
+    "Verification": "lake.verify.verification",
     "apply": "api",
     "bounds": "lake.sampling",
     "check": "api",

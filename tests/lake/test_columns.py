@@ -6,12 +6,12 @@ import pyarrow as pa
 import pytest
 
 from equipoise.lake.verify.columns import check_columns
-from equipoise.lake.verify.verification import Table
+from equipoise.lake.verify.files import CheckedTable
 
 
 def table(values, name="people.csv", kind="csv", dtype=None):
     rows = pa.table({"x": pa.array(values, dtype)})
-    return Table(name, kind, rows, pa.array([""] * len(values)), None, None, "")
+    return CheckedTable(name, kind, rows, pa.array([""] * len(values)), None, None, "")
 
 
 def checked(held, added, *, kept=()):
@@ -81,11 +81,11 @@ def test_new_values_of_a_column_of_few_are_said_and_break_nothing():
 )
 def test_a_column_keeps_its_type_where_files_have_types(ours, theirs, holds):
     old = table(["1", "2", "2"], kind="parquet", dtype=None)
-    old = Table(**{**vars(old), "rows": old.rows.cast(pa.schema({"x": ours}))})
-    new = Table(
+    old = CheckedTable(**{**vars(old), "rows": old.rows.cast(pa.schema({"x": ours}))})
+    new = CheckedTable(
         **{**vars(old), "name": "out.parquet", "rows": old.rows.cast(pa.schema({"x": theirs}))}
     )
     assert check_columns(old, new, [], ()).holds is holds
     # A CSV file has no types.
-    as_csv = Table(**{**vars(new), "kind": "csv"})
+    as_csv = CheckedTable(**{**vars(new), "kind": "csv"})
     assert check_columns(old, as_csv, [], ()).holds is (holds or theirs == pa.string())

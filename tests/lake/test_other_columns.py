@@ -15,7 +15,7 @@ import equipoise as eq
 from equipoise.engines.profiling import Profiler
 from equipoise.errors import InputError
 from equipoise.lake.lake import Lake
-from equipoise.lake.matching.conversions import decide, held_by, tally_of
+from equipoise.lake.matching.conversions import decide, read_base_column, tally_of
 from equipoise.lake.matching.notations import (
     date_formats,
     missing_texts,
@@ -338,7 +338,7 @@ def column(*texts, kind="VARCHAR"):
 
 def decided(ours, theirs, kind="VARCHAR"):
     held, source = column(*ours, kind=kind), column(*theirs)
-    return decide(held_by(held, tally_of(held)), source, tally_of(source))
+    return decide(read_base_column(held, tally_of(held)), source, tally_of(source))
 
 
 ISO = ("2021-03-25", "2020-12-31", "2020-12-31")

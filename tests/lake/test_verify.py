@@ -23,9 +23,10 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.engines import engines
 from equipoise.engines.sources import locate
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
-from equipoise.lake.verify import checks as module
-from equipoise.lake.verify import columns, verification
-from equipoise.lake.verify.checks import Finding, Verification, _largest_ub, _surplus, verify
+from equipoise.lake.verify import checks, columns, files, rows, verification
+from equipoise.lake.verify.checks import _largest_ub, verify
+from equipoise.lake.verify.rows import _surplus
+from equipoise.lake.verify.verification import CheckOutcome, Verification
 from equipoise.values import MISSING
 
 ENGINES = {name: engine() for name, engine in engines().items()}
@@ -34,7 +35,7 @@ NAMES = ["plan", "base", "kept", "added", "cells", "certificate", "sources", "co
 COLUMNS = ["id", "sex", "hired", "hours", "note"]
 NEW = {"tolerance": 0.1, "allow": "both", "cost_add": {"sex=m": 5}}
 OPTIONS = {**NEW, "reference": "original"}  # of which plans are made in no time
-HEADER = ",".join(verification.LEDGER_COLUMNS) + "\n"
+HEADER = ",".join(files.LEDGER_COLUMNS) + "\n"
 SIZES = {("m", "yes"): 8, ("m", "no"): 4, ("w", "yes"): 2, ("w", "no"): 6}
 
 
@@ -275,7 +276,7 @@ def test_hashes_with_a_key_need_that_key():
     other = replace_key(repair, b"other")
     assert broken(other.verified()) == ["kept", "added"]
     assert "another table or key" in sentence(other.verified(), "added")
-    with pytest.raises(InputError, match="were made with a key; give it with --hash-key"):
+    with pytest.raises(InputError, match="were made with a key; give it as `hash_key`"):
         replace_key(repair, None).verified()
 
 
@@ -286,14 +287,14 @@ def replace_key(repair, key):
 
 
 def test_a_key_that_was_not_used_is_refused():
-    with pytest.raises(InputError, match="made without a key; leave out --hash-key"):
+    with pytest.raises(InputError, match="made without a key; leave out `hash_key`"):
         replace_key(Repair(), b"secret").verified()
 
 
 def test_a_plan_that_changes_nothing_passes_with_an_empty_ledger():
     sizes = dict.fromkeys(SIZES, 3)
     repair = Repair(base=people(sizes))
-    lines = {name: pa.array([], pa.string()) for name in verification.LEDGER_COLUMNS}
+    lines = {name: pa.array([], pa.string()) for name in files.LEDGER_COLUMNS}
     pq.write_table(pa.table(lines), "ledger.parquet")
     repair.ledger_name, repair.engine = "ledger.parquet", DUCKDB
     assert broken(repair.verified()) == []
@@ -879,9 +880,9 @@ def test_rows_have_the_cells_they_are_counted_in():
         table, sensitive_features=["age", "sex"], label="y", bins={"age": (30.0,)}, na=["?"]
     )
     eq.plan(counts, tolerance=5.0, plan_missing=True).write("plan.json")
-    plan = verification.read_plan(Path("plan.json"))
-    read = verification.read_table(locate(pa.table(table)), plan, DUCKDB, None)
-    found = module._cells_at(read, [0, 1, 2, 3, 1], plan)
+    plan = files.read_plan(Path("plan.json"))
+    read = files.read_table(locate(pa.table(table)), plan, DUCKDB, None)
+    found = checks._cells_at(read, [0, 1, 2, 3, 1], plan)
     lacking = [(MISSING, "w", "0"), (MISSING, "w", "1")]
     assert found == [("<30", MISSING, "1"), *lacking, (">=30", MISSING, "1"), lacking[0]]
     assert set(found) == set(read.cells)
@@ -923,14 +924,16 @@ def test_a_plan_whose_counts_ask_for_other_columns_is_refused():
     repair = Repair()
     repair.plan["counts"]["request"]["sensitive"] = ["hours"]
     repair.write_plan()
-    with pytest.raises(InputError, match="counts are of sex and hired, but ask for others"):
+    with pytest.raises(
+        InputError, match="counts are of sex and hired, but its request names other columns"
+    ):
         repair.verified()
 
 
 def test_files_that_are_not_there_are_named():
     repair = Repair()
     Path("plan.json").unlink()
-    with pytest.raises(SourceNotFound, match=r"there is no plan plan\.json"):
+    with pytest.raises(SourceNotFound, match=r"there is no file plan\.json"):
         repair.verified()
     repair = Repair()
     Path("ledger.csv").unlink()
@@ -938,7 +941,7 @@ def test_files_that_are_not_there_are_named():
         repair.verified()
 
 
-@pytest.mark.parametrize("column", verification.LEDGER_COLUMNS)
+@pytest.mark.parametrize("column", files.LEDGER_COLUMNS)
 def test_a_ledger_without_a_column_is_refused(column):
     repair = Repair()
     for entry in repair.entries:
@@ -954,7 +957,7 @@ def test_a_ledger_without_a_column_is_refused(column):
         ({"action": "replace"}, "entry 1 of ledger.csv has the action 'replace'"),
         ({"action": None}, "entry 1 of ledger.csv has the action None"),
         ({"place": "first"}, "entry 1 of ledger.csv has the row None and the place 'first'"),
-        ({"place": "1.5"}, "the place '1.5'; both are whole numbers"),
+        ({"place": "1.5"}, "the place '1.5'; both must be whole numbers"),
     ],
 )
 def test_an_entry_of_another_shape_is_named(change, says):
@@ -1008,7 +1011,7 @@ def test_the_result_says_the_same_in_every_form():
 
 
 def test_what_does_not_hold_is_said_first():
-    good, bad = Finding("a", True, "Fine."), Finding("b", False, "Not fine.")
+    good, bad = CheckOutcome("a", True, "Fine."), CheckOutcome("b", False, "Not fine.")
     assert Verification((good, bad)).sentences[1:] == ("Not fine.", "Fine.")
 
 
@@ -1023,14 +1026,14 @@ def test_no_folder_of_this_machine_is_named(tmp_path):
 
 def test_it_shares_no_code_with_the_planner_and_the_acquirer():
     used = set()
-    for part in (module, verification, columns):
+    for part in (checks, columns, files, rows, verification):
         for node in ast.walk(ast.parse(Path(part.__file__).read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
                 used |= {start + name.name for name in node.names}
     others = ("equipoise.plans", "equipoise.lake", "equipoise.measures", "equipoise.api")
     shared = {name for name in used if name.startswith(others)}
-    assert "equipoise.lake.verify.verification" in shared
+    assert "equipoise.lake.verify.files" in shared
     assert all(name.startswith("equipoise.lake.verify") for name in shared)
 
 
@@ -1084,9 +1087,9 @@ def test_the_surplus_is_that_of_multisets(a, b):
     ],
 )
 def test_values_are_alike_when_they_say_the_same_as_their_columns_hold_them(kinds, alike, apart):
-    same = {module._meaning(text, kinds) for text in alike}
+    same = {rows._meaning(text, kinds) for text in alike}
     assert len(same) == 1
-    assert len(same | {module._meaning(text, kinds) for text in apart}) == 1 + len(apart)
+    assert len(same | {rows._meaning(text, kinds) for text in apart}) == 1 + len(apart)
 
 
 @settings(

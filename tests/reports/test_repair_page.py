@@ -13,7 +13,7 @@ import pytest
 import equipoise as eq
 from equipoise.cli.app import run
 from equipoise.lake.offers.shortfall import Lack
-from equipoise.lake.verify.verification import Finding
+from equipoise.lake.verify.verification import CheckOutcome
 from equipoise.reports.bias import charts as bias_charts
 from equipoise.reports.bias.charts import heat_map
 from equipoise.reports.repair import sources
@@ -293,7 +293,9 @@ def test_a_key_and_unknown_places_are_named_in_the_commands(repairs, pages, tmp_
 
 def test_a_check_that_fails_is_marked(repairs, tmp_path):
     done = repairs["whole"]
-    broken = Finding("base", holds=False, sentence="It is <another> table.", examples=("row 3",))
+    broken = CheckOutcome(
+        "base", holds=False, sentence="It is <another> table.", examples=("row 3",)
+    )
     found = replace(done.verification, findings=(broken, *done.verification.findings[1:]))
     write_repair(replace(done, verification=found), tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from equipoise.lake.lake import Lake
     from equipoise.lake.loop import Repaired
     from equipoise.lake.repair.apply import Applied, MissingColumns
-    from equipoise.lake.verify.checks import Verification
+    from equipoise.lake.verify.verification import Verification
     from equipoise.plans.plan import Plan
 
 
@@ -272,7 +272,7 @@ def verify(
     """
     from equipoise.datasets.lookup import locate
     from equipoise.lake.verify import checks as checker
-    from equipoise.lake.verify.verification import read_plan
+    from equipoise.lake.verify.files import read_plan
 
     if engine is None:
         from equipoise.engines.duckdb import shared_engine

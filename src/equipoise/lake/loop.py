@@ -25,7 +25,8 @@ from equipoise.lake.repair.acquisition import Acquired
 from equipoise.lake.repair.base import cell_table
 from equipoise.lake.repair.fill import Limits
 from equipoise.lake.repair.output import as_written, require_apart
-from equipoise.lake.verify.checks import Verification, verify
+from equipoise.lake.verify.checks import verify
+from equipoise.lake.verify.verification import Verification
 from equipoise.plain import Grid, rows_text
 from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.plan import Plan

@@ -18,7 +18,7 @@ from equipoise.lake.matching.notations import (
     DateFormat,
     Dates,
     Numbers,
-    Tally,
+    PatternTally,
     date_formats,
     is_absent,
     patterns_for,
@@ -174,7 +174,7 @@ def meant_query(
 
 
 @dataclass(frozen=True)
-class Held:
+class BaseColumn:
     """What a column of the base holds, by all of its values.
 
     Attributes
@@ -207,29 +207,33 @@ def patterns_of(column: ColumnProfile) -> tuple[str, ...]:
     return patterns_for(known if known is not None else (t for t in column.sample if t is not None))
 
 
-def tally_of(column: ColumnProfile) -> Tally | None:
+def tally_of(column: ColumnProfile) -> PatternTally | None:
     """Hold a column against patterns, if its profile has all values; else it must be read."""
     patterns = patterns_of(column)
     if not patterns:
-        return Tally()
+        return PatternTally()
     return None if column.values is None else tally_values(column.values, patterns)
 
 
-def held_by(column: ColumnProfile, tally: Tally) -> Held:
+def read_base_column(column: ColumnProfile, tally: PatternTally) -> BaseColumn:
     """Tell what a column of the base holds."""
     if _is_numeric(column.type):
         whole = sql.is_whole(column.type)
-        return Held(column, numbers=Numbers("plain", 0.0, whole))
+        return BaseColumn(column, numbers=Numbers("plain", 0.0, whole))
     if _is_date(column.type):
         iso = "%Y-%m-%d" if column.type.upper() == "DATE" else "%Y-%m-%d %H:%M:%S"
         form = date_formats()[iso]
-        return Held(column, dates=Dates(form, tally.fits(form.midnight), iso))
+        return BaseColumn(column, dates=Dates(form, tally.fits(form.midnight), iso))
     if not sql.is_text(column.type):
-        return Held(column)
+        return BaseColumn(column)
     numbers, dates = read_numbers(tally), read_dates(tally)
     if numbers is not None and numbers.odd <= _ODD:
-        return Held(column) if numbers.whole and _may_be_names(column) else Held(column, numbers)
-    return Held(column, dates=None if dates is None or dates.odd else dates)
+        return (
+            BaseColumn(column)
+            if numbers.whole and _may_be_names(column)
+            else BaseColumn(column, numbers)
+        )
+    return BaseColumn(column, dates=None if dates is None or dates.odd else dates)
 
 
 def _is_numeric(kind: str) -> bool:
@@ -306,7 +310,7 @@ class Treatment:
     how: str
 
 
-def decide(base: Held, column: ColumnProfile, tally: Tally) -> Decision:
+def decide(base: BaseColumn, column: ColumnProfile, tally: PatternTally) -> Decision:
     """Decide how values of a column of a table become those of a column of the base.
 
     >>> from equipoise.engines.profiling import Profiler
@@ -316,7 +320,7 @@ def decide(base: Held, column: ColumnProfile, tally: Tally) -> Decision:
     ...     return profiler.profile().columns[0]
     >>> def decided(ours, theirs):
     ...     base, source = column(*ours), column(*theirs)
-    ...     return decide(held_by(base, tally_of(base)), source, tally_of(source))
+    ...     return decide(read_base_column(base, tally_of(base)), source, tally_of(source))
     >>> decided(["YES", "NO"], ["N", "Y", "N"]).spellings
     {'N': 'NO', 'Y': 'YES'}
     >>> decided(["1.5", "2.5", "1.5"], ["1.234,5", "7"]).conversion.read
@@ -361,7 +365,9 @@ def _is_empty(column: ColumnProfile) -> bool:
     return column.values is not None and all(map(is_absent, column.values))
 
 
-def _of_dates(ours: Dates, base: ColumnProfile, column: ColumnProfile, tally: Tally) -> Decision:
+def _of_dates(
+    ours: Dates, base: ColumnProfile, column: ColumnProfile, tally: PatternTally
+) -> Decision:
     if _is_date(base.type) and base.type == column.type:
         return Decision()
     found = read_dates(tally)

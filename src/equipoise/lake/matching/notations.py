@@ -178,7 +178,7 @@ def without_absent(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Tally:
+class PatternTally:
     """How many values a column has, and how many of them do not fit each of some patterns."""
 
     rows: int = 0
@@ -226,11 +226,11 @@ def _mostly_fitting(texts: list[str]) -> list[DateFormat]:
     ]
 
 
-def tally_values(values: Mapping[str, int], patterns: Iterable[str]) -> Tally:
+def tally_values(values: Mapping[str, int], patterns: Iterable[str]) -> PatternTally:
     """Hold the values of a column, each with its rows, against patterns."""
     some = [(text.strip(), n) for text, n in values.items() if not is_absent(text)]
     misfits = {p: sum(n for text, n in some if not _fits(p, text)) for p in patterns}
-    return Tally(sum(n for _, n in some), misfits)
+    return PatternTally(sum(n for _, n in some), misfits)
 
 
 def tally_query(
@@ -263,10 +263,10 @@ def tally_query(
 
 def tallies_from(
     row: Mapping[str, int], columns: Mapping[str, tuple[str, tuple[str, ...]]]
-) -> dict[str, Tally]:
+) -> dict[str, PatternTally]:
     """Read what :func:`tally_query` gave."""
     return {
-        name: Tally(row[f"n{i}"], {p: row[f"m{i}_{j}"] for j, p in enumerate(patterns)})
+        name: PatternTally(row[f"n{i}"], {p: row[f"m{i}_{j}"] for j, p in enumerate(patterns)})
         for i, (name, (_, patterns)) in enumerate(columns.items())
     }
 
@@ -297,7 +297,7 @@ class Numbers:
     doubt: str = ""
 
 
-def read_numbers(tally: Tally) -> Numbers | None:
+def read_numbers(tally: PatternTally) -> Numbers | None:
     """Read a column as numbers; none if most of its values are no numbers.
 
     >>> def read(*texts):
@@ -349,7 +349,7 @@ class Dates:
     odd: bool = False
 
 
-def read_dates(tally: Tally) -> Dates | None:
+def read_dates(tally: PatternTally) -> Dates | None:
     """Read a column as dates; none if no format fits all of its values.
 
     >>> def read(*texts):
@@ -371,7 +371,7 @@ def read_dates(tally: Tally) -> Dates | None:
     return Dates(form, tally.fits(form.midnight), written)
 
 
-def _read_mostly(tally: Tally) -> Dates | None:
+def _read_mostly(tally: PatternTally) -> Dates | None:
     """Read dates with the year first, of which a few values are none."""
     for form in date_formats().values():
         if form.has_year_first and 2 * tally.misfits.get(form.pattern, tally.rows) < tally.rows:

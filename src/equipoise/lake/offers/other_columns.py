@@ -12,17 +12,17 @@ from equipoise.engines.sources import Source
 from equipoise.lake.matching.columns.alignment import Alignment
 from equipoise.lake.matching.conversions import (
     Action,
+    BaseColumn,
     Conversion,
     Decision,
-    Held,
     OtherColumns,
     Treatment,
     decide,
-    held_by,
     patterns_of,
+    read_base_column,
     tally_of,
 )
-from equipoise.lake.matching.notations import Tally, tallies_from, tally_query
+from equipoise.lake.matching.notations import PatternTally, tallies_from, tally_query
 from equipoise.lake.offers.survey import Candidate, Looking, Survey
 from equipoise.progress import Reporter
 
@@ -41,7 +41,7 @@ def settle_columns(
         return survey.usable
     # Rows outside the base's condition count, too: they do in the profiles of its columns.
     tallies = _tallies(replace(base, where=None), others, engine)
-    held = {name: held_by(column, tallies[name]) for name, column in others.items()}
+    held = {name: read_base_column(column, tallies[name]) for name, column in others.items()}
     settled = []
     for i, candidate in enumerate(survey.usable):
         progress(f"reading columns of {candidate.name}", i / len(survey.usable))
@@ -54,7 +54,7 @@ def _tallies(
     columns: Mapping[str, ColumnProfile],
     engine: Engine,
     before: Callable[[], None] = lambda: None,
-) -> dict[str, Tally]:
+) -> dict[str, PatternTally]:
     """Hold columns against patterns: by their profiles, or by one pass over the table."""
     found, open_ = {}, {}
     for name, column in columns.items():
@@ -84,7 +84,7 @@ class _Settling:
     unseen: dict[str, tuple[str, Decision]] = field(default_factory=dict)
     treated: list[Treatment] = field(default_factory=list)
 
-    def add(self, base: Held, column: str, decision: Decision, *, has_absent: bool) -> None:
+    def add(self, base: BaseColumn, column: str, decision: Decision, *, has_absent: bool) -> None:
         """Take in a decision on a column; one that is left missing is not matched any more."""
         name = base.column.name
         if decision.as_it_is:
@@ -105,7 +105,7 @@ class _Settling:
             # What a person said in a mapping file has the last word.
             self.spellings[name] = {**(decision.spellings or {}), **self.spellings.get(name, {})}
 
-    def _action(self, base: Held, decision: Decision) -> Action:
+    def _action(self, base: BaseColumn, decision: Decision) -> Action:
         # A column of another type than text cannot hold what is written otherwise.
         if self.policy == "keep" and sql.is_text(base.column.type):
             return "kept"
@@ -115,7 +115,7 @@ class _Settling:
 
 
 def _settled(
-    candidate: Candidate, held: Mapping[str, Held], engine: Engine, policy: OtherColumns
+    candidate: Candidate, held: Mapping[str, BaseColumn], engine: Engine, policy: OtherColumns
 ) -> Candidate:
     alignment = candidate.alignment
     by_name = {column.name: column for column in candidate.profile.columns}

@@ -27,7 +27,7 @@ _OVERWHELMING = 1e200
 _TIE = 1e-12  # a probability that is just what was asked for is enough, whatever its last digit
 
 
-class Interval(NamedTuple):
+class RowInterval(NamedTuple):
     """Whole numbers, both included."""
 
     low: int
@@ -106,7 +106,7 @@ def serfling_error(population: int, sample: int, cells: int = 1, failure: float 
 
 def hypergeometric_interval(
     population: int, sample: int, found: int, confidence: float = 0.95
-) -> Interval:
+) -> RowInterval:
     """Bound how many rows of a cell a table has, by how many a sample of it found.
 
     Exact, as Clopper and Pearson's for shares: each bound is wrong with a probability of at
@@ -124,13 +124,13 @@ def hypergeometric_interval(
     Examples
     --------
     >>> hypergeometric_interval(60_798, 1_211, found=2)
-    Interval(low=13, high=359)
+    RowInterval(low=13, high=359)
     >>> hypergeometric_interval(100, 100, found=7)
-    Interval(low=7, high=7)
+    RowInterval(low=7, high=7)
     """
     between("confidence", confidence, 0, 1)
     side = (1 + confidence) / 2
-    return Interval(
+    return RowInterval(
         hypergeometric_lower(population, sample, found, side),
         hypergeometric_upper(population, sample, found, side),
     )

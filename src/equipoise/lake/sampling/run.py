@@ -14,7 +14,7 @@ from equipoise.lake.sampling.sources import (
     Cell,
     Flags,
     Floats,
-    Source,
+    SampledSource,
     Whole,
     mix_of,
     mixes_of,
@@ -28,7 +28,7 @@ FIRST = 8
 _CONFIDENCE = 0.95
 
 
-class Limits(NamedTuple):
+class BuyingLimits(NamedTuple):
     """Within what rows are bought."""
 
     budget: float | None
@@ -43,9 +43,9 @@ class Run:
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[SampledSource],
         need: Mapping[Cell, int],
-        limits: Limits,
+        limits: BuyingLimits,
         rng: np.random.Generator,
         keep: Callable[[str, Cell, Any], None] | None,
         progress: Reporter,

@@ -82,7 +82,7 @@ class SimulatedSource:
 
 
 @dataclass(frozen=True, eq=False)
-class Lake:
+class SimulatedLake:
     """Sources and what is needed of them.
 
     Attributes
@@ -99,7 +99,7 @@ class Lake:
 
 def simulate(
     kind: Kind, sources: int = 10, *, seed: int = 0, costs: Costs = "equal", tells: bool = True
-) -> Lake:
+) -> SimulatedLake:
     """Make up a lake of one of the two kinds.
 
     Parameters
@@ -143,7 +143,7 @@ def simulate(
         )
         for s in range(sources)
     )
-    return Lake(made, dict(zip(cells, need.tolist(), strict=True)))
+    return SimulatedLake(made, dict(zip(cells, need.tolist(), strict=True)))
 
 
 def _skewed(rng: np.random.Generator, sources: int) -> npt.NDArray[np.float64]:

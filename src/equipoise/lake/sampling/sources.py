@@ -20,7 +20,7 @@ Whole: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
-class Source(Protocol):
+class SampledSource(Protocol):
     """Something that gives random rows, each for the same price.
 
     It may also have ``mix``, a mapping of cells to the shares of rows they have, and ``size``,
@@ -91,7 +91,7 @@ class TableSource:
         return drawn
 
 
-def mix_of(source: Source) -> Mapping[Cell, float] | None:
+def mix_of(source: SampledSource) -> Mapping[Cell, float] | None:
     """The mix a source tells, if it does."""
     mix: Mapping[Cell, float] | None = getattr(source, "mix", None)
     if mix is not None and not (min(mix.values(), default=0) >= 0 and sum(mix.values()) < 1 + 1e-6):
@@ -101,7 +101,7 @@ def mix_of(source: Source) -> Mapping[Cell, float] | None:
     return mix
 
 
-def mixes_of(sources: Sequence[Source], cells: Sequence[Cell]) -> Floats:
+def mixes_of(sources: Sequence[SampledSource], cells: Sequence[Cell]) -> Floats:
     """The shares of some cells in each source; not a number where it does not tell."""
     mixes = np.full((len(sources), len(cells)), np.nan)
     for s, source in enumerate(sources):
@@ -111,13 +111,13 @@ def mixes_of(sources: Sequence[Source], cells: Sequence[Cell]) -> Floats:
     return mixes
 
 
-def sizes_of(sources: Sequence[Source]) -> Floats:
+def sizes_of(sources: Sequence[SampledSource]) -> Floats:
     """How many rows each source has; infinity where it does not tell."""
     sizes = [getattr(source, "size", None) for source in sources]
     return np.array([math.inf if size is None else float(size) for size in sizes])
 
 
-def name_untold(sources: Sequence[Source]) -> str:
+def name_untold(sources: Sequence[SampledSource]) -> str:
     """Name the first source that does not tell its mix."""
     return next(source.name for source in sources if mix_of(source) is None)
 

@@ -21,10 +21,10 @@ from equipoise.errors import InputError
 from equipoise.lake.offers.need import Planned
 from equipoise.lake.sampling.policies import CHOICES, POLICIES, least_cost
 from equipoise.lake.sampling.purchases import Policy, Standing, Tailored
-from equipoise.lake.sampling.run import Limits, Run, buy
+from equipoise.lake.sampling.run import BuyingLimits, Run, buy
 from equipoise.lake.sampling.sources import (
     Cell,
-    Source,
+    SampledSource,
     cell_name,
     mix_of,
     mixes_of,
@@ -37,7 +37,7 @@ from equipoise.validate import at_least, one_of
 
 
 def tailor(
-    sources: Sequence[Source],
+    sources: Sequence[SampledSource],
     need: Mapping[Cell, int] | Planned,
     *,
     budget: float | None = None,
@@ -58,7 +58,7 @@ def tailor(
     Parameters
     ----------
     sources
-        Where rows can be drawn; see :class:`Source`.
+        Where rows can be drawn; see :class:`SampledSource`.
     need
         How many rows of which cell; or a plan, which needs what it adds.
     budget
@@ -108,7 +108,7 @@ def tailor(
             f"{name_untold(sources)} does not tell its mix, which policy 'known' needs; "
             "use policy 'unknown'."
         )
-    limits = Limits(budget, max_draws, min_rate, batch, stop)
+    limits = BuyingLimits(budget, max_draws, min_rate, batch, stop)
     run = Run(sources, need, limits, np.random.default_rng(seed), keep, progress)
     bound = lower_bound(sources, need) if told else math.inf
     buy(run, CHOICES[chosen])
@@ -125,7 +125,7 @@ def tailor(
     )
 
 
-def lower_bound(sources: Sequence[Source], need: Mapping[Cell, int]) -> float:
+def lower_bound(sources: Sequence[SampledSource], need: Mapping[Cell, int]) -> float:
     """Tell what the rows needed cost at best, on average, where the mixes are known.
 
     The cost of the best fractional draws, which no way of buying can do with less than if the
@@ -168,7 +168,7 @@ def lower_bound(sources: Sequence[Source], need: Mapping[Cell, int]) -> float:
 
 
 def _require(
-    sources: Sequence[Source],
+    sources: Sequence[SampledSource],
     need: Mapping[Cell, int],
     *,
     budget: float | None,

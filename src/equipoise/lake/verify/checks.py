@@ -1,48 +1,31 @@
-"""Check a finished repair from its files alone: the base, the plan, the ledger and the result.
+"""Checks of a finished repair from its files alone: the base, the plan, the ledger and the result.
 
-Nothing here plans or acquires, and nothing of what does is used: a repair is believed because
-its files agree, not because of who wrote them. Only counting, and hashing of rows, is shared.
+Nothing here uses code that plans or takes rows: a repair is trusted because its files agree, not
+because of the program that wrote them. Only counting and the hashing of rows are shared.
 """
 
 from __future__ import annotations
 
-import decimal
 import itertools
 import os
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equipoise.counts.columns import bin_codes, encode_arrow, numbers_in
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
-from equipoise.lake.verify import verification as files
+from equipoise.lake.verify import files
 from equipoise.lake.verify.columns import check_columns
-from equipoise.lake.verify.verification import (
-    Cell,
-    Entry,
-    Finding,
-    PlanFile,
-    Table,
-    Verification,
-    finding,
-)
+from equipoise.lake.verify.files import Cell, CheckedTable, LedgerEntry, PlanFile
+from equipoise.lake.verify.rows import unmatched_rows
+from equipoise.lake.verify.verification import CheckOutcome, Verification, judge
 from equipoise.progress import Reporter, silent
 from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    Numbers: TypeAlias = NDArray[np.int64]
-
-__all__ = ["Finding", "Verification", "verify"]
-
-_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
+    from equipoise.lake.verify.rows import Numbers
 
 
 def verify(
@@ -62,13 +45,13 @@ def verify(
     repaired, base
         The two tables.
     plan, ledger
-        The plan as JSON, and the file with an entry for each row added or removed.
+        File of the plan (JSON), and file with an entry for each row added or removed.
     engine
-        Reads and counts.
+        Engine that reads and counts the tables.
     hash_key
-        The key of the hashes in the ledger, if they have one.
+        Key of the hashes in the ledger, if they are keyed.
     progress
-        Is told what is being done, and the share of all that is done.
+        Progress callback.
 
     Examples
     --------
@@ -98,11 +81,11 @@ def verify(
     progress("comparing rows", 0.8)
     gone = _claims(old, [entry for entry in entries if entry.action == "remove"])
     came = _claims(new, [entry for entry in entries if entry.action == "add"])
-    lost, strange = _unmatched(old, new, list(gone.true), list(came.true))
+    lost, strange = unmatched_rows(old, new, list(gone.true), list(came.true))
     return Verification(
         (
-            finding("plan", _contradictions(asked), f"{asked.name} agrees with itself."),
-            finding(
+            judge("plan", _contradictions(asked), f"{asked.name} agrees with itself."),
+            judge(
                 "base",
                 _differences(old, asked.counted, asked),
                 f"{old.name} has the {asked.counts.n:,} rows of {asked.name}, cell by cell.",
@@ -120,17 +103,14 @@ def verify(
     )
 
 
-# ---------------------------------------------------------------------- what the ledger says
-
-
 class _Claims(NamedTuple):
-    """Entries that are true, by the place of their row, and the others, with what is not true."""
+    """Entries that are true, by the place of their row, and those that are not, with the reason."""
 
-    true: dict[int, Entry]
-    untrue: list[tuple[Entry, str]]
+    true: dict[int, LedgerEntry]
+    untrue: list[tuple[LedgerEntry, str]]
 
 
-def _claims(table: Table, entries: Sequence[Entry]) -> _Claims:
+def _claims(table: CheckedTable, entries: Sequence[LedgerEntry]) -> _Claims:
     claims = _Claims({}, [])
     for entry in entries:
         if not 0 <= entry.at < len(table.rows):
@@ -144,8 +124,8 @@ def _claims(table: Table, entries: Sequence[Entry]) -> _Claims:
     return claims
 
 
-def _cells_at(table: Table, places: Sequence[int], plan: PlanFile) -> list[Cell]:
-    """Give the cell of each of some rows; none if the table cannot be counted."""
+def _cells_at(table: CheckedTable, places: Sequence[int], plan: PlanFile) -> list[Cell]:
+    """Give the cells of some rows; an empty list if the table cannot be counted."""
     import pyarrow as pa
 
     rows, columns = table.rows.take(pa.array(places, pa.int64())), []
@@ -158,84 +138,6 @@ def _cells_at(table: Table, places: Sequence[int], plan: PlanFile) -> list[Cell]
             values = tuple(MISSING if value in na else value for value in values)
         columns.append([values[code] for code in codes.tolist()])
     return list(zip(*columns, strict=True))
-
-
-# ------------------------------------------------------------------------------ equal rows
-
-
-def _unmatched(
-    old: Table, new: Table, gone: Sequence[int], came: Sequence[int]
-) -> tuple[Numbers, Numbers]:
-    """Hold the rows not removed against those not added: the rows only one of the tables has."""
-    import pyarrow as pa
-
-    stay, rest = (
-        np.delete(np.arange(len(table.rows)), np.array(places, np.int64))
-        for table, places in ((old, gone), (new, came))
-    )
-    ours, theirs = old.rows.schema, new.rows.schema
-    if ours.names == theirs.names:
-        md5s = pa.chunked_array([old.md5s.take(stay), new.md5s.take(rest)]).combine_chunks()
-        a, b = np.split(md5s.dictionary_encode().indices.to_numpy(), [len(stay)])
-        stay, rest = stay[_surplus(a, b)], rest[_surplus(b, a)]
-    told_apart = old.kind == new.kind and ours == theirs  # so that the md5s have the last word
-    if not told_apart and set(ours.names) == set(theirs.names):
-        a, b = _numbered(old.rows.take(stay), new.rows.take(rest))
-        stay, rest = stay[_surplus(a, b)], rest[_surplus(b, a)]
-    return stay, rest
-
-
-def _surplus(mine: Numbers, theirs: Numbers) -> NDArray[np.bool_]:
-    """Mark my numbers that the others do not have, or not so often."""
-    order = np.argsort(mine, kind="stable")
-    nth = np.empty(len(mine), np.int64)
-    nth[order] = np.arange(len(mine)) - np.searchsorted(mine[order], mine[order])
-    return np.asarray(nth >= np.bincount(theirs, minlength=int(mine.max(initial=0)) + 1)[mine])
-
-
-def _numbered(a: pa.Table, b: pa.Table) -> tuple[Numbers, ...]:
-    """Number rows, those alike that say the same, whatever kind of file they are in."""
-    numbers = np.zeros(len(a) + len(b), np.int64)
-    for name in a.column_names:
-        kinds, known = (a[name].type, b[name].type), dict[Any, int]()
-        codes = []
-        for column in (a[name], b[name]):
-            values, places = encode_arrow(_flat(column), None)
-            table = [known.setdefault(_meaning(v, kinds), len(known)) for v in values]
-            codes.append(np.array(table, np.int64)[places])
-        joint = numbers * (len(known) + 1) + np.concatenate(codes)
-        numbers = np.unique(joint, return_inverse=True)[1].reshape(-1)
-    return tuple(np.split(numbers, [len(a)]))
-
-
-def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Give lists and structures as text."""
-    import pyarrow as pa
-
-    nested = column.to_pylist() if pa.types.is_nested(column.type) else None
-    return column if nested is None else pa.chunked_array([[str(value) for value in nested]])
-
-
-def _meaning(text: Value, kinds: Sequence[pa.DataType]) -> Value | float | decimal.Decimal:
-    """Give a value apart from its writing: in CSV nothing is empty, and 39 may be 39.0.
-
-    Text is read as a number only against a column of numbers, as precisely as that has it.
-    """
-    from pyarrow import types
-
-    is_float = any(types.is_floating(kind) for kind in kinds)
-    is_exact = any(types.is_integer(kind) or types.is_decimal(kind) for kind in kinds)
-    if text is MISSING or not text or (is_float and text == "nan"):
-        return MISSING
-    if not (is_float or is_exact) or not _NUMBER.fullmatch(text):
-        return text
-    if any(types.is_float32(kind) for kind in kinds):
-        with np.errstate(over="ignore"):
-            return float(np.float32(text))
-    return float(text) if is_float else decimal.Decimal(text)
-
-
-# --------------------------------------------------------------------------- the seven checks of rows
 
 
 def _contradictions(plan: PlanFile) -> Iterator[str]:
@@ -265,8 +167,8 @@ def _contradictions(plan: PlanFile) -> Iterator[str]:
         yield f"{but} its counts have another fingerprint than it states"
 
 
-def _differences(table: Table, wanted: Mapping[Cell, int], plan: PlanFile) -> Iterator[str]:
-    """Name the cells that have other rows than wanted, those that lack most first."""
+def _differences(table: CheckedTable, wanted: Mapping[Cell, int], plan: PlanFile) -> Iterator[str]:
+    """Name the cells with other numbers of rows than wanted, the largest deficits first."""
     if table.cells is None:
         yield table.why_not
         return
@@ -279,8 +181,8 @@ def _differences(table: Table, wanted: Mapping[Cell, int], plan: PlanFile) -> It
 
 
 def _nothing_is_lost(
-    old: Table, new: Table, plan: PlanFile, gone: _Claims, lost: Numbers
-) -> Finding:
+    old: CheckedTable, new: CheckedTable, plan: PlanFile, gone: _Claims, lost: Numbers
+) -> CheckOutcome:
     wrong, apart = [], set(old.rows.column_names) ^ set(new.rows.column_names)
     if apart:
         names = ", ".join(map(repr, sorted(apart)))
@@ -293,12 +195,12 @@ def _nothing_is_lost(
         if n > planned:
             wrong.append(f"{plan.named(cell)} has {n:,} rows removed, {planned:,} planned")
     but = f" but the {len(gone.true):,} listed as removed" if gone.true else ""
-    return finding("kept", wrong, f"Every row of {old.name} is in {new.name}{but}.")
+    return judge("kept", wrong, f"Every row of {old.name} is in {new.name}{but}.")
 
 
 def _nothing_is_foreign(
-    old: Table, new: Table, came: _Claims, strange: Numbers, outside: int
-) -> Finding:
+    old: CheckedTable, new: CheckedTable, came: _Claims, strange: Numbers, outside: int
+) -> CheckOutcome:
     said = [f"{e} states row {e.at:,} of {new.name}, {why}" for e, why in came.untrue]
     if said and not came.true:
         said[0] += "; as no hash fits, the ledger may be of another table or key"
@@ -309,12 +211,12 @@ def _nothing_is_foreign(
         do = "does" if outside == 1 else "do"
         said.append(f"{some} of {new.name} {do} not satisfy the condition of the plan")
     right = f"Every other row of {new.name} is one of the {len(came.true):,} listed as added."
-    return finding("added", [*rows, *said], right)
+    return judge("added", [*rows, *said], right)
 
 
 def _cells_are_as_planned(
-    old: Table, new: Table, plan: PlanFile, gone: _Claims, came: _Claims
-) -> Finding:
+    old: CheckedTable, new: CheckedTable, plan: PlanFile, gone: _Claims, came: _Claims
+) -> CheckOutcome:
     wrong = list(_differences(new, plan.planned, plan))
     for table, entries in ((old, gone.true), (new, came.true)):
         cells = _cells_at(table, list(entries), plan)
@@ -323,12 +225,12 @@ def _cells_are_as_planned(
                 told = f"the cell {plan.named(entry.cell)}" if entry.cell else "no cell"
                 true = f"row {entry.at:,} of {table.name} is of {plan.named(cell)}"
                 wrong.append(f"{entry} states {told}, but {true}")
-    return finding("cells", wrong, f"Every cell of {new.name} has the rows planned.")
+    return judge("cells", wrong, f"Every cell of {new.name} has the rows planned.")
 
 
-def _certificate_is_true(new: Table, plan: PlanFile) -> Finding:
+def _certificate_is_true(new: CheckedTable, plan: PlanFile) -> CheckOutcome:
     if new.cells is None:
-        return finding("certificate", [new.why_not], "")
+        return judge("certificate", [new.why_not], "")
     stated, asked = plan.data["certificate"], plan.data["request"]
     with_missing = bool(asked.get("plan_missing", False))
     promised, _ = _largest_ub(plan.planned, with_missing=with_missing)
@@ -342,7 +244,7 @@ def _certificate_is_true(new: Table, plan: PlanFile) -> Finding:
         ("after", promised),
     ):
         said = float(stated[f"max_abs_ub_{name}"])
-        if not abs(true - said) <= 1e-9:  # which not-a-number is not, either
+        if not abs(true - said) <= 1e-9:  # written so that NaN fails, too
             leads = f"its cells lead to {true:.6g}"
             wrong.append(f"{plan.name} states a largest |UB| of {said:.6g} {name} it, but {leads}")
     if _limits_ub(stated, asked) and found > tolerance + 1e-9:
@@ -350,20 +252,20 @@ def _certificate_is_true(new: Table, plan: PlanFile) -> Finding:
     elif found > promised + 1e-9:
         wrong.append(f"{measured}, where the plan leads to {promised:.4g}")
     right = f"{measured}; the plan states {told:.4g}, its tolerance is {tolerance:g}."
-    return finding("certificate", wrong, right[0].upper() + right[1:])
+    return judge("certificate", wrong, right[0].upper() + right[1:])
 
 
 def _limits_ub(stated: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    """Whether the tolerance is one on the |UB| of all groups, by the frequencies there are."""
+    """Whether the tolerance limits the |UB| of all groups, by the repaired table's frequencies."""
     plain = {"reached": True, "tolerance_on": "ub", "reference": "new", "targets": False}
     of_all = asked.get("constrain", "all") == "all" and asked.get("min_group", 1) == 1
     return of_all and stated["tolerance"] > 0 and plain.items() <= {**plain, **stated}.items()
 
 
 def _largest_ub(cells: Mapping[Cell, int], *, with_missing: bool) -> tuple[float, Cell | None]:
-    """Measure UB(g, y) = 1 − (n_gy/n_g)/(n_y/n); give the largest and where it is.
+    """Give the largest |UB(g, y)| = |1 − (n_gy/n_g)/(n_y/n)|, and its cell.
 
-    The finest groups are enough: any other is a mixture of them, and so no further off.
+    The finest groups are enough: the UB of any other group is an average of theirs.
     """
     known = {c: n for c, n in cells.items() if n > 0 and (with_missing or MISSING not in c)}
     labels, groups = Counter[Value](), defaultdict[Cell, Counter[Value]](Counter)
@@ -378,8 +280,8 @@ def _largest_ub(cells: Mapping[Cell, int], *, with_missing: bool) -> tuple[float
     return largest, where
 
 
-def _rows_have_sources(came: _Claims) -> Finding:
-    wrong, taken = [], dict[tuple[str | None, int], Entry]()
+def _rows_have_sources(came: _Claims) -> CheckOutcome:
+    wrong, taken = [], dict[tuple[str | None, int], LedgerEntry]()
     entries = [*came.true.values(), *(entry for entry, _ in came.untrue)]
     for entry in sorted(entries, key=lambda entry: entry.number):
         first = taken.setdefault((entry.source, entry.place), entry)
@@ -387,6 +289,6 @@ def _rows_have_sources(came: _Claims) -> Finding:
             wrong.append(f"{entry} does not say which row of which source it is")
         elif first is not entry:
             row = f"row {entry.place:,} of {entry.source}"
-            wrong.append(f"{entry} takes {row}, which entry {first.number:,} takes, too")
+            wrong.append(f"{entry} takes {row}, which entry {first.number:,} takes as well")
     right = f"No row of a source is taken twice among the {len(entries):,} added."
-    return finding("sources", wrong, right)
+    return judge("sources", wrong, right)

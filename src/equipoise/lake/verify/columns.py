@@ -1,7 +1,7 @@
-"""Whether the columns of a repaired table hold what they held in the base: types and spellings.
+"""Whether added values have the types and spellings of the base's columns.
 
-The base alone says what a column is. Where all of its values are numbers, dates in one format, or
-yes and no in one spelling, an added value that is none of these is found, whatever wrote it.
+Only the base says what a column holds. If all of its values are numbers, dates in one format, or
+yes and no in one spelling, an added value of another kind is reported, whichever program wrote it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from equipoise.counts.columns import encode_arrow
-from equipoise.lake.verify.verification import EXAMPLES, Finding, Table, finding
+from equipoise.lake.verify.files import CheckedTable
+from equipoise.lake.verify.verification import EXAMPLES, CheckOutcome, judge
 from equipoise.plain import sentences as in_words
 from equipoise.values import MISSING
 
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _NEARLY_ALL, _OWN = 0.99, 0.9
-"""Which share of values makes a column one of numbers; and which share of rows with a whole number
-of their own makes these names of the rows, which may be anything."""
+"""A column with this share of numbers is one of numbers. If this share of rows has a whole number of
+its own, the column may hold identifiers, of which others can look different."""
 
 _FEW = 50
+"""A column of at most this many values, each in two rows on average, is a closed list."""
+
 _SHOWN = 5
 
 _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
@@ -39,7 +42,7 @@ _TRUTHS = ({"yes", "no"}, {"y", "n"}, {"true", "false"}, {"t", "f"})
 
 
 class _Found(NamedTuple):
-    """The values of one column that do not belong: of how many rows, and one of them."""
+    """Values of one column that do not fit: their number of rows, and an example."""
 
     name: str
     kind: str
@@ -47,18 +50,20 @@ class _Found(NamedTuple):
     example: str
 
 
-def check_columns(old: Table, new: Table, added: Sequence[int], kept: Collection[int]) -> Finding:
-    """Check that added rows are written as the base's rows are.
+def check_columns(
+    old: CheckedTable, new: CheckedTable, added: Sequence[int], kept: Collection[int]
+) -> CheckOutcome:
+    """Check that added rows are written as the rows of the base are.
 
     Parameters
     ----------
     old, new
         The base and the repaired table.
     added
-        The places of the added rows.
+        Places of the added rows.
     kept
-        Those of them of which the ledger says that values were kept as their sources write them:
-        what is found there was asked for, and is noted.
+        Places of added rows whose values, by the ledger, were kept as their sources write them.
+        What does not fit there was asked for: it is noted, and the check holds.
     """
     names = [name for name in old.rows.column_names if name in new.rows.column_names]
     wrong = [said for name in names if (said := _other_type(name, old, new))]
@@ -81,13 +86,13 @@ def check_columns(old: Table, new: Table, added: Sequence[int], kept: Collection
     if strange:
         right += f" Columns of few values have new ones: {in_words(_shortened(strange))}."
     if wrong or not noted:
-        return finding("columns", wrong, right)
+        return judge("columns", wrong, right)
     said = (
         f"{noted[0]}{f', and {len(noted) - 1:,} more' if len(noted) > 1 else ''}; the ledger says "
         "that values were kept as their sources write them."
     )
     said = said[0].upper() + said[1:]
-    return Finding(
+    return CheckOutcome(
         "columns", holds=True, sentence=said, examples=tuple(noted[:EXAMPLES]), noted=True
     )
 
@@ -97,7 +102,7 @@ def _shortened(names: list[str]) -> list[str]:
     return [*names[:_SHOWN], *more]
 
 
-def _say(found: _Found, old: Table, new: Table) -> str:
+def _say(found: _Found, old: CheckedTable, new: CheckedTable) -> str:
     values = "1 added value" if found.rows == 1 else f"{found.rows:,} added values"
     do = "does" if found.rows == 1 else "do"
     return (
@@ -109,8 +114,8 @@ def _say(found: _Found, old: Table, new: Table) -> str:
 # ---------------------------------------------------------------------------------- types
 
 
-def _other_type(name: str, old: Table, new: Table) -> str | None:
-    """Say that a column has another type; where one of the files has none nothing can be said."""
+def _other_type(name: str, old: CheckedTable, new: CheckedTable) -> str | None:
+    """Say that a column has another type, unless one of the files stores no types."""
     ours, theirs = (_class(table.rows[name].type) for table in (old, new))
     if ours == theirs or ("text" in (ours, theirs) and not (old.has_types and new.has_types)):
         return None
@@ -143,7 +148,7 @@ def _taken(column: pa.ChunkedArray, places: Sequence[int]) -> pa.ChunkedArray:
 
 
 def _counted(column: pa.ChunkedArray) -> Counter[str]:
-    """Count the rows of each value, as text; missing ones, and lists and structures, left out."""
+    """Count the rows of each value as text, without missing values, lists and structures."""
     import numpy as np
     from pyarrow import types
 
@@ -175,7 +180,7 @@ def _is_closed(held: Counter[str]) -> bool:
 
 
 def _kind(held: Counter[str]) -> tuple[str, Callable[[str], bool] | None]:
-    """Say what a column of the base holds, and give what tells whether a value is such."""
+    """Say what a column of the base holds, and give a test for values of this kind."""
     texts = {value.strip(): n for value, n in held.items()}
     if not texts:
         return "", None
@@ -194,7 +199,7 @@ def _kind(held: Counter[str]) -> tuple[str, Callable[[str], bool] | None]:
 
 
 def _date_class(text: str) -> tuple[str, ...] | None:
-    """Give the shape of a date: its marks, how long its parts are, and whether there is a time."""
+    """Give the shape of a date: its separators, its parts, and whether there is a time of day."""
     found = _DATE.fullmatch(text)
     if found is None or sum(p.isdigit() and len(p) == 4 for p in (found["a"], found["c"])) > 1:
         return None
@@ -221,7 +226,7 @@ def _dates(texts: list[str]) -> tuple[str, Callable[[str], bool] | None]:
 
 
 def _part(text: str, i: int) -> int:
-    """Give one of the first two numbers of a date that may be its month; of others always 0."""
+    """Give one of the first two numbers of a date that may be its month; otherwise 0."""
     found = _DATE.fullmatch(text)
     parts = [] if found is None else [found["a"], found["b"]]
     if len(parts) < 2 or not all(p.isdigit() and len(p) < 4 for p in parts):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from equipoise.lake.loop import Repaired
     from equipoise.lake.repair.acquisition import Acquired
     from equipoise.lake.repair.shift.shift import Shift
-    from equipoise.lake.verify.checks import Verification
+    from equipoise.lake.verify.verification import Verification
     from equipoise.plans.plan import PlanCell
 
 SCHEMA = "equipoise.repair-page/1"

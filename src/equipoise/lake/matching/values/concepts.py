@@ -36,7 +36,7 @@ class Letters:
 
 
 @dataclass(frozen=True)
-class Condition:
+class Context:
     """What else two tables must say for a word to have its meaning."""
 
     present: frozenset[str]  # meanings both tables must have
@@ -51,7 +51,7 @@ class Concept:
     generic: bool
     words: Mapping[str, str]  # spelling → meaning
     letters: tuple[Letters, ...]
-    conditions: Mapping[str, Condition]
+    conditions: Mapping[str, Context]
 
     @classmethod
     def read(cls, name: str, stored: Mapping[str, Any]) -> Concept:
@@ -66,7 +66,7 @@ class Concept:
             for s in stored.get("letters", ())
         )
         conditions = {
-            compact(spelling): Condition(
+            compact(spelling): Context(
                 frozenset(c.get("with", ())), frozenset(c.get("without", ()))
             )
             for spelling, c in stored.get("only", {}).items()

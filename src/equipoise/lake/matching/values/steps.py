@@ -85,7 +85,7 @@ class Vocabularies:
 
 
 @dataclass(frozen=True)
-class Taken:
+class WholeMap:
     """A map of the whole vocabulary, and what it rests on."""
 
     step: Step
@@ -93,25 +93,25 @@ class Taken:
     about: str = ""
 
 
-def whole_map(found: Vocabularies, *, same_codes: bool) -> Taken | None:
+def whole_map(found: Vocabularies, *, same_codes: bool) -> WholeMap | None:
     """Map every value of the source one to one, by the plainest step that can; or nothing."""
     codes = set(found.codes())
     alone = len(found.source) == 1
     if alone and not (same_codes and codes) and not tells_meaning(found.source):
         return None
     if (same_codes or not codes) and _is_whole(found.same, found):
-        return Taken(_plain_step(found.same), found.same)
+        return WholeMap(_plain_step(found.same), found.same)
     settled = {s: b for s, b in found.same.items() if same_codes or s not in codes}
     if not _is_one_to_one(settled):
         return None
     for step, find in _BOLDER[: 1 if alone else None]:
         settled |= find(found, settled)
         if _is_whole(settled, found):
-            return Taken(step, settled)
+            return WholeMap(step, settled)
         if (known := _by_synonyms(found, settled)) is not None:
             about, pairs = known
             plain = all(found.same.get(s) == b for s, b in pairs.items())
-            return Taken(_plain_step(pairs) if plain else step, pairs, about)
+            return WholeMap(_plain_step(pairs) if plain else step, pairs, about)
     return None
 
 

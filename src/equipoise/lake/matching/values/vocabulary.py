@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from equipoise.errors import InputError
 from equipoise.lake.matching.values.guesses import Proposal, guess_value
-from equipoise.lake.matching.values.steps import LARGEST, Step, Taken, Vocabularies, whole_map
+from equipoise.lake.matching.values.steps import LARGEST, Step, Vocabularies, WholeMap, whole_map
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ _REASONS: Mapping[Step, str] = {
 }
 
 
-def _why_taken(taken: Taken) -> str:
+def _why_taken(taken: WholeMap) -> str:
     if len(taken.pairs) == 1:
         ((source, base),) = taken.pairs.items()
         return f"the only value, {source!r}, stands for {base!r} (step {taken.step})"

@@ -1,0 +1,282 @@
+"""The files a repair is verified from: its plan, its ledger and the two tables."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import math
+import operator
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from equipoise.counts import CountRequest, Counts
+from equipoise.engines.base import Engine
+from equipoise.engines.sources import Source, locate
+from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
+from equipoise.lattice import Group
+from equipoise.plain import sentences as in_words
+from equipoise.values import Value, as_value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Cell: TypeAlias = tuple[Value, ...]
+"""A value for every sensitive attribute, and the label."""
+
+PLAN_SCHEMA = "equipoise.plan/1"
+
+LEDGER_COLUMNS = ("action", "row", "source", "snapshot", "place", "source_hash", "hash", "cell")
+"""The columns of a ledger that are checked; it has others."""
+
+_KEYED_LENGTH = 64  # digits of a hash made with a key; one without has 32
+
+
+def public(name: str) -> str:
+    """Name a file without the folders of this machine, which a report must not disclose."""
+    return Path(name).name if Path(name).is_absolute() else name
+
+
+def cells_of(counts: Counts) -> dict[Cell, int]:
+    """Give the number of rows of each cell."""
+    values = [axis.values for axis in counts.axes]
+    lines = zip(counts.codes.tolist(), counts.rows.tolist(), strict=True)
+    return {tuple(v[c] for v, c in zip(values, codes, strict=True)): n for codes, n in lines}
+
+
+@dataclass(frozen=True)
+class CheckedTable:
+    """All rows of a table with the MD5 of each, and its rows by cell or why it cannot be counted."""
+
+    name: str
+    kind: str
+    rows: pa.Table
+    md5s: pa.Array
+    key: bytes | None
+    cells: Mapping[Cell, int] | None
+    why_not: str
+
+    @property
+    def has_types(self) -> bool:
+        """Whether files of this kind store column types."""
+        return self.kind not in ("csv", "json")
+
+    def hash_at(self, place: int) -> str:
+        """Hash a row as ledgers do: its MD5 or, with a key, an HMAC of that."""
+        md5 = str(self.md5s[place])
+        return md5 if self.key is None else hmac.digest(self.key, md5.encode(), "sha256").hex()
+
+
+def read_table(source: Source, plan: PlanFile, engine: Engine, key: bytes | None) -> CheckedTable:
+    """Read a table, and count it in the same way as the plan does."""
+    where = "" if source.where is None else f" (where {source.where.one_line})"
+    name, cells, why_not = f"{public(source.name)}{where}", None, ""
+    try:
+        cells = cells_of(engine.counts(source, plan.request))
+    except ColumnNotFound:
+        raise
+    except InputError as error:
+        why_not = f"{name} cannot be counted as the plan counts: {error}".rstrip(".")
+    rows = _all_rows(source, plan.request.columns, engine, located=True)
+    *own, _, md5 = rows.column_names
+    md5s = rows[md5].combine_chunks()
+    return CheckedTable(name, source.kind, rows.select(own), md5s, key, cells, why_not)
+
+
+def rows_outside(source: Source, table: CheckedTable, plan: PlanFile, engine: Engine) -> int:
+    """Count the rows of a table that do not satisfy the condition of the plan."""
+    where = plan.counts.reading.where
+    if where is None:
+        return 0
+    try:
+        counts = engine.counts(replace(source, where=where), plan.request)
+    except ColumnNotFound:
+        raise
+    except InputError:  # no row does, or the condition cannot be evaluated
+        return len(table.rows)
+    return len(table.rows) - counts.n - counts.dropped
+
+
+def _all_rows(
+    source: Source, columns: Sequence[str], engine: Engine, *, located: bool = False
+) -> pa.Table:
+    """Give all rows of a table, which must have some columns."""
+    # Engines can give the rows that remain after choosing some: here, after choosing none.
+    request = CountRequest(sensitive=tuple(columns[:-1]), label=columns[-1])
+    none = Counts.from_mapping({}, sensitive=columns[:-1], label=columns[-1])
+    return engine.rows(source, request, none, rest=True, located=located)
+
+
+class CellMove(NamedTuple):
+    """The numbers of rows a plan states for a cell."""
+
+    before: int
+    add: int
+    delete: int
+    after: int
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """A plan as its file states it; ``planned`` is computed from ``counted`` and the moves."""
+
+    name: str
+    data: Mapping[str, Any]
+    counts: Counts
+    request: CountRequest
+    moves: Mapping[Cell, CellMove]
+    repeated: tuple[Cell, ...]
+    counted: Mapping[Cell, int]
+    planned: Mapping[Cell, int]
+
+    def named(self, cell: Cell) -> str:
+        """Write a cell as a pattern."""
+        return str(Group(dict(zip(self.request.columns, cell, strict=True))))
+
+
+def read_plan(path: Path) -> PlanFile:
+    """Read a plan."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SourceNotFound(
+            f"there is no file {path}; `plan` must be the plan that the repair was made from."
+        ) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"the plan {path} cannot be read: {error}.") from None
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if schema != PLAN_SCHEMA:
+        raise InputError(f"{path} is not a plan of the schema {PLAN_SCHEMA} but {schema!r}.")
+    try:
+        return _plan_from(public(str(path)), data)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"the plan {path} is damaged ({error!r}); use the file as it was written."
+        ) from None
+
+
+def _plan_from(name: str, data: Mapping[str, Any]) -> PlanFile:
+    counts = Counts.from_dict(data["counts"])
+    columns = tuple(axis.name for axis in counts.axes)
+    request = counts.request or CountRequest(sensitive=columns[:-1], label=columns[-1])
+    if request.columns != columns:
+        raise InputError(
+            f"its counts are of {in_words(columns)}, but its request names other columns."
+        )
+    for total in ("additions", "deletions", "n_before", "n_after"):
+        operator.index(data[total])  # raises, as below, unless it is a whole number
+    math.fsum(
+        data["certificate"][number]
+        for number in ("max_abs_ub_before", "max_abs_ub_after", "tolerance")
+    )
+    dict(data["request"])
+    cells = [_cell({**c["group"], columns[-1]: c["label"]}, columns) for c in data["cells"]]
+    lines = [
+        CellMove(*(operator.index(c[field]) for field in CellMove._fields)) for c in data["cells"]
+    ]
+    repeated = tuple(cell for cell, times in Counter(cells).items() if times > 1)
+    moves = dict(zip(cells, lines, strict=True))
+    counted = cells_of(counts)
+    planned = Counter(counted)
+    planned.update({cell: move.add - move.delete for cell, move in moves.items()})
+    # A missing value where the plan refused them is something to report, not an error: count it.
+    refused = [n for n in ("missing", "missing_label") if getattr(request, n) == "raise"]
+    policies: dict[str, Any] = dict.fromkeys(refused, "group")
+    request = replace(request, count=None, weight=None, **policies).with_edges(counts.bins)
+    return PlanFile(name, data, counts, request, moves, repeated, counted, planned)
+
+
+def _cell(values: Mapping[str, Any], columns: Sequence[str]) -> Cell:
+    return tuple(as_value(values[name]) for name in columns)
+
+
+class LedgerEntry(NamedTuple):
+    """A line of a ledger; ``at`` is the row in the repaired table or, if removed, in the base."""
+
+    ledger: str
+    number: int
+    action: str
+    at: int
+    source: str | None
+    snapshot: str | None
+    place: int
+    source_hash: str | None
+    hash: str | None
+    cell: Cell | None
+    keeps_values: bool = False
+    """Whether the user asked to keep values as the source writes them."""
+
+    def __str__(self) -> str:
+        return f"entry {self.number:,} of {self.ledger}"
+
+
+def read_ledger(
+    path: str | os.PathLike[str], columns: Sequence[str], engine: Engine, *, keyed: bool
+) -> list[LedgerEntry]:
+    """Read the entries of a ledger."""
+    source = locate(path)
+    if source.kind not in ("csv", "json", "parquet"):
+        raise InputError(f"{path} is not a ledger, which is a Parquet, CSV or JSON Lines file.")
+    if source.kind == "json" and not any(p.stat().st_size for p in source.paths):
+        return []  # an empty JSON Lines file has no entries, and no columns either
+    table = _all_rows(source, ("action", "cell"), engine)
+    for name in LEDGER_COLUMNS:
+        if name not in table.column_names:
+            raise ColumnNotFound(name, table=f"the ledger {path}", columns=table.column_names)
+    lines = zip(*(table[name].to_pylist() for name in LEDGER_COLUMNS), strict=True)
+    entries = [_entry(public(source.name), i, line, columns) for i, line in enumerate(lines)]
+    if "mapping" in table.column_names:
+        told = zip(entries, table["mapping"].to_pylist(), strict=True)
+        entries = [entry._replace(keeps_values=_keeps(mapping)) for entry, mapping in told]
+    lengths = {len(str(entry.hash)) for entry in entries}
+    if not keyed and lengths == {_KEYED_LENGTH}:
+        raise InputError(f"the hashes in {path} were made with a key; give it as `hash_key`.")
+    if keyed and lengths and _KEYED_LENGTH not in lengths:
+        raise InputError(f"the hashes in {path} were made without a key; leave out `hash_key`.")
+    return entries
+
+
+def _keeps(mapping: Any) -> bool:
+    try:
+        told = mapping if isinstance(mapping, dict) else json.loads(mapping)
+        return bool(told["other_columns"] == "keep")
+    except (TypeError, ValueError, LookupError, RecursionError):
+        return False
+
+
+def _entry(name: str, number: int, line: Sequence[Any], columns: Sequence[str]) -> LedgerEntry:
+    action, row, source, snapshot, place, source_hash, hash_, cell = line
+    if action not in ("add", "remove"):
+        raise InputError(
+            f'entry {number:,} of {name} has the action {action!r}, which must be "add" or "remove".'
+        )
+    try:
+        at, origin = _place(row if action == "add" else place), _place(place)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"entry {number:,} of {name} has the row {row!r} and the place {place!r}; both must be "
+            "whole numbers, counted from 0."
+        ) from None
+    said = (source, snapshot, origin, source_hash, hash_)
+    return LedgerEntry(name, number, action, at, *said, _stated(cell, columns))
+
+
+def _place(given: Any) -> int:
+    """Read a place; −1, where there is no row, if none is given."""
+    if isinstance(given, float) and not given.is_integer():
+        raise ValueError
+    return -1 if given is None else int(given)
+
+
+def _stated(cell: Any, columns: Sequence[str]) -> Cell | None:
+    """Read the cell an entry states; None if it cannot be read or has other columns."""
+    try:
+        values = cell if isinstance(cell, dict) else json.loads(cell)
+        return _cell(values, columns) if values.keys() == set(columns) else None
+    except (TypeError, ValueError, AttributeError, RecursionError):
+        return None
