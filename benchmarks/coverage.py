@@ -21,7 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.measures.uncertainty.arrays import Floats
-from equipoise.measures.uncertainty.intervals import Sampling, ub_interval
+from equipoise.measures.uncertainty.intervals import ub_interval
+from equipoise.options.measure import Sampling
 
 CONFIDENCE = 0.95
 WORST = 10

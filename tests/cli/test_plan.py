@@ -208,8 +208,8 @@ BAD = {
     "priority alone": (["--priority", "sex=w"], "--budget"),
     "no such target file": (["--target", "none.toml"], "none.toml"),
     "no such labels file": (["--labels", "none.toml"], "none.toml"),
-    "sizes that cross": (["--min-rows", "5", "--max-rows", "4"], "min_rows"),
-    "extra and tolerance": (["--extra", "sex=w", "4", "--tolerance", "0.1"], "zero tolerance"),
+    "sizes that cross": (["--min-rows", "5", "--max-rows", "4"], "--min-rows"),
+    "extra and tolerance": (["--extra", "sex=w", "4", "--tolerance", "0.1"], "--tolerance 0"),
     "unknown ending": (["-o", "plan.xyz"], "ending"),
 }
 

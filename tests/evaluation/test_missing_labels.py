@@ -14,7 +14,7 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.errors import InputError
 from equipoise.evaluation.missing.comparison import compare_missing
 from equipoise.evaluation.missing.simulation import simulate_missing
-from equipoise.measures.options import Options
+from equipoise.measures.request import MeasureRequest
 from equipoise.measures.table import bias_table
 from equipoise.values import MISSING
 
@@ -74,7 +74,7 @@ def test_rows_without_a_label_have_one_of_their_own_under_every_method(table):
         found.sentences
     )
     counted = CountRequest(sensitive=("sex",), label="hired", missing="drop", missing_label="group")
-    truth = bias_table(Counts.from_arrow(table, counted), Options(uncertainty=False))
+    truth = bias_table(Counts.from_arrow(table, counted), MeasureRequest(uncertainty=False))
     expected = {(row.group, row.label): row.ub for row in truth}
     assert {(e.group, e.label): e.ub["drop"] for e in found.groups} == pytest.approx(expected)
     assert MISSING in {label for _, label in expected}

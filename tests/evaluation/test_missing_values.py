@@ -27,7 +27,7 @@ from equipoise.evaluation.missing.results import Estimate
 from equipoise.evaluation.missing.rows import ABSENT, read_rows
 from equipoise.evaluation.missing.simulation import simulate_missing
 from equipoise.lattice import Group
-from equipoise.measures.options import Options
+from equipoise.measures.request import MeasureRequest
 from equipoise.measures.table import bias_table
 from equipoise.values import MISSING
 
@@ -112,7 +112,7 @@ def compared(incomplete):
 def test_what_is_kept_apart_or_left_out_is_what_counting_makes_of_it(policy, incomplete, compared):
     request = CountRequest(sensitive=TWO.sensitive, label="y", missing=policy, missing_label=policy)
     counts = Counts.from_arrow(incomplete, request)
-    table = bias_table(counts, Options(uncertainty=False))
+    table = bias_table(counts, MeasureRequest(uncertainty=False))
     expected = {
         (row.group, row.label): row.ub
         for row in table
@@ -188,7 +188,7 @@ def test_bins_and_texts_that_mean_missing_are_those_of_the_request():
     request = CountRequest(sensitive=("age",), label="y", bins={"age": (30.0, 50.0)}, na=("?",))
     found = compare_missing(table, request, min_count=1)
     drop = CountRequest(**{**vars(request), "missing": "drop"})
-    expected = bias_table(Counts.from_arrow(table, drop), Options(uncertainty=False))
+    expected = bias_table(Counts.from_arrow(table, drop), MeasureRequest(uncertainty=False))
     assert {(str(e.group), e.label): e.reference for e in found.groups} == pytest.approx(
         {(str(row.group), row.label): row.ub for row in expected}
     )

@@ -11,7 +11,7 @@ from equipoise.evaluation.training.job import Job, _weights, run_job
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.models import choose_models
 from equipoise.evaluation.training.versions import make_version, split
-from equipoise.measures.options import Options
+from equipoise.measures.request import MeasureRequest
 from equipoise.measures.table import bias_table
 from people import asked, people
 
@@ -31,7 +31,7 @@ def is_rare(table):
 
 def largest_ub(material, cells):
     return np.nanmax(
-        np.abs(bias_table(material.as_counts(cells), Options(uncertainty=False)).measured.ub)
+        np.abs(bias_table(material.as_counts(cells), MeasureRequest(uncertainty=False)).measured.ub)
     )
 
 

@@ -16,7 +16,7 @@ import equipoise as eq
 from equipoise.counts import Counts
 from equipoise.errors import CountsError, InputError
 from equipoise.measures.change import bias_change
-from equipoise.measures.options import Options
+from equipoise.measures.request import MeasureRequest
 from equipoise.measures.table import bias_table
 from equipoise.values import MISSING
 
@@ -89,7 +89,7 @@ def test_a_table_does_not_differ_from_itself(counts: Counts) -> None:
 
 @given(tables(), tables(), st.sampled_from([0.5, 0.95, 0.99]))
 def test_the_interval_contains_the_change(before: Counts, after: Counts, level: float) -> None:
-    for row in bias_change(before, after, Options(confidence=level)):
+    for row in bias_change(before, after, MeasureRequest(confidence=level)):
         if math.isnan(row.change):
             assert math.isnan(row.change_low)
             assert math.isnan(row.change_high)
@@ -130,14 +130,14 @@ def test_notes_say_where_a_group_is() -> None:
 
 def test_a_group_left_out_for_its_size_is_not_called_absent() -> None:
     change = bias_change(
-        two(m_y=60, m_n=40, w_y=10, w_n=10), BEFORE + two(x_y=9), Options(min_count=30)
+        two(m_y=60, m_n=40, w_y=10, w_n=10), BEFORE + two(x_y=9), MeasureRequest(min_count=30)
     )
     rows = {str(r.group): r for r in change}
     assert set(rows) == {"sex=m", "sex=w"}  # nobody has 30 rows of x
     assert (rows["sex=w"].n_before, rows["sex=w"].n_after) == (20, 100)
     assert rows["sex=w"].note == "too few rows before"
     back = bias_change(
-        BEFORE, two(m_y=60, m_n=40, w_y=10, w_n=10), Options(min_count=30, max_order=1)
+        BEFORE, two(m_y=60, m_n=40, w_y=10, w_n=10), MeasureRequest(min_count=30, max_order=1)
     )
     assert {r.note for r in back if r.group["sex"] == "w"} == {"too few rows after"}
 
@@ -169,12 +169,12 @@ def test_a_table_of_no_rows_is_refused() -> None:
 
 def test_a_table_whose_groups_are_all_too_small_can_be_compared() -> None:
     small = two(w_y=2, w_n=3, m_y=4)
-    change = bias_change(small, BEFORE, Options(min_count=50))
+    change = bias_change(small, BEFORE, MeasureRequest(min_count=50))
     assert {(str(r.group), r.n_before, r.note) for r in change} == {
         ("sex=w", 5, "too few rows before"),
         ("sex=m", 4, "too few rows before"),
     }
-    assert len(bias_change(small, small, Options(min_count=50))) == 0
+    assert len(bias_change(small, small, MeasureRequest(min_count=50))) == 0
 
 
 def test_two_tables_far_apart_differ_and_two_alike_do_not() -> None:
@@ -307,7 +307,7 @@ def test_no_fingerprint_tells_of_suppressed_counts() -> None:
     """Whoever tries small counts would find those that a hash was made of."""
     cells = {("a", "y"): 40, ("a", "n"): 60, ("b", "y"): 30, ("b", "n"): 20, ("c", "y"): 2}
     counts = Counts.from_mapping(cells, sensitive=["s"], label="l")
-    shown = bias_change(counts, counts, Options(suppress_below=5)).to_dict()
+    shown = bias_change(counts, counts, MeasureRequest(suppress_below=5)).to_dict()
     assert shown["fingerprint_before"] is None
     assert shown["fingerprint_after"] is None
     whole = bias_change(counts, counts).to_dict()

@@ -15,8 +15,8 @@ from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError, SourceNotFound, UnknownName
 from equipoise.measures import policy as policy_module
 from equipoise.measures.configuration import read_config
-from equipoise.measures.options import Options
 from equipoise.measures.policy import EXIT_CODES, Check, Policy
+from equipoise.measures.request import MeasureRequest
 from equipoise.measures.rules import Rule
 from equipoise.measures.table import bias_table
 
@@ -254,7 +254,7 @@ def test_an_undefined_bias_is_not_checked() -> None:
 
 
 def test_intervals_are_needed_to_judge_by_intervals() -> None:
-    bare = bias_table(COMPAS, Options(uncertainty=False))
+    bare = bias_table(COMPAS, MeasureRequest(uncertainty=False))
     assert eq.check(bare, max_abs_ub=0.1).status == "outside"
     with pytest.raises(InputError, match="measure with uncertainty"):
         eq.check(bare, max_abs_ub=0.1, evidence="interval")

@@ -20,12 +20,12 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.errors import InputError, LatticeTooLarge
 from equipoise.lattice import Group
 from equipoise.measures import _audit, _families, suppression
-from equipoise.measures.options import Options
+from equipoise.measures.request import MeasureRequest
 from equipoise.measures.suppression import suppress
 from equipoise.measures.table import SORTS, BiasTable, bias_table
 
 PRIME = 2**31 - 1
-QUICK = Options(uncertainty=False)
+QUICK = MeasureRequest(uncertainty=False)
 
 
 # --- tables --------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def test_no_small_count_can_be_computed(counts: Counts, below: int) -> None:
 
 @given(small_tables(), st.integers(1, 12), st.integers(1, 20), st.integers(1, 4))
 def test_nor_from_a_pruned_table(counts: Counts, below: int, least: int, order: int) -> None:
-    options = Options(uncertainty=False, min_count=least, max_order=order)
+    options = MeasureRequest(uncertainty=False, min_count=least, max_order=order)
     assert given_away(suppress(bias_table(counts, options), below), below) == []
 
 
@@ -213,7 +213,7 @@ def test_the_audit_finds_what_families_do_not_show() -> None:
 def test_real_data_are_safe(below: int, options: dict[str, int]) -> None:
     names = ["sex", "race", "education", "relationship"]
     counts = count("adult", sensitive_features=names, label="income")
-    table = bias_table(counts, Options(uncertainty=False, **options))
+    table = bias_table(counts, MeasureRequest(uncertainty=False, **options))
     shown = suppress(table, below)
     assert given_away(shown, below) == []
     assert 0 < np.asarray(shown.measured.suppressed).mean() < 1
@@ -241,7 +241,7 @@ def test_stopping_early_hides_more_never_less(
 def test_a_lattice_too_large_to_complete_is_audited_to_the_next_order_and_the_finest(
     counts: Counts, below: int, least: int, order: int
 ) -> None:
-    options = Options(uncertainty=False, min_count=least, max_order=order)
+    options = MeasureRequest(uncertainty=False, min_count=least, max_order=order)
     table = bias_table(counts, options)
     assume(len(table.measured.lattice))
     audited = int(table.measured.lattice.orders.max()) + 1
@@ -263,7 +263,7 @@ def test_too_much_work_is_refused() -> None:
 
 @given(small_tables(), st.integers(1, 12))
 def test_shown_numbers_are_unchanged_and_hidden_rows_have_none(counts: Counts, below: int) -> None:
-    options = Options(measures=("impact-ratio", "mean-difference"))
+    options = MeasureRequest(measures=("impact-ratio", "mean-difference"))
     before = bias_table(counts, options)
     after = suppress(before, below)
     for old, new in zip(before.to_dict()["rows"], after.to_dict()["rows"], strict=True):
@@ -317,14 +317,14 @@ def test_a_threshold_below_one_is_refused() -> None:
 
 
 def test_a_pruned_table_without_groups_is_left_alone() -> None:
-    table = bias_table(flat(BRIDGE), Options(min_count=10**6))
+    table = bias_table(flat(BRIDGE), MeasureRequest(min_count=10**6))
     assert len(suppress(table, 5)) == 0
 
 
 def test_a_large_group_left_out_by_pruning_needs_no_protection() -> None:
     # a1 splits the only line of v0 into one group of 100, which max_order leaves out.
     counts = counted({(0, 0, 0): 50, (0, 0, 1): 50, (1, 1, 0): 50, (1, 1, 1): 50})
-    table = bias_table(counts, Options(max_order=1))
+    table = bias_table(counts, MeasureRequest(max_order=1))
     assert not np.asarray(suppress(table, 5).measured.suppressed).any()
 
 
@@ -339,7 +339,7 @@ OTHER_SECRET = [[2, 3, 60, 70], [2, 3, 80, 90], [60, 70, 80, 95], [51, 52, 53, 5
 def test_two_tables_that_differ_only_in_secrets_give_the_same_output(
     sort: str, reference: str
 ) -> None:
-    options = Options(
+    options = MeasureRequest(
         uncertainty=False,
         reference=reference,
         measures=("impact-ratio", "mean-difference", "odds-ratio-group-over-reference"),
@@ -397,7 +397,7 @@ def test_the_best_group_is_the_best_of_those_shown() -> None:
         (3, 0): 50,
         (3, 1): 50,
     }
-    table = bias_table(counted(few), Options(reference="best", measures=("impact-ratio",)))
+    table = bias_table(counted(few), MeasureRequest(reference="best", measures=("impact-ratio",)))
     assert table["a0=v2", "v0"].measures["impact_ratio"] == pytest.approx(0.75 / 0.8)
     shown = suppress(table, 5)
     assert [row.note for row in shown][::2] == ["suppressed", "suppressed", None, None]
@@ -406,14 +406,14 @@ def test_the_best_group_is_the_best_of_those_shown() -> None:
 
 
 def test_a_hidden_reference_compares_with_nothing() -> None:
-    options = Options(reference="a0=v0, a1=v0", measures=("impact-ratio",))
+    options = MeasureRequest(reference="a0=v0, a1=v0", measures=("impact-ratio",))
     shown = suppress(bias_table(flat(SECRET), options), 5)
     assert all(math.isnan(row.measures["impact_ratio"]) for row in shown)
 
 
 def test_a_group_with_a_hidden_parent_is_not_said_to_be_hidden_inside_it() -> None:
     counts = flat([[200, 10, 200], [10, 200, 200], [200, 200, 10]], others=200)
-    shown = suppress(bias_table(counts, Options(limit=0.3)), 15)
+    shown = suppress(bias_table(counts, MeasureRequest(limit=0.3)), 15)
     m = shown.measured
     for line, label in np.argwhere(m.hidden).tolist():
         parents = [Group({k: v}) for k, v in m.group(line).items()]

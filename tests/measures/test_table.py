@@ -20,7 +20,7 @@ from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError, UnknownName
 from equipoise.lattice import Group
 from equipoise.measures.measurement import NOTES
-from equipoise.measures.options import Options
+from equipoise.measures.request import MeasureRequest
 from equipoise.measures.row import Row
 from equipoise.measures.table import BiasTable, bias_table
 from equipoise.measures.uncertainty.p_values import adjust
@@ -117,7 +117,7 @@ XOR = Counts.from_mapping(
 
 @given(raw_rows())
 def test_rows_are_those_of_brute_force(rows) -> None:
-    table = bias_table(counted(rows), Options(uncertainty=False))
+    table = bias_table(counted(rows), MeasureRequest(uncertainty=False))
     expected, found = brute_force(rows), by_key(table)
     assert found.keys() == expected.keys()
     assert len(table) == len(found)
@@ -137,7 +137,7 @@ def test_rows_are_those_of_brute_force(rows) -> None:
 @given(raw_rows())
 @QUICK
 def test_a_row_is_found_by_its_printed_pattern(rows) -> None:
-    table = bias_table(counted(rows), Options(uncertainty=False))
+    table = bias_table(counted(rows), MeasureRequest(uncertainty=False))
     for row in table:
         named = [table[str(row.group), row.label], table[dict(row.group), row.label]]
         assert plain(named) == plain([row, row])
@@ -153,15 +153,15 @@ def test_uncertainty_goes_with_its_row(rows) -> None:
         assert row.ub_high >= row.ub - 1e-12
     p = np.array([row.p_value for row in found])
     assert_allclose([row.q_value for row in found], adjust(p), rtol=1e-12)
-    bare = bias_table(counted(rows), Options(uncertainty=False))
+    bare = bias_table(counted(rows), MeasureRequest(uncertainty=False))
     assert all(math.isnan(v) for r in bare for v in (r.ub_low, r.ub_high, r.p_value, r.q_value))
 
 
 @given(raw_rows(), st.integers(1, 6), st.integers(1, 3))
 def test_pruning_is_leaving_out(rows, least: int, order: int) -> None:
     counts = counted(rows)
-    pruned = bias_table(counts, Options(min_count=least, max_order=order, uncertainty=False))
-    full = bias_table(counts, Options(uncertainty=False))
+    pruned = bias_table(counts, MeasureRequest(min_count=least, max_order=order, uncertainty=False))
+    full = bias_table(counts, MeasureRequest(uncertainty=False))
     kept = [r for r in full if r.n_group >= least and len(r.group) <= order]
     assert plain(pruned) == plain(kept)
 
@@ -169,9 +169,9 @@ def test_pruning_is_leaving_out(rows, least: int, order: int) -> None:
 @given(raw_rows(), st.data())
 def test_whole_weights_are_repeated_rows(rows, data) -> None:
     weights = data.draw(st.lists(st.integers(1, 4), min_size=len(rows), max_size=len(rows)))
-    table = bias_table(counted(rows, weight=weights), Options(uncertainty=False))
+    table = bias_table(counted(rows, weight=weights), MeasureRequest(uncertainty=False))
     repeated = [row for row, w in zip(rows, weights, strict=True) for _ in range(w)]
-    by_rows = by_key(bias_table(counted(repeated), Options(uncertainty=False)))
+    by_rows = by_key(bias_table(counted(repeated), MeasureRequest(uncertainty=False)))
     unweighted = brute_force(rows)
     for row in table:
         twin = by_rows[row.group, row.label]
@@ -224,7 +224,7 @@ def ratio_or_nan(rate: Fraction, other: Fraction | None) -> float:
 @given(raw_rows())
 @QUICK
 def test_against_the_rest(rows) -> None:
-    options = Options(uncertainty=False, measures=("impact-ratio",))
+    options = MeasureRequest(uncertainty=False, measures=("impact-ratio",))
     labels, expected = Counter(r[-1] for r in rows), brute_force(rows)
     for row in bias_table(counted(rows), options):
         size, cell, _ = expected[row.group, row.label]
@@ -239,7 +239,7 @@ def test_against_the_rest(rows) -> None:
 @QUICK
 def test_against_the_best_off_group_of_the_same_attributes(rows) -> None:
     """Groups too small to say anything count only where all are too small."""
-    options = Options(uncertainty=False, measures=("impact_ratio",), reference="best")
+    options = MeasureRequest(uncertainty=False, measures=("impact_ratio",), reference="best")
     rates, table = rates_of(rows), bias_table(counted(rows), options)
     small = {key: row.note is not None for key, row in by_key(table).items()}
     for row in table:
@@ -257,7 +257,7 @@ def test_against_the_best_off_group_of_the_same_attributes(rows) -> None:
 def test_against_a_named_group(rows, data) -> None:
     rates = rates_of(rows)
     named = data.draw(st.sampled_from(sorted({g for g, _ in rates}, key=str)))
-    options = Options(uncertainty=False, measures=("mean_difference",), reference=str(named))
+    options = MeasureRequest(uncertainty=False, measures=("mean_difference",), reference=str(named))
     for row in bias_table(counted(rows), options):
         expected = rates[named, row.label] - rates[row.group, row.label]
         assert_allclose(row.measures["mean_difference"], float(expected), atol=1e-12)
@@ -269,14 +269,14 @@ def test_fractional_weights_leave_no_rounding_crumbs_in_the_rest() -> None:
     rows += [("w", "x", "x", "no"), ("m", "x", "x", "no")]
     for weights in itertools.product([0.1, 0.2, 0.3, 0.7], repeat=4):
         counts = counted(rows, weight=[*weights, 0.7, 0.4])
-        table = bias_table(counts, Options(measures=("impact_ratio",), uncertainty=False))
+        table = bias_table(counts, MeasureRequest(measures=("impact_ratio",), uncertainty=False))
         assert math.isnan(table["s0=w", "yes"].measures["impact_ratio"])
         assert table["s0=m", "yes"].measures["impact_ratio"] == 0
 
 
 def test_a_group_without_weight_spoils_nobody_elses_reference() -> None:
     rows = [("w", "yes"), ("w", "no"), ("m", "yes"), ("x", "no")]
-    options = Options(measures=("impact_ratio",), reference="best")
+    options = MeasureRequest(measures=("impact_ratio",), reference="best")
     table = bias_table(counted(rows, weight=[1, 1, 3, 0]), options)
     assert table["s0=w", "yes"].measures["impact_ratio"] == 0.5
 
@@ -287,7 +287,7 @@ def test_a_group_without_weight_spoils_nobody_elses_reference() -> None:
 )
 def test_an_unknown_reference_is_refused_before_it_is_used(reference: str, error: str) -> None:
     with pytest.raises(InputError, match=error):
-        bias_table(sizes(10, 20), Options(reference=reference))
+        bias_table(sizes(10, 20), MeasureRequest(reference=reference))
 
 
 # --- hidden groups -------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ def test_xor_is_hidden_from_each_attribute_alone() -> None:
     assert not any(r.hidden for r in single)
     assert len(double) == 8
     assert list(table.filter(hidden=True)) == double
-    assert not len(bias_table(XOR, Options(limit=1)).filter(hidden=True))
+    assert not len(bias_table(XOR, MeasureRequest(limit=1)).filter(hidden=True))
 
 
 def test_parity_of_three_shows_only_in_the_finest_groups() -> None:
@@ -311,7 +311,7 @@ def test_parity_of_three_shows_only_in_the_finest_groups() -> None:
     assert len(hidden) == 16
     assert {len(row.group) for row in hidden} == {3}
     assert {row.ub for row in hidden} == {-1.0, 1.0}
-    assert not len(bias_table(counts, Options(max_order=2)).filter(hidden=True))
+    assert not len(bias_table(counts, MeasureRequest(max_order=2)).filter(hidden=True))
 
 
 @given(raw_rows(), st.sampled_from([0.0, 0.125, 0.25, 0.5]))
@@ -326,7 +326,7 @@ def test_hidden_is_outside_with_every_parent_inside(rows, limit: float) -> None:
             and all(abs(biases[p, label]) <= limit for p in parents)
         )
 
-    table = bias_table(counted(rows), Options(limit=limit, uncertainty=False))
+    table = bias_table(counted(rows), MeasureRequest(limit=limit, uncertainty=False))
     assert {k: r.hidden for k, r in by_key(table).items()} == {k: is_hidden(*k) for k in biases}
 
 
@@ -384,7 +384,7 @@ def test_a_group_of_one_row_leads_no_table() -> None:
 
 
 def test_a_row_is_evident_if_more_than_chance_or_if_surely_inside_the_limit() -> None:
-    for row in bias_table(rare(), Options(limit=0.2)):
+    for row in bias_table(rare(), MeasureRequest(limit=0.2)):
         inside = row.ub_low >= -0.2 and row.ub_high <= 0.2
         assert row.evident == (row.note is None and (row.q_value < 0.05 or inside))
 
@@ -426,7 +426,7 @@ def test_the_line_stands_above_the_first_row_that_does_not_tell() -> None:
 @given(raw_rows(), st.data())
 @QUICK
 def test_filtering_keeps_groups_inside_and_labels_named(rows, data) -> None:
-    table = bias_table(counted(rows), Options(uncertainty=False))
+    table = bias_table(counted(rows), MeasureRequest(uncertainty=False))
     every = list(table)
     label = data.draw(st.sampled_from([r.label for r in every]))
     group = data.draw(st.sampled_from([r.group for r in every]))
@@ -452,30 +452,30 @@ def test_choosing_refuses_what_is_not_there() -> None:
     with pytest.raises(PatternError, match="'y' has no value 2"):
         table["a=1", "2"]
     with pytest.raises(PatternError, match="left out by min_count or"):
-        bias_table(XOR, Options(max_order=1))["a=1, b=1", "1"]
+        bias_table(XOR, MeasureRequest(max_order=1))["a=1, b=1", "1"]
 
 
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [
-        ({"min_count": 0}, "`min_count` must be at least 1, not 0"),
-        ({"max_order": 0}, "`max_order` must be at least 1"),
-        ({"limit": -0.1}, "`limit` must be at least 0"),
-        ({"confidence": 1.0}, "`confidence` must be between 0 and 1"),
+        ({"min_count": 0}, "`min_count` must be a whole number of at least 1, not 0"),
+        ({"max_order": 0}, "`max_order` must be a whole number of at least 1"),
+        ({"limit": -0.1}, "`limit` must be a number of at least 0"),
+        ({"confidence": 1.0}, "`confidence` must be a number above 0 and below 1"),
         ({"sampling": "row"}, "`sampling` must be one of 'rows', 'groups', not 'row'"),
         ({"adjust": "holm"}, "`adjust` must be one of"),
     ],
 )
 def test_options_out_of_range_are_refused(wrong: dict[str, object], error: str) -> None:
     with pytest.raises(InputError, match=error):
-        Options(**wrong)
+        MeasureRequest(**wrong)
 
 
 def test_unknown_measures_and_favourable_labels_are_refused() -> None:
     with pytest.raises(UnknownName, match="Did you mean 'lift'"):
-        Options(measures=("lfit",))
+        MeasureRequest(measures=("lfit",))
     with pytest.raises(PatternError, match="'y' has no value yes"):
-        bias_table(XOR, Options(favourable="yes"))
+        bias_table(XOR, MeasureRequest(favourable="yes"))
 
 
 # --- giving --------------------------------------------------------------------------------------
@@ -484,7 +484,7 @@ def test_unknown_measures_and_favourable_labels_are_refused() -> None:
 def test_json_has_the_documented_keys() -> None:
     rows = [("m", None, "yes"), ("m", "b", "no"), ("w", "b", "yes"), ("w", "b", "no")]
     counts = counted(rows)
-    data = json.loads(bias_table(counts, Options(measures=("lift",))).to_json())
+    data = json.loads(bias_table(counts, MeasureRequest(measures=("lift",))).to_json())
     assert list(data) == [
         "schema",
         "n",
@@ -546,7 +546,7 @@ def test_json_is_the_rows_with_null_for_what_is_undefined(rows) -> None:
 def test_json_can_be_written_with_no_limit_and_shows_bins() -> None:
     frame = pa.table({"age": [20, 30, 40, None], "y": ["1", "0", "1", "0"]})
     counts = Counts.from_frame(frame, sensitive=["age"], label="y", bins={"age": (25, 35)})
-    data = json.loads(bias_table(counts, Options(limit=math.inf)).to_json())
+    data = json.loads(bias_table(counts, MeasureRequest(limit=math.inf)).to_json())
     assert data["bins"] == {"age": [25.0, 35.0]}
     assert data["parameters"]["limit"] is None
     assert [r["group"]["age"] for r in data["rows"][::2]] == ["<25", "25 to <35", ">=35", None]
@@ -555,7 +555,7 @@ def test_json_can_be_written_with_no_limit_and_shows_bins() -> None:
 @given(raw_rows())
 @settings(max_examples=15)
 def test_frames_agree_with_the_rows(rows) -> None:
-    options = Options(measures=("lift", "odds-ratio-group-over-reference"), limit=0.2)
+    options = MeasureRequest(measures=("lift", "odds-ratio-group-over-reference"), limit=0.2)
     table = bias_table(counted(rows), options).sort("ub")
     arrow = table.to_arrow()
     assert arrow.num_rows == len(table)
@@ -593,7 +593,7 @@ def assert_same(found: object, expected: object) -> None:
 )
 def test_a_data_column_named_like_a_result_is_marked_in_frames(column, measures) -> None:
     counts = Counts.from_mapping({("m", "1"): 3, ("w", "0"): 2}, sensitive=[column], label="y")
-    table = bias_table(counts, Options(measures=measures))
+    table = bias_table(counts, MeasureRequest(measures=measures))
     frame = table.to_arrow()
     assert frame[f"data.{column}"].to_pylist() == ["m", "m", "w", "w"]
     assert frame[column].to_pylist() != frame[f"data.{column}"].to_pylist()
@@ -613,7 +613,7 @@ def test_a_table_prints_its_worst_rows_and_says_how_many_more() -> None:
 
 def test_every_further_measure_is_printed_once_in_its_own_column() -> None:
     names = ("lift", "impact-ratio", "lift", "missing_rows", "uniform_bias", "selection_rate")
-    table = bias_table(sizes(10, 30), Options(measures=names))
+    table = bias_table(sizes(10, 30), MeasureRequest(measures=names))
     assert table.options.measures == ("lift", "impact_ratio")  # the others are columns already
     text = repr(table.filter(group="sex=w", label_value="yes")).splitlines()
     assert text[2].split()[-5:] == ["missing", "rows", "lift", "IR", "note"]
@@ -676,7 +676,7 @@ def test_one_label_only_is_no_bias() -> None:
 def test_one_group_only_is_all_rows(weights) -> None:
     rows = [("m", a, y) for a, y in zip("xyxyx", "10011", strict=True)]
     counts = counted(rows) if weights is None else counted(rows, weight=weights)
-    table = bias_table(counts, Options(measures=("impact_ratio",)))
+    table = bias_table(counts, MeasureRequest(measures=("impact_ratio",)))
     for label in "01":
         row = table["s0=m", label]
         assert row.ub == pytest.approx(0, abs=1e-15)
@@ -691,7 +691,7 @@ def test_a_table_of_no_rows_is_refused() -> None:
 
 
 def test_a_table_whose_groups_are_all_too_small_is_empty_in_every_form() -> None:
-    table = bias_table(XOR, Options(min_count=101))
+    table = bias_table(XOR, MeasureRequest(min_count=101))
     assert (len(table), list(table), table.to_dict()["rows"]) == (0, [], [])
     assert table.to_arrow().num_rows == table.to_pandas().shape[0] == table.to_polars().height == 0
     assert len(table.worst().filter(hidden=True)) == 0

@@ -17,8 +17,9 @@ from scipy import stats
 
 from equipoise.errors import CountsError, InputError
 from equipoise.measures.uncertainty import arrays, p_values
-from equipoise.measures.uncertainty.intervals import Sampling, ub_change_interval, ub_interval
+from equipoise.measures.uncertainty.intervals import ub_change_interval, ub_interval
 from equipoise.measures.uncertainty.p_values import adjust, p_value, too_small, weighted_p_value
+from equipoise.options.measure import Sampling
 
 Table = tuple[int, int, int, int]
 SAMPLINGS: tuple[Sampling, ...] = ("rows", "groups")

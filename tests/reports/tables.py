@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from equipoise.counts import Counts
-from equipoise.measures.options import Options
+from equipoise.measures.request import MeasureRequest
 from equipoise.measures.table import BiasTable, bias_table
 from equipoise.values import MISSING
 
@@ -17,7 +17,7 @@ NASTY = "<script>alert('x')</script>"
 
 def table_of(cells, sensitive, label="outcome", **options):
     counts = Counts.from_mapping(cells, sensitive=sensitive, label=label)
-    return bias_table(counts, Options(**options))
+    return bias_table(counts, MeasureRequest(**options))
 
 
 def hiring(**options):
@@ -67,7 +67,7 @@ def weighted(**options):
         }
     )
     counts = Counts.from_frame(frame, sensitive=["sex"], label="y", weight="w")
-    return bias_table(counts, Options(**options))
+    return bias_table(counts, MeasureRequest(**options))
 
 
 def binned():

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from equipoise.counts import Counts
-from equipoise.measures.options import SHOWN_ANYWAY
 from equipoise.measures.pairs import Pairs
 from equipoise.measures.registry import measures
+from equipoise.measures.request import SHOWN_ANYWAY
 from equipoise.measures.sentences import MISSING_ROWS, hints, row_sentence, sentences, topics
 from equipoise.reports.bias.data import summarize
 from equipoise.reports.bias.four_fifths import four_fifths

@@ -15,7 +15,7 @@ _EVALUATION = "equipoise.evaluation.request:EvaluationRequest"
 count = answering(measurement.count)
 measure = answering(measurement.measure, count)
 check = answering(measurement.check, measure)
-diff = answering(measurement.diff, measure, "equipoise.measures.options:Options")
+diff = answering(measurement.diff, measure, "equipoise.measures.request:MeasureRequest")
 sample_weight = answering(measurement.sample_weight, count)
 
 plan = answering(plans.plan, count, _REQUEST, _LOOKING)

@@ -14,8 +14,8 @@ from equipoise.counts.features import feature_columns
 from equipoise.errors import InputError
 from equipoise.measures.change import BiasChange, bias_change
 from equipoise.measures.findings import Evidence
-from equipoise.measures.options import Options
 from equipoise.measures.policy import Check, Policy
+from equipoise.measures.request import MeasureRequest
 from equipoise.measures.table import BiasTable, bias_table
 from equipoise.progress import Reporter, silent
 
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from equipoise.engines.base import Engine
     from equipoise.engines.sources import Source
-    from equipoise.measures.uncertainty.intervals import Sampling
-    from equipoise.measures.uncertainty.p_values import Adjustment
+    from equipoise.options.measure import Adjustment, Sampling
 
 
 def count(
@@ -197,7 +196,7 @@ def measure(
     >>> round(table["sex=w, race=c", "H"].ub, 4)
     0.3844
     """
-    options = Options(
+    options = MeasureRequest(
         min_count=min_count,
         max_order=max_order,
         limit=limit,
@@ -291,7 +290,7 @@ def diff(before: Any, after: Any, *, sensitive_features: Any = None, **options: 
 
         after = locate_pool(after, first.reading)
     second = count(after, sensitive_features=sensitive_features, **options)
-    return bias_change(first, second, Options(**measuring))
+    return bias_change(first, second, MeasureRequest(**measuring))
 
 
 def sample_weight(
@@ -372,7 +371,7 @@ def _rows_of(source: Source, counts: Counts, counting: Mapping[str, Any]) -> pa.
     return engine.rows(source, request, counts - counts, rest=True)
 
 
-_MEASURING = frozenset(Options.__dataclass_fields__) - {"memory"}
+_MEASURING = frozenset(MeasureRequest.__dataclass_fields__) - {"memory"}
 
 
 def _count_column(name: str) -> str | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from equipoise.counts.axes import Axis, Role
 from equipoise.counts.cube import Counts
 from equipoise.counts.reading import Condition, Reading
-from equipoise.counts.request import (
-    MISSING_POLICIES,
+from equipoise.options.count import (
     BinSpec,
     CountRequest,
     MissingPolicy,
@@ -14,7 +13,6 @@ from equipoise.counts.request import (
 )
 
 __all__ = [
-    "MISSING_POLICIES",
     "Axis",
     "BinSpec",
     "Condition",

@@ -11,9 +11,9 @@ import numpy as np
 
 from equipoise.counts.axes import Axis, Role, missing_last
 from equipoise.counts.columns import LARGEST, Coded, take
-from equipoise.counts.request import CountRequest
 from equipoise.errors import CountsError, InputError
 from equipoise.lattice import Group
+from equipoise.options.count import CountRequest
 from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:

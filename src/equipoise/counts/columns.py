@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from equipoise.counts.request import CountRequest, bin_names
 from equipoise.errors import CountsError, InputError
+from equipoise.options.count import CountRequest, bin_names
 from equipoise.values import MISSING, Value, as_value
 
 if TYPE_CHECKING:

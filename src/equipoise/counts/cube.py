@@ -35,10 +35,10 @@ from equipoise.counts.columns import (
     weights_in,
 )
 from equipoise.counts.reading import Reading
-from equipoise.counts.request import CountRequest
 from equipoise.counts.skipped import NOTHING, Skipped
 from equipoise.errors import ColumnNotFound, CountsError, PatternError, did_you_mean
 from equipoise.lattice import Group
+from equipoise.options.count import CountRequest
 from equipoise.plain import Grid
 from equipoise.results import SHOWN, Result
 from equipoise.values import MISSING, MISSING_MARKS, Value, as_value

@@ -12,9 +12,9 @@ from equipoise.counts.axes import Axis
 from equipoise.counts.cells import Lines, merge_lines
 from equipoise.counts.columns import checked_counts
 from equipoise.counts.reading import Reading
-from equipoise.counts.request import request_from_dict
 from equipoise.counts.skipped import Skipped
 from equipoise.errors import CountsError
+from equipoise.options.count import request_from_dict
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:

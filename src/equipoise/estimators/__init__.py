@@ -27,7 +27,7 @@ from equipoise.estimators._rows import (
     sensitive_columns,
 )
 from equipoise.frames import flat, indexable, with_index_of
-from equipoise.measures.options import Options
+from equipoise.measures.request import MeasureRequest
 from equipoise.measures.table import bias_table
 from equipoise.plain import rows_text, ub_text
 from equipoise.plans.request import ALLOW, REFERENCES, PlanRequest
@@ -421,7 +421,7 @@ def uniform_bias_score(
     columns = sensitive_columns(sensitive_features, _num_samples(y_pred))
     name = getattr(y_pred, "name", None)
     counts = count_rows(flat(y_pred), columns, label=name, weight=sample_weight).counts
-    ub = bias_table(counts, Options(uncertainty=False, min_count=min_count)).measured.ub
+    ub = bias_table(counts, MeasureRequest(uncertainty=False, min_count=min_count)).measured.ub
     if label is not None:
         code = counts.label.codes.get(spelled(counts.label, label))
         ub = ub[:, [] if code is None else [code]]

@@ -12,7 +12,7 @@ from equipoise.errors import CountsError
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import TOO_FEW, UNKNOWN, number, probability, whole
 from equipoise.measures.measurement import SURE, Measurement
-from equipoise.measures.options import Options
+from equipoise.measures.request import MeasureRequest
 from equipoise.measures.suppression import suppress
 from equipoise.measures.table import BiasTable, bias_table
 from equipoise.measures.uncertainty.intervals import ub_change_interval
@@ -186,9 +186,9 @@ def _of(when: str, said: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{when}: {sentence}" for sentence in said)
 
 
-def bias_change(before: Counts, after: Counts, options: Options | None = None) -> BiasChange:
+def bias_change(before: Counts, after: Counts, options: MeasureRequest | None = None) -> BiasChange:
     """Compare the biases of two tables over the same columns."""
-    options = replace(options or Options(), uncertainty=True)
+    options = replace(options or MeasureRequest(), uncertainty=True)
     try:
         empty_after, empty_before = after - after, before - before
         first, second = before + empty_after, after + empty_before

@@ -52,13 +52,13 @@ class FourFifths:
         """Apply the rule to some lines of a lattice; None unless a favourable label is named.
 
         >>> from equipoise.counts import Counts
-        >>> from equipoise.measures.options import Options
+        >>> from equipoise.measures.request import MeasureRequest
         >>> counts = Counts.from_mapping(
         ...     {("p", "+"): 388, ("p", "-"): 582, ("u", "+"): 180, ("u", "-"): 120},
         ...     sensitive=["s"],
         ...     label="y",
         ... )
-        >>> measured = Measurement.of(counts, Options(favourable="+"))
+        >>> measured = Measurement.of(counts, MeasureRequest(favourable="+"))
         >>> found = FourFifths.of(measured, np.array([0])).to_dict()["groups"][0]
         >>> round(found["impact_ratio"], 3), found["best"], found["below"]
         (0.667, 's=u', True)

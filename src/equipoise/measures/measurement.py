@@ -12,7 +12,7 @@ import numpy as np
 from equipoise.errors import PatternError
 from equipoise.lattice import Group, Lattice, roll_up
 from equipoise.measures.measure import Floats, Margins, ratio
-from equipoise.measures.options import REFERENCES, Options
+from equipoise.measures.request import REFERENCES, MeasureRequest
 from equipoise.measures.uncertainty.intervals import Interval, ub_interval
 from equipoise.measures.uncertainty.p_values import adjust, p_value, too_small, weighted_p_value
 from equipoise.measures.uniform_bias import uniform_bias
@@ -52,7 +52,7 @@ class Measurement:
     """The numbers behind a table: arrays of a line per group and a column per label."""
 
     counts: Counts
-    options: Options
+    options: MeasureRequest
     lattice: Lattice
     ub: Floats
     interval: Interval | None = None
@@ -62,7 +62,7 @@ class Measurement:
     time: str = field(default="")
 
     @classmethod
-    def of(cls, counts: Counts, options: Options) -> Measurement:
+    def of(cls, counts: Counts, options: MeasureRequest) -> Measurement:
         """Roll up and measure."""
         if options.favourable is not None:
             counts.label.code(options.favourable)

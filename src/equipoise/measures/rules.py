@@ -11,8 +11,8 @@ import numpy as np
 from equipoise.errors import InputError, did_you_mean
 from equipoise.lattice import Group, format_value
 from equipoise.measures.four_fifths import RULE
-from equipoise.measures.options import require_reference
 from equipoise.measures.registry import measure_named
+from equipoise.measures.request import require_reference
 from equipoise.validate import a_number, at_least
 from equipoise.values import Value, as_value
 

@@ -15,8 +15,8 @@ from equipoise.measures.display import rows_grid
 from equipoise.measures.four_fifths import FourFifths
 from equipoise.measures.measure import Floats, ratio
 from equipoise.measures.measurement import NOTE_CODES, Measurement
-from equipoise.measures.options import Options
 from equipoise.measures.registry import measure_named
+from equipoise.measures.request import MeasureRequest
 from equipoise.measures.row import Row
 from equipoise.plain import Grid, sentences
 from equipoise.results import Drawable
@@ -33,7 +33,7 @@ SCHEMA = "equipoise.measure/1"
 SORTS = ("worst", "ub", "group", "n", "p")
 
 
-def bias_table(counts: Counts, options: Options | None = None) -> BiasTable:
+def bias_table(counts: Counts, options: MeasureRequest | None = None) -> BiasTable:
     """Measure counts over the whole lattice.
 
     >>> hiring = Counts.from_mapping(
@@ -46,7 +46,7 @@ def bias_table(counts: Counts, options: Options | None = None) -> BiasTable:
     """
     if not counts.n:
         raise InputError("there are no rows to measure.")
-    return BiasTable(Measurement.of(counts, options or Options()))
+    return BiasTable(Measurement.of(counts, options or MeasureRequest()))
 
 
 def largest_ub(counts: Counts) -> float:
@@ -96,7 +96,7 @@ class BiasTable(Drawable):
         return self.measured.counts
 
     @property
-    def options(self) -> Options:
+    def options(self) -> MeasureRequest:
         """How they were measured."""
         return self.measured.options
 

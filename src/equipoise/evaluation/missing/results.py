@@ -18,7 +18,7 @@ from equipoise.evaluation.missing.rows import Codes, Floats, Rows
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import number, whole
 from equipoise.measures.measurement import Measurement
-from equipoise.measures.options import Options
+from equipoise.measures.request import MeasureRequest
 from equipoise.measures.table import bias_table
 from equipoise.plain import Grid, sentences
 from equipoise.results import Drawable, FlatTable
@@ -39,7 +39,7 @@ MIN_COUNT = 30
 def measured(rows: Rows, codes: Codes, method: Method, min_count: int) -> Measurement:
     """Measure rows as a method has them."""
     counts: Counts = rows.counts(codes, method.policy)
-    return bias_table(counts, Options(uncertainty=False, min_count=min_count)).measured
+    return bias_table(counts, MeasureRequest(uncertainty=False, min_count=min_count)).measured
 
 
 def frequencies(table: Measurement, labels: Sequence[Value]) -> Floats:

@@ -25,7 +25,7 @@ from equipoise.evaluation.study.scores import (
     selection_rates,
 )
 from equipoise.evaluation.training.models import Model
-from equipoise.measures.options import Options
+from equipoise.measures.request import MeasureRequest
 from equipoise.measures.table import bias_table
 from equipoise.measures.uncertainty.p_values import adjust
 from equipoise.plans.reweighing import cell_weights
@@ -246,7 +246,7 @@ class _Summary:
             each = cell_weights(counts)
             sums = np.stack([counts.rows * each, counts.rows * each**2], axis=1)
             counts = replace(counts, weights=sums)
-        options = Options(uncertainty=False, min_count=self.request.min_group)
+        options = MeasureRequest(uncertainty=False, min_count=self.request.min_group)
         ub = np.abs(bias_table(counts, options).measured.ub)
         return float(np.nanmax(ub)) if ub.size and not np.isnan(ub).all() else float("nan")
 

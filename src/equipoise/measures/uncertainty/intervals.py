@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import numpy as np
 
 from equipoise.measures.uncertainty.arrays import Floats, align, chunks
+from equipoise.options.measure import Sampling
 from equipoise.validate import between, one_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-Sampling = Literal["rows", "groups"]
 
 
 class Interval(NamedTuple):

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
 from equipoise.errors import CountsError
 from equipoise.measures.uncertainty.arrays import CHUNK, Floats, align, chunks
+from equipoise.options.measure import Adjustment
 from equipoise.validate import between, one_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-Adjustment = Literal["bh", "by"]
 
 LEAST_EXPECTED = 5.0
 """The chi-squared test is used when all four expected counts reach this."""

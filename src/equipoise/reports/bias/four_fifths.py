@@ -29,14 +29,14 @@ def four_fifths(table: BiasTable, *, top: int = 20) -> dict[str, Any] | None:
     """Set the four-fifths rule beside UB; None unless a favourable label is named.
 
     >>> from equipoise.counts import Counts
-    >>> from equipoise.measures.options import Options
+    >>> from equipoise.measures.request import MeasureRequest
     >>> from equipoise.measures.table import bias_table
     >>> counts = Counts.from_mapping(
     ...     {("p", "+"): 388, ("p", "-"): 582, ("u", "+"): 18, ("u", "-"): 12},
     ...     sensitive=["s"],
     ...     label="y",
     ... )
-    >>> found = four_fifths(bias_table(counts, Options(favourable="+")))
+    >>> found = four_fifths(bias_table(counts, MeasureRequest(favourable="+")))
     >>> [(line["group"], round(line["impact_ratio"], 3), line["met"]) for line in found["lines"]]
     [('s=p', 0.667, False), ('s=u', 1.0, True)]
     """

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from equipoise.errors import ColumnNotFound, InputError
-from equipoise.validate import one_of
+from equipoise.options.declaration import check, declared, option
 
 MissingPolicy: TypeAlias = Literal["group", "drop", "raise"]
-MISSING_POLICIES: tuple[MissingPolicy, ...] = ("group", "drop", "raise")
 BinSpec: TypeAlias = "Sequence[float] | int"
 
 
@@ -21,37 +20,72 @@ BinSpec: TypeAlias = "Sequence[float] | int"
 class CountRequest:
     """Which columns are counted, and how.
 
-    Parameters
-    ----------
-    sensitive, label
-        Column names.
-    count
-        A column that says how many rows a line stands for, in a table of counts.
-    weight
-        A column of row weights.
-    bins
-        For numeric columns: rising edges, or how many quantile bins.
-    na
-        Texts that mean a missing value, beside real nulls.
-    missing
-        What to do with rows that lack a sensitive value: a group of their own
-        (``"group"``), leave them out (``"drop"``) or refuse (``"raise"``).
-    missing_label
-        The same for rows that lack the label.
+    >>> CountRequest(sensitive=("sex", "race"), label="income").columns
+    ('sex', 'race', 'income')
     """
 
-    sensitive: tuple[str, ...]
-    label: str
-    count: str | None = None
-    weight: str | None = None
-    bins: Mapping[str, tuple[float, ...] | int] = field(default_factory=dict)
-    na: tuple[str, ...] = ()
-    missing: MissingPolicy = "group"
-    missing_label: MissingPolicy = "drop"
+    sensitive: tuple[str, ...] = field(
+        metadata=declared(
+            help="Sensitive attributes: the names of their columns.",
+            group="Data",
+            common=True,
+            example="sex,race",
+            flags=("--sensitive", "-s"),
+            keyword="sensitive_features",
+            form="names",
+        )
+    )
+    label: str = field(
+        metadata=declared(
+            help="Label column.",
+            group="Data",
+            common=True,
+            metavar="COLUMN",
+            flags=("--label", "-l"),
+        )
+    )
+    count: str | None = option(
+        None,
+        help="Column that holds counts, if each line of the table stands for several rows.",
+        group="Data",
+        metavar="COLUMN",
+    )
+    weight: str | None = option(
+        None, help="Column that holds row weights.", group="Data", metavar="COLUMN"
+    )
+    bins: Mapping[str, tuple[float, ...] | int] = option(
+        dict,
+        help="Bins of a numeric attribute: rising edges, or a number of quantile bins.",
+        group="Data",
+        example="age=25,45,65 or age=quantiles:4",
+        metavar="NAME=EDGES",
+        flags=("--bin",),
+        form="bins",
+        accepts="Mapping[str, Sequence[float] | int] | None",
+    )
+    na: tuple[str, ...] = option(
+        (),
+        help="Texts that mean a missing value, in addition to empty fields.",
+        group="Data",
+        example="'?,NA'",
+        metavar="TEXT,…",
+        form="names",
+    )
+    missing: MissingPolicy = option(
+        "group",
+        help="Rows whose sensitive attributes have missing values: make them groups of their own, "
+        "drop the rows, or raise an error.",
+        group="Data",
+    )
+    missing_label: MissingPolicy = option(
+        "drop",
+        help="Rows with a missing label: give them a label of their own, drop them, or raise an "
+        "error.",
+        group="Data",
+    )
 
     def __post_init__(self) -> None:
-        one_of("missing", self.missing, MISSING_POLICIES)
-        one_of("missing_label", self.missing_label, MISSING_POLICIES)
+        check(self)
         if not self.sensitive:
             raise InputError(
                 "name at least one sensitive attribute, as in `sensitive_features=['sex', 'race']`."
@@ -96,6 +130,67 @@ class CountRequest:
             "missing": self.missing,
             "missing_label": self.missing_label,
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """How a table is read before it is counted."""
+
+    where: str | None = option(
+        None,
+        help="Condition on the columns, in SQL; only rows that satisfy it are used.",
+        group="Data",
+        example="\"age >= 18 AND state = 'CA'\"",
+        metavar="CONDITION",
+        accepts="Any",  # text, or a condition that an engine has settled
+    )
+    sql: str | None = option(
+        None,
+        help="SELECT statement over the table, which it calls input.",
+        group="Data",
+        metavar="QUERY",
+    )
+    encoding: str | None = option(
+        None,
+        help="Encoding of CSV files. By default UTF-8.",
+        group="Data",
+        example="latin-1, cp1252 or utf-16",
+        metavar="NAME",
+    )
+    delimiter: str | None = option(
+        None,
+        help="Delimiter of CSV files. By default it is detected.",
+        group="Data",
+        metavar="CHARACTER",
+    )
+    header: bool | None = option(
+        None,
+        help="Whether the first line of a CSV file or sheet names the columns. By default it does.",
+        flag_help="Treat the first line of a CSV file or sheet as a row, and call the columns "
+        "column_1, column_2, and so on.",
+        group="Data",
+        flags=("--no-header",),
+    )
+    lenient: bool | None = option(
+        None,
+        help="Skip and count malformed lines of CSV files, such as those with too many fields.",
+        group="Data",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What a run may use."""
+
+    threads: int | None = option(
+        None, help="Number of cores to use.", group="Running", at_least=1, at_most=1024
+    )
+    memory: str | None = option(
+        None, help="Memory to use.", group="Running", example="2GB", metavar="SIZE"
+    )
+    engine: Any = option(
+        None, help="Engine that counts, instead of DuckDB.", group="Running", flags=None
+    )
 
 
 def _bin_spec(name: str, spec: BinSpec) -> tuple[float, ...] | int:
