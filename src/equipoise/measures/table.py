@@ -62,7 +62,7 @@ def largest_ub(counts: Counts) -> float:
     """
     if not counts.n:
         return float("nan")
-    ub = np.abs(bias_table(counts, Options(uncertainty=False)).measured.ub)
+    ub = np.abs(bias_table(counts, MeasureRequest(uncertainty=False)).measured.ub)
     return float("nan") if np.isnan(ub).all() else float(np.nanmax(ub))
 
 
