@@ -664,6 +664,19 @@ def test_rows_that_were_not_counted_are_left(engine):
     assert engine.rows(locate(PEOPLE), request, nothing, rest=True).equals(PEOPLE)
 
 
+def test_a_whole_table_is_read_in_its_order(engine):
+    assert engine.read(locate(PEOPLE)).equals(PEOPLE)
+    assert engine.read(locate(PEOPLE), ["hired", "sex"]).equals(PEOPLE.select(["hired", "sex"]))
+    with pytest.raises(ColumnNotFound, match="'race' not found"):
+        engine.read(locate(PEOPLE), ["sex", "race"])
+
+
+@given(table=text_tables())
+def test_engines_read_a_table_alike(table):
+    read = [e.read(locate(table)) for e in ENGINES.values()]
+    assert read[0].to_pydict() == read[1].to_pydict() == table.to_pydict()
+
+
 @pytest.mark.parametrize("kind", TYPED)
 def test_rows_of_every_type_are_located_alike(kind):
     source = locate(typed_table(kind))
@@ -729,6 +742,7 @@ def test_the_order_of_a_table_is_that_of_its_file(many_rows, name):
     left = engine.rows(source, REQUEST, take, rest=True)
     stays = sorted(set(range(MANY)) - set(found["place"].to_pylist()))
     assert list(map(int, left["i"].to_pylist())) == stays
+    assert list(map(int, engine.read(source, ["i"])["i"].to_pylist())) == list(range(MANY))
     engine.close()
 
 

@@ -357,18 +357,11 @@ def _rows_of(source: Source, counts: Counts, counting: Mapping[str, Any]) -> pa.
     if source.kind == "frame" and is_whole:
         return source.data
     engine = counting.get("engine")
-    request = CountRequest(
-        sensitive=tuple(a.name for a in counts.sensitive), label=counts.label.name
-    )
     if engine is None:
         from equipoise.engines.duckdb import shared_engine
-        from equipoise.engines.sql import identifier
 
         engine = shared_engine(*(counting.get(k) for k in ("threads", "memory")))
-        if is_whole:
-            columns = ", ".join(identifier(axis.name) for axis in counts.axes)
-            source = replace(source, sql=f"SELECT {columns} FROM input")
-    return engine.rows(source, request, counts - counts, rest=True)
+    return engine.read(source, [axis.name for axis in counts.axes])
 
 
 _MEASURING = frozenset(MeasureRequest.__dataclass_fields__) - {"memory"}

@@ -1,4 +1,4 @@
-"""What an engine is: nine verbs over tables, and what it declares it cannot do."""
+"""What an engine is: ten verbs over tables, and what it declares it cannot do."""
 
 from __future__ import annotations
 
@@ -63,6 +63,9 @@ class Engine(Protocol):
     def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
         """The values of a column with their rows, most frequent first."""
 
+    def read(self, source: Source, columns: Sequence[str] | None = None) -> pa.Table:
+        """Read a whole table, or some of its columns, in the table's own order."""
+
     def rows(
         self,
         source: Source,
@@ -95,6 +98,17 @@ class Engine(Protocol):
 
     def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
         """Write rows to a file that is whole or not there."""
+
+
+def require_names(
+    columns: tuple[Column, ...], wanted: Sequence[str] | None, table: str
+) -> list[str]:
+    """The names of the wanted columns, all by default; refuse one the table does not have."""
+    names = [c.name for c in columns]
+    for name in wanted or ():
+        if name not in names:
+            raise ColumnNotFound(name, table=table, columns=names)
+    return names if wanted is None else list(wanted)
 
 
 _NESTED = re.compile(r"\[\d*\]$|^(struct|map|union|(\w+_)?list)", re.IGNORECASE)

@@ -23,6 +23,7 @@ from equipoise.engines.base import (
     location_names,
     require_choice,
     require_columns,
+    require_names,
     require_writable,
 )
 from equipoise.engines.csv.dialects import Dialect, require_same_columns
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class MemoryEngine:
-    """Nine verbs over tables held in memory, for tests and small tables.
+    """Ten verbs over tables held in memory, for tests and small tables.
 
     >>> from equipoise.engines.sources import locate
     >>> people = locate({"sex": ["m", "w", "w"], "hired": ["yes", "no", "yes"]})
@@ -95,6 +96,10 @@ class MemoryEngine:
             found.items(), key=lambda item: (-item[1], item[0] is MISSING, str(item[0]))
         )
         return dict(ordered[:limit])
+
+    def read(self, source: Source, columns: Sequence[str] | None = None) -> pa.Table:
+        """Read a whole table, or some of its columns, in the table's own order."""
+        return _table(source).select(require_names(self.schema(source), columns, source.name))
 
     def rows(
         self,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from equipoise.engines.base import Engine
+from equipoise.engines.base import Engine, count_frame
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.evaluation.evaluation import Evaluation
@@ -117,6 +117,6 @@ def read_rows(source: Source, counting: CountRequest, engine: Engine) -> pa.Tabl
             "models are trained on individual rows; give the rows themselves, without the column "
             f"{given!r} of counts or weights."
         )
-    # An engine gives the rows that remain after some are taken: here none are.
-    counts = engine.counts(source, counting)
-    return engine.rows(source, counting, counts - counts, rest=True)
+    rows = engine.read(source)
+    count_frame(rows, counting, source.name)  # refuses columns and tables that cannot be counted
+    return rows

@@ -1,4 +1,4 @@
-"""The nine verbs over DuckDB."""
+"""The ten verbs over DuckDB."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from equipoise.engines.base import (
     count_frame,
     require_choice,
     require_columns,
+    require_names,
     require_rows,
     require_writable,
 )
@@ -74,7 +75,7 @@ def _tidied(verb: V) -> V:
 
 
 class DuckDBEngine:
-    """Nine verbs over files, DuckDB databases and frames.
+    """Ten verbs over files, DuckDB databases and frames.
 
     Parameters
     ----------
@@ -206,6 +207,15 @@ class DuckDBEngine:
             MISSING if v is None else v: n
             for v, n in zip(found["v"].to_pylist(), found["n"].to_pylist(), strict=True)
         }
+
+    @_tidied
+    def read(self, source: Source, columns: Sequence[str] | None = None) -> pa.Table:
+        """Read a whole table, or some of its columns, in the table's own order."""
+        with self._tables.opened(source) as (table, known):
+            names = ", ".join(map(sql.identifier, require_names(known, columns, source.name)))
+            return self._brought(
+                source, table, lambda t: f"SELECT {names} FROM {t}", "reading rows", in_order=True
+            )
 
     @_tidied
     def rows(

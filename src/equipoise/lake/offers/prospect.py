@@ -85,7 +85,7 @@ def gather(
     engine = lake.engine
     progress(f"reading {base.name}", 0)
     request = counts.request_for_rows()
-    rows = engine.rows(base, request, counts - counts, rest=True)
+    rows = engine.read(base)
     cell = frozenset(request.columns) - request.bins.keys()
     known = Known(RowHashes.of(rows), looking.dedupe, tuple(looking.key), cell)
     want = wanted_by(counts, base, engine)
