@@ -144,7 +144,7 @@ def test_a_file_of_no_known_format_is_an_error_when_it_is_named(lake):
 
 @pytest.mark.parametrize("nothing", [[], (), 7, None])
 def test_a_lake_is_at_least_one_place(nothing):
-    with pytest.raises(InputError, match="none was given"):
+    with pytest.raises(InputError, match="no places were given"):
         catalog.as_places(nothing)
 
 
@@ -231,7 +231,7 @@ def test_a_file_that_vanishes_meanwhile_is_told_of(lake, monkeypatch):
 def test_a_pipe_is_told_of_and_does_not_stop_the_walk(lake):
     put(lake, "a.csv")
     os.mkfifo(lake / "pipe.csv")
-    said = "pipe.csv is no ordinary file; a pipe or a device is not read."
+    said = "pipe.csv is not a regular file; pipes and devices are not read."
     assert problems(lake) == {"pipe.csv": said}
 
 
@@ -295,7 +295,7 @@ def test_sqlite_in_use_is_looked_at_again_the_next_time(lake, monkeypatch):
         connection.execute("PRAGMA journal_mode = wal")
         connection.execute("INSERT INTO t VALUES (1)")
         (entry,) = catalog.tables(catalog.files([str(lake)])["a.sqlite"], shared_engine())
-        assert "has changes that are not written to it yet" in entry.problem
+        assert "has changes that are still in its log" in entry.problem
 
 
 def test_a_workbook_is_looked_at_again_once_the_extra_is_there(lake, monkeypatch):
@@ -366,4 +366,4 @@ def test_a_database_with_a_log_beside_it_is_not_read(lake):
         connection.execute("CREATE TABLE t AS SELECT 1 a; CHECKPOINT")
         connection.execute("PRAGMA disable_checkpoint_on_shutdown; INSERT INTO t VALUES (2)")
     assert (lake / "d.duckdb.wal").stat().st_size
-    assert "not written to it yet" in tables(lake)["d.duckdb"]
+    assert "still in its log" in tables(lake)["d.duckdb"]

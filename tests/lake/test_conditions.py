@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from equipoise.errors import InputError
+from equipoise.lake.matching.mapping import read_codebook
 from equipoise.lake.tables.conditions import (
     Conditions,
     Sources,
     is_denied,
-    read_codebook,
     read_sources,
 )
 
@@ -59,10 +59,10 @@ def test_the_file_of_the_folder_is_read_if_there():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[other]\nx = 1", "'other' is none"),
+        ("[other]\nx = 1", "has 'other'; only"),
         ("default = 3", "sections"),
         ("tables = 3", "sections"),
-        ("[tables]\na = 3", "a in sources.toml is not a section"),
+        ("[tables]\na = 3", "a in sources.toml must be a section"),
         ("[default]\nrow_costs = 3", "Did you mean 'row_cost'?"),
         ("[default]\nrow_cost = -1", "must be a number of at least 0"),
         ("[default]\nrow_cost = nan", "must be a number of at least 0"),
@@ -99,7 +99,7 @@ def test_why_a_table_is_denied():
 @pytest.mark.parametrize("text", ["sex = 3", "[sex]\n1 = 2", "[sex]\n1 = ['a']"])
 def test_a_codebook_is_sections_of_texts(text):
     Path("book.toml").write_text(text, "utf-8")
-    with pytest.raises(InputError, match=r"sex in book\.toml is not a section of texts"):
+    with pytest.raises(InputError, match=r"sex in book\.toml must be a section of texts"):
         read_codebook("book.toml")
 
 

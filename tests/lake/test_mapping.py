@@ -181,7 +181,7 @@ hired = "hired"
         (GOOD.replace('sex = "sex"', 'sex = "hired"'), "gives the column 'hired' to two"),
         (GOOD.replace('"Male" = "Male"', '"Male" = "Mail"'), "to 'Mail', which is no value of sex"),
         (GOOD.replace('"Male" = "Male"', '"Mael" = "Male"'), "maps 'Mael', which is no value of"),
-        (GOOD.replace('"Male" = "Male"', '"Female" = "Male"'), "says one thing twice"),
+        (GOOD.replace('"Male" = "Male"', '"Female" = "Male"'), "sets a key twice"),
         (GOOD.replace('"Male" = "Male"', '"Male" = 1'), "of texts"),
         (GOOD.replace("values.sex", "values.age"), "maps values of 'age', but says of no column"),
     ],

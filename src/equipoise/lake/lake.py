@@ -159,7 +159,8 @@ class Lake:
         from equipoise.datasets.lookup import locate
         from equipoise.lake.tables.hits import search_lake
 
-        return search_lake(self, locate(data, encoding=encoding, delimiter=delimiter), top=top)
+        query = locate(data, encoding=encoding, delimiter=delimiter)
+        return search_lake(self.index, self.engine, query, top=top)
 
     def find(
         self,
@@ -327,9 +328,9 @@ def _base(plan: Plan, base: Any, encoding: str | None, delimiter: str | None) ->
 
 def take_options(options: dict[str, Any]) -> tuple[Looking, Limits]:
     """Take how to look, and within what to take rows, out of some options."""
+    from equipoise.lake.matching.mapping import read_codebook
     from equipoise.lake.offers.survey import Looking
     from equipoise.lake.repair.fill import Limits
-    from equipoise.lake.tables.conditions import read_codebook
 
     codebook = options.pop("codebook", None)
     if codebook is not None:

@@ -119,6 +119,22 @@ def read_mapping(path: str | os.PathLike[str]) -> dict[str, Confirmed]:
     return found
 
 
+def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
+    """Read a codebook: by attribute, the value of the base for each value of a source.
+
+    A codebook is a TOML file with a section per attribute, such as ``[sex]`` with ``"1" = "Male"``.
+    """
+    file = Path(path)
+    raw = read_toml(file)
+    for name, values in raw.items():
+        if not isinstance(values, dict) or not all(isinstance(v, str) for v in values.values()):
+            raise InputError(
+                f"{name} in {file} must be a section of texts: write [{name}], and below it lines "
+                'such as "1" = "Male".'
+            )
+    return raw
+
+
 _PARTS = ("name", "use", "columns", "values")
 
 

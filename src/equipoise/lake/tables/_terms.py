@@ -1,4 +1,4 @@
-"""The words a table is compared by: those of its headers and those of its values, as numbers."""
+"""The terms by which tables are searched: words of headers and values, stored as hashes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WORD, TOKEN, GRAM = 0, 1, 2
-"""Kinds of terms, the last two bits of each: a word of the header or of a value, a word of the
-header alone, three letters of it in a row."""
+"""Kinds of terms, in the last two bits of each hash: a word of the header or of a value, a word of
+the header alone, a trigram of the header."""
 
 MOST_WORDS = 200
-"""How many words stand for the values of a column, the most frequent ones."""
+"""Maximum number of words per column, the most frequent ones: it bounds the size of the index."""
 
 NUMERIC = 0.5
-"""A column of which at least this share are numbers is compared by its numbers."""
+"""Columns with at least this share of numbers are compared by their numbers."""
 
 _WORDS = re.compile(r"[^\W_]+")
 _KIND_BITS = 3
@@ -35,16 +35,16 @@ _KIND_BITS = 3
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of some columns; entry for entry a column, one of its terms, and its weight.
+    """The terms of some columns, as three parallel arrays.
 
     Attributes
     ----------
     places
-        Which column, counted from 0.
+        Column of each entry, counted from 0.
     terms
-        Numbers that stand for the terms, see :func:`term_number`.
+        Hash of the term, see :func:`term_number`.
     weights
-        How much of the term the column has.
+        Weight of the term in the column.
     """
 
     places: NDArray[np.int64]
@@ -52,13 +52,13 @@ class Terms:
     weights: NDArray[np.float64]
 
     def of_kind(self, kind: int) -> Terms:
-        """Those of one kind."""
+        """The terms of one kind."""
         chosen = (self.terms & np.uint64(_KIND_BITS)) == kind
         return Terms(self.places[chosen], self.terms[chosen], self.weights[chosen])
 
 
 def words(text: str) -> list[str]:
-    """Give the words of a text, in small letters and without the plural's s.
+    """Give the words of a text, in lower case and in the singular.
 
     >>> words("Launch Sites (2 pads)")
     ['launch', 'site', '2', 'pad']
@@ -68,7 +68,7 @@ def words(text: str) -> list[str]:
 
 
 def header_words(name: str) -> list[str]:
-    """Give the words of a header, those joined by humps too; none if it says nothing.
+    """Give the words of a header, splitting camel case; no words if it says nothing.
 
     >>> header_words("birthDate"), header_words("unnamed_3"), header_words("V12")
     (['birth', 'date'], [], [])
@@ -78,7 +78,7 @@ def header_words(name: str) -> list[str]:
 
 @functools.lru_cache(maxsize=1 << 16)
 def term_number(kind: int, text: str) -> int:
-    """Give the number of a term, the same on every machine; its last two bits are the kind.
+    """Hash a term, to the same number on every machine; the last two bits are the kind.
 
     >>> term_number(TOKEN, "age") % 4 == TOKEN
     True
@@ -90,8 +90,8 @@ def term_number(kind: int, text: str) -> int:
 def column_terms(column: ColumnProfile) -> dict[int, float]:
     """Give the terms of a column with their weights.
 
-    A word weighs as often as the header has it, and one more if a value has it: how many rows
-    it is in says more about the table's size than about what the column holds.
+    The weight of a word is its count in the header, plus one if some value has it. The number of rows
+    it is in is ignored: it says more about the size of the table than about its subject.
     """
     header = header_words(column.name)
     bag = Counter(header)
@@ -117,7 +117,7 @@ def terms_of(profile: Profile) -> Terms:
 
 
 def joined(columns: Sequence[dict[int, float]]) -> Terms:
-    """Put the terms of columns one after another."""
+    """Concatenate the terms of columns."""
     lengths = [len(column) for column in columns]
     return Terms(
         np.repeat(np.arange(len(columns)), lengths),
@@ -127,14 +127,14 @@ def joined(columns: Sequence[dict[int, float]]) -> Terms:
 
 
 def known_values(column: ColumnProfile) -> Iterable[str]:
-    """Give the values of a column: all, or those of the rows that were kept."""
+    """Give the values of a column: all, or those in the sample of rows."""
     if column.values is not None:
         return column.values
     return {text for text in column.sample if text is not None}
 
 
 def _value_words(column: ColumnProfile) -> set[str]:
-    """The words of the values; digits alone say little, so numbers have none."""
+    """The words of the values; none for numbers, since digits say little."""
     if column.numeric >= NUMERIC:
         return set()
     counts: Counter[str] = Counter()
@@ -144,7 +144,7 @@ def _value_words(column: ColumnProfile) -> set[str]:
             counts[word] += rows.get(value, 1)
     if len(counts) <= MOST_WORDS:
         return set(counts)
-    # Equally frequent words in the order of their numbers: not of rows, which mean nothing.
+    # Ties are broken by hash and not by the order of rows, which means nothing.
     ranked = sorted(counts, key=lambda word: (-counts[word], term_number(WORD, word)))
     return set(ranked[:MOST_WORDS])
 

@@ -1,4 +1,4 @@
-"""What tables a lake has: files in folders, by globs, tables in databases, sheets in workbooks."""
+"""The tables of a lake: files in folders, tables in databases, sheets in workbooks."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from equipoise.errors import EquipoiseError, InputError, MissingDependency, Sour
 
 _KIND_OF_ERROR = re.compile(r": (?:[A-Z]\w+ )+Error: ")
 _LOGS = {"duckdb": ".wal", "sqlite": "-wal"}
-"""How the file ends, beside a database, that holds what is not written to it yet."""
+"""Suffix of the write-ahead log, which holds changes that are not in the database yet."""
 _IN_USE = -1
-"""Stands for the date of a file that could not be opened for now; no file has it."""
+"""Date of a file that cannot be opened at present. No file has it, so the next run tries again."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogEntry:
-    """A file, a table in a database or a sheet in a workbook, as it was found.
+    """A file, a table in a database or a sheet in a workbook, before it is read.
 
     Attributes
     ----------
     name
-        How the lake calls it: its path below the lake's folder, and ``::table`` in a database
-        or a workbook.
+        Name in the lake: the path below the lake's folder, and ``::table`` in a database or a
+        workbook.
     source
-        What an engine opens.
+        How to open it.
     size, changed
-        Of the file: its bytes, and when it was last written, in nanoseconds.
+        Size of the file in bytes, and time of its last change in nanoseconds.
     problem
         Why it cannot be read, if that is known already.
     """
@@ -49,7 +49,7 @@ class CatalogEntry:
 
 
 def as_places(places: object) -> tuple[str, ...]:
-    """Give what a user calls a lake as a list of folders, files and globs.
+    """Normalise the places of a lake to a tuple of folders, files and globs.
 
     >>> as_places("lake")
     ('lake',)
@@ -60,14 +60,16 @@ def as_places(places: object) -> tuple[str, ...]:
         listed = tuple(os.fspath(place) for place in places)
         if listed:
             return listed
-    raise InputError("a lake is a folder, a file, a glob, or a list of these; none was given.")
+    raise InputError(
+        "no places were given; a lake is a folder, a file, a glob, or a list of these."
+    )
 
 
 def files(places: Sequence[str]) -> dict[str, CatalogEntry]:
-    """Find the files of a lake by name; nothing is opened.
+    """Find the files of a lake by name, without opening them.
 
-    Names are relative to the lake's folder, see :func:`root`. Links are followed to files
-    inside the folder only, and never to other folders: whoever wants those names them.
+    Names are relative to the lake's folder, see :func:`root`. Symbolic links are followed only to
+    files inside the folder, and never to other folders, which have to be named themselves.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -87,7 +89,7 @@ def files(places: Sequence[str]) -> dict[str, CatalogEntry]:
 
 
 def root(places: Sequence[str]) -> Path:
-    """The folder that names are relative to: the lake's, or that which all its places are in.
+    """The folder that names are relative to: the lake's own, or the common parent of its places.
 
     >>> root(["archive/2023/*.csv", "archive/2024/a.csv"])
     PosixPath('archive')
@@ -100,8 +102,8 @@ def root(places: Sequence[str]) -> Path:
 
 
 def _folder(place: str) -> str:
-    """The folder of a place: itself, that of a file, or that a glob begins with."""
-    # os.path.isdir says no where Path.is_dir fails: of names that are too long, say.
+    """The folder of a place: itself, that of a file, or the fixed part of a glob."""
+    # os.path.isdir returns False where Path.is_dir raises, such as for names that are too long.
     if os.path.isdir(place):  # noqa: PTH112
         return os.path.normpath(place)
     parts = Path(place).parent.parts
@@ -110,18 +112,18 @@ def _folder(place: str) -> str:
 
 
 def tables(entry: CatalogEntry, engine: Engine) -> list[CatalogEntry]:
-    """Give the tables of a file: the file itself, those of a database, or the sheets of a workbook."""
+    """List the tables of a file: the file itself, the tables of a database or the sheets of a workbook."""
     if entry.source.kind not in CONTAINERS:
         return [entry]
     try:
         names = engine.tables(entry.source)
-    except MissingDependency as error:  # which may be installed the next time
+    except MissingDependency as error:  # which may be installed by the next time
         return [replace(entry, problem=public(str(error), entry.source), changed=_IN_USE)]
     except EquipoiseError as error:
         return [_unopened(entry, str(error))]
     log = Path(f"{entry.source.paths[0]}{_LOGS.get(entry.source.kind, '.wal')}")
     if log.exists() and log.stat().st_size:
-        sentence = f"{entry.name} has changes that are not written to it yet; close it first."
+        sentence = f"{entry.name} has changes that are still in its log; close it first."
         return [replace(entry, problem=sentence, changed=_IN_USE)]
     if not names:
         word = "sheets with anything in them" if entry.source.kind == "excel" else "tables"
@@ -134,14 +136,14 @@ def tables(entry: CatalogEntry, engine: Engine) -> list[CatalogEntry]:
 
 
 def opened(entry: CatalogEntry) -> Source:
-    """Give the source with the encoding of its text, which is found by looking into it."""
+    """Give the source, with the encoding of a text file guessed from its content."""
     if entry.source.kind != "csv":
         return entry.source
     return replace(entry.source, encoding=guess_encoding(entry.source.paths[0]))
 
 
 def public(problem: str, source: Source) -> str:
-    """Call a table by its name in the lake, not by its place on this machine.
+    """Replace the paths of this machine in a message by the table's name in the lake.
 
     >>> source = Source(name="a.db", kind="duckdb", paths=(Path("/data/a.db"),))
     >>> public("/data/a.db cannot be read: IO Error: it is broken.", source)
@@ -155,7 +157,7 @@ def public(problem: str, source: Source) -> str:
 
 
 def _unopened(entry: CatalogEntry, problem: str) -> CatalogEntry:
-    """Say why a database cannot be opened; one in use may be free the next time."""
+    """Say why a database cannot be opened; one in use is tried again by the next run."""
     if "Could not set lock" in problem or "database is locked" in problem:
         sentence = f"{entry.name} is being written to by another program; try again later."
         return replace(entry, problem=sentence, changed=_IN_USE)
@@ -163,9 +165,9 @@ def _unopened(entry: CatalogEntry, problem: str) -> CatalogEntry:
 
 
 def _name(path: Path, folder: Path, below: str) -> str:
-    """Name a file so that the name can be written everywhere, whatever bytes it has on disk."""
+    """Name a file so that the name can be written as UTF-8, whatever bytes it has on disk."""
     name = str(path)
-    if name.startswith(below):  # nearly always, and by far the quickest
+    if name.startswith(below):  # nearly always, and much faster than resolving paths
         name = name[len(below) :]
     else:
         whole = Path(os.path.normpath(path.absolute()))
@@ -175,11 +177,10 @@ def _name(path: Path, folder: Path, below: str) -> str:
 
 
 def _entry(name: str, path: Path, problem: str | None) -> CatalogEntry:
-    """Look at a file from outside.
+    """Read the size and the date of a file.
 
-    What cannot be read has no size and no date, so that it is looked at once it can be. The
-    date is that of the content or of the file's entry, whichever is later: a date of the
-    content can be set back.
+    A file that cannot be read gets neither, so that it is read as soon as it can be. The date is that
+    of the content or of the directory entry, whichever is later: tools can set the former back.
     """
     size = changed = 0
     if problem is None:
@@ -191,14 +192,14 @@ def _entry(name: str, path: Path, problem: str | None) -> CatalogEntry:
             problem = _refused(name, path, status)
             if problem is None:
                 size, changed = status.st_size, max(status.st_mtime_ns, status.st_ctime_ns)
-    kind = kind_of(path) if problem is None else "csv"  # a linked folder is of no kind
+    kind = kind_of(path) if problem is None else "csv"  # a linked folder has no kind
     source = Source(name=name, kind=kind, paths=(path,))
     return CatalogEntry(name=name, source=source, size=size, changed=changed, problem=problem)
 
 
 def _refused(name: str, path: Path, status: os.stat_result) -> str | None:
     if not stat.S_ISREG(status.st_mode):
-        return f"{name} is no ordinary file; a pipe or a device is not read."
+        return f"{name} is not a regular file; pipes and devices are not read."
     if not _is_utf8(path):
         return f"{name} has a name that is not UTF-8; rename it."
     if not os.access(path, os.R_OK):
@@ -252,7 +253,10 @@ def _below(folder: Path) -> Iterator[tuple[Path, str | None]]:
         folders[:] = sorted(f for f in folders if f not in links and not f.startswith((".", "_")))
         for path in (here / name for name in sorted(names) if _is_table(name)):
             outside = path.is_symlink() and not _is_inside(os.path.realpath(path), top)
-            yield path, f"{path.name} is a link that leads out of the lake." if outside else None
+            yield (
+                path,
+                f"{path.name} is a link that leads out of the lake." if outside else None,
+            )
     for error in closed:
         if Path(error.filename) == folder:
             raise SourceNotFound(f"{folder} cannot be read: {error.strerror}.")

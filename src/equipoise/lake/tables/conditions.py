@@ -1,4 +1,4 @@
-"""On what conditions a source's rows may be had: cost, licence, consent."""
+"""The conditions under which rows of a source can be used: cost, licence and consent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from equipoise.errors import InputError, did_you_mean
 
 FILE_NAME = "sources.toml"
-"""Is read if it lies in the lake's folder."""
+"""Name of the file of conditions in a lake's folder."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,16 @@ class Conditions:
     Attributes
     ----------
     table_cost, row_cost
-        What it costs to open the table once, and to take a row of it.
+        Cost of using the table at all, and cost of each row taken from it.
     licence
-        Under which its rows come.
+        Licence of its rows.
     consent
-        Whether the people in it agreed to this use; unknown if not given. Without consent no
-        row is taken.
+        Whether the people in the table agreed to this use; None if unknown. No row is taken if they
+        did not.
     """
+
+    # A table costs 1 and a row nothing, so that by default the cheapest choice is the one that uses
+    # the fewest tables.
 
     table_cost: float = 1.0
     row_cost: float = 0.0
@@ -39,7 +42,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Sources:
-    """The conditions of all sources: of some by name or glob, of the others by default.
+    """The conditions of all sources: by name or glob, with defaults for the others.
 
     >>> sources = Sources({"hr/*.csv": {"row_cost": 2.0}}, default={"table_cost": 10.0})
     >>> sources.of("hr/2024.csv")
@@ -50,7 +53,7 @@ class Sources:
     default: Mapping[str, Any] = field(default_factory=dict)
 
     def of(self, name: str) -> Conditions:
-        """The conditions of a table; a name counts more than a glob, a later glob more."""
+        """The conditions of a table; a name overrides globs, and a later glob an earlier one."""
         matching = [key for key in self.tables if key != name and fnmatch.fnmatchcase(name, key)]
         found = Conditions(**self.default)
         for key in (*matching, *([name] if name in self.tables else [])):
@@ -59,7 +62,7 @@ class Sources:
 
 
 def read_sources(path: str | os.PathLike[str] | None, folder: Path) -> Sources:
-    """Read a file of conditions: the one named, or the one that lies in the lake's folder."""
+    """Read a file of conditions: the one given or, by default, the one in the lake's folder."""
     file = Path(path) if path is not None else folder / FILE_NAME
     if path is None and not file.exists():
         return Sources()
@@ -68,31 +71,15 @@ def read_sources(path: str | os.PathLike[str] | None, folder: Path) -> Sources:
     if raw or not isinstance(default, dict) or not isinstance(tables, dict):
         strange = next(iter(raw), "default or tables")
         raise InputError(
-            f"{file} may have [default] and [tables.NAME] sections, and {strange!r} is none."
+            f"{file} has {strange!r}; only [default] and [tables.NAME] sections are allowed."
         )
     for name, given in (("default", default), *tables.items()):
         _require_conditions(file, name, given)
     return Sources(tables, default)
 
 
-def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
-    """Read a codebook: by attribute, which value of a source means which of the base.
-
-    It is a TOML file with a section for each attribute, such as ``[sex]`` with ``"1" = "Male"``.
-    """
-    file = Path(path)
-    raw = read_toml(file)
-    for name, values in raw.items():
-        if not isinstance(values, dict) or not all(isinstance(v, str) for v in values.values()):
-            raise InputError(
-                f"{name} in {file} is not a section of texts; write [{name}] and below it lines "
-                'such as "1" = "Male".'
-            )
-    return raw
-
-
 def read_toml(file: Path) -> dict[str, Any]:
-    """Read a TOML file, or say in a sentence why it cannot be."""
+    """Read a TOML file."""
     try:
         return tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
@@ -100,19 +87,19 @@ def read_toml(file: Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         if "overwrite" in str(error):
             raise InputError(
-                f"{file} says one thing twice, such as a value that is mapped to two: {error}."
+                f"{file} sets a key twice, such as a value that is mapped to two values: {error}."
             ) from None
         raise InputError(f"{file} is not valid TOML: {error}.") from None
 
 
 def _require_conditions(file: Path, name: str, given: object) -> None:
     if not isinstance(given, dict):
-        raise InputError(f"{name} in {file} is not a section; write [tables.{name!r}].")
+        raise InputError(f"{name} in {file} must be a section; write [tables.{name!r}].")
     allowed = [f.name for f in fields(Conditions)]
     for key, value in given.items():
         if key not in allowed:
             raise InputError(
-                f"{name} in {file} has {key!r}; there are: {', '.join(allowed)}."
+                f"{name} in {file} has an unknown key {key!r}; allowed are: {', '.join(allowed)}."
                 f"{did_you_mean(key, allowed)}"
             )
         good = {
@@ -123,7 +110,7 @@ def _require_conditions(file: Path, name: str, given: object) -> None:
             kind = {"licence": "a text", "consent": "true or false"}.get(
                 key, "a number of at least 0"
             )
-            raise InputError(f"{key} of {name} in {file} is {value!r}, and must be {kind}.")
+            raise InputError(f"{key} of {name} in {file} is {value!r}, but must be {kind}.")
 
 
 def _is_cost(value: object) -> bool:
@@ -132,7 +119,7 @@ def _is_cost(value: object) -> bool:
 
 
 def is_denied(name: str, conditions: Conditions, deny: Sequence[str]) -> str | None:
-    """Say why no rows may be taken from a source, if so."""
+    """Say why no rows may be taken from a source, or give None if they may."""
     for pattern in deny:
         if name == pattern or fnmatch.fnmatchcase(name, pattern):
             return f"it is denied by {pattern!r}"

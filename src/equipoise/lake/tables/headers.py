@@ -1,4 +1,4 @@
-"""The words of a column's header, and whether it says anything."""
+"""The words of a column's header, and whether they say what the column holds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def words(header: str) -> tuple[str, ...]:
 
 
 def is_opaque(header: str) -> bool:
-    """Tell whether a header says nothing: a letter or short code, with or without a number.
+    """Whether a header says nothing: a letter or placeholder, with or without a number.
 
     >>> [is_opaque(h) for h in ("c7", "col_07", "X", "V1", "sex", "column3")]
     [True, True, True, True, False, True]

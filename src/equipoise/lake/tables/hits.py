@@ -1,4 +1,4 @@
-"""The result of a plain union search."""
+"""The result of a union search."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
-from equipoise.lake.lake import Lake
+from equipoise.lake.tables.index import Index
 from equipoise.lake.tables.profiles import file_hash
 from equipoise.lake.tables.search import Hit, search
 from equipoise.plain import Grid
@@ -19,14 +20,14 @@ _SHOWN = 4
 
 @dataclass(frozen=True)
 class Hits(Result):
-    """Tables whose rows could be put below those of a table, the best first."""
+    """Tables whose rows could be appended to a table, the best first."""
 
     query: str
     hits: tuple[Hit, ...]
     tables: int
 
     def grid(self) -> Grid:
-        """The tables, and the columns that speak for them."""
+        """The tables, with the columns they have in common with the query."""
         rows = tuple(
             (hit.table.name, f"{hit.table.rows:,}", f"{hit.score:.3f}", _columns(hit))
             for hit in self.hits
@@ -38,12 +39,12 @@ class Hits(Result):
         return ("table", "rows", "score", "columns"), rows
 
     def _said(self) -> list[str]:
-        return [f"{len(self.hits):,} of {self.tables:,} tables are most like {self.query}."]
+        return [f"{len(self.hits):,} of {self.tables:,} tables are most similar to {self.query}."]
 
     def text(self) -> str:
         """A table to read."""
         if not self.hits:
-            return f"None of {self.tables:,} tables is like {self.query}."
+            return f"None of {self.tables:,} tables is similar to {self.query}."
         return self.grid().text()
 
     def __str__(self) -> str:
@@ -91,8 +92,8 @@ def _columns(hit: Hit) -> str:
     return ", ".join([*names, *more])
 
 
-def search_lake(lake: Lake, source: Source, *, top: int = 10) -> Hits:
-    """Search a lake for tables like one; the file itself is no answer."""
+def search_lake(index: Index, engine: Engine, source: Source, *, top: int = 10) -> Hits:
+    """Search a lake for tables similar to one, without copies of its own file."""
     own = [file_hash(path) for path in source.paths]
-    found = search(lake.index, lake.engine.profile(source), top=top, exclude=own)
-    return Hits(source.name, tuple(found), len(lake.tables))
+    found = search(index, engine.profile(source), top=top, exclude=own)
+    return Hits(source.name, tuple(found), len(index.tables()))

@@ -1,4 +1,4 @@
-"""Profile one table of a lake, however badly it is written, and know it again by its hash."""
+"""Profiles of the tables of a lake, including files that are badly written."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from equipoise.errors import EquipoiseError, InputError
 from equipoise.lake.tables.catalog import CatalogEntry, opened, public
 
 _BATCH = 10_000
-_SMALL = 1 << 20
+_SMALL = 1 << 20  # bytes; starting a query takes longer than parsing this much in Python
 
 
 @dataclass(frozen=True, kw_only=True)
 class Profiled:
-    """A table of a lake, looked at.
+    """A table of a lake with its profile.
 
     Attributes
     ----------
     entry
-        What was looked at.
+        Entry of the catalogue.
     source
-        How to open it: with the encoding that was found, and leniently if it must be.
+        How to open it: with the encoding that was found, and leniently if necessary.
     snapshot
-        The SHA-256 of its file.
+        SHA-256 of its file.
     profile
-        What one pass told of its rows; none if it cannot be read.
+        Profile of its rows; None if it cannot be read.
     about
-        What a search goes by: the same, but of a small file all lines, also those that are no
-        rows. In a large one the rows say enough.
+        Profile that a search uses. For a small file it includes lines that are not valid rows; in a
+        large file the rows say enough.
     problem
-        Why it cannot be read, or why no rows can be taken from it.
+        Why the table cannot be read, or why no rows can be taken from it.
     """
 
     entry: CatalogEntry
@@ -52,12 +52,12 @@ class Profiled:
 
 
 def profile_table(entry: CatalogEntry, engine: Engine, snapshot: str | None = None) -> Profiled:
-    """Look at one table. What cannot be read is told, never raised.
+    """Profile one table. Problems are reported in the result, never raised.
 
-    A CSV file with broken lines, or with two columns of one name, is read leniently: broken lines
-    are skipped and counted, columns of one name numbered. Of a file that is no table even so the
-    profile says what it is about, so that a search can find it, and ``problem`` says why no rows
-    can be taken from it.
+    A CSV file with broken lines or duplicate column names is read leniently: broken lines are skipped
+    and counted, and duplicate columns are numbered. If it still cannot be read as a table, the
+    profile describes its text, so that a search can find it, and ``problem`` says why no rows can be
+    taken from it.
     """
     import pyarrow as pa
 
@@ -87,7 +87,7 @@ def profile_table(entry: CatalogEntry, engine: Engine, snapshot: str | None = No
 
 
 def _read(source: Source, engine: Engine, *, is_small: bool) -> tuple[Source, Profile]:
-    """Profile a table; if that fails because of single lines, without these."""
+    """Profile a table; if single lines make that fail, without these lines."""
     import pyarrow as pa
 
     try:
@@ -99,18 +99,18 @@ def _read(source: Source, engine: Engine, *, is_small: bool) -> tuple[Source, Pr
         try:
             return _profile(lenient, engine, is_small=is_small)
         except (EquipoiseError, OSError, pa.ArrowException) as other:
-            # What was wrong first says more, unless most of the file is no table.
+            # The first error says more, unless most lines of the file are broken.
             raise (other if "is no table" in str(other) else error) from None
 
 
 def file_hash(path: Path) -> str:
-    """Give the SHA-256 of a file."""
+    """Compute the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _profile(source: Source, engine: Engine, *, is_small: bool) -> tuple[Source, Profile]:
-    """Profile a table, in another encoding if that shows only behind its first megabyte."""
+    """Profile a table; if its encoding was guessed wrongly from the first megabyte, guess again."""
     import pyarrow as pa
 
     if source.kind == "csv" and not is_small:
@@ -129,10 +129,10 @@ def _profile(source: Source, engine: Engine, *, is_small: bool) -> tuple[Source,
 
 
 def _quick(source: Source) -> Profile | None:
-    """Profile a small and plain CSV file here, which takes less time than starting a query.
+    """Profile a small and simple CSV file without the engine, which would take longer to start.
 
-    What could be read in more than one way is left to the engine: quotes, empty lines, lines
-    of another width.
+    Whatever could be read in more than one way is left to the engine: quotes, empty lines, lines of
+    another width.
     """
     path = source.paths[0]
     if source.kind != "csv" or path.name.lower().endswith(".gz"):
@@ -172,7 +172,7 @@ def _sentence(error: Exception, source: Source) -> str:
 
 
 def _about(source: Source, profile: Profile) -> Profile:
-    """Read the lines that were skipped too: their words say what the table is about."""
+    """Include the lines that were skipped: their words also say what the table is about."""
     every = _padded(source) if profile.skipped.lines else None
     names = [column.name for column in profile.columns]
     if every is None or [column.name for column in every.columns] != names:
