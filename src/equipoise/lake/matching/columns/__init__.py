@@ -1,1 +1,1 @@
-"""Which column of a found table is which column of the base table."""
+"""Schema matching: which column of a table is which column of the base."""

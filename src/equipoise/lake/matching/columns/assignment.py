@@ -1,4 +1,4 @@
-"""One column to one column, where every pair makes others more or less likely."""
+"""The assignment of columns to columns, where every pair makes others more or less likely."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ _Whole = NDArray[np.int64]
 _Which = NDArray[np.bool_]
 
 PLAUSIBLE = -4.0
-"""Pairs with less evidence of their own than this are not tried."""
+"""Pairs with less evidence of their own, as log-odds, are not considered."""
 
-_DEPTH = 6
-_PASSES = 4
+_DEPTH = 6  # moves in a chain
+_PASSES = 4  # chains one after another; both bound the time of a search
 _LEAST_GAIN = 1e-6
 _TRIED = 0.05
+"""Pairs less likely than this do not start in the assignment; moves may still add them."""
 
 
 def one_to_one(logs: _Matrix) -> _Matrix:
-    """Give the chances of pairs by their evidence, where each column is in one pair at most.
+    """Turn the evidence for pairs into probabilities, each column being in at most one pair.
 
     >>> (one_to_one(np.array([[9.0, 0.0], [0.0, 9.0]])) > 0.9).tolist()
     [[True, False], [False, True]]
     """
+    # Rows and columns are scaled in turn, as Sinkhorn does; the additional 1 is "no counterpart".
     odds = np.exp(np.clip(logs, -30, 30))
     rows, columns = np.ones(len(odds)), np.ones(odds.shape[1])
     for _ in range(10):
@@ -37,7 +39,7 @@ def one_to_one(logs: _Matrix) -> _Matrix:
 
 
 def assigned(likely: _Matrix, least: float) -> list[tuple[int, int]]:
-    """Match one to one, the sum of chances being the largest; weak pairs are left out."""
+    """Match one to one with the largest sum of probabilities, without pairs below a minimum."""
     from scipy.optimize import linear_sum_assignment
 
     if not likely.size:
@@ -50,7 +52,7 @@ def assigned(likely: _Matrix, least: float) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class _Move:
-    """Pairs to take apart, pairs to make, and how much likelier all becomes."""
+    """Pairs to remove, pairs to add, and the gain in log-odds."""
 
     gain: float
     apart: list[tuple[int, int]]
@@ -62,10 +64,11 @@ _NO_MOVE = _Move(-np.inf, [], [])
 
 @dataclass(frozen=True)
 class _Search:
-    """Looks for a better assignment by chains of moves, each the best of those left.
+    """Searches for a better assignment by chains of moves, each the best of those left.
 
-    Columns hang together: that a bill and its payment are both a month off is seen only after
-    both were moved, so a chain may lead through worse assignments to a better one.
+    This is the idea of Kernighan and Lin. Columns depend on each other: if a bill and its payment
+    are both a month off, moving one alone makes things worse. So a chain may pass through worse
+    assignments to reach a better one.
     """
 
     logs: _Matrix
@@ -123,7 +126,7 @@ class _Search:
 
 
 def _moved(i: _Whole, a: _Whole, worth: _Matrix, free: _Which, others: _Which) -> _Move:
-    """The best move of a pair to a column of the second table that is in no pair."""
+    """The best move of a pair to an unpaired column of the second table."""
     spare = np.flatnonzero(others)
     if not len(i) or not len(spare):
         return _NO_MOVE
@@ -133,13 +136,13 @@ def _moved(i: _Whole, a: _Whole, worth: _Matrix, free: _Which, others: _Which) -
 
 
 def _turned(move: _Move) -> _Move:
-    """The same with the tables in the other order."""
+    """The same move with the tables exchanged."""
     apart, pairs = ([(b, a) for a, b in some] for some in (move.apart, move.pairs))
     return _Move(move.gain, apart, pairs)
 
 
 def _added(worth: _Matrix, rows: _Which, columns: _Which) -> _Move:
-    """The best pair of columns that are in none."""
+    """The best new pair of unpaired columns."""
     i, j = np.flatnonzero(rows), np.flatnonzero(columns)
     gain = worth[np.ix_(i, j)]
     if not gain.size or gain.max() <= 0:
@@ -154,7 +157,7 @@ def _largest(gain: _Matrix) -> tuple[float, int, int]:
 
 
 def improved(logs: _Matrix, comparison: Comparison, likely: _Matrix) -> _Matrix:
-    """Look for pairs that support each other better than the likeliest ones do."""
+    """Search for pairs that support each other better than the most likely ones do."""
     start = np.zeros_like(likely)
     for i, j in assigned(np.where(logs > PLAUSIBLE, likely, 0.0), _TRIED):
         start[i, j] = 1.0

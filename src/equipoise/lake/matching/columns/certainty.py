@@ -1,15 +1,15 @@
-"""When a match of two columns is certain, and if it is not, why: what is not certain is asked.
+"""Whether a match of two columns is certain, and if not, why. A person decides what is not certain.
 
-A column is certain by its header and its values together. The more a header leaves open, the more
-the values have to say: headers of the same words need values that do not contradict them, headers
-of mostly the same meaning need values that agree, and a header that says nothing needs values that
-no other column has. A header with a further word needs many numbers that are spread nearly as the
-other's; if it speaks of someone else, another time or another figure it is never certain, whatever
-the values: `income` has the numbers of `previous_income`, and is not the same.
+A match is certain by header and values together. The more a header leaves open, the more the values
+have to say. Headers of the same words need values that do not contradict them, headers of mostly the
+same meaning need values that agree, and a header that says nothing needs values that no other column
+has. A header with an additional word needs many numbers with nearly the same distribution. If it
+refers to someone else, another time or another quantity, the match is never certain, whatever the
+values: `previous_income` has the numbers of `income` and is not the same.
 
-A table with nearly the base's own headers is another part of the same records: of other days, of
-another place. There a column of the very same header is certain unless it holds another kind of
-values, such as texts where the base has numbers.
+A table with nearly the same headers as the base is another part of the same records, for example of
+other days or another place. There, a column of the very same header is certain unless it holds
+another kind of values, such as text where the base has numbers.
 """
 
 from __future__ import annotations
@@ -38,28 +38,30 @@ from equipoise.lake.matching.values.vocabulary import match_values
 from equipoise.lake.tables.headers import is_opaque
 
 ALIKE = 0.88
-"""Columns without a header are certain only if at least so likely."""
+"""Minimum probability of a certain match if a header says nothing."""
 
 _SAME_NUMBERS, _OTHER_NUMBERS = 0.2, 0.5
-"""Distributions that differ by at most the first agree; by more than the second they contradict."""
+"""Distributions whose Kolmogorov-Smirnov distance is at most the first agree. Beyond the second they
+contradict each other; in between lie columns of one meaning in different populations."""
 
 _NEAR_NUMBERS, _MANY_NUMBERS = 0.1, 20
-"""So near numbers have to be where one header says more; so many, also where one says nothing."""
+"""Where one header says more than the other, numbers must be this close, and this many different
+values must be known: few numbers are close by chance."""
 
 _SAME_TEXTS, _OTHER_TEXTS = 0.8, 0.2
-"""The same for the share of rows whose value the other column has."""
+"""The same limits for texts, as shares of rows whose value the other column has."""
 
 _ROWS = 50
-"""In fewer rows values do not contradict: others may come."""
+"""With fewer rows, values cannot contradict a match: most values have not been seen yet."""
 
 _SAME_HEADERS, _MOST_HEADERS = 4, 2 / 3
-"""So many columns of the base, and so large a share of them, stand in a table of one schema."""
+"""Minimum number and share of the base's headers in a table of the same schema."""
 
 _MOSTLY = 0.5
-_FEW_CODES = 12
-_MANY_VALUES = 5
-_KEY = 0.9
-_AHEAD = 2.0
+_FEW_CODES = 12  # columns of at most so many numbers may hold codes, whose values must agree
+_MANY_VALUES = 5  # shared values that, even as unknown words, identify a column
+_KEY = 0.9  # share of rows with a value of their own in a column of identifiers
+_AHEAD = 2.0  # log-odds by which a match must beat every rival that its values allow
 _DATED = 0.9
 _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?([T ]\d|$)|\d{1,2}[-/. ](\d{1,2}|[A-Za-z]{3,9})[-/. ]\d{2,4}"
@@ -68,7 +70,7 @@ _DATE = re.compile(
 
 
 class Agreement(IntEnum):
-    """What the values of two columns say of a match that the headers suggest."""
+    """What the values of two columns say about a match that the headers suggest."""
 
     CONTRARY = 0
     POSSIBLE = 1
@@ -77,7 +79,7 @@ class Agreement(IntEnum):
 
 @dataclass(frozen=True)
 class Judge:
-    """Tells of the columns of a table why they may not be those of the base they look like."""
+    """Judges whether columns of a table are certain to be the columns of the base they resemble."""
 
     columns: Sequence[ColumnProfile]
     table: Profile
@@ -86,11 +88,12 @@ class Judge:
 
     @functools.cached_property
     def headers(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The headers of the base and of the table, without what all of one table begin with."""
+        """The headers of the base and of the table, without a prefix that all of a table have."""
         written = [[c.name for c in columns] for columns in (self.columns, self.table.columns)]
         ours, theirs = map(without_prefix, written)
         if ours != tuple(written[0]) and theirs != tuple(written[1]):
-            return tuple(written[0]), tuple(written[1])  # these may be two tables' names
+            # Both prefixes may be names of what the tables are about, which differ.
+            return tuple(written[0]), tuple(written[1])
         return ours, theirs
 
     @functools.cached_property
@@ -98,15 +101,15 @@ class Judge:
         return frozenset(shared_headers(self.columns, self.table.columns))
 
     def wording(self, i: int, j: int) -> Wording:
-        """Tell how far the headers of two columns say the same."""
+        """Compare the meanings of the headers of two columns."""
         return compare_headers(self.headers[0][i], self.headers[1][j])
 
     def is_generic(self, i: int) -> bool:
-        """Tell whether the header of a base's column says nothing of what it is about."""
+        """Whether the header of a column of the base does not say what it is about."""
         return is_generic(self.headers[0][i])
 
     def doubt(self, i: int, j: int, score: float) -> str | None:
-        """Say why a column of the table may not be the base's column, or none if it surely is."""
+        """Say why a match is not certain, or give None if it is."""
         base, column = self.columns[i], self.table.columns[j]
         said = self.wording(i, j)
         if said.level == Level.OTHER:
@@ -118,19 +121,21 @@ class Judge:
         if (i, j) in self._shared:
             if _are_of_one_kind(base, column):
                 return self.rival(i, j, said.level)
-            return f"the headers agree, and {column.name} holds another kind of values"
+            return f"the headers agree, but {column.name} holds another kind of values"
         agreement = self.agreement(i, j)
         if agreement == Agreement.CONTRARY:
-            return f"the headers agree, and the values of {column.name} do not"
+            return f"the headers agree, but the values of {column.name} do not"
         strong = agreement == Agreement.STRONG and not (said.words and _is_coded(base))
         if strong or (said.level < Level.LOOSE and not self.is_generic(i)):
             return self.rival(i, j, said.level)
         if self.is_generic(i):
-            return f"{column.name} may be said of anything, and its values do not tell"
-        return f"{base.name} and {column.name} mostly mean the same, and the values do not tell"
+            return f"{column.name} can mean anything, and its values do not decide it"
+        return (
+            f"{base.name} and {column.name} mostly mean the same, but the values do not confirm it"
+        )
 
     def rival(self, i: int, j: int, level: Level) -> str | None:
-        """Name another column, of either table, whose header says the same as well."""
+        """Name another column, of either table, whose header means the same as well."""
         base, column = self.columns[i], self.table.columns[j]
         for k, other in enumerate(self.table.columns):
             same = k != j and self.wording(i, k).level <= level
@@ -143,7 +148,7 @@ class Judge:
         return None
 
     def agreement(self, i: int, j: int) -> Agreement:
-        """Tell how far the values of two columns agree."""
+        """Compare the values of two columns."""
         base, column = self.columns[i], self.table.columns[j]
         if not base.distinct or not column.distinct:
             return Agreement.POSSIBLE
@@ -153,7 +158,7 @@ class Judge:
             found = self._agreement_of_numbers(i, j)
         elif (base.numeric >= _MOSTLY) != (column.numeric >= _MOSTLY):
             return Agreement.CONTRARY
-        elif base.numeric >= _MOSTLY:  # with some texts among them
+        elif base.numeric >= _MOSTLY:  # numbers with some texts among them
             return Agreement.POSSIBLE
         elif _is_dated(base) != _is_dated(column):
             found = Agreement.CONTRARY
@@ -163,7 +168,7 @@ class Judge:
         return found if enough else max(found, Agreement.POSSIBLE)
 
     def _agreement_of_keys(self, base: ColumnProfile, column: ColumnProfile) -> Agreement:
-        """Names given to rows need not meet; that both are given once only says much."""
+        """Identifiers need not have values in common; that both are unique says much."""
         single = [c.distinct >= _KEY * max(_known(c), 1) for c in (base, column)]
         return Agreement.STRONG if all(single) else Agreement.POSSIBLE
 
@@ -191,24 +196,25 @@ class Judge:
         return Agreement.POSSIBLE if not few else Agreement.CONTRARY
 
     def _doubt_of_silent(self, i: int, j: int, score: float) -> str | None:
-        """A header that says nothing leaves it to the values, and to no other column's."""
+        """If a header says nothing, the values decide, unless another column has such values."""
         if score < ALIKE or self.agreement(i, j) != Agreement.STRONG:
             return say_silent(self.table.columns[j].name)
         if (doubt := self.doubt_of_values(i, j)) is not None:
             return doubt
         for likeness, name in self._others(i, j):
             if likeness > self.likeness.evidence[i, j] - _AHEAD:
-                return f"{self.table.columns[j].name} says nothing, and {name} has such values, too"
+                other = f"{name} has such values as well"
+                return f"{self.table.columns[j].name} says nothing, and {other}"
         return None
 
     def doubt_of_values(self, i: int, j: int) -> str | None:
-        """Say why values alone do not tell that two columns are one.
+        """Say why values alone do not identify a column, or give None if they do.
 
-        They tell of what kind they are, if they are known words or many; never whose they are.
+        Known words, or many values, show what a column holds; but no values show whose they are.
         """
         base, column = self.columns[i], self.table.columns[j]
         if (word := says_whose(base.name)) is not None:
-            return f"{column.name} says nothing, and its values do not tell {word!r}"
+            return f"{column.name} says nothing, and its values cannot show {word!r}"
         few_numbers = base.numeric >= NUMERIC and base.distinct < _MANY_NUMBERS
         if names_key(base.name) or few_numbers:
             return say_silent(column.name)
@@ -219,7 +225,7 @@ class Judge:
         return None
 
     def _is_borne_out(self, i: int, j: int, said: Wording, score: float) -> bool:
-        """Whether headers that differ are those of one column, by the values and other columns."""
+        """Whether values and other columns confirm a match although the headers differ."""
         if (i, j) in self.in_series and self.agreement(i, j) == Agreement.STRONG:
             return True
         if said.further and self._are_near(i, j):
@@ -228,7 +234,7 @@ class Judge:
         return silent and self._doubt_of_silent(i, j, score) is None
 
     def _are_near(self, i: int, j: int) -> bool:
-        """Whether two columns hold many numbers that are spread as no other column's are."""
+        """Whether two columns hold many numbers, distributed as those of no other column."""
         pair = self.columns[i], self.table.columns[j]
         if any(names_key(c.name) or c.distinct < _MANY_NUMBERS or _known(c) < _ROWS for c in pair):
             return False
@@ -238,27 +244,27 @@ class Judge:
         return all(likeness <= known - _AHEAD for likeness, _ in self._others(i, j))
 
     def _others(self, i: int, j: int) -> Iterator[tuple[float, str]]:
-        """How alike the values of other columns are, of both tables."""
+        """The evidence for rivals of a match, among the columns of both tables."""
         logs = self.likeness.evidence
         yield from ((float(logs[i, k]), c.name) for k, c in enumerate(self.table.columns) if k != j)
         yield from ((float(logs[k, j]), c.name) for k, c in enumerate(self.columns) if k != i)
 
 
 def say_silent(column: str) -> str:
-    """Say that a header leaves it to the values, which are not enough."""
-    return f"{column} says nothing, and the values are not enough to tell"
+    """Say that a header says nothing and the values are not enough."""
+    return f"{column} says nothing, and its values are not enough to identify it"
 
 
 def say_other(base: str, column: str, words: Sequence[str]) -> str:
-    """Say by which words two headers differ."""
-    told = " and ".join([", ".join(map(repr, words[:-1])), repr(words[-1])][len(words) < 2 :])
-    return f"{column} may not be {base}: they differ in {told}"
+    """Name the words in which two headers differ."""
+    listed = " and ".join([", ".join(map(repr, words[:-1])), repr(words[-1])][len(words) < 2 :])
+    return f"{column} may not be {base}: they differ in {listed}"
 
 
 def shared_headers(
     ours: Sequence[ColumnProfile], theirs: Sequence[ColumnProfile]
 ) -> list[tuple[int, int]]:
-    """Give the columns of the very same header, if most columns of a base stand so in a table.
+    """Give the columns of exactly the same header, if a table has most of the base's headers.
 
     Headers that say nothing, such as `v1` to `v30`, do not count: many tables have those.
     """
@@ -271,15 +277,15 @@ def shared_headers(
 def _are_of_one_kind(base: ColumnProfile, column: ColumnProfile) -> bool:
     """Whether both columns hold numbers, in whatever notation, or dates, or neither."""
     if not base.distinct or not column.distinct or names_key(base.name):
-        return True  # names of rows may be numbers in one part and texts in another
+        return True  # identifiers may be numbers in one part and texts in another
     numbers = [_holds_numbers(c) for c in (base, column)]
-    if any(numbers):  # of which some, such as 3191.5, look like a year and a month
+    if any(numbers):  # tested before dates, since 3191.5 looks like a year and a month
         return all(numbers)
     return _is_dated(base) == _is_dated(column)
 
 
 def _holds_numbers(column: ColumnProfile) -> bool:
-    """Whether most values are numbers, with a decimal point or a decimal comma."""
+    """Whether most values are numbers, with a decimal point or a comma."""
     if column.numeric >= _MOSTLY:
         return True
     told = Counter(value for value in column.sample if value)
@@ -287,19 +293,19 @@ def _holds_numbers(column: ColumnProfile) -> bool:
 
 
 def _share_of(some: Mapping[str, int], others: Mapping[str, int]) -> float:
-    """The share of rows whose value is one of others."""
+    """The share of rows whose value is among some others."""
     return sum(n for v, n in some.items() if v in others) / max(sum(some.values()), 1)
 
 
 def _known(column: ColumnProfile) -> int:
-    """In how many rows a value is known, of those that were counted or kept."""
+    """The number of rows with a known value, counted or sampled."""
     if column.values is not None:
         return sum(column.values.values())
     return sum(value is not None for value in column.sample)
 
 
 def _is_coded(column: ColumnProfile) -> bool:
-    """Whether a column holds few values that may be said of anything, as yes and no."""
+    """Whether a column holds a few values that fit anything, such as yes and no."""
     few = column.values is not None and len(column.values) <= _FEW_CODES
     return few and not tells_meaning(column.values or ())
 

@@ -1,4 +1,4 @@
-"""How alike the headers of two columns are."""
+"""How similar the headers of two columns are, to find what may be a match."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from typing import Any
 from equipoise.lake.tables.headers import is_opaque, words
 
 _EXACT, _SAME_WORDS, _SAME_MEANING, _OTHER_THING = 1.0, 0.97, 0.93, 0.6
-"""One text; the same words in another spelling; words of the same meaning; of someone else."""
+"""The same text; the same words in another spelling; words of the same meaning; words about someone
+else. `evidence` turns these similarities into log-odds."""
 
 _SHARED = 0.6
+"""From this similarity on, a word such as "family" changes the meaning of the rest of a header."""
 
 
 @functools.lru_cache(maxsize=200_000)
 def header_similarity(a: str, b: str) -> float:
-    """Tell how alike two headers are, from 0 to 1.
+    """Give the similarity of two headers, from 0 to 1.
 
     >>> header_similarity("hours-per-week", "HoursPerWeek"), header_similarity("sex", "gender")
     (0.97, 0.93)
@@ -41,7 +43,7 @@ def header_similarity(a: str, b: str) -> float:
 
 
 def same_words(a: str, b: str) -> bool:
-    """Tell whether two headers differ in nothing but case, blanks and signs.
+    """Whether two headers differ only in case, blanks and punctuation.
 
     >>> same_words("hours-per-week", "HoursPerWeek"), same_words("sex", "gender")
     (True, False)
@@ -52,7 +54,7 @@ def same_words(a: str, b: str) -> bool:
 
 @functools.lru_cache(maxsize=200_000)
 def other_referent(a: str, b: str) -> str | None:
-    """Give the word by which one of two headers speaks of someone or some time else, if any.
+    """Give a word by which one of two headers is about someone else or another time, if any.
 
     >>> other_referent("sex", "spouse_gender"), other_referent("previous income", "income")
     ('spouse', 'previous')
@@ -73,12 +75,12 @@ def other_referent(a: str, b: str) -> str | None:
 
 
 def _differ(ours: set[str], theirs: set[str]) -> bool:
-    """Whether no two words have one meaning, as customer and client."""
+    """Whether no two of the words mean the same, as customer and client do."""
     return all(word_similarity(a, b) < 0.95 for a in ours for b in theirs)
 
 
 def ordinal(header: str) -> tuple[str, int] | None:
-    """Give what is counted or dated by a header, and its number or month; none if nothing is.
+    """Split a header with one number or month into its other words and the number; else None.
 
     >>> ordinal("bill_amt3"), ordinal("Statement August"), ordinal("age"), ordinal("c7")
     (('bill amt', 3), ('statement', 8), None, None)
@@ -93,35 +95,25 @@ def ordinal(header: str) -> tuple[str, int] | None:
 
 
 _MONTHS = {
-    name: 1 + place // 2
-    for place, name in enumerate(
+    name: number
+    for number, month in enumerate(
         [
             "january",
-            "jan",
             "february",
-            "feb",
             "march",
-            "mar",
             "april",
-            "apr",
-            "may",
             "may",
             "june",
-            "jun",
             "july",
-            "jul",
             "august",
-            "aug",
             "september",
-            "sep",
             "october",
-            "oct",
             "november",
-            "nov",
             "december",
-            "dec",
-        ]
+        ],
+        start=1,
     )
+    for name in (month, month[:3])
 } | {"sept": 9}
 
 
@@ -130,7 +122,7 @@ def _numbers(tokens: Sequence[str]) -> list[int]:
 
 
 def _core(tokens: Sequence[str]) -> list[str]:
-    """The words that tell what a column is: all but those that any header may have."""
+    """The words that say what a column holds, without those that any header may have."""
     letters = [t for t in tokens if not t.isdigit()]
     bare = [t for t in letters if t not in listed("fillers") and len(t) > 1]
     core = [t for t in bare if t not in listed("neutral") and t not in listed("subjects")]
@@ -138,17 +130,18 @@ def _core(tokens: Sequence[str]) -> list[str]:
 
 
 def _alike(ours: Sequence[str], theirs: Sequence[str]) -> float:
-    """The share of words that have a partner, the longer side counting more."""
+    """The share of words that have a counterpart."""
     if not ours or not theirs:
         return 0.0
     partners = [[word_similarity(a, b) for b in theirs] for a in ours]
     forth: float = sum(max(row) for row in partners) / len(ours)
     back: float = sum(max(column) for column in zip(*partners, strict=True)) / len(theirs)
+    # The side with more words left over counts more: what it says in addition may matter.
     return max(0.35 * max(forth, back) + 0.65 * min(forth, back), _run_together(ours, theirs))
 
 
 def _run_together(ours: Sequence[str], theirs: Sequence[str]) -> float:
-    """Compare words that were written as one by their runs of three letters."""
+    """Compare words that may be written as one, by their trigrams."""
     a, b = _trigrams("".join(ours)), _trigrams("".join(theirs))
     return 2 * len(a & b) / (len(a) + len(b)) if a and b else 0.0
 
@@ -160,7 +153,7 @@ def _trigrams(text: str) -> set[str]:
 
 @functools.lru_cache(maxsize=100_000)
 def word_similarity(a: str, b: str) -> float:
-    """Tell how alike two words are, from 0 to 1.
+    """Give the similarity of two words, from 0 to 1.
 
     >>> word_similarity("sex", "gender"), word_similarity("int", "interest")
     (0.95, 0.9)
@@ -180,7 +173,7 @@ def word_similarity(a: str, b: str) -> float:
 
 
 def is_shortened(short: str, long: str) -> bool:
-    """Tell whether a text is the beginning of a word, or the word with vowels left out.
+    """Whether a text is the beginning of a word, or the word with letters left out.
 
     >>> is_shortened("cap", "capital"), is_shortened("wgt", "weight"), is_shortened("sex", "age")
     (True, True, False)
@@ -189,7 +182,7 @@ def is_shortened(short: str, long: str) -> bool:
 
 
 def _is_abbreviation(short: str, long: str) -> bool:
-    """Tell whether a word is another with vowels left out."""
+    """Whether a word is another with letters left out; such short forms keep no vowels."""
     rest = iter(long)
     return all(letter in rest for letter in short) and not set(short[1:]) & set("aeiou")
 

@@ -1,7 +1,7 @@
-"""How alike the values of two columns are, for all columns of two tables at once.
+"""How similar the values of columns are, for all columns of two tables at once.
 
-Everything is said in one unit, the logarithm of how much likelier it is that two columns are
-one than that they are not: so values, headers and relations can be added up.
+All evidence has one unit, the logarithm of the odds that two columns are the same, so that values,
+headers and relations can be added up.
 """
 
 from __future__ import annotations
@@ -24,45 +24,45 @@ NUMERIC = 0.9
 """Columns with a smaller share of numbers are compared as texts."""
 
 FEW = 50
-"""A column of at most so many values may be written in codes."""
+"""Columns of at most this many values may be written in codes."""
 
 SAMPLED = 1024
-"""Rows that stand for a column whose values were not counted."""
+"""Number of rows that the sample of a column is assumed to have if its values were not counted."""
 
 UNLIKE = -6.0
-"""For columns that cannot be one: numbers and texts, or numbers that never meet."""
+"""Evidence for columns that cannot be the same: numbers and texts, or disjoint numbers."""
 
-_DRIFT = 0.05  # how far the distributions of one column in two tables are apart
-_TAIL = 3.0
-_MISSED = -1.6  # for a value that the other column, all of whose values are known, lacks
-_WEIGHED_VALUES = 8
+_DRIFT = 0.05  # typical distance of the distributions of one column in two tables
+_TAIL = 3.0  # degrees of freedom of the distances, see `_of_numbers`
+_MISSED = -1.6  # evidence per value that the other column, whose values are all known, has not
+_WEIGHED_VALUES = 8  # and of at most so many values: they are not independent of each other
 _OVERLAP = 12.0
 _SHORT = 3  # letters of a code
-_OTHER_WORDS = (1.5, 5.0)  # against words the other column lacks, if that is likely and if not
+_OTHER_WORDS = (1.5, 5.0)  # against other words, in columns likely to be recoded and in others
 _NOTHING = frozenset({"", "?", "-", ".", "na", "n/a", "nan", "null", "none", "unknown", "missing"})
 _SOME = FEW + len(_NOTHING)
 
 
 def content_similarity(a: ColumnProfile, b: ColumnProfile) -> float:
-    """Tell how alike the values of two columns are, from 0 to 1.
+    """Give the similarity of the values of two columns, from 0 to 1.
 
-    Numbers are compared by their distribution, texts by the rows whose value the other has.
-    Two columns of few values that share none may be one in other words: how evenly their rows
-    are spread then says a little.
+    Numbers are compared by their distribution, texts by the share of rows whose value the other
+    column has. Two columns of few values that share none may be the same in other words; then the
+    shares of their values say a little.
     """
     return float(Likeness(Contents.of([a]), Contents.of([b])).similarity[0, 0])
 
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """The values of the columns of a table, made ready to be compared."""
+    """The values of the columns of a table, prepared for comparison."""
 
     columns: tuple[ColumnProfile, ...]
     recoded: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, columns: Sequence[ColumnProfile], recoded: Iterable[str] = ()) -> Contents:
-        """Make columns ready, of which some are likely to be written in other words elsewhere."""
+        """Prepare columns; those in ``recoded`` are likely to be written in other words elsewhere."""
         return cls(tuple(columns), frozenset(recoded))
 
     @functools.cached_property
@@ -72,18 +72,18 @@ class Contents:
 
     @functools.cached_property
     def empty(self) -> _Which:
-        """Of which columns no value is known."""
+        """Which columns have no known value."""
         return np.array([c.distinct == 0 for c in self.columns], bool)
 
     @functools.cached_property
     def rows(self) -> _Matrix:
-        """In how many rows the values of each are known."""
+        """Number of rows with known values, by column."""
         known = (SAMPLED if c.values is None else sum(c.values.values()) for c in self.columns)
         return np.asarray(np.maximum(np.fromiter(known, float, len(self.columns)), 1.0))
 
     @functools.cached_property
     def shares(self) -> list[dict[str, float]]:
-        """The share of rows of each value, of columns of texts and those of very few values."""
+        """Shares of rows by value, for columns of texts and those of very few values."""
         return [
             _shares(c.values) if not numeric or len(c.values or ()) <= _SOME else {}
             for c, numeric in zip(self.columns, self.numeric, strict=True)
@@ -91,13 +91,13 @@ class Contents:
 
     @functools.cached_property
     def few(self) -> NDArray[np.int64]:
-        """How many values each column of very few has; 0 of the others."""
+        """Number of values of columns that have very few; 0 for the others."""
         numbers = [len(shares) for shares in self._said]
         return np.array([n if n <= FEW else 0 for n in numbers], int)
 
     @functools.cached_property
     def _said(self) -> list[dict[str, float]]:
-        """The shares of very few values, without texts that stand for no value."""
+        """Shares of very few values, without texts that mean a missing value."""
         return [
             {value: n for value, n in shares.items() if value not in _NOTHING}
             if len(shares) <= _SOME
@@ -107,7 +107,7 @@ class Contents:
 
     @functools.cached_property
     def spread(self) -> _Matrix:
-        """Of each column of very few values their shares, rising to the last."""
+        """Shares of columns of very few values, in ascending order and aligned at the end."""
         found = np.zeros((len(self.columns), FEW))
         for i in np.flatnonzero(self.few).tolist():
             found[i, FEW - self.few[i] :] = np.sort(list(self._said[i].values()))
@@ -115,25 +115,25 @@ class Contents:
 
     @functools.cached_property
     def complete(self) -> _Matrix:
-        """How surely all values of each are known: the fewer came once only, the surer."""
+        """How complete the known values of each column are: the fewer occur only once, the more."""
         single = [sum(n == 1 for n in (c.values or {}).values()) for c in self.columns]
         return np.asarray(np.maximum(1 - 2 * np.array(single, float) / self.rows, 0.0))
 
     @functools.cached_property
     def coded(self) -> _Which:
-        """Which columns hold numbers or letters, that may stand for anything."""
+        """Which columns hold numbers or short codes, which can stand for anything."""
         short = [all(len(v) <= _SHORT for v in shares) for shares in self._said]
         return np.array(short, bool) | self.numeric
 
     @functools.cached_property
     def distributions(self) -> dict[int, _Distribution]:
-        """Of columns of numbers, by their places."""
+        """Distributions of the columns of numbers, by place."""
         found = {i: _distribution(self.columns[i]) for i in np.flatnonzero(self.numeric).tolist()}
         return {i: known for i, known in found.items() if known is not None}
 
     @functools.cached_property
     def grid(self) -> tuple[_Matrix, NDArray[np.int64], _Matrix]:
-        """Points to compare distributions of numbers at, whose they are, and the own ones there."""
+        """Points at which to compare distributions, their columns, and the own distributions there."""
         points = {i: np.unique(d.points()) for i, d in self.distributions.items()}
         if not points:
             return np.empty(0), np.empty(0, int), np.empty((2, 0))
@@ -146,7 +146,7 @@ class Contents:
         return {}
 
     def hashes(self, i: int) -> frozenset[int]:
-        """The hashes of a column's values: all, or the smallest."""
+        """Hashes of the values of a column: all, or the smallest."""
         kept = self._hashed
         if i not in kept:
             column = self.columns[i]
@@ -155,7 +155,7 @@ class Contents:
         return kept[i]
 
     def orders(self) -> tuple[NDArray[np.int64], _Matrix]:
-        """The columns of numbers, and how often one's are above another's in unlike rows."""
+        """Columns of numbers, and how often a number of one exceeds one of another, in any rows."""
         known = list(self.distributions.values())
         places = np.array(list(self.distributions), int)
         if not known:
@@ -167,14 +167,14 @@ class Contents:
 
 @dataclass(frozen=True, eq=False)
 class Likeness:
-    """How alike the columns of two tables are: a row for each of the first table's."""
+    """Similarities of the columns of two tables; matrices have a row per column of the first."""
 
     ours: Contents
     theirs: Contents
 
     @functools.cached_property
     def gaps(self) -> _Matrix:
-        """The largest difference of the distributions of every two columns; nan of no numbers."""
+        """Kolmogorov-Smirnov distance of every two columns; NaN unless both hold numbers."""
         points, owners, own = self.ours.grid
         found = np.full((len(self.ours.columns), len(self.theirs.columns)), np.nan)
         places, starts = np.unique(owners, return_index=True)
@@ -186,7 +186,7 @@ class Likeness:
 
     @functools.cached_property
     def overlaps(self) -> _Matrix:
-        """Of every two columns of texts the share of rows whose value the other has."""
+        """For every two columns of texts, the share of rows whose value the other has."""
         found = np.zeros((len(self.ours.columns), len(self.theirs.columns)))
         for i, j in np.argwhere(self._neither).tolist():
             found[i, j] = self._overlap(i, j)
@@ -194,14 +194,14 @@ class Likeness:
 
     @functools.cached_property
     def similarity(self) -> _Matrix:
-        """How alike the values are, from 0 to 1."""
+        """Similarity of the values, from 0 to 1."""
         numbers = np.where(np.isnan(self.gaps), 0.3, 1 - self.gaps)
         found = np.where(self._both, numbers, 0.5 * self._shape * self._same_number)
         return np.where(self._neither, np.maximum(self.overlaps, found), found)
 
     @functools.cached_property
     def evidence(self) -> _Matrix:
-        """How much likelier the values make it that two columns are one, as a logarithm."""
+        """Log-odds that two columns are the same, by their values."""
         texts = _OVERLAP * np.minimum(self.overlaps, 0.95) - 5
         found = np.where(self._both, self._of_numbers, np.where(self._neither, texts, UNLIKE))
         unknown = self.ours.empty[:, None] | self.theirs.empty[None, :]
@@ -221,7 +221,8 @@ class Likeness:
     def _of_numbers(self) -> _Matrix:
         noise = 0.5 * (1 / self.ours.rows[:, None] + 1 / self.theirs.rows[None, :])
         deviation = np.sqrt(_DRIFT**2 + noise)
-        # Other mixes of people make some columns differ much, so the tail is a long one.
+        # A Student t distribution: other populations make a few columns differ much, and under a
+        # normal distribution one such difference would outweigh all other evidence.
         far = self.gaps**2 / (2 * _TAIL * deviation**2)
         found = np.log(0.8 / deviation) - _TAIL * np.log1p(far)
         found = np.where(np.isnan(found), 0.0, np.maximum(found, UNLIKE))
@@ -235,15 +236,15 @@ class Likeness:
 
     @functools.cached_property
     def _of_codes(self) -> _Matrix:
-        """Few values in other words: their number and spread say a little."""
-        told = 0.5 - 3.0 * (1 / np.maximum(self._same_number, 0.01) - 1) - 3.0 * (1 - self._shape)
+        """Few values in other words: their number and their shares say a little."""
+        spread = 0.5 - 3.0 * (1 / np.maximum(self._same_number, 0.01) - 1) - 3.0 * (1 - self._shape)
         likely = np.array([c.name in self.ours.recoded for c in self.ours.columns], bool)
         words = np.where(likely, *_OTHER_WORDS)[:, None]
-        return np.asarray(told - np.where(self.theirs.coded[None, :], 0.0, words))
+        return np.asarray(spread - np.where(self.theirs.coded[None, :], 0.0, words))
 
     @functools.cached_property
     def _shape(self) -> _Matrix:
-        """How alike the rows of few values are spread, from 0 to 1; 0 where there are more."""
+        """Similarity of the shares of few values, from 0 to 1; 0 for columns of more values."""
         apart = np.abs(self.ours.spread[:, None, :] - self.theirs.spread[None, :, :]).sum(axis=2)
         return np.asarray(np.maximum(1 - apart / 2, 0.0) * (self._same_number > 0))
 
@@ -276,7 +277,7 @@ def _shares(values: Mapping[str, int] | None) -> dict[str, float]:
 
 
 def _sketched_overlap(ours: frozenset[int], theirs: frozenset[int]) -> float:
-    """The share of values in common, by their smallest hashes."""
+    """The share of values in common, estimated from the smallest hashes."""
     if not ours or not theirs:
         return 0.0
     up_to = min(max(ours), max(theirs))
@@ -286,7 +287,7 @@ def _sketched_overlap(ours: frozenset[int], theirs: frozenset[int]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Distribution:
-    """Which share of numbers lies up to a point: exact, or by twentieths."""
+    """A cumulative distribution: exact, or by the quantiles of a profile."""
 
     numbers: _Matrix
     up_to: _Matrix  # share of rows up to each number
@@ -299,7 +300,7 @@ class _Distribution:
         return self.numbers[np.minimum(levels, len(self.numbers) - 1)]
 
     def levels(self) -> _Matrix:
-        """Forty numbers that stand for all: the middle of every fortieth part of the rows."""
+        """Forty numbers that represent all: the middle of each fortieth of the rows."""
         wanted = (np.arange(40) + 0.5) / 40
         if self.exact:
             places = np.searchsorted(self.up_to, wanted, side="left")
@@ -307,7 +308,7 @@ class _Distribution:
         return np.interp(wanted, self.up_to, self.numbers)
 
     def at(self, points: _Matrix) -> _Matrix:
-        """The share up to each point, and that below it."""
+        """The shares up to each point, and strictly below it."""
         if self.exact:
             steps = np.concatenate([[0.0], self.up_to])
             return np.stack(

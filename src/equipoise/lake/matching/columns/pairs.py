@@ -21,8 +21,8 @@ _Matrix = NDArray[np.float64]
 # more likely the others do, too.
 _COVERED, _SHIFT = 4.0, 2.0
 
-# Relations with other pairs count fully only from the sixth of eight rounds on. While most pairs
-# are still undecided, their relations would favour whatever pairs are ahead by chance.
+# Relations with other pairs are phased in over the first six of eight rounds: at the beginning the
+# probabilities of these pairs are rough themselves.
 _ROUNDS, _EAGER = 8, 6
 
 _SETTLED = 0.97
@@ -41,7 +41,7 @@ def likely_pairs(evidence: Evidence, want: Wanted) -> tuple[list[tuple[int, int]
     likely = one_to_one(evidence.logs)
     for round_ in range(_ROUNDS):
         eager = min(1.0, (round_ + 1) / _EAGER)
-        # Half a step at a time: full steps can swing between two solutions for ever.
+        # Damped, since full steps may oscillate between two solutions.
         likely = (likely + _supported(evidence.logs, comparison, likely, eager)) / 2
     better = improved(evidence.logs, comparison, likely)
     likely = _supported(evidence.logs, comparison, better)
@@ -79,8 +79,8 @@ def _supported(
     support = comparison.support(likely)
     best = np.where(logs > PLAUSIBLE, support, -np.inf)
     best = np.maximum(best.max(axis=1, keepdims=True), best.max(axis=0, keepdims=True))
-    # Relations only count against a pair, relative to the best rival of either column: the sum of
-    # support grows with the number of columns, and as a bonus it would drown all other evidence.
+    # Support counts only against a pair, relative to the best plausible rival of either column, since
+    # its absolute size depends on the number of columns.
     lag = np.where(np.isfinite(best), np.minimum(support - best, 0.0), 0.0)
     covered = likely.sum() / min(likely.shape)
     prior = _SHIFT + _COVERED * (2 * covered - 1)

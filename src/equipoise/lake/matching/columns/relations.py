@@ -1,8 +1,8 @@
-"""How the columns of a table relate to each other, and what that tells of two tables' columns.
+"""Relations between the columns of a table, and what they say about the columns of two tables.
 
-Of a dozen amounts that are spread alike, only their relations say which is which: the payment
-that so often equals last month's bill belongs to that bill. Relations are measured in the rows
-that profiles keep, and in ways that no renaming of values changes.
+Of a dozen amounts with similar distributions, only their relations show which is which: the payment
+that often equals last month's bill belongs to that bill. Relations are measured in the rows that
+profiles keep, and in ways that do not depend on how values are named.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ _Rows = NDArray[np.float64]
 _Whole = NDArray[np.int64]
 
 FEWEST_ROWS = 8
-"""In fewer rows relations are not measured."""
+"""With fewer rows, relations are not measured."""
 
 _MOST_ROWS = 256
-_MOST_COMPARED = 96
-_LARGEST_Z = 2.5
+_MOST_COMPARED = 96  # rows of distance correlations, whose cost grows with their square
+_LARGEST_Z = 2.5  # keeps Fisher's z finite where a correlation is 1
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """A way in which two columns can relate.
+    """A way in which two columns can be related.
 
     Attributes
     ----------
     noise
-        Its variance in n rows is this over n.
+        Variance of the relation in n rows, times n.
     drift
-        Its standard deviation between two samples of tables that are about the same thing.
+        Standard deviation between two tables about the same thing.
     spread
-        Its standard deviation between two pairs of columns that have nothing in common.
+        Standard deviation between two pairs of columns that have nothing to do with each other.
     weight
-        How much of its evidence counts, since that of several pairs is partly the same.
+        Share of the evidence that counts: the relations of several pairs are partly the same.
     """
 
     noise: float
@@ -53,13 +53,15 @@ class _Kind:
     weight: float
 
 
+# Square roots of rates are compared as arc sines, and correlations as Fisher's z, since the variances
+# of these do not depend on the rate or the correlation itself.
 _KINDS = (
-    _Kind(noise=1.0, drift=0.10, spread=0.60, weight=0.15),  # z of the rank correlation
+    _Kind(noise=1.0, drift=0.10, spread=0.60, weight=0.15),  # Fisher z of the rank correlation
     _Kind(noise=0.25, drift=0.08, spread=0.50, weight=0.35),  # arc sine of how often x < y
     _Kind(noise=0.25, drift=0.06, spread=0.25, weight=0.35),  # ... of how often x = y
-    _Kind(noise=0.25, drift=0.06, spread=0.20, weight=0.35),  # ... and not what x mostly is
+    _Kind(noise=0.25, drift=0.06, spread=0.20, weight=0.35),  # ... without the mode of x
     _Kind(noise=0.50, drift=0.12, spread=0.15, weight=0.20),  # distance correlation, also of texts
-    _Kind(noise=0.15, drift=0.02, spread=0.25, weight=0.20),  # how often x < y in unlike rows
+    _Kind(noise=0.15, drift=0.02, spread=0.25, weight=0.20),  # how often x < y in any two rows
     _Kind(noise=0.00, drift=0.70, spread=2.00, weight=0.15),  # steps between numbers in headers
 )
 _IN_ROWS, _DEPENDENCE, _ORDER, _STEPS = range(4), 4, 5, 6
@@ -68,7 +70,7 @@ _DIRECTED = (1, 3, 5)
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """How every two columns of a table relate, in some of its rows.
+    """Relations of every two columns of a table.
 
     Attributes
     ----------
@@ -77,7 +79,7 @@ class Relations:
     known
         1.0 where the relation can be measured, else 0.0.
     rows
-        In how many rows, by kind.
+        Number of rows they were measured in, by kind.
     """
 
     measured: NDArray[np.float64]
@@ -85,20 +87,20 @@ class Relations:
     rows: NDArray[np.float64]
 
     def put(self, kinds: Sequence[int], places: NDArray[np.int64], measured: _Matrix) -> None:
-        """Fill in what was measured between some columns."""
+        """Store the relations of some columns."""
         at = np.ix_(np.array(kinds), places, places)
         self.measured[at], self.known[at] = measured, 1.0
 
 
 def relations(contents: Contents, *, alike: bool = False) -> Relations:
-    """Measure how every two columns of a table relate.
+    """Measure the relations of every two columns of a table.
 
     Parameters
     ----------
     contents
-        Its columns.
+        Columns of the table.
     alike
-        Whether headers are of one series only if they differ in nothing but their number.
+        Whether headers form a series only if they differ in nothing but their number.
 
     >>> import pyarrow as pa
     >>> from equipoise.engines.profiling import Profiler
@@ -136,7 +138,7 @@ def _measure_in_rows(found: Relations, columns: Sequence[ColumnProfile], rows: i
 
 
 def _steps(names: Sequence[str], *, alike: bool) -> tuple[_Matrix, _Matrix]:
-    """How many steps apart the headers of a series are, as bill_1 and bill_3."""
+    """Steps between the headers of a series, such as 2 for bill_1 and bill_3."""
     found = [ordinal(name) for name in names]
     at = np.array([np.nan if o is None else o[1] for o in found])
     steps = np.abs(at[:, None] - at[None, :])
@@ -156,7 +158,7 @@ def _numbers(texts: Sequence[str | None]) -> _Rows:
 
 
 def _ranks(numbers: _Rows) -> _Rows:
-    """Ranks from -½ to ½, those of equals their mean, those of no number 0."""
+    """Ranks from -½ to ½; ties get their mean, and missing numbers get 0."""
     found = np.zeros_like(numbers)
     for line, ranks in zip(numbers, found, strict=True):
         there = ~np.isnan(line)
@@ -190,7 +192,7 @@ def _modes(numbers: _Rows) -> _Rows:
 def _distance_correlations(
     columns: Sequence[ColumnProfile], places: NDArray[np.int64], ranks: _Rows, rows: int
 ) -> _Matrix:
-    """Of every two columns, texts being at distance 1 unless equal: 0 if they are independent."""
+    """Distance correlations, 0 for independent columns; unequal texts have distance 1."""
     rows = min(rows, _MOST_COMPARED)
     apart = np.empty((len(columns), rows, rows))
     of_number = {int(i): at for at, i in enumerate(places)}
@@ -214,7 +216,7 @@ def _codes(texts: Sequence[str | None]) -> NDArray[np.int64]:
 
 
 def _centred(apart: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Without the means of lines, such that chance alone gives 0 on average."""
+    """Subtract row and column means in the unbiased way, so that chance alone gives 0 on average."""
     rows = apart.shape[1]
     lines = apart.sum(axis=2, keepdims=True) / (rows - 2)
     total = apart.sum(axis=(1, 2), keepdims=True) / ((rows - 1) * (rows - 2))
@@ -225,28 +227,28 @@ def _centred(apart: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The relations of two tables, held against each other.
+    """Comparison of the relations of two tables.
 
-    A pair of columns is likelier if it relates to other pairs in one table as in the other.
+    A pair of columns is more likely if its relations to other pairs are the same in both tables.
     """
 
     ours: Relations
     theirs: Relations
 
     def support(self, pairs: _Matrix) -> _Matrix:
-        """For every pair of columns, how much likelier the others make it, as a logarithm.
+        """Give the log-odds that the other pairs add to every pair of columns.
 
         Parameters
         ----------
         pairs
-            How likely each pair of columns is thought to be.
+            Current probability of each pair.
         """
         ours, theirs = self._products
         return np.asarray((ours @ pairs @ theirs).sum(axis=0))
 
     @functools.cached_property
     def _products(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Agreement less penalty × (x - y)², multiplied out: matrices to put around the pairs."""
+        """Agreement − penalty × (x − y)² expanded into matrix products, which are much faster."""
         ours, theirs = [], []
         for x, u, y, v, agreement, penalty in self._terms:
             ours += [(agreement - penalty * x**2) * u, -penalty * u, 2 * penalty * x * u]
@@ -254,7 +256,7 @@ class Comparison:
         return np.array(ours), np.array(theirs)
 
     def between(self, rows: _Whole, columns: _Whole) -> tuple[_Matrix, _Matrix]:
-        """How much likelier every two of some pairs make each other; and if they were swapped."""
+        """Give the log-odds that every two of some pairs add to each other, as they are and swapped."""
         ours, theirs = np.ix_(rows, rows), np.ix_(columns, columns)
         found = np.zeros((2, len(rows), len(rows)))
         for x, u, y, v, agreement, penalty in self._terms:
@@ -264,10 +266,11 @@ class Comparison:
 
     @functools.cached_property
     def _terms(self) -> list[tuple[_Matrix, _Matrix, _Matrix, _Matrix, float, float]]:
-        """What is compared, where it is known, what it adds, and takes off for a difference.
+        """Relations of both tables, where they are known, the agreement and the penalty of each kind.
 
-        Relations that have a direction are taken both ways, so that two pairs say of each other
-        what they are told.
+        Both are log-likelihood ratios of two normal distributions: the differences between the same
+        columns, and those between other columns. Relations with a direction are taken both ways, so
+        that the support of two pairs for each other is symmetric.
         """
         found = []
         for k, kind in enumerate(_KINDS):

@@ -1,7 +1,7 @@
-"""Columns that are counted in one table and dated in another: `bill_3` and `Bill July`.
+"""Series of columns that one table numbers and another dates: `bill_3` and `Bill July`.
 
-One such pair tells nothing: the third bill may be of any month. Several do, if they all begin at
-the same month and go the same way.
+One such pair says nothing: the third bill may be of any month. Several do, if all begin in the same
+month and run in the same direction.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from equipoise.lake.matching.columns.wording import is_said_by
 from equipoise.lake.tables.headers import words
 
 _LEAST, _MOSTLY = 4, 2 / 3
-"""So many pairs, and so large a share of all, have to begin at one month."""
+"""Minimum number and share of pairs that must begin in the same month."""
 
 
 @dataclass(frozen=True)
 class _Step:
-    """A column that one table counts and the other dates."""
+    """A column that one table numbers and the other dates."""
 
     number: int
     month: int
-    alike: bool  # whether the headers say the same otherwise
+    alike: bool  # whether the other words of the headers agree
 
     def starts(self) -> tuple[tuple[str, int], tuple[str, int]]:
-        """From which month the series goes on, and from which it goes back."""
+        """The month before the first step, if the series runs forwards and if it runs backwards."""
         return ("on", (self.month - self.number) % 12), ("back", (self.month + self.number) % 12)
 
 
@@ -39,8 +39,8 @@ def find_series(
 ) -> frozenset[tuple[int, int]]:
     """Find the pairs of columns that are the same step of a series in both tables.
 
-    Most of the pairs that one table counts and the other dates have to begin at one month and to go
-    one way. Pairs that do not fit stay out, and so do those whose headers differ otherwise.
+    Most of the pairs that one table numbers and the other dates must begin in one month and run in
+    one direction. Pairs that do not fit are left out, as are those whose other words differ.
     """
     steps = {(i, j): _step(columns[i].name, others[j].name) for i, j in pairs}
     known = {pair: step for pair, step in steps.items() if step is not None}
@@ -53,7 +53,7 @@ def find_series(
 
 
 def _step(a: str, b: str) -> _Step | None:
-    """The number and the month, if one of two headers has the first and the other the second."""
+    """The number and the month, if one header has a number and the other a month."""
     ours, theirs = ordinal(a), ordinal(b)
     counted = [any(token.isdigit() for token in words(header)) for header in (a, b)]
     if ours is None or theirs is None or counted[0] == counted[1]:

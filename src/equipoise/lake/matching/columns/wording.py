@@ -1,7 +1,7 @@
-"""Whether two headers say the same, judged strictly: a word too many is a doubt.
+"""Whether two headers mean the same, judged strictly: one additional word is a doubt.
 
-`headers` tells how alike two headers are, to find what may be a match. Here it is decided whether
-they leave a doubt: `income` and `household_income` are alike, and are not the same.
+`headers` measures how similar two headers are, to find possible matches. This module decides whether
+they leave a doubt: `income` and `household_income` are similar, but not the same.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from equipoise.lake.tables.headers import is_opaque, words
 
 
 class Level(IntEnum):
-    """How far two headers say the same.
+    """How closely the meanings of two headers agree.
 
     Attributes
     ----------
     SAME
-        They have the same words, in whatever order and spelling.
+        The same words, in any order and spelling.
     SYNONYMS
-        Words that always mean the same, or a word more for those the table is about.
+        Words that always mean the same, or an additional word for the people the table is about.
     LOOSE
         Words that mostly mean the same, abbreviations, a unit, or words such as "code".
     SILENT
-        One of them says nothing.
+        One of the headers says nothing.
     OTHER
-        One of them has a word that the other lacks.
+        One of the headers has a word that the other has not.
     """
 
     SAME = 0
@@ -50,13 +50,13 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class Wording:
-    """How far two headers say the same, and the words they differ in.
+    """How closely the meanings of two headers agree, and the words in which they differ.
 
     Attributes
     ----------
     further
-        Whether one header says all that the other says and something more, and the words that it
-        has more are not known to speak of someone else, another time or another figure.
+        Whether one header only adds words to the other, and these words are not known to refer to
+        someone else, another time or another quantity.
     """
 
     level: Level
@@ -65,12 +65,12 @@ class Wording:
 
 
 _SHORTENED, _MEANT = 0.8, 0.95
-"""Words at least so alike may be one, one being short for the other; or are of one meaning."""
+"""Similarities of words from which on one may be short for the other, and both mean the same."""
 
 
 @functools.lru_cache(maxsize=200_000)
 def compare_headers(a: str, b: str) -> Wording:
-    """Tell how far two headers say the same.
+    """Compare the meanings of two headers.
 
     >>> compare_headers("interview_date", "Date of interview").level.name
     'SAME'
@@ -109,7 +109,7 @@ def compare_headers(a: str, b: str) -> Wording:
 
 
 def _compare_loosely(ours: frozenset[str], theirs: frozenset[str]) -> Wording:
-    """Look for a partner of every word that only one header has."""
+    """Look for a counterpart of every word that only one header has."""
     common, swapped, left = ours & theirs, [], []
     for own, other in ((ours, theirs), (theirs, ours)):
         about_all = not other & _subjects()
@@ -132,7 +132,7 @@ def _compare_loosely(ours: frozenset[str], theirs: frozenset[str]) -> Wording:
 
 
 def _is_contracted(short: str, long: str) -> bool:
-    """Tell whether a header of one word is made of the beginnings of the other's words, in order.
+    """Whether a header of one word consists of the beginnings of the other's words, in order.
 
     >>> _is_contracted("caploss", "capital_loss"), _is_contracted("fnlwgt", "final weight")
     (True, True)
@@ -150,7 +150,7 @@ def _is_contracted(short: str, long: str) -> bool:
 
 
 def _is_made_of(text: str, parts: tuple[str, ...]) -> bool:
-    """Whether a text is a piece of two letters or more of every part, one after the other."""
+    """Whether a text consists of short forms of two letters or more of every part, in order."""
     if not parts:
         return not text
     sizes = range(2, min(len(text), len(parts[0])) + 1)
@@ -161,15 +161,15 @@ def _is_made_of(text: str, parts: tuple[str, ...]) -> bool:
 
 
 def _alike(a: str, b: str) -> float:
-    """How alike two stems are, in the form in which they are listed."""
+    """The similarity of two stems; the word lists may hold their plural."""
     return max(word_similarity(x, y) for x in (a, f"{a}s") for y in (b, f"{b}s"))
 
 
 def without_prefix(headers: Sequence[str]) -> tuple[str, ...]:
     """Give the headers of a table without the first word that most of them have.
 
-    A word that stands before nearly every column, such as the name of a table, tells none from
-    another. One that speaks of people or of a figure stays: it says whose the columns are.
+    A prefix of nearly every column, such as the name of the table, distinguishes none. A prefix that
+    refers to people or to a quantity stays, since it says whose values the columns hold.
 
     >>> without_prefix(["src_age", "src_sex", "SRC_INCOME", "src_job_title", "note"])
     ('age', 'sex', 'INCOME', 'job_title', 'note')
@@ -185,17 +185,17 @@ def without_prefix(headers: Sequence[str]) -> tuple[str, ...]:
 
 
 def _without(first: str, header: str) -> str:
-    """Take a word off the beginning of a header, if something is left."""
+    """Remove a word from the beginning of a header, unless nothing would be left."""
     bare = header[len(first) :].lstrip("_-. ")
     return bare if words(header)[:1] == (first,) and words(bare) else header
 
 
 _SEVERAL, _MOST = 4, 2 / 3
-"""So many headers of a table, and so large a share of them, begin with a prefix."""
+"""Minimum number and share of the headers of a table that must begin with a prefix."""
 
 
 def is_generic(header: str) -> bool:
-    """Tell whether a header says nothing of what a column is about.
+    """Whether a header does not say what a column is about.
 
     >>> [is_generic(h) for h in ("status", "Result Code", "id", "y", "patient_status", "income")]
     [True, True, True, True, False, False]
@@ -204,7 +204,7 @@ def is_generic(header: str) -> bool:
 
 
 def names_key(header: str) -> bool:
-    """Tell whether a header is that of a number or name given to each row.
+    """Whether a header is that of an identifier of rows.
 
     >>> names_key("patient_id"), names_key("Policy No"), names_key("age")
     (True, True, False)
@@ -213,7 +213,7 @@ def names_key(header: str) -> bool:
 
 
 def says_whose(header: str) -> str | None:
-    """Give the word by which a header speaks of someone else, another time or place, if any.
+    """Give a word by which a header refers to someone else, another time or place, if any.
 
     >>> says_whose("mother_education"), says_whose("education")
     ('mother', None)
@@ -222,25 +222,25 @@ def says_whose(header: str) -> str | None:
 
 
 def _tells(some: Iterable[str]) -> bool:
-    """Whether words are left that say what a column is about."""
+    """Whether some of the words say what a column is about."""
     return bool(set(some) - _subjects() - _added() - listed("generic"))
 
 
 @functools.cache
 def _subjects() -> frozenset[str]:
-    """Words for those a table is about."""
+    """Words for the people a table is about."""
     return listed("subjects") | listed("persons")
 
 
 @functools.cache
 def _others() -> frozenset[str]:
-    """Words by which a header speaks of someone else, another time or place."""
+    """Words by which a header refers to someone else, another time or place."""
     return listed("others") | listed("wider") | listed("elsewhere")
 
 
 @functools.cache
 def _added() -> frozenset[str]:
-    """Words that may be added, if the values say that nothing has changed."""
+    """Words that may be added without changing the meaning, if the values agree."""
     some = listed("neutral") | listed("units") | listed("mild") | {"in"}
     return some | frozenset(map(_stem, some))
 
@@ -250,13 +250,13 @@ def _numbers(header: str) -> frozenset[str]:
 
 
 def _bag(tokens: Iterable[str]) -> frozenset[str]:
-    """The words of a header without their plural, and without those that say nothing."""
+    """The words of a header in the singular, without those that say nothing."""
     told = [t for t in tokens if not t.isdigit() and t not in listed("empty")]
     return frozenset(map(_stem, told)) or frozenset(tokens)
 
 
 def _stem(word: str) -> str:
-    """Give a word without its plural; of collected and collection what both begin with.
+    """Give the singular of a word, and the common stem of "collected" and "collection".
 
     >>> [_stem(word) for word in ("units", "status", "collected", "collection", "bed", "education")]
     ['unit', 'status', 'collect', 'collect', 'bed', 'education']
@@ -270,13 +270,13 @@ def _stem(word: str) -> str:
 
 @functools.cache
 def _known() -> frozenset[str]:
-    """Words that are listed as they stand."""
+    """Words that the lists hold as they are, so that they must not be shortened."""
     lines = (*stored()["meanings"], *stored()["same"])
     return listed("neutral") | {word for line in lines for text in line for word in words(text)}
 
 
 def _in_one_word(bag: frozenset[str], kind: str = "same") -> frozenset[str]:
-    """Put the first of several ways to say something in the place of the others."""
+    """Replace each phrase of the lists by the first phrase of the same meaning."""
     bag = bag if kind == "same" else _in_one_word(bag)
     for first, phrase in _phrases(kind):
         if phrase <= bag and not first <= bag:
@@ -286,7 +286,7 @@ def _in_one_word(bag: frozenset[str], kind: str = "same") -> frozenset[str]:
 
 @functools.cache
 def _phrases(kind: str) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
-    """Every phrase of a list and what stands for it, the longest first."""
+    """Every phrase of a list and its replacement, the longest first."""
     found = []
     for line in stored()[kind]:
         bags = [_bag(words(phrase)) for phrase in line]
@@ -296,7 +296,7 @@ def _phrases(kind: str) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
 
 
 def is_said_by(a: str, b: str) -> bool:
-    """Tell whether two headers are about the same, apart from words that may be said of anything.
+    """Whether two headers are about the same thing, apart from words that fit anything.
 
     >>> is_said_by("bill amt", "invoice"), is_said_by("pay amt", "previous payment")
     (True, False)
