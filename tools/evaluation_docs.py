@@ -17,16 +17,16 @@ from typing import Any
 from equipoise.evaluation.evaluation import Evaluation
 from equipoise.evaluation.paper import STUDIES, claims_grid
 from equipoise.evaluation.request import BASELINES, TESTS
-from equipoise.evaluation.study.scores import MEASURES, PREDICTION_UB
-from equipoise.evaluation.study.sentences import (
+from equipoise.evaluation.study.grids import (
     differences_grid,
     groups_grid,
     number,
-    sentences_of,
     version_name,
     versions_grid,
     written,
 )
+from equipoise.evaluation.study.scores import MEASURES, PREDICTION_UB
+from equipoise.evaluation.study.sentences import sentences_of
 from equipoise.plain import Grid
 from equipoise.reports.evaluation import data
 from equipoise.reports.evaluation.charts.differences import difference_chart
@@ -35,6 +35,7 @@ from equipoise.reports.evaluation.charts.scores import score_chart
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE, RUNS = DOCS / "evaluation.md", DOCS / "runs"
+_TESTS = {"own": "own", "untouched": "held-out"}
 MECHANISMS = ("random", "by_label", "by_value")
 _PART = re.compile(r"(<!-- from the run: (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -81,14 +82,14 @@ def _summary(_: str) -> str:
     rows = []
     for study in _run().studies:
         for version in ("p", "n"):
-            for test in ("own", "untouched"):
+            for test, name in _TESTS.items():
                 at = [
                     r for r in study["differences"] if (r["version"], r["test"]) == (version, test)
                 ]
                 told = (
                     _moved([r for r in at if r["measure"] == m]) for m in (*MEASURES, PREDICTION_UB)
                 )
-                rows.append((study["title"], version, test, *told))
+                rows.append((study["title"], version, name, *told))
     headers = ("data", "version", "test", *MEASURES, "largest |UB| of predictions")
     return Grid(headers, tuple(rows), frozenset({3, 4, 5, 6})).markdown()
 
@@ -99,10 +100,10 @@ def _losses(_: str) -> str:
     for study in _run().studies:
         at = {(r["version"], r["test"], r["measure"]): r for r in study["losses"]}
         for version in ("p", "n"):
-            for test in ("own", "untouched"):
+            for test, name in _TESTS.items():
                 here = [at[version, test, m] for m in MEASURES]
                 told = (f"{r['ruled_out']} of {r['of']}" for r in here)
-                rows.append((study["title"], version, test, *told))
+                rows.append((study["title"], version, name, *told))
     headers = ("data", "version", "test", *MEASURES)
     return Grid(headers, tuple(rows), frozenset({3, 4, 5})).markdown()
 
@@ -116,7 +117,7 @@ def _equal(_: str) -> str:
         rows.append((study["title"], *(f"{n:,.0f}" for n in counts), str(found["kept_together"])))
     headers = (
         *("data", "rows", "equal to an earlier row", "equal pairs", "expected by chance"),
-        "kept together as copies",
+        "kept together as duplicates",
     )
     return Grid(headers, tuple(rows), frozenset(range(1, 6))).markdown()
 
@@ -162,8 +163,8 @@ def _recall_gap(name: str) -> str:
         for v in ("u", "p", "n")
     )
     return (
-        f"Recall of {study['models'][model]} for {groups[0]} minus that for {groups[1]}, on untouched "
-        f"rows: {', '.join(told)}."
+        f"Recall of {study['models'][model]} for {groups[0]} minus that for {groups[1]}, on the "
+        f"held-out test set: {', '.join(told)}."
     )
 
 
@@ -187,16 +188,12 @@ def _scores(name: str) -> str:
         (
             title,
             version_name(version, size, study),
-            *(
-                number(at[model, version, test][measure])
-                for test in ("own", "untouched")
-                for measure in MEASURES
-            ),
+            *(number(at[model, version, test][measure]) for test in _TESTS for measure in MEASURES),
         )
         for model, title in study["models"].items()
         for version in ("u", "p", "n")
     ]
-    tests = [f"{m}, {t}" for t in ("own test", "untouched") for m in MEASURES]
+    tests = [f"{m}, {t}" for t in ("own test", "held-out test") for m in MEASURES]
     return Grid(("model", "version", *tests), tuple(rows), frozenset(range(2, 8))).markdown()
 
 
@@ -211,11 +208,11 @@ def _claims(name: str) -> str:
 
 
 def _found(name: str) -> str:
-    return "\n".join(f"- {s}" for s in sentences_of(_study(name)) if " against " in s)
+    return "\n".join(f"- {s}" for s in sentences_of(_study(name)) if " compared with " in s)
 
 
 def _baselines(name: str) -> str:
-    """The baselines beside p, against u, on the untouched rows."""
+    """Compare the baselines and p with u, on the held-out test set."""
     study = _study(name)
     size = _size(study)
     grid = differences_grid(study, "untouched", size=size)

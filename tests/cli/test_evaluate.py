@@ -45,9 +45,9 @@ def fails(arguments, capsys, code=2):
 def test_a_table_in_text(capsys):
     assert run(["evaluate", "people.csv", *FEW]) == 0
     out = capsys.readouterr().out
-    assert "Scores on untouched rows" in out
+    assert "Scores on the held-out test set" in out
     assert "logistic regression" in out
-    assert "p20% against u on untouched rows" in out
+    assert "p20% compared with u on the held-out test set" in out
 
 
 def test_json_and_going_on(capsys):
@@ -83,7 +83,7 @@ def test_two_tables(capsys):
     pq.write_table(pa.concat_tables([table, people(200, seed=3)]), "after.parquet")
     assert run(["evaluate", "before.parquet", "after.parquet", *FEW]) == 0
     out = capsys.readouterr().out
-    assert "after against before on untouched rows" in out
+    assert "after compared with before on the held-out test set" in out
 
 
 def test_a_data_set_by_its_name_and_quick(capsys):
@@ -227,7 +227,7 @@ def test_nothing_to_learn_from(capsys):
 def test_constant_features_are_left_out_and_told(capsys):
     columns = people(300).to_pydict() | {"one": [1] * 300}
     assert run(["evaluate", write(columns), *FEW]) == 0
-    assert "Left out, since they have one value: one." in capsys.readouterr().out
+    assert "Left out because they have a single value: one." in capsys.readouterr().out
 
 
 def test_missing_numbers(capsys):

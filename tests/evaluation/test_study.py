@@ -99,7 +99,9 @@ def test_losses_are_told_in_text_and_page(biased, tmp_path):
     ]
     told = f"accuracy {row['ruled_out']} of 4, precision"
     line = next(
-        s for s in evaluation.text().splitlines() if "from u to n on rows of the version" in s
+        s
+        for s in evaluation.text().splitlines()
+        if "from u to n on the version's own test set" in s
     )
     assert line.startswith("A loss of more than 0.01 ")
     assert told in line
@@ -238,7 +240,7 @@ def test_it_round_trips_and_tells(biased, tmp_path):
     again = Evaluation.read(path)
     assert again.to_dict() == evaluation.to_dict()
     assert again.text() == evaluation.text()
-    assert "p40% against u on untouched rows" in evaluation.text()
+    assert "p40% compared with u on the held-out test set" in evaluation.text()
     frame = evaluation.to_pandas("differences")
     assert len(frame) == len(study["differences"])
     assert {"accuracy", "accuracy_low", "accuracy_high"} <= {*evaluation.to_pandas("scores")}

@@ -12,7 +12,8 @@ from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.evaluation.evaluation import Evaluation
 from equipoise.evaluation.request import EvaluationRequest
-from equipoise.evaluation.study.summary import positive_of, summarize_study
+from equipoise.evaluation.study.records import positive_of
+from equipoise.evaluation.study.summary import summarize_study
 from equipoise.evaluation.training.empty_cells import require_repairable
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.models import choose_models

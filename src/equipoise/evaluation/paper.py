@@ -1,4 +1,4 @@
-"""The paper's evaluation: three data sets, six models, and what it claims of them."""
+"""The paper's evaluation: three data sets, six models, and the paper's claims about them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from equipoise.engines.sources import Source
 from equipoise.errors import InputError, UnknownName
 from equipoise.evaluation.evaluate import StudyRequest
 from equipoise.evaluation.request import EvaluationRequest, FeatureOptions
+from equipoise.evaluation.study.grids import written
 from equipoise.evaluation.study.losses import MARGIN, losses_of
 from equipoise.evaluation.study.scores import MEASURES
-from equipoise.evaluation.study.sentences import written
 from equipoise.evaluation.training.models import MODELS
 from equipoise.plain import Grid
 
-RAW_COLUMNS = ("Person_ID", "Sex_Code_Text", "Ethnic_Code_Text", "ScoreText", "DateOfBirth")
-"""By these the raw file of COMPAS scores is known."""
+# The raw file of COMPAS scores is recognized by these columns.
+_RAW_COLUMNS = ("Person_ID", "Sex_Code_Text", "Ethnic_Code_Text", "ScoreText", "DateOfBirth")
 
 _TWO_YEARS = """
 SELECT sex, CASE race WHEN 'Caucasian' THEN 'white' ELSE 'other' END AS race, age, juv_fel_count,
@@ -41,14 +41,14 @@ FROM input"""
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says of a version: that measures rise, fall, or do not lose."""
+    """A claim of the paper about a version: that measures rise, fall, or do not get worse."""
 
     version: str
     measures: tuple[str, ...]
     says: Literal["clear gain", "no clear loss", "slight gain", "slight loss"]
 
     def holds(self, row: Mapping[str, Any]) -> bool:
-        """Tell whether a difference bears it out; a slight change is one of the mean."""
+        """Tell whether a difference supports the claim; a slight change is one of the mean."""
         gains, loses, clear = row["mean"] > 0, row["mean"] < 0, bool(row["clear"])
         held: dict[str, bool] = {
             "clear gain": clear and gains,
@@ -64,22 +64,24 @@ _ALL = tuple(MEASURES)
 
 @dataclass(frozen=True)
 class Paper:
-    """One data set of the paper, and what it says of it.
+    """One data set of the paper, and the paper's claims about it.
 
     Attributes
     ----------
     title
-        What pages call it.
+        Title on pages.
     data
-        The name of the data set.
-    sensitive, label, also
+        Name of the data set.
+    sensitive, label, also, na
         As in a request.
     sizes
-        The initial samples, in percent of the table.
+        Sizes of the initial sample, in percent of the table.
     chart
-        The model the paper draws for it.
+        Model that the paper shows in a chart.
     claims
-        What the paper says of it: a version, the measures, and how they change.
+        Claims of the paper.
+    sql
+        Query that prepares the columns.
     """
 
     title: str
@@ -136,7 +138,7 @@ STUDIES = {
         na=("N/A",),
     ),
 }
-"""The data sets of the paper; sensitive attributes it does not name are ours."""
+"""The data sets of the paper. It does not name all sensitive attributes; those are our choice."""
 
 
 def paper_studies(
@@ -147,18 +149,18 @@ def paper_studies(
     sizes: tuple[float, ...] | None = None,
     **options: Any,
 ) -> list[StudyRequest]:
-    """Say what to do for the paper's evaluation.
+    """Make the requests of the paper's evaluation.
 
     Parameters
     ----------
     names
-        Which of its data sets.
+        Names of its data sets.
     compas
-        The raw file of COMPAS scores, instead of the two-years rows.
+        Raw file of COMPAS scores, used instead of the two-year data.
     models, sizes
-        Other models or sizes of the sample than its own.
+        Models and sizes of the sample, instead of those of the paper.
     **options
-        Everything else a request takes.
+        Further fields of the :class:`~equipoise.evaluation.request.EvaluationRequest`.
 
     Examples
     --------
@@ -177,7 +179,7 @@ def paper_studies(
             reading=FeatureOptions(impute="median"),
             also=paper.also,
             sizes=sizes or paper.sizes,
-            # The raw file has several scores of a person, who must not be in two parts.
+            # The raw file has several scores per person, who must not be split over two parts.
             keep_together="person" if is_raw else None,
             **options,
         )
@@ -202,18 +204,18 @@ def _raw(path: Any) -> Source:
 
 
 def claims_grid(study: Mapping[str, Any]) -> Grid | None:
-    """Hold the paper's claims against a study: for how many models and sizes each holds."""
+    """Check the paper's claims against a study: for how many models and sizes each holds."""
     if study["paper"] is None:
         return None
     rows = []
     for claim in STUDIES[study["paper"]].claims:
         for measure in claim.measures:
-            told = [_held(study, claim, measure, test) for test in ("own", "untouched")]
-            rows.append((f"{claim.version}: {claim.says} of {measure}", *told))
+            held = [_held(study, claim, measure, test) for test in ("own", "untouched")]
+            rows.append((f"{claim.version}: {claim.says} of {measure}", *held))
     headers = (
-        "the paper says",
-        "holds on rows of the version itself, as there",
-        "on untouched rows",
+        "claim of the paper",
+        "holds on the version's own test set, as in the paper",
+        "on the held-out test set",
     )
     return Grid(headers, tuple(rows))
 
@@ -229,16 +231,16 @@ def _held(study: Mapping[str, Any], claim: Claim, measure: str, test: str) -> st
         return "too few repeats to say"
     held = sum(claim.holds(row) for row in rows)
     mean, lowest = sum(row["mean"] for row in rows) / len(rows), min(row["low"] for row in rows)
-    told = [f"mean {written(mean, 3, '+')}", f"lowest end of an interval {written(lowest, 3, '+')}"]
+    said = [f"mean {written(mean, 3, '+')}", f"lowest end of an interval {written(lowest, 3, '+')}"]
     if claim.says == "no clear loss":
         (loss,) = losses_of(rows)
-        told.insert(0, f"a loss above {MARGIN:g} ruled out in {loss['ruled_out']}")
-    return f"{held} of {len(rows)} ({', '.join(told)})"
+        said.insert(0, f"a loss above {MARGIN:g} ruled out in {loss['ruled_out']}")
+    return f"{held} of {len(rows)} ({', '.join(said)})"
 
 
 def require_raw(columns: Iterable[str], path: str) -> None:
-    """Refuse a file that is not the raw file of COMPAS scores."""
-    lacking = [c for c in RAW_COLUMNS if c not in set(columns)]
+    """Refuse a file other than the raw file of COMPAS scores."""
+    lacking = [c for c in _RAW_COLUMNS if c not in set(columns)]
     if lacking:
         raise InputError(
             f"{path} is not the raw file of COMPAS scores (compas-scores-raw.csv): it has no column "

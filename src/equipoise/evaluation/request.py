@@ -12,21 +12,21 @@ from equipoise.validate import a_number, at_least, between, one_of
 MITIGATED = ("p", "n")
 UNTREATED = "u"
 VERSIONS: dict[str, str] = {
-    "u": "as it is: a uniform sample, no repair",
+    "u": "a uniform sample without any repair",
     "p": "repaired with real rows, label frequencies kept (within the tolerance, if there is one)",
     "n": "repaired with real rows, label frequencies free",
-    "reweighed": "as it is, rows weighed so that the weighted UB is 0",
+    "reweighed": "not repaired, but with row weights that make the weighted UB 0",
     "deleted": "repaired by deleting rows only",
     "duplicated": "repaired by repeating rows of the sample",
 }
-"""The versions of a table that models are trained on, each with what it is."""
+"""The versions of a table that models are trained on, with a description of each."""
 
 BASELINES = ("reweighed", "deleted", "duplicated")
 TESTS: dict[str, str] = {
-    "untouched": "rows of the table as it is, set aside before anything else",
-    "own": "a part of the version itself, not trained on",
+    "untouched": "the held-out test set: rows of the table, set aside before anything else",
+    "own": "the version's own test set: a part of its rows, not trained on",
 }
-"""What models are tested on."""
+"""The test sets of models."""
 
 BEFORE, AFTER = "before", "after"
 
@@ -35,7 +35,7 @@ EQUAL_ROWS: tuple[EqualRows, ...] = ("auto", "together", "apart")
 
 Impute: TypeAlias = Literal["none", "median", "mean", "most_frequent"]
 IMPUTE: tuple[Impute, ...] = ("none", "median", "mean", "most_frequent")
-"""What stands for a missing number: nothing, or a statistic of the rows trained on."""
+"""Replacements for a missing number: none, or a statistic of the training rows."""
 
 
 @dataclass(frozen=True, kw_only=True)

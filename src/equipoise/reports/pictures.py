@@ -175,7 +175,7 @@ def _(result: Repaired) -> Charts:
 
 @charts_of.register
 def _(result: Evaluation) -> Charts:
-    """For each table: the scores on untouched rows, and the differences to the table as it is."""
+    """For each table: the scores on the held-out test set, and the differences to the table as it is."""
     from equipoise.reports.evaluation.data import captions, summarize_evaluation
 
     kinds: dict[str, tuple[str, Callable[[Mapping[str, Any]], dict[str, Any]]]] = {

@@ -1,4 +1,4 @@
-"""The groups results are given for: those of the sensitive attributes, and of some more."""
+"""The groups that results are given for: by sensitive attributes, and by attributes of ``also``."""
 
 from __future__ import annotations
 
@@ -18,32 +18,29 @@ if TYPE_CHECKING:
     from equipoise.evaluation.request import EvaluationRequest
     from equipoise.evaluation.training.material import Material
 
-LEAST_ROWS = 30
-"""A smaller group is not reported: its scores would say nothing."""
-
 LEAST_TESTED = 30
-"""A group with fewer tested rows is left out where the largest |UB| of predictions is asked for."""
+"""Minimum number of tested rows for a group to count in the largest |UB| of predictions."""
 
-MOST_GROUPS = 60
-"""If there are more groups, the largest are reported."""
+_LEAST_ROWS = 30  # a smaller group is not reported, since its scores would say nothing
+_MOST_GROUPS = 60  # of more groups, only the largest are reported
 
 
 @dataclass(frozen=True, eq=False)
-class Reported:
+class ReportedGroups:
     """Groups, and which of the finest groups and cells belong to each.
 
     Attributes
     ----------
     names, rows
-        Their patterns, and how many rows of the table each has.
+        Pattern of each group, and its number of rows in the table.
     members
-        A line a group, a column a finest group: whether it belongs to it.
+        Whether each finest group (column) belongs to each group (line).
     is_sensitive
-        Whether a group fixes sensitive attributes only.
+        Whether a group is defined by sensitive attributes only.
     is_judged
-        Whether it also lacks no value, as a group that is repaired.
+        Whether it also has no missing value, as groups that are repaired.
     cell_members, cell_label
-        The same as members for the cells of the plan, and the label of each cell.
+        Whether each cell of a plan belongs to each group, and the label of each cell.
     """
 
     names: tuple[str, ...]
@@ -55,7 +52,7 @@ class Reported:
     cell_label: NDArray[np.int64]
 
     def tally(self, outcomes: Iterable[Sequence[int]], labels: int) -> NDArray[np.int64]:
-        """Add up outcomes: a table of labels and predictions for each group, then for all rows."""
+        """Add up outcomes to labels × predictions, for each group and last for all rows."""
         table = np.zeros((len(self.names) + 1, labels, labels), np.int64)
         for finest, label, predicted, n in outcomes:
             table[:-1, label, predicted] += n * self.members[:, finest]
@@ -63,7 +60,7 @@ class Reported:
         return table
 
     def cell_sums(self, cells: NDArray[np.int64], labels: int) -> NDArray[np.float64]:
-        """Add up rows of cells: groups × labels."""
+        """Add up the rows of cells to groups × labels."""
         table = np.zeros((len(self.names), labels))
         for label in range(labels):
             here = self.cell_label == label
@@ -71,20 +68,20 @@ class Reported:
         return table
 
     def plain(self) -> list[dict[str, Any]]:
-        """As plain data."""
+        """Give the groups as plain data."""
         lines = zip(self.names, self.rows, self.is_sensitive.tolist(), strict=True)
         return [{"group": g, "rows": n, "sensitive": s} for g, n, s in lines]
 
 
-def reported_groups(material: Material, request: EvaluationRequest) -> Reported:
-    """Choose the groups: all of the sensitive attributes, and each value of the others."""
+def reported_groups(material: Material, request: EvaluationRequest) -> ReportedGroups:
+    """Choose the groups: all by sensitive attributes, and one for each value of the others."""
     sizes = np.bincount(material.group, minlength=len(material.groups))
     found: dict[Group, int] = {}
     for finest, n in zip(material.groups, sizes.tolist(), strict=True):
         for group in _above(finest, request):
             found[group] = found.get(group, 0) + n
-    largest = sorted((g for g, n in found.items() if n >= LEAST_ROWS), key=lambda g: -found[g])
-    kept = {*largest[:MOST_GROUPS]}
+    largest = sorted((g for g, n in found.items() if n >= _LEAST_ROWS), key=lambda g: -found[g])
+    kept = {*largest[:_MOST_GROUPS]}
     groups = [g for g in _in_order(found, request) if g in kept]
     members = np.array([[g.matches(f) for f in material.groups] for g in groups], np.bool_)
     members = members.reshape(len(groups), len(material.groups))
@@ -97,7 +94,7 @@ def reported_groups(material: Material, request: EvaluationRequest) -> Reported:
     _, label = np.unique(
         material.counts.codes[:, len(material.counts.sensitive)], return_inverse=True
     )
-    return Reported(
+    return ReportedGroups(
         tuple(str(g) for g in groups),
         tuple(found[g] for g in groups),
         members,
@@ -111,7 +108,7 @@ def reported_groups(material: Material, request: EvaluationRequest) -> Reported:
 
 
 def _above(finest: Group, request: EvaluationRequest) -> list[Group]:
-    """The groups a finest group is part of, as far as they are reported."""
+    """List the groups that contain a finest group and may be reported."""
     sensitive = request.counting.sensitive
     sets = [
         names
@@ -124,6 +121,6 @@ def _above(finest: Group, request: EvaluationRequest) -> list[Group]:
 
 
 def _in_order(found: dict[Group, int], request: EvaluationRequest) -> list[Group]:
-    """Fewer attributes first, those of the plan before others, then by name."""
+    """Sort groups: fewer attributes first, sensitive attributes before others, then by name."""
     place = {n: i for i, n in enumerate((*request.counting.sensitive, *request.also))}
     return sorted(found, key=lambda g: (len(g), sorted(place[n] for n in g), str(g)))

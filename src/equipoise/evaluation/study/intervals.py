@@ -1,7 +1,7 @@
-"""Means over repeats, with intervals; and paired differences.
+"""Means over repeats with their intervals, and paired differences.
 
-A repeat is a new random split of the same table. The interval (Student's t) says how far the
-mean would move with other splits of this table; it does not speak of other tables.
+A repeat is a new random split of the same table. The interval (Student's t) says how far the mean
+would move with other splits of this table; it says nothing about other tables.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 LEAST_REPEATS = 5
-"""With fewer repeats no difference is called clear."""
+"""Minimum number of repeats for a difference to be called clear."""
 
 
 class Mean(NamedTuple):
-    """A mean over repeats and its interval; nan where it is undefined."""
+    """Mean over repeats and its interval; nan where undefined."""
 
     mean: float
     low: float
@@ -29,8 +29,10 @@ class Mean(NamedTuple):
 
     @classmethod
     def of(cls, values: ArrayLike, confidence: float = 0.95) -> Mean:
-        """Take the mean over the repeats in which there is a value.
+        """Compute the mean over the repeats that have a value.
 
+        Examples
+        --------
         >>> [round(x, 3) for x in Mean.of([0.80, 0.82, 0.84, float("nan")])]
         [0.82, 0.77, 0.87]
         """
@@ -38,12 +40,12 @@ class Mean(NamedTuple):
         return cls(mean, mean - half, mean + half)
 
     def plain(self, digits: int = 5) -> list[float | None]:
-        """The three numbers, rounded; None where they are undefined."""
+        """Give the three numbers rounded, and None where undefined."""
         return [None if x != x else round(float(x), digits) for x in self]
 
 
 class Difference(NamedTuple):
-    """A mean of paired differences, its interval, and how likely chance gives as much."""
+    """Mean of paired differences, its interval, and the p-value of no difference."""
 
     mean: float
     low: float
@@ -54,6 +56,8 @@ class Difference(NamedTuple):
     def of(cls, values: ArrayLike, others: ArrayLike, confidence: float = 0.95) -> Difference:
         """Compare two versions repeat by repeat.
 
+        Examples
+        --------
         >>> difference = Difference.of(
         ...     [0.81, 0.83, 0.85, 0.84, 0.86], [0.80, 0.82, 0.83, 0.82, 0.85]
         ... )
@@ -70,7 +74,7 @@ class Difference(NamedTuple):
 
 
 def _moments(values: ArrayLike, confidence: float) -> tuple[float, float, float]:
-    """The mean, half the width of its interval, and t."""
+    """Compute the mean, half the width of its interval, and t."""
     from scipy.special import stdtrit
 
     known = np.asarray(values, np.float64)
@@ -82,6 +86,6 @@ def _moments(values: ArrayLike, confidence: float) -> tuple[float, float, float]
     if n == 1:
         return mean, float("nan"), float("nan")
     error = float(known.std(ddof=1)) / n**0.5
-    if error <= 1e-12:  # scores of few rows coincide; that is no evidence
+    if error <= 1e-12:  # scores of few rows can coincide in all repeats, which is no evidence
         return mean, 0.0, float("nan")
     return mean, float(stdtrit(n - 1, 0.5 + confidence / 2)) * error, mean / error

@@ -1,4 +1,4 @@
-"""Losses that are ruled out: more than that no loss is clear."""
+"""Losses that the data rule out, which says more than that no loss is clear."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import Any
 from equipoise.evaluation.study.scores import MEASURES
 
 MARGIN = 0.01
-"""A loss of a score counts as small up to this; a larger one is ruled out or not."""
+"""Largest loss of a score that counts as small."""
 
 
 def losses_of(differences: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """For each version, test and measure: in how many comparisons a loss above the margin is ruled out.
+    """Count, by version, test and measure, the comparisons that rule out a loss above the margin.
 
-    A comparison is a model and a size of the sample. That no loss is clear may be for want of
-    repeats; that the whole interval of the difference is above minus the margin is not.
+    A comparison is one model at one size of the sample. That no loss is clear may only mean that
+    there are too few repeats. If the whole interval of the difference is above minus the margin, a
+    larger loss is ruled out.
 
+    Examples
+    --------
     >>> row = {"version": "p", "test": "own", "measure": "recall", "mean": 0.0, "clear": False}
     >>> losses_of([{**row, "low": -0.004, "high": 0.004}, {**row, "low": -0.03, "high": 0.03}])
     [{'version': 'p', 'test': 'own', 'measure': 'recall', 'margin': 0.01, 'of': 2, 'ruled_out': 1, 'clear': 0}]

@@ -1,7 +1,7 @@
-"""Scores of predictions, as functions of counts of rows by group, label and prediction.
+"""Scores of predictions, computed from counts of rows by label and prediction.
 
-An array of outcomes ends in two axes: the label, and the prediction. Whatever stands before
-(repeats, groups) stays. A score that is undefined is nan.
+The last two axes of an array of outcomes are the label and the prediction; axes before them
+(repeats, groups) are kept. An undefined score is nan.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ def _mean_over_labels(scores: Floats, positive: int | None) -> Floats:
 
 
 def accuracy(outcomes: Outcomes, positive: int | None = None) -> Floats:  # noqa: ARG001
-    """The share of rows whose label is predicted.
+    """Compute the share of rows whose label is predicted correctly.
 
+    Examples
+    --------
     >>> float(accuracy(np.array([[8, 2], [1, 9]])))
     0.85
     """
@@ -44,10 +46,12 @@ def accuracy(outcomes: Outcomes, positive: int | None = None) -> Floats:  # noqa
 
 
 def precision(outcomes: Outcomes, positive: int | None = None) -> Floats:
-    """Of the rows predicted to have the positive label the share that have it, or the mean.
+    """Compute the precision for the positive label, or the mean over all labels.
 
-    A label that rows have and that is never predicted counts as 0, as in scikit-learn.
+    It is 0 for a label that is never predicted although rows have it, as in scikit-learn.
 
+    Examples
+    --------
     >>> float(precision(np.array([[8, 2], [1, 8]]), 1))
     0.8
     """
@@ -57,8 +61,10 @@ def precision(outcomes: Outcomes, positive: int | None = None) -> Floats:
 
 
 def recall(outcomes: Outcomes, positive: int | None = None) -> Floats:
-    """Of the rows that have the positive label the share predicted to have it, or the mean.
+    """Compute the recall for the positive label, or the mean over all labels.
 
+    Examples
+    --------
     >>> float(recall(np.array([[8, 2], [1, 9]]), 1))
     0.9
     """
@@ -70,15 +76,17 @@ MEASURES: Mapping[str, Callable[[Outcomes, int | None], Floats]] = {
     "precision": precision,
     "recall": recall,
 }
-"""The measures of the paper."""
+"""The performance measures of the paper."""
 
 PREDICTION_UB = "prediction UB"
-"""The largest |UB| of predictions over the groups of the sensitive attributes."""
+"""Name of the largest |UB| of predictions over the groups by sensitive attributes."""
 
 
 def selection_rates(outcomes: Outcomes) -> Floats:
-    """The share of rows for which each label is predicted.
+    """Compute the share of rows for which each label is predicted.
 
+    Examples
+    --------
     >>> selection_rates(np.array([[8, 2], [2, 8]])).tolist()
     [0.5, 0.5]
     """
@@ -86,8 +94,10 @@ def selection_rates(outcomes: Outcomes) -> Floats:
 
 
 def prediction_ub(groups: Outcomes, whole: Outcomes) -> Floats:
-    """UB of the predictions of groups: 1 − the group's share of a prediction over that of all.
+    """Compute UB of predictions: 1 − a group's share of a prediction over that of all rows.
 
+    Examples
+    --------
     >>> whole = np.array([[50, 10], [10, 30]])
     >>> group = np.array([[20, 0], [10, 10]])
     >>> prediction_ub(group, whole).round(3).tolist()
@@ -99,8 +109,10 @@ def prediction_ub(groups: Outcomes, whole: Outcomes) -> Floats:
 
 
 def misses(outcomes: Outcomes) -> Floats:
-    """Of the rows of each label the share predicted to have another.
+    """Compute the share of the rows of each label that are predicted to have another one.
 
+    Examples
+    --------
     >>> misses(np.array([[8, 2], [1, 9]])).round(3).tolist()
     [0.2, 0.1]
     """

@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.evaluation.paper import STUDIES, claims_grid
 from equipoise.evaluation.request import BASELINES, TESTS
-from equipoise.evaluation.study.scores import MEASURES
-from equipoise.evaluation.study.sentences import (
+from equipoise.evaluation.study.grids import (
     TEST_NAMES,
     differences_grid,
     groups_grid,
     losses_grid,
     number,
-    reading_of,
     scores_grid,
-    sentences_of,
     untreated,
-    version_lines,
     version_name,
     versions_grid,
 )
+from equipoise.evaluation.study.scores import MEASURES
+from equipoise.evaluation.study.sentences import reading_of, sentences_of, version_lines
 from equipoise.plain import Grid
 
 if TYPE_CHECKING:
@@ -286,6 +284,6 @@ def captions(page: Mapping[str, Any]) -> dict[str, str]:
         "versions; a mean over models."
     )
     told["predictions"] = (
-        f"UB of what {model} predicts on untouched rows, by group, and UB of their labels."
+        f"UB of what {model} predicts on the held-out test set, by group, and UB of their labels."
     )
     return told

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise import atomic
 from equipoise.errors import MissingDependency
 from equipoise.evaluation.request import TESTS
-from equipoise.evaluation.study.sentences import TEST_NAMES
+from equipoise.evaluation.study.grids import TEST_NAMES
 from equipoise.reports.evaluation.data import captions, summarize_evaluation
 from equipoise.reports.frame.html import Section, bullets, figure, html_table, render_page
 
@@ -106,7 +106,7 @@ def _sections(page: Mapping[str, Any], drawn: Mapping[str, str]) -> list[Section
     parts += [
         Section(
             "tables",
-            "The tables themselves",
+            "The versions themselves",
             bullets(page["versions"]) + html_table(page["tables"]),
         ),
         Section("scores", "Scores", _scores(page, picture)),
@@ -149,5 +149,5 @@ def _groups(page: Mapping[str, Any], picture: Callable[[str], str]) -> str:
     tables = [
         _folded(f"Groups, {model}", html_table(grid)) for model, grid in page["groups"].items()
     ]
-    said = "<p>On untouched rows; means over repeats.</p>"
+    said = "<p>On the held-out test set; means over repeats.</p>"
     return picture("predictions") + said + "".join(tables)
