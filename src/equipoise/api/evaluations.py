@@ -29,7 +29,7 @@ def evaluate(
     *,
     sensitive_features: Any = None,
     label: str | None = None,
-    models: str | Sequence[str] | Mapping[str, Any] = ("gbdt", "logistic"),
+    models: str | Sequence[str] | Mapping[str, Any] | None = None,
     versions: Sequence[str] | None = None,
     sample: float | Sequence[float] | None = None,
     repeats: int | None = None,
@@ -59,7 +59,8 @@ def evaluate(
         are made. Rows of it that are also in the first one's test are left out.
     models
         Names among ``random_forest``, ``gbdt``, ``extra_trees``, ``adaboost``, ``mlp`` and
-        ``logistic``, ``"all"``, or a mapping of names to scikit-learn classifiers.
+        ``logistic``, ``"all"``, or a mapping of names to scikit-learn classifiers. By default
+        ``gbdt`` and ``logistic``.
     versions
         What to train on: ``u`` (as it is; always), ``p``, ``n``, ``reweighed``, ``deleted`` and
         ``duplicated``; all if not given. The last three are run for two models.
@@ -148,7 +149,7 @@ def evaluate_paper(
     *,
     studies: Sequence[str] = ("adult", "credit", "compas"),
     compas: str | os.PathLike[str] | None = None,
-    models: str | Sequence[str] | Mapping[str, Any] = "all",
+    models: str | Sequence[str] | Mapping[str, Any] | None = "all",
     sample: float | Sequence[float] | None = None,
     repeats: int | None = None,
     quick: bool = False,
@@ -174,14 +175,13 @@ def evaluate_paper(
     from equipoise.datasets.lookup import locate
     from equipoise.evaluation import evaluate as work
     from equipoise.evaluation import paper
-    from equipoise.evaluation.training.models import MODELS
 
     engine = _engine(options, progress)
     if compas is not None:
         columns = [column.name for column in engine.schema(locate(compas))]
         paper.require_raw(columns, os.fspath(compas))
-    if models == "all":
-        models = ("gbdt", "logistic") if quick else tuple(MODELS)
+    if models == "all" and quick:
+        models = None
     if quick and sample is None:
         sample = 20.0
     wanted = paper.paper_studies(
