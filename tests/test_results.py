@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import dataclasses
+import datetime
 import inspect
+import json
 import math
 import struct
 from html.parser import HTMLParser
@@ -71,7 +74,7 @@ def public_results():
 
 def is_part(value):
     """Whether a class is a row of a result or a settled value, not a result of its own."""
-    return value.__name__ in {"Axis", "Finding", "MapPoint", "PlanRequest", "Point", "Row"}
+    return value.__name__ in {"Axis", "Finding", "Grid", "MapPoint", "PlanRequest", "Point", "Row"}
 
 
 def test_every_public_result_gives_frames_and_html():
@@ -147,6 +150,7 @@ def examples(tmp_path_factory):
         applied,
         done,
         done.acquired,
+        done.acquired.shift,
         done.verification,
         lake.find(plan, base=str(base)),
         lake.search(str(base)),
@@ -197,6 +201,31 @@ def test_html_escapes_and_shows_a_table(examples):
         tags = Fragment(text).tags
         assert "table" in tags, name
         assert set(tags) <= {"p", "table", "thead", "tbody", "tr", "th", "td"}, name
+
+
+def test_every_result_says_what_it_is_and_when_and_by_what_it_was_made(examples):
+    for name, result in examples.items():
+        assert all(isinstance(sentence, str) for sentence in result.sentences), name
+        assert result.sentences or result.heading, name
+        assert isinstance(result.exit_code, int), name
+        assert datetime.datetime.fromisoformat(result.time).tzinfo is not None, name
+        assert result.version == eq.__version__, name
+
+
+def test_every_result_is_text_markdown_and_json(examples):
+    for name, result in examples.items():
+        text, markdown = result.text(), result.markdown()
+        assert text.strip(), name
+        assert "| --- |" in markdown.replace("---:", "---") or name == "Replayed", name
+        plain = result.to_dict()
+        assert json.loads(result.to_json()) == json.loads(result.to_json(indent=2)), name
+        assert json.loads(result.to_json()).keys() == plain.keys(), name
+        assert "\n" in result.to_json(2), name
+
+
+def test_time_and_version_do_not_make_results_differ():
+    first = eq.plan(counts()).certificate
+    assert dataclasses.replace(first, time="2000-01-01T00:00:00+00:00", version="0") == first
 
 
 def test_frames_say_what_the_result_says(examples):

@@ -1,21 +1,25 @@
-"""What every result has in common: it is a table for other tools, and HTML for a notebook.
+"""What every result has in common.
 
-A result says what its table is (:meth:`Result._table`) and, for people, its sentences and grids;
-frames and HTML are made of these here, once for all.
+A result says what it is in sentences and tables. Everything else is made of these here, once for
+all: text, Markdown, JSON, frames, HTML for a notebook, and when and by which version it was made.
 """
 
 from __future__ import annotations
 
+import datetime
 import html
 import importlib
+import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from equipoise.errors import MissingDependency
 from equipoise.plain import Grid
 from equipoise.values import MISSING
+from equipoise.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,36 +27,92 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FlatTable: TypeAlias = tuple[Sequence[str], Iterable[Sequence[Any]]]
-"""The names of columns, and rows of values."""
+"""Column names, and rows of values."""
 SHOWN = 20
-"""How many rows of a table a notebook shows."""
+"""Maximum number of rows of a table that a notebook shows."""
 
 
+def now() -> str:
+    """The present time in UTC, to the second, as ISO 8601 writes it."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Result:
-    """A result that other tools can read as a table, and a notebook as HTML."""
+    """Base of all results.
 
-    __slots__ = ()
+    Attributes
+    ----------
+    time
+        When the result was made, in UTC.
+    version
+        Version of Equipoise that made it.
+    """
+
+    # Neither says anything about the data, so two equal results may differ in them.
+    time: str = field(default_factory=now, compare=False, repr=False)
+    version: str = field(default=__version__, compare=False, repr=False)
 
     # ------------------------------------------------------------------- what each result says
+
+    @property
+    def heading(self) -> str:
+        """What the result is about, in one line; empty if the sentences say it."""
+        return ""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the result says, in sentences."""
+        return ()
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command that prints this result."""
+        return 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        raise NotImplementedError
 
     def _table(self) -> FlatTable:
         """The table of this result, in full precision: what frames hold."""
         raise NotImplementedError
 
     def _said(self) -> Sequence[str]:
-        """What stands above the tables in a notebook: by default the heading and the sentences."""
-        heading, one = getattr(self, "heading", None), getattr(self, "sentence", None)
-        said = getattr(self, "sentences", ())
-        return [*([heading] if heading else []), *said, *([one] if one else [])]
+        """What stands above the tables: by default the heading and the sentences."""
+        return [*([self.heading] if self.heading else []), *self.sentences]
 
     _most: ClassVar[int | None] = SHOWN
-    """How many rows of each table a notebook shows; all, if none is said."""
+    """Maximum number of rows that a notebook shows of each table; None for all."""
 
     def _grids(self) -> Sequence[Grid]:
-        """The tables a notebook shows."""
+        """The tables for people."""
         return [self.grid()]  # type: ignore[attr-defined]
 
     # ---------------------------------------------------------------------------- for all
+
+    def text(self) -> str:
+        """The heading, the sentences and the tables as text."""
+        said = "\n".join(self._said())
+        return "\n\n".join([said, *(grid.text() for grid in self._grids() if grid.rows)])
+
+    def markdown(self) -> str:
+        """The heading, the sentences and the tables as Markdown."""
+        said = "\n".join(f"- {sentence}" for sentence in self._said())
+        return "\n\n".join([said, *(grid.markdown() for grid in self._grids() if grid.rows)])
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The plain data of :meth:`to_dict` as one JSON document.
+
+        Parameters
+        ----------
+        indent
+            Number of spaces to indent by. By default, the document is a single line.
+        """
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
 
     def to_arrow(self) -> pa.Table:
         """The table of this result as an Arrow table, in full precision.
@@ -94,8 +154,6 @@ class Drawing(Protocol):
 class Drawable(Result):
     """A result that has charts."""
 
-    __slots__ = ()
-
     def plot(self) -> Drawing:
         """Draw this result.
 
@@ -120,9 +178,9 @@ class Drawable(Result):
         Parameters
         ----------
         path
-            Ends with ``.png`` or ``.svg``; the file is whole or not there.
+            File to write; its extension, ``.png`` or ``.svg``, sets the format.
         scale
-            Of a PNG: how many pixels stand for one of the drawing.
+            Number of pixels of a PNG for each unit of the drawing.
         """
         self.plot().save(path, scale=scale)
 

@@ -219,6 +219,8 @@ class Counts(Result):
         shape = " × ".join(f"{a.name} ({len(a)})" for a in self.axes)
         return f"<Counts of {self.n:,} rows in {len(self.rows):,} cells: {shape}>"
 
+    __str__ = __repr__  # what is printed stays short; :meth:`text` says everything
+
     def _cells(self) -> dict[tuple[Value, ...], tuple[float, ...]]:
         """The values of each cell, with its rows and, if there are weights, their sums."""
         values = [a.values for a in self.axes]
@@ -448,10 +450,6 @@ class Counts(Result):
             **({"skipped": self.skipped.to_dict()} if self.skipped else {}),
         }
 
-    def to_json(self) -> str:
-        """One JSON document; :meth:`from_json` reads it back."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
-
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Counts:
         """Read what :meth:`to_dict` wrote."""
@@ -479,6 +477,11 @@ class Counts(Result):
         """What was counted, in one line."""
         names = ", ".join(axis.name for axis in self.sensitive)
         return f"{self.n:,} rows counted by {names}, with the label {self.label.name}"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Which rows were counted, if not all."""
+        return self.reading.sentences
 
     def grid(self, top: int | None = None) -> Grid:
         """The cells, or the first of them, as a table for people."""

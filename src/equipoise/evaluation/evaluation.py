@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,10 +50,6 @@ class Evaluation(Drawable):
 
     studies: tuple[Mapping[str, Any], ...]
     is_paper: bool = False
-    time: str = field(
-        default_factory=lambda: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    )
-    version: str = field(default_factory=package_version)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -70,9 +65,6 @@ class Evaluation(Drawable):
             parts += [f"{title}\n{grid.text()}" for title, grid in tables_of(study)]
             parts.append("\n".join(sentences_of(study)))
         return "\n\n".join(parts)
-
-    def __str__(self) -> str:
-        return self.text()
 
     def rows(self, name: str = "scores") -> list[dict[str, Any]]:
         """Give one of the tables as flat rows: ``scores``, ``differences``, ``by_group``, ``tables``.
@@ -112,9 +104,9 @@ class Evaluation(Drawable):
             "time": self.time,
         }
 
-    def to_json(self) -> str:
-        """The plain data as JSON, a line for each row of its tables."""
-        return _json(self.to_dict(), depth=4)
+    def to_json(self, indent: int | None = None) -> str:
+        """The plain data as JSON; by default with a line for each row of its tables."""
+        return _json(self.to_dict(), depth=4) if indent is None else super().to_json(indent)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Evaluation:

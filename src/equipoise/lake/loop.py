@@ -130,9 +130,6 @@ class Repaired(Drawable):
         shares = self.acquired.grid().text() if self.acquired.shares else ""
         return f"{said}\n\n{shares}" if shares else said
 
-    def __str__(self) -> str:
-        return self.text()
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
         return {
@@ -146,12 +143,6 @@ class Repaired(Drawable):
             "verification": None if self.verification is None else self.verification.to_dict(),
             "sentences": list(self.sentences),
         }
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """One JSON document."""
-        import json
-
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
 
 
 def repair(

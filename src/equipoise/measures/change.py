@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -118,10 +117,6 @@ class BiasChange(Result):
             "rows": [row.to_dict() for row in self.rows],
         }
 
-    def to_json(self, *, indent: int | None = None) -> str:
-        """One JSON document of :meth:`to_dict`."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
-
     def to_csv(self) -> str:
         """One line a row, in full precision."""
         return csv_text(*self._table())
@@ -149,6 +144,11 @@ class BiasChange(Result):
         told = first if first == second else (*_of("Before", first), *_of("After", second))
         said = " ".join(("", *told)) if told else ""
         return f"Change of Uniform Bias: {sizes}{f'.{said}' if said else ''}"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The outcome, as :attr:`sentence` says it."""
+        return (self.sentence,)
 
     @property
     def sentence(self) -> str:

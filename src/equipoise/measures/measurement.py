@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -16,6 +15,7 @@ from equipoise.measures.request import REFERENCES, MeasureRequest
 from equipoise.measures.uncertainty.intervals import Interval, ub_interval
 from equipoise.measures.uncertainty.p_values import adjust, p_value, too_small, weighted_p_value
 from equipoise.measures.uniform_bias import uniform_bias
+from equipoise.results import now
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,7 +78,7 @@ class Measurement:
             max_order=options.max_order,
             memory=options.memory,
         )
-        time = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        time = now()
         bare = cls(counts, options, lattice, np.zeros(0), time=time)
         measured = replace(bare, ub=uniform_bias(bare.margins))
         return measured.with_uncertainty() if options.uncertainty else measured

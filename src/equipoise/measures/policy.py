@@ -234,6 +234,11 @@ class Check(Result):
         return EXIT_CODES[self.status]
 
     @property
+    def sentences(self) -> tuple[str, ...]:
+        """The outcome, as :attr:`sentence` says it."""
+        return (self.sentence,)
+
+    @property
     def sentence(self) -> str:
         """The outcome in a sentence, and of which rows if not of all."""
         return " ".join((self._outcome, *self.table.counts.reading.sentences))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -89,6 +88,10 @@ class BiasTable(Drawable):
     """The order that was asked for, one of ``SORTS``; rows that were only filtered have none."""
 
     # ------------------------------------------------------------------ reading
+
+    def __post_init__(self) -> None:
+        # Views of one measurement were all made when it was.
+        object.__setattr__(self, "time", self.measured.time)
 
     @property
     def counts(self) -> Counts:
@@ -349,8 +352,6 @@ class BiasTable(Drawable):
 
     def about(self) -> dict[str, Any]:
         """What was measured and how, as plain data, without the rows."""
-        from equipoise.version import __version__
-
         counts = self.counts
         return {
             "schema": SCHEMA,
@@ -369,19 +370,17 @@ class BiasTable(Drawable):
             },
             # Whoever tries small counts can find those that a hash was made of.
             "fingerprint": counts.fingerprint if self.measured.suppressed is None else None,
-            "version": __version__,
+            "version": self.version,
             "time": self.measured.time,
         }
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """One JSON document of :meth:`to_dict`."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
 
     def __repr__(self) -> str:
         shown = self.grid()
         left = len(self) - len(shown.rows)
         more = f"\n… and {left:,} more rows" if left else ""
         return f"{self.heading}\n\n{shown.text()}{more}"
+
+    __str__ = __repr__  # what is printed stays short; :meth:`text` says everything
 
     def grid(self) -> Grid:
         """The first rows as a table for people: the worst ones, unless they were sorted."""

@@ -140,6 +140,12 @@ class Certificate(Result):
             return "|f_gy − K·f_y|" if self.targets else "difference of rates"
         return "|f_gy/(K·f_y) − 1|" if self.targets else "|UB|"
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Whether the plan reaches its tolerance, as measured on the counts after it."""
+        word = "is" if self.reached else "is not"
+        return (f"The tolerance of {self.tolerance:g} {word} reached.",)
+
     def grid(self) -> Grid:
         """The proof as a small table: before, after, and each limit."""
         c = self
@@ -199,7 +205,8 @@ class Certificate(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        made = ("time", "version")  # the plan says when and by what it was made
+        given = {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in made}
         for name in ("worst_before", "worst_after"):
             given[name] = None if given[name] is None else given[name].to_dict()
         for name in _TUPLES:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,6 @@ from equipoise.plans.tolerance import least_tolerance
 from equipoise.progress import Reporter, silent
 from equipoise.results import Drawable, FlatTable
 from equipoise.validate import at_least
-from equipoise.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,15 +145,11 @@ class Frontier(Drawable):
         headers = ("tolerance", "least cost", "bound", "add", "delete", "reached")
         return Grid(headers, rows, frozenset(range(6)))
 
-    def text(self) -> str:
-        """The sentences and the table."""
-        return "\n".join(self.sentences) + "\n\n" + self.grid().text()
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
             "schema": SCHEMA,
-            "version": __version__,
+            "version": self.version,
             "fingerprint": self.fingerprint,
             "reading": self.reading.to_dict(),
             "reference": self.reference,
@@ -168,10 +162,6 @@ class Frontier(Drawable):
             "request": self.request.to_dict(),
         }
 
-    def to_json(self, indent: int | None = None) -> str:
-        """One JSON document."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
-
     def to_csv(self) -> str:
         """A line a tolerance, in full precision."""
         return csv_text(*self._table())
@@ -182,6 +172,8 @@ class Frontier(Drawable):
 
     def __repr__(self) -> str:
         return f"<Frontier of {len(self.points)} tolerances; now {self.now:.4g}>"
+
+    __str__ = __repr__  # what is printed stays short; :meth:`text` says everything
 
 
 def make_frontier(

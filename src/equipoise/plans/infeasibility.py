@@ -85,14 +85,20 @@ class Infeasible(EquipoiseError, Result):
         self, sentence: str, relaxations: tuple[Relaxation, ...] = (), *, proved: bool = True
     ) -> None:
         self.sentence, self.relaxations, self.proved = sentence, relaxations, proved
+        Result.__init__(self)
         super().__init__(" ".join([sentence, *(r.sentence for r in relaxations)]))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is in the way, and what would help."""
+        return (self.sentence, *(r.sentence for r in self.relaxations))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
             "feasible": False,
             "proved": self.proved,
-            "explanation": [self.sentence, *(r.sentence for r in self.relaxations)],
+            "explanation": list(self.sentences),
             "relaxations": [r.to_dict() for r in self.relaxations],
         }
 

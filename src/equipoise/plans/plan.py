@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,6 @@ from equipoise.plans.request import PlanRequest, request_from_dict
 from equipoise.plans.solution import Solution
 from equipoise.results import Drawable, FlatTable, column_names
 from equipoise.values import MISSING, Value, plain
-from equipoise.version import __version__
 
 if TYPE_CHECKING:
     import os
@@ -32,10 +30,6 @@ if TYPE_CHECKING:
     from equipoise.plans.cells import Whole
 
 SCHEMA = "equipoise.plan/1"
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True)
@@ -123,8 +117,6 @@ class Plan(Drawable):
     price: Mapping[str, float] | None = None
     stopped: str | None = None
     source: str | None = None
-    created: str = field(default_factory=_now)
-    version: str = __version__
 
     # ------------------------------------------------------------------ reading
 
@@ -196,6 +188,16 @@ class Plan(Drawable):
             )
         return base + self.add - self.delete
 
+    @property
+    def created(self) -> str:
+        """When the plan was made: the same as ``time``."""
+        return self.time
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the plan does, in sentences: the same as ``explanation``."""
+        return self.explanation
+
     def explain(self) -> str:
         """The plan in sentences."""
         return "\n".join(self.explanation)
@@ -265,8 +267,7 @@ class Plan(Drawable):
             f"cost {self.cost:,g}; {reached} tolerance {self.request.tolerance:g}>"
         )
 
-    def _said(self) -> tuple[str, ...]:
-        return self.explanation
+    __str__ = __repr__  # what is printed stays short; :meth:`text` says everything
 
     def _grids(self) -> list[Grid]:
         steps = [steps_grid(self.steps)] if self.steps else []
@@ -279,7 +280,7 @@ class Plan(Drawable):
         return {
             "schema": SCHEMA,
             "version": self.version,
-            "created": self.created,
+            "created": self.time,
             "source": self.source,
             "additions": self.additions,
             "deletions": self.deletions,
@@ -300,10 +301,6 @@ class Plan(Drawable):
             "cells": [c.to_dict() for c in self.cells],
             "counts": self.counts.to_dict(),
         }
-
-    def to_json(self, indent: int | None = None) -> str:
-        """One JSON document; :meth:`from_json` reads it back."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Plan:
@@ -343,7 +340,7 @@ class Plan(Drawable):
             price=data["price_of_labels"],
             stopped=data.get("stopped"),
             source=data.get("source"),
-            created=data["created"],
+            time=data["created"],
             version=data["version"],
         )
         for part in contradictions(plan, data):

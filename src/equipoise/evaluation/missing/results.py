@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -222,9 +220,6 @@ class MethodComparison(Drawable):
     seed: int
     max_rows: int | None
     reading: Reading = field(default_factory=Reading)
-    time: str = field(
-        default_factory=lambda: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -277,16 +272,11 @@ class MethodComparison(Drawable):
         more = f"\n… and {left:,} more groups and labels" if left else ""
         return "\n\n".join([*parts, shown.text() + more])
 
-    def __str__(self) -> str:
-        return self.text()
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
         raise NotImplementedError
 
     def _to_dict(self, kind: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        from equipoise.version import __version__
-
         own = {"methods": list(self.names), "min_count": self.min_count, "seed": self.seed}
         return {
             "schema": SCHEMA,
@@ -310,13 +300,9 @@ class MethodComparison(Drawable):
             },
             "reading": self.reading.to_dict(),
             "sentences": list(self.sentences),
-            "version": __version__,
+            "version": self.version,
             "time": self.time,
         }
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """One JSON document of :meth:`to_dict`."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
 
     # ------------------------------------------------------------------- sentences
 

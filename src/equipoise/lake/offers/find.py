@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -211,14 +210,6 @@ class Found(Result):
         ]
         return names, rows
 
-    def text(self) -> str:
-        """The sentences, and the tables."""
-        said = "\n".join(self.sentences)
-        return f"{said}\n\n{self.grid().text()}" if self.offers else said
-
-    def __str__(self) -> str:
-        return self.text()
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
         cells = [str(self.need.named(i)) for i in range(len(self.need.rows))]
@@ -257,10 +248,6 @@ class Found(Result):
             "outside": self.outside,
             "sentences": list(self.sentences),
         }
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """One JSON document."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
 
 
 def _offer_dict(ranked: Ranked, cells: Sequence[str]) -> dict[str, Any]:

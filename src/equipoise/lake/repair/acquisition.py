@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -121,9 +119,6 @@ class Acquired(Result):
     unchecked: Mapping[str, str] = field(default_factory=dict)
     known_again: Mapping[str, int] = field(default_factory=dict)
     lost: Mapping[str, int] = field(default_factory=dict)
-    time: str = field(
-        default_factory=lambda: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    )
 
     @property
     def added(self) -> int:
@@ -179,18 +174,8 @@ class Acquired(Result):
         ]
         return names, rows
 
-    def text(self) -> str:
-        """The sentences, and what came from which table."""
-        said = "\n".join(self.sentences)
-        return f"{said}\n\n{self.grid().text()}" if self.shares else said
-
-    def __str__(self) -> str:
-        return self.text()
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
-        from equipoise.version import __version__
-
         own = [
             "output",
             "ledger",
@@ -246,13 +231,9 @@ class Acquired(Result):
             "reading": self.before.reading.to_dict(),
             "shift": None if self.shift is None else self.shift.to_dict(),
             "sentences": list(self.sentences),
-            "version": __version__,
+            "version": self.version,
             "time": self.time,
         }
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """One JSON document."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
 
 
 def _said(result: Acquired) -> list[str]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
-import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -99,9 +97,6 @@ class Applied(Result):
     max_abs_ub_before: float
     max_abs_ub_after: float
     seed: int
-    time: str = field(
-        default_factory=lambda: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    )
 
     @property
     def as_planned(self) -> bool:
@@ -149,13 +144,8 @@ class Applied(Result):
         """Every cell with its rows before, as planned and after, as a table for people."""
         return cell_grid(*self._table())
 
-    def __str__(self) -> str:
-        return self.text()
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
-        from equipoise.version import __version__
-
         own = ("output", "sidecar", "base", "pool", "added", "removed", "as_planned", "seed")
         return {
             "schema": SCHEMA,
@@ -176,13 +166,9 @@ class Applied(Result):
             "fingerprint_after": self.after.fingerprint,
             "reading": self.before.reading.to_dict(),
             "sentences": list(self.sentences),
-            "version": __version__,
+            "version": self.version,
             "time": self.time,
         }
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """One JSON document."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
 
 
 def apply_plan(

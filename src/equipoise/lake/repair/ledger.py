@@ -157,17 +157,18 @@ class Replayed(Result):
         """What is not as the ledger says, as a table for people."""
         return Grid(("problem",), tuple((problem,) for problem in self.problems))
 
-    def text(self) -> str:
-        """What was found, a line each."""
-        if self.ok:
-            return (
-                f"All {self.rows:,} added rows were fetched again from {self.sources:,} "
-                f"table{'' if self.sources == 1 else 's'}, and are as the ledger says."
-            )
-        return "\n".join(self.problems)
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is not as the ledger says, or that everything is."""
+        if not self.ok:
+            return self.problems
+        tables = f"{self.sources:,} table{'' if self.sources == 1 else 's'}"
+        all_rows = f"All {self.rows:,} added rows were fetched again from {tables}"
+        return (f"{all_rows}, and are as the ledger says.",)
 
-    def __str__(self) -> str:
-        return self.text()
+    def text(self) -> str:
+        """The sentences, a line each."""
+        return "\n".join(self.sentences)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
@@ -178,10 +179,6 @@ class Replayed(Result):
             "sources": self.sources,
             "problems": list(self.problems),
         }
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """One JSON document."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
 
 
 def replay(

@@ -158,18 +158,8 @@ class Tailored(Result):
         )
         return Grid(("source", "draws", "kept", "cost"), lines, frozenset({1, 2, 3}))
 
-    def text(self) -> str:
-        """The sentences, and a line for each source drawn from."""
-        grid = self.grid()
-        return "\n".join([*self.sentences, *(["", grid.text()] if grid.rows else [])])
-
-    def __str__(self) -> str:
-        return self.text()
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without the rows themselves."""
-        from equipoise.version import __version__
-
         return {
             "schema": SCHEMA,
             "draws": self.draws,
@@ -190,7 +180,7 @@ class Tailored(Result):
             ],
             "sources": [p._asdict() for p in self.purchases],
             "sentences": list(self.sentences),
-            "version": __version__,
+            "version": self.version,
         }
 
 

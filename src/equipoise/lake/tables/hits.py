@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,17 +37,16 @@ class Hits(Result):
         rows = [(hit.table.name, hit.table.rows, hit.score, _columns(hit)) for hit in self.hits]
         return ("table", "rows", "score", "columns"), rows
 
-    def _said(self) -> list[str]:
-        return [f"{len(self.hits):,} of {self.tables:,} tables are most similar to {self.query}."]
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """How many tables were found."""
+        if not self.hits:
+            return (f"None of {self.tables:,} tables is similar to {self.query}.",)
+        return (f"{len(self.hits):,} of {self.tables:,} tables are most similar to {self.query}.",)
 
     def text(self) -> str:
-        """A table to read."""
-        if not self.hits:
-            return f"None of {self.tables:,} tables is similar to {self.query}."
-        return self.grid().text()
-
-    def __str__(self) -> str:
-        return self.text()
+        """The tables that were found, or that there are none."""
+        return self.grid().text() if self.hits else self.sentences[0]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
@@ -76,10 +74,6 @@ class Hits(Result):
                 for hit in self.hits
             ],
         }
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """One JSON document."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
 
 
 def _columns(hit: Hit) -> str:

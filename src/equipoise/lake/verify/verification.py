@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -104,22 +103,13 @@ class Verification(Result):
         places = "Rows and the entries of a ledger are counted from 0."
         return "\n".join([*lines, *self.reading.sentences, places])
 
-    def __str__(self) -> str:
-        return self.text()
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
-        from equipoise.version import __version__
-
         return {
             "schema": "equipoise.verify/1",
             "ok": self.ok,
             "findings": [{**vars(f), "examples": list(f.examples)} for f in self.findings],
             "reading": self.reading.to_dict(),
             "sentences": list(self.sentences),
-            "version": __version__,
+            "version": self.version,
         }
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """One JSON document."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)

@@ -82,8 +82,6 @@ class Landscape:
         The |UB| that is small enough.
     x_max, y_max
         How far the map is drawn.
-    time
-        When it was made.
     """
 
     counts: Counts
@@ -98,7 +96,6 @@ class Landscape:
     x_max: float
     y_max: float
     search: Search
-    time: str
 
     @property
     def label_pattern(self) -> Group:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
-import json
 import textwrap
 from dataclasses import dataclass
 from fractions import Fraction
@@ -80,8 +78,6 @@ class PolicyMap(Landscape, Drawable):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
-        from equipoise.version import __version__
-
         best = {"cheapest": self.cheapest, "nearest": self.nearest, "whole": self.whole}
         return {
             "schema": SCHEMA,
@@ -107,13 +103,9 @@ class PolicyMap(Landscape, Drawable):
             "sentences": list(self.sentences),
             "reading": self.counts.reading.to_dict(),
             "fingerprint": self.counts.fingerprint,
-            "version": __version__,
+            "version": self.version,
             "time": self.time,
         }
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """One JSON document of :meth:`to_dict`."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
 
     def __repr__(self) -> str:
         return self.text()
@@ -221,7 +213,6 @@ def policy_map(
         x_max=width,
         y_max=height,
         search=search,
-        time=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from equipoise.plain import Grid
 from equipoise.plain import sentences as in_words
+from equipoise.results import FlatTable, Result
 from equipoise.values import plain
 
 Kind: TypeAlias = Literal["number", "category", "missing", "skipped"]
@@ -102,7 +102,7 @@ class ColumnShift:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shift:
+class Shift(Result):
     """How far added rows are from base rows of the same cells, column by column.
 
     Attributes
@@ -191,6 +191,14 @@ class Shift:
         )
         return Grid(headers, rows, frozenset({1, 2, 3, 4}))
 
+    def _table(self) -> FlatTable:
+        names = ("column", "kind", "base", "added", "distance", "by_chance", "notable")
+        rows = [
+            (c.column, c.kind, c.base_text, c.added_text, c.distance, c.by_chance, c.notable)
+            for c in self.columns
+        ]
+        return names, rows
+
     def _word(self, column: ColumnShift) -> str:
         if column.kind == "missing":
             return "missing in all added rows"
@@ -199,17 +207,10 @@ class Shift:
         beyond = "beyond the limit" if column.column in self.exceeded else "beyond chance"
         return beyond if column.notable else ""
 
-    def text(self) -> str:
-        """The sentences, and all columns as a table."""
-        parts = ["\n".join(self.sentences), self.grid().text() if self.columns else ""]
-        return "\n\n".join(p for p in parts if p)
-
-    def __str__(self) -> str:
-        return self.text()
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
-        own = {n: getattr(self, n) for n in self.__dataclass_fields__ if n != "columns"}
+        left = ("columns", "time", "version")  # the acquisition says when and by what it was made
+        own = {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in left}
         return {
             "schema": SCHEMA,
             **own,
@@ -217,10 +218,6 @@ class Shift:
             "columns": [c.to_dict() for c in self.columns],
             "sentences": list(self.sentences),
         }
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """One JSON document."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, allow_nan=False)
 
 
 def _things(n: int, name: str) -> str:

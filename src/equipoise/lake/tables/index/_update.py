@@ -42,16 +42,23 @@ class Refreshed(Result):
     gone: int
     same: int
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """How many tables the index holds, and what changed."""
+        changes = f"{self.new:,} new, {self.changed:,} changed, {self.same:,} unchanged"
+        return (f"Tables in the index: {changes}; {self.gone:,} were removed.",)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
-        return dict(vars(self))
+        names = ("new", "changed", "gone", "same")
+        return {name: getattr(self, name) for name in names}
 
     def _table(self) -> FlatTable:
-        return ("tables", "number"), list(vars(self).items())
+        return ("tables", "number"), list(self.to_dict().items())
 
     def grid(self) -> Grid:
         """The numbers as a table."""
-        rows = tuple((name, f"{number:,}") for name, number in vars(self).items())
+        rows = tuple((name, f"{number:,}") for name, number in self.to_dict().items())
         return Grid(("tables", "number"), rows, frozenset({1}))
 
 
