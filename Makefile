@@ -27,12 +27,13 @@ test: $(VENV)/.installed ## Run every test and every example in the docs (ARGS="
 quick: $(VENV)/.installed ## Run the tests that are not marked slow: nine tenths of them, in two minutes
 	$(BIN)/pytest -n auto -m "not slow" --durations=10 $(ARGS)
 
-check: $(VENV)/.installed ## Lint, formatting, types, import layers, the docs' examples, repository rules
+check: $(VENV)/.installed ## Lint, formatting, types, import layers, the docs' examples and links, repository rules
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -q tests/test_repository.py $(wildcard README.md docs)
+	$(BIN)/python tools/build_site.py
 
 wheel: $(VENV)/.installed ## Install the built wheel alone and with each extra, in empty environments, and use it there
 	$(BIN)/python tools/check_wheel.py $(ARGS)
@@ -42,6 +43,12 @@ dist: $(VENV)/.installed ## Build the wheel and the source distribution into dis
 
 docs: $(VENV)/.installed ## Write the pages of docs/ that are read off the program itself
 	$(BIN)/python tools/build_docs.py
+
+site: $(VENV)/.installed ## Build the documentation site into site/; a broken link fails
+	$(BIN)/python tools/build_site.py
+
+notebooks: $(VENV)/.installed ## Run the notebooks of docs/notebooks/ again, from their pages
+	$(BIN)/python tools/build_notebooks.py
 
 figures: $(VENV)/.installed ## Draw every figure of docs/ anew
 	$(BIN)/python tools/build_docs.py --picture

@@ -56,9 +56,11 @@ class Session:
             ) from None
         # Also if nobody closes it: at the end of the session, or of the program.
         self.close = weakref.finalize(self, _close, self.connection, folder)
-        self.connection.execute(
-            "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
-        )
+        # In a notebook without ipywidgets DuckDB refuses these settings; progress stays unknown.
+        with contextlib.suppress(duckdb.Error):
+            self.connection.execute(
+                "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
+            )
         # DuckDB 2.0 lets the CSV reader do a TRY_CAST, and that fails instead of giving null
         # (duckdb/duckdb#23818). Older versions do not know the setting.
         with contextlib.suppress(duckdb.Error):
