@@ -252,15 +252,18 @@ def _acquire(
     done: Done, truth: planlake.Truth, lake: Any, plan: Any, base: Any, folder: Path
 ) -> None:
     from equipoise.lake.offers.prospect import gather
-    from equipoise.lake.offers.survey import Looking
     from equipoise.lake.repair.acquire import acquire
-    from equipoise.lake.repair.fill import Limits
+    from equipoise.options.search import AcquisitionLimits, SearchRequest
 
-    done.survey_seconds, gathered = _seconds(lambda: gather(plan.counts, base, lake, Looking()))
+    done.survey_seconds, gathered = _seconds(
+        lambda: gather(plan.counts, base, lake, SearchRequest())
+    )
     plan = _within_reach(plan, gathered)
     output = folder / "acquired.parquet"
     done.acquire_seconds, got = _seconds(
-        lambda: acquire(plan, base, lake, output, limits=Limits(partial=True), gathered=gathered)
+        lambda: acquire(
+            plan, base, lake, output, limits=AcquisitionLimits(partial=True), gathered=gathered
+        )
     )
     done.rows, done.cost, done.bound = got.added, got.cost, got.bound
     need = _added(got.before, got.after)

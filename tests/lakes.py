@@ -17,9 +17,8 @@ from equipoise.engines.duckdb import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.lake.lake import Lake
 from equipoise.lake.offers.find import find
-from equipoise.lake.offers.survey import Looking
 from equipoise.lake.repair.acquire import acquire
-from equipoise.lake.repair.fill import Limits
+from equipoise.options.search import AcquisitionLimits, SearchRequest
 
 REQUEST = CountRequest(sensitive=("sex",), label="hired")
 
@@ -107,7 +106,7 @@ def found(
     """Look for the rows of a plan."""
     located = None if base is None else locate(base)
     lake = places if isinstance(places, Lake) else Lake(places)
-    return find(plan, lake, base=located, looking=Looking(**how), top=top)
+    return find(plan, lake, base=located, looking=SearchRequest(**how), top=top)
 
 
 def acquired(
@@ -119,15 +118,17 @@ def acquired(
 ) -> Any:
     """Carry out a plan."""
     own = {name: options.pop(name) for name in ("ledger", "hash_key") if name in options}
-    limits = {n: options.pop(n) for n in list(options) if n in Limits.__dataclass_fields__}
+    limits = {
+        n: options.pop(n) for n in list(options) if n in AcquisitionLimits.__dataclass_fields__
+    }
     lake = places if isinstance(places, Lake) else Lake(places)
     return acquire(
         plan,
         locate(base),
         lake,
         output,
-        looking=Looking(**options),
-        limits=Limits(**limits),
+        looking=SearchRequest(**options),
+        limits=AcquisitionLimits(**limits),
         **own,
     )
 

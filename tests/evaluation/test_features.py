@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from equipoise.errors import ColumnNotFound, InputError
-from equipoise.evaluation.request import FeatureOptions
 from equipoise.evaluation.training.features import read_features, refuse_missing
 from equipoise.evaluation.training.models import choose_models
+from equipoise.options.evaluation import FeatureOptions
 
 N = 60
 LABEL = np.arange(N) % 2

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError
-from equipoise.evaluation.request import FeatureOptions
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.splits import cut
 from equipoise.evaluation.training.versions import make_version, part_for_test, split
+from equipoise.options.evaluation import FeatureOptions
 from people import asked, people
 
 

@@ -21,7 +21,7 @@ from equipoise.lake.matching.mapping import confirmed_alignment, read_mapping, w
 from equipoise.lake.matching.values.guesses import Proposal
 from equipoise.lake.matching.values.vocabulary import ValueMap
 from equipoise.lake.offers.proposals import propose
-from equipoise.lake.offers.survey import Looking
+from equipoise.options.search import SearchRequest
 from lakes import (
     HEADER,
     OTHERS,
@@ -86,7 +86,7 @@ def test_whatever_is_proposed_is_read_back(tmp_path_factory, made, name):
 
 def proposal(plan, places="lake", base="people.csv", **how):
     located = None if base is None else locate(base)
-    return propose(plan.counts, Lake(places), located, Looking(**how))
+    return propose(plan.counts, Lake(places), located, SearchRequest(**how))
 
 
 def test_a_proposed_file_leads_to_the_same_rows():

@@ -8,8 +8,8 @@ from equipoise.api.measurement import lattice_memory
 from equipoise.api.reports import report
 
 _REQUEST = "equipoise.plans.request:PlanRequest"
-_LOOKING = "equipoise.lake.offers.survey:Looking"
-_LIMITS = "equipoise.lake.repair.fill:Limits"
+_LOOKING = "equipoise.options.search:SearchRequest"
+_LIMITS = "equipoise.options.search:AcquisitionLimits"
 _EVALUATION = "equipoise.evaluation.request:EvaluationRequest"
 
 count = answering(measurement.count)

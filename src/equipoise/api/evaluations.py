@@ -114,8 +114,8 @@ def evaluate(
         BEFORE,
         VERSIONS,
         EvaluationRequest,
-        FeatureOptions,
     )
+    from equipoise.options.evaluation import FeatureOptions
 
     if after is not None and (versions is not None or sample is not None):
         raise InputError(

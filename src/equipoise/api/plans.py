@@ -16,11 +16,11 @@ from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
     from equipoise.lake.lake import Lake
-    from equipoise.lake.offers.survey import Looking
+    from equipoise.options.plan import Allow, Reference
+    from equipoise.options.search import SearchRequest
     from equipoise.plans.frontier import Frontier
     from equipoise.plans.maps.policy_map import PolicyMap
     from equipoise.plans.plan import Plan
-    from equipoise.plans.request import Allow, Reference
 
 
 def plan(
@@ -59,7 +59,7 @@ def plan(
     lake
         A lake whose rows can be added: those of its tables whose meaning is certain, and that
         are not in the data already. How to look for them is said by further options, those of
-        :class:`~equipoise.lake.offers.survey.Looking`.
+        :class:`~equipoise.options.search.SearchRequest`.
     budget
         How much may be spent. If it does not suffice, or at zero tolerance leaves more than a
         cheaper plan does, the plan is the one with the least largest |UB| found that it buys;
@@ -266,7 +266,7 @@ def planning_options(options: dict[str, Any], costs: Mapping[str, float] | None)
     return planning
 
 
-def _looking(options: dict[str, Any]) -> Looking:
+def _looking(options: dict[str, Any]) -> SearchRequest:
     """Take how to look for rows out of the options."""
     from equipoise.lake.lake import take_options
 
@@ -277,7 +277,7 @@ def _offered_by(
     lake: Any,
     data: Any,
     counts: Counts,
-    looking: Looking,
+    looking: SearchRequest,
     progress: Reporter,
 ) -> Counts:
     """Count the rows of a lake that could be added to a table."""

@@ -176,8 +176,8 @@ def repair(
         As in :func:`plan`.
     **options
         Everything :func:`count` and :func:`plan` take; how to look for rows
-        (:class:`~equipoise.lake.offers.survey.Looking`), and within what to take them
-        (:class:`~equipoise.lake.repair.fill.Limits`).
+        (:class:`~equipoise.options.search.SearchRequest`), and within what to take them
+        (:class:`~equipoise.options.search.AcquisitionLimits`).
 
     Examples
     --------

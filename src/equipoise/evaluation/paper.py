@@ -13,11 +13,12 @@ from equipoise.datasets.lookup import locate
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError, UnknownName
 from equipoise.evaluation.evaluate import StudyRequest
-from equipoise.evaluation.request import EvaluationRequest, FeatureOptions
+from equipoise.evaluation.request import EvaluationRequest
 from equipoise.evaluation.study.grids import written
 from equipoise.evaluation.study.losses import MARGIN, losses_of
 from equipoise.evaluation.study.scores import MEASURES
 from equipoise.evaluation.training.models import MODELS
+from equipoise.options.evaluation import FeatureOptions
 from equipoise.plain import Grid
 
 # The raw file of COMPAS scores is recognized by these columns.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from equipoise.counts import CountRequest
 from equipoise.errors import InputError, UnknownName
-from equipoise.validate import a_number, at_least, between, one_of
+from equipoise.options.evaluation import EvaluationOptions, FeatureOptions
+from equipoise.validate import a_number, at_least
 
 MITIGATED = ("p", "n")
 UNTREATED = "u"
@@ -30,41 +31,9 @@ TESTS: dict[str, str] = {
 
 BEFORE, AFTER = "before", "after"
 
-EqualRows: TypeAlias = Literal["auto", "together", "apart"]
-EQUAL_ROWS: tuple[EqualRows, ...] = ("auto", "together", "apart")
-
-Impute: TypeAlias = Literal["none", "median", "mean", "most_frequent"]
-IMPUTE: tuple[Impute, ...] = ("none", "median", "mean", "most_frequent")
-"""Replacements for a missing number: none, or a statistic of the training rows."""
-
 
 @dataclass(frozen=True, kw_only=True)
-class FeatureOptions:
-    """How the columns of a table become features.
-
-    Attributes
-    ----------
-    drop
-        Columns that are no features.
-    categorical
-        Columns of numbers that are names.
-    na
-        Texts that mean a missing value.
-    impute
-        What stands for a missing number.
-    """
-
-    drop: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    na: tuple[str, ...] = ()
-    impute: Impute = "none"
-
-    def __post_init__(self) -> None:
-        one_of("impute", self.impute, IMPUTE)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluationRequest:
+class EvaluationRequest(EvaluationOptions):
     """Everything an evaluation is asked for, checked.
 
     Parameters
@@ -73,76 +42,33 @@ class EvaluationRequest:
         The sensitive attributes and the label, and how they are counted.
     reading
         How the other columns become features.
-    also
-        Further attributes by which results are given; they are not repaired.
-    without_sensitive
-        Whether the models see the sensitive attributes.
     baseline_models
         Names of models for which the baselines are run first, if they are among those asked for.
     versions
         Names among :data:`VERSIONS`.
     sizes
-        How many percent of the table the initial sample has; one or more.
-    repeats, seed
-        How often all is done anew, and what the random choices start from.
-    test, own_test
-        How many percent of the table are set aside, and of a version kept for its own test.
-    tolerance, min_group
-        As in a plan: the largest |UB| left, and the least size of a group that counts.
-    positive
-        The label value that precision and recall are about; for more than two labels they are
-        means over all if it is not given.
-    keep_together
-        A column whose equal values are one unit, such as a person with several rows; its rows
-        are never apart in the pool, the training part and the tests.
-    equal_rows
-        What becomes of rows that are equal in all that models see: ``"together"`` keeps them in
-        one part, ``"apart"`` takes each for a row of its own, and ``"auto"`` keeps them together
-        if they look like copies and not like rows that are equal by chance.
-    same_size
-        Of two tables: draw the larger one down to the size of the smaller before training.
-    max_rows
-        A larger table is sampled down to this.
-    confidence
-        Of the intervals.
+        Sizes of the initial sample, in percent of the table.
+    repeats
+        Number of repeats.
+
+    The other parameters are declared in :class:`~equipoise.options.evaluation.EvaluationOptions`.
     """
 
     counting: CountRequest
     reading: FeatureOptions = field(default_factory=FeatureOptions)
-    also: tuple[str, ...] = ()
-    without_sensitive: bool = False
     baseline_models: tuple[str, ...] = ("gbdt", "logistic")
     versions: tuple[str, ...] = tuple(VERSIONS)
     sizes: tuple[float, ...] = (20.0,)
     repeats: int = 20
-    seed: int = 0
-    test: float = 20.0
-    own_test: float = 20.0
-    tolerance: float = 0.0
-    min_group: int = 1
-    positive: str | None = None
-    keep_together: str | None = None
-    equal_rows: EqualRows = "auto"
-    same_size: bool = True
-    max_rows: int | None = None
-    confidence: float = 0.95
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         at_least("repeats", self.repeats, 1, whole=True)
-        a_number("seed", self.seed)
-        at_least("seed", self.seed, 0, whole=True)
-        at_least("tolerance", self.tolerance, 0)
-        between("confidence", self.confidence, 0, 1)
-        for name in ("test", "own_test"):
-            between(name, getattr(self, name), 0, 100)
-        one_of("equal_rows", self.equal_rows, EQUAL_ROWS)
         if self.is_of_two and self.equal_rows == "apart":
             raise InputError(
                 "when two tables are compared, equal rows must count as one row, or the second table "
                 "would be trained on rows the first is tested on; leave out `equal_rows='apart'`."
             )
-        if self.max_rows is not None:
-            at_least("max_rows", self.max_rows, 10, whole=True)
         if not self.sizes:
             raise InputError("name at least one size of the sample, in percent of the table.")
         for size in () if self.is_of_two else self.sizes:

@@ -20,11 +20,10 @@ from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
     from equipoise.lake.offers.find import Found
-    from equipoise.lake.offers.survey import Looking
     from equipoise.lake.repair.acquisition import Acquired
-    from equipoise.lake.repair.fill import Limits
     from equipoise.lake.repair.ledger import Replayed
     from equipoise.lake.tables.hits import Hits
+    from equipoise.options.search import AcquisitionLimits, SearchRequest
     from equipoise.plans.plan import Plan
 
 INDEX_NAME = ".equipoise-index.duckdb"
@@ -186,7 +185,7 @@ class Lake:
         top
             How many tables to give.
         **looking
-            How to look; see :class:`~equipoise.lake.offers.survey.Looking`.
+            How to look; see :class:`~equipoise.options.search.SearchRequest`.
         """
         from equipoise.lake.offers.find import find
 
@@ -246,8 +245,8 @@ class Lake:
         hash_key
             Makes the ledger's hashes such that rows cannot be guessed from them.
         **options
-            How to look, see :class:`~equipoise.lake.offers.survey.Looking`, and within what to take
-            rows, see :class:`~equipoise.lake.repair.fill.Limits`.
+            How to look, see :class:`~equipoise.options.search.SearchRequest`, and within what to take
+            rows, see :class:`~equipoise.options.search.AcquisitionLimits`.
         """
         from equipoise.lake.repair.acquire import acquire
 
@@ -326,18 +325,17 @@ def _base(plan: Plan, base: Any, encoding: str | None, delimiter: str | None) ->
     return locate(plan.source, **reading.options) if there else None
 
 
-def take_options(options: dict[str, Any]) -> tuple[Looking, Limits]:
+def take_options(options: dict[str, Any]) -> tuple[SearchRequest, AcquisitionLimits]:
     """Take how to look, and within what to take rows, out of some options."""
     from equipoise.lake.matching.mapping import read_codebook
-    from equipoise.lake.offers.survey import Looking
-    from equipoise.lake.repair.fill import Limits
+    from equipoise.options.search import AcquisitionLimits, SearchRequest
 
     codebook = options.pop("codebook", None)
     if codebook is not None:
         is_file = isinstance(codebook, (str, os.PathLike))
         options["codebook"] = read_codebook(codebook) if is_file else codebook
     parts = []
-    for kind in (Looking, Limits):
+    for kind in (SearchRequest, AcquisitionLimits):
         names = [f.name for f in fields(kind)]
         # A time limit is one of the plan, too.
         chosen = {n: options[n] for n in names if n in options}
@@ -349,13 +347,12 @@ def take_options(options: dict[str, Any]) -> tuple[Looking, Limits]:
     return looking, limits  # type: ignore[return-value]
 
 
-def _options(options: dict[str, Any]) -> tuple[Looking, Limits]:
-    from equipoise.lake.offers.survey import Looking
-    from equipoise.lake.repair.fill import Limits
+def _options(options: dict[str, Any]) -> tuple[SearchRequest, AcquisitionLimits]:
+    from equipoise.options.search import AcquisitionLimits, SearchRequest
 
     taken = take_options(options)
     options.pop("time_limit", None)
-    known = [f.name for kind in (Looking, Limits) for f in fields(kind)]
+    known = [f.name for kind in (SearchRequest, AcquisitionLimits) for f in fields(kind)]
     for name in options:
         raise TypeError(f"there is no option {name!r}.{did_you_mean(name, known)}")
     return taken

@@ -19,14 +19,13 @@ from equipoise.lake.offers.need import Need, need_of
 from equipoise.lake.offers.prospect import Gathered, gather
 from equipoise.lake.offers.scanner import Union, warn_of_chance
 from equipoise.lake.offers.shortfall import Lack
-from equipoise.lake.offers.survey import Looking
 from equipoise.lake.repair.acquire import acquire, files_read
 from equipoise.lake.repair.acquisition import Acquired
 from equipoise.lake.repair.base import cell_table
-from equipoise.lake.repair.fill import Limits
 from equipoise.lake.repair.output import as_written, require_apart
 from equipoise.lake.verify.checks import verify
 from equipoise.lake.verify.verification import Verification
+from equipoise.options.search import AcquisitionLimits, SearchRequest
 from equipoise.plain import Grid, rows_text
 from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.plan import Plan
@@ -154,8 +153,8 @@ def repair(
     *,
     ledger: str | os.PathLike[str] | None = None,
     plan_file: str | os.PathLike[str] | None = None,
-    looking: Looking | None = None,
-    limits: Limits | None = None,
+    looking: SearchRequest | None = None,
+    limits: AcquisitionLimits | None = None,
     hash_key: bytes | None = None,
     progress: Reporter = silent,
 ) -> Repaired:
@@ -178,7 +177,7 @@ def repair(
     looking, limits, hash_key, progress
         As :func:`~equipoise.lake.repair.acquire.acquire` takes them.
     """
-    looking, limits = looking or Looking(), limits or Limits()
+    looking, limits = looking or SearchRequest(), limits or AcquisitionLimits()
     file = None if output is None else Path(plan_file or f"{os.fspath(output)}.plan.json")
     if output is not None and file is not None:
         listing = Path(ledger or f"{os.fspath(output)}.ledger.parquet")

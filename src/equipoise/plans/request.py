@@ -6,109 +6,43 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, get_args
 
 from equipoise.counts import Counts
 from equipoise.errors import InputError
 from equipoise.lattice import Group
+from equipoise.options.plan import Allow, Numbers, PlanOptions, Reference, Rounding
 from equipoise.plans.files import read_mapping
 from equipoise.plans.targets import Targets
-from equipoise.validate import a_number, at_least, one_of
+from equipoise.validate import at_least
 from equipoise.values import MISSING, as_value
 
-Allow: TypeAlias = Literal["add", "delete", "both"]
-ALLOW: tuple[Allow, ...] = ("add", "delete", "both")
-Rounding: TypeAlias = Literal["floor", "nearest", "optimal"]
-ROUNDINGS: tuple[Rounding, ...] = ("floor", "nearest", "optimal")
-ToleranceOn: TypeAlias = Literal["ub", "rate"]
-TOLERANCE_ON: tuple[ToleranceOn, ...] = ("ub", "rate")
-Reference: TypeAlias = Literal["new", "original"]
-REFERENCES: tuple[Reference, ...] = ("new", "original")
+ALLOW: tuple[Allow, ...] = get_args(Allow)
+ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
+REFERENCES: tuple[Reference, ...] = get_args(Reference)
 SOLVER_GAP = 1e-4
-"""At which share of the cost a solver may stop, if nothing was said."""
-Numbers: TypeAlias = tuple[tuple[str, float], ...]
-"""Patterns, each with a number; where several fit a cell the last decides."""
+"""Relative gap at which a solver may stop by default."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanRequest:
+class PlanRequest(PlanOptions):
     """Everything a plan is asked for, checked.
 
     Parameters
     ----------
-    tolerance
-        The largest |UB| (or difference of rates) left to any group; 0 is zero bias, which
-        whole rows reach up to rounding.
-    tolerance_on
-        ``"ub"``: |f_gy/(K·f_y) − 1|; ``"rate"``: |f_gy − K·f_y|.
-    reference
-        Against which label frequencies: those of the repaired table (``"new"``), or the
-        present ones (``"original"``). If not given: the new ones, or with targets K, which
-        are ratios to the present frequencies, the original ones.
-    allow
-        ``"add"``, ``"delete"`` or ``"both"``.
-    rounding
-        At zero tolerance: ``"floor"``, ``"nearest"`` or ``"optimal"``.
-    labels
-        ``"keep"`` label frequencies, leave them ``"free"``, or the distribution wanted.
-    label_drift
-        No label frequency moves by more than this share of itself.
-    target
-        The ratios K wanted; see :mod:`equipoise.plans.targets`.
-    cost_add, cost_delete
-        What adding or deleting a row costs, by pattern; 1 elsewhere.
-    budget, priority
-        How much may be spent; and if it does not suffice, what is served in which order.
-    available, pool
-        How many rows can be added, by pattern in all, or as counted from a table.
-    at_least, min_rows, max_rows
-        How many rows there must be: by pattern, and in all.
-    deletable
-        Rows of which patterns may be deleted.
-    constrain, min_group
-        Which groups count: ``"all"``, ``"marginals"`` or patterns; and from which size on.
-    extra
-        At zero tolerance, without deletions: how many rows of its free label a group gets
-        beyond the least.
-    plan_missing
-        Take missing values for values: such groups count, and rows may be added to them.
-    may_vanish
-        Whether a group may lose all its rows.
-    time_limit, gap
-        How many seconds a search may take, and by which share of its cost a plan may be dearer
-        than the least possible. A gap that is given is searched for until it is reached or time is
-        up; without one a search stops after a fixed amount of work, the same on any machine.
+    pool
+        Counts of the rows that can be added; by default any rows can.
+
+    The other parameters are declared in :class:`~equipoise.options.plan.PlanOptions`.
     """
 
-    tolerance: float = 0.0
-    tolerance_on: ToleranceOn = "ub"
-    reference: Reference | None = None
-    allow: Allow = "add"
-    rounding: Rounding = "optimal"
-    labels: Any = "keep"
-    label_drift: float | None = None
-    target: Any = None
-    cost_add: Numbers = ()
-    cost_delete: Numbers = ()
-    budget: float | None = None
-    priority: tuple[str, ...] = ()
-    available: Numbers = ()
     pool: Counts | None = field(default=None, repr=False)
-    at_least: Numbers = ()
-    min_rows: int | None = None
-    max_rows: int | None = None
-    deletable: tuple[str, ...] = ()
-    constrain: str | tuple[str, ...] = "all"
-    min_group: int = 1
-    extra: Numbers = ()
-    plan_missing: bool = False
-    may_vanish: bool = False
-    time_limit: float = 60.0
-    gap: float | None = None
 
     def __post_init__(self) -> None:
-        self._check_words()
-        self._check_numbers()
+        super().__post_init__()
+        self._read_words()
+        for name, whole in NUMBERED.items():
+            object.__setattr__(self, name, _numbers(name, getattr(self, name), whole=whole))
         if self.priority and self.budget is None:
             raise InputError("`priority` orders what a budget pays for first; give `budget`, too.")
         if self.extra and (self.tolerance or self.allow != "add"):
@@ -139,41 +73,19 @@ class PlanRequest:
                 "has such a size."
             )
 
-    def _check_words(self) -> None:
-        one_of("tolerance_on", self.tolerance_on, TOLERANCE_ON)
-        if self.reference is not None:
-            one_of("reference", self.reference, REFERENCES)
-        one_of("allow", self.allow, ALLOW)
-        one_of("rounding", self.rounding, ROUNDINGS)
+    def _read_words(self) -> None:
         if self.labels not in ("keep", "free"):
             object.__setattr__(self, "labels", _shares(self.labels))
-        if self.constrain not in ("all", "marginals"):
-            patterns = (self.constrain,) if isinstance(self.constrain, str) else self.constrain
+        patterns = (self.constrain,) if isinstance(self.constrain, str) else tuple(self.constrain)
+        if patterns in ((), ("all",), ("marginals",)):  # as a repeatable flag gives them
+            object.__setattr__(self, "constrain", patterns[0] if patterns else "all")
+        else:
             object.__setattr__(self, "constrain", tuple(map(str, patterns)))
         if self.target is not None:
             object.__setattr__(self, "target", Targets.of(self.target))
         for name in ("priority", "deletable"):
             given = getattr(self, name)
             object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
-
-    def _check_numbers(self) -> None:
-        at_least("tolerance", self.tolerance, 0)
-        for name in ("label_drift", "budget", "gap"):
-            if getattr(self, name) is not None:
-                at_least(name, getattr(self, name), 0)
-        for name in ("min_rows", "max_rows"):
-            if getattr(self, name) is not None:
-                at_least(name, getattr(self, name), 0, whole=True)
-        at_least("min_group", self.min_group, 1, whole=True)
-        a_number("time_limit", self.time_limit)
-        if not self.time_limit > 0:
-            raise InputError(f"`time_limit` must be above 0 seconds, not {self.time_limit}.")
-        for name in ("tolerance", "budget", "gap"):
-            value = getattr(self, name)
-            if value is not None and math.isinf(value):
-                raise InputError(f"`{name}` must be finite, not {value}.")
-        for name, whole in NUMBERED.items():
-            object.__setattr__(self, name, _numbers(name, getattr(self, name), whole=whole))
 
     def but(self, **changes: Any) -> PlanRequest:
         """The same request with something changed."""

@@ -29,9 +29,9 @@ from equipoise.plans.solvers.separable import solve_separable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from equipoise.options.plan import Rounding
     from equipoise.plans.cells import Cells, Real, Whole
     from equipoise.plans.problem import Problem
-    from equipoise.plans.request import Rounding
     from equipoise.plans.solvers.incumbent import Stopped
 
 ANY_PLAN = 1e6

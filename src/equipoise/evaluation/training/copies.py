@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from equipoise.evaluation.request import EqualRows
 from equipoise.evaluation.training.splits import generator_for
+from equipoise.options.evaluation import EqualRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

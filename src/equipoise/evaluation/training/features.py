@@ -10,7 +10,7 @@ import numpy as np
 
 from equipoise.counts.columns import as_number, encode_arrow, take
 from equipoise.errors import ColumnNotFound, InputError
-from equipoise.evaluation.request import FeatureOptions, Impute
+from equipoise.options.evaluation import FeatureOptions, Impute
 from equipoise.plain import sentences
 from equipoise.values import MISSING, Value
 

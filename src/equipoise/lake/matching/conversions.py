@@ -30,8 +30,6 @@ from equipoise.lake.matching.notations import (
 from equipoise.lake.matching.values.concepts import is_code
 from equipoise.lake.matching.values.vocabulary import match_values
 
-OtherColumns = Literal["convert", "keep", "blank"]
-OTHER_COLUMNS: tuple[OtherColumns, ...] = ("convert", "keep", "blank")
 """What becomes of values that a table writes otherwise than the base: converted where that is
 certain and left missing where not, kept as they are, or left missing."""
 

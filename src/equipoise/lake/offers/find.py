@@ -30,15 +30,9 @@ from equipoise.lake.offers.scanner import (
     warn_of_chance,
 )
 from equipoise.lake.offers.shortfall import Lack, explain_shortfall
-from equipoise.lake.offers.survey import (
-    Candidate,
-    Looking,
-    Survey,
-    say_alignment,
-    say_nearest,
-    survey,
-)
+from equipoise.lake.offers.survey import Candidate, Survey, say_alignment, say_nearest, survey
 from equipoise.lake.repair.choice import possible_rows
+from equipoise.options.search import SearchRequest
 from equipoise.plain import Grid, rows_text
 from equipoise.progress import Reporter, silent
 from equipoise.results import FlatTable, Result
@@ -284,7 +278,7 @@ def find(
     lake: Lake,
     *,
     base: Source | None = None,
-    looking: Looking | None = None,
+    looking: SearchRequest | None = None,
     top: int = 10,
     progress: Reporter = silent,
 ) -> Found:
@@ -309,7 +303,7 @@ def find(
     progress
         Is told what is being done.
     """
-    looking = looking or Looking()
+    looking = looking or SearchRequest()
     need = need_of(plan.add, plan.counts.request_for_rows())
     reading = plan.counts.reading
     if base is None and reading.where is not None:

@@ -15,7 +15,6 @@ from equipoise.lake.matching.conversions import (
     BaseColumn,
     Conversion,
     Decision,
-    OtherColumns,
     Treatment,
     decide,
     patterns_of,
@@ -23,12 +22,13 @@ from equipoise.lake.matching.conversions import (
     tally_of,
 )
 from equipoise.lake.matching.notations import PatternTally, tallies_from, tally_query
-from equipoise.lake.offers.survey import Candidate, Looking, Survey
+from equipoise.lake.offers.survey import Candidate, Survey
+from equipoise.options.search import OtherColumns, SearchRequest
 from equipoise.progress import Reporter
 
 
 def settle_columns(
-    survey: Survey, base: Source, engine: Engine, looking: Looking, progress: Reporter
+    survey: Survey, base: Source, engine: Engine, looking: SearchRequest, progress: Reporter
 ) -> tuple[Candidate, ...]:
     """Decide for every usable table how its other columns become the base's.
 

@@ -9,7 +9,8 @@ from equipoise.lake.lake import Lake
 from equipoise.lake.matching.columns.target import wanted
 from equipoise.lake.matching.mapping import write_mapping
 from equipoise.lake.matching.restriction import wanted_by
-from equipoise.lake.offers.survey import Looking, say_nearest, survey
+from equipoise.lake.offers.survey import say_nearest, survey
+from equipoise.options.search import SearchRequest
 from equipoise.progress import Reporter, silent
 
 
@@ -17,7 +18,7 @@ def propose(
     counts: Counts,
     lake: Lake,
     base: Source | None,
-    looking: Looking,
+    looking: SearchRequest,
     *,
     file: str = "mapping.toml",
     progress: Reporter = silent,

@@ -16,7 +16,8 @@ from equipoise.lake.offers.fingerprints import RowHashes, loose_hashes, loosely
 from equipoise.lake.offers.need import Need
 from equipoise.lake.offers.other_columns import settle_columns
 from equipoise.lake.offers.scanner import Offer, Scanner
-from equipoise.lake.offers.survey import Candidate, Looking, Survey, survey
+from equipoise.lake.offers.survey import Candidate, Survey, survey
+from equipoise.options.search import SearchRequest
 from equipoise.plain import sentences
 from equipoise.progress import Reporter, silent
 
@@ -37,7 +38,7 @@ class Gathered:
     base: Source
     engine: Engine
     lake: Lake
-    looking: Looking
+    looking: SearchRequest
     survey: Survey
     known: Known
     counted: pa.Table
@@ -76,7 +77,7 @@ def gather(
     counts: Counts,
     base: Source,
     lake: Lake,
-    looking: Looking,
+    looking: SearchRequest,
     *,
     require_columns: bool = False,
     progress: Reporter = silent,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from equipoise.engines.profiling import Profile
@@ -12,67 +12,18 @@ from equipoise.errors import InputError, did_you_mean
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.columns.alignment import Alignment, align, nearest_columns
 from equipoise.lake.matching.columns.target import Wanted
-from equipoise.lake.matching.conversions import OTHER_COLUMNS, OtherColumns
 from equipoise.lake.matching.mapping import Confirmed, confirmed_alignment, read_mapping
-from equipoise.lake.offers.duplicates import Policy
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.conditions import Conditions, Sources, is_denied, read_sources
 from equipoise.lake.tables.headers import words
 from equipoise.lake.tables.index import Table
 from equipoise.lake.tables.profiles import file_hash
+from equipoise.options.search import SearchRequest
 from equipoise.progress import Reporter, silent
-from equipoise.validate import one_of
 
 _AT_ONCE = 500
 _SHOWN = 4
 _AGAIN = "index the lake again with equipoise lake index, and leave out --no-refresh."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Looking:
-    """How to look for rows.
-
-    Attributes
-    ----------
-    mapping
-        A mapping file; tables it does not name are used if they are certain.
-    codebook
-        By attribute, which value of a source means which of the base.
-    same_codes
-        Whether codes such as 1 and 2 mean the same in every table.
-    sources
-        A file of conditions; else ``sources.toml`` in the lake's folder.
-    deny
-        Names and globs of tables from which no row is taken.
-    min_confidence
-        Tables whose alignment is less sure than this are not used.
-    dedupe, key
-        What a duplicate is; the columns of the key.
-    seed
-        By which rows are chosen.
-    other_columns
-        What becomes of values of columns that are not counted, where a table writes them otherwise
-        than the base: ``"convert"`` what is certain and leave the rest missing, ``"keep"`` them as
-        they are, or leave all of them missing, ``"blank"``.
-    second_opinion
-        Whether Valentine is asked too: a table is left open where it clearly prefers another
-        column. Needs the extra ``valentine``.
-    """
-
-    mapping: str | None = None
-    codebook: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    same_codes: bool = False
-    sources: str | None = None
-    deny: Sequence[str] = ()
-    min_confidence: float = 0.6
-    dedupe: Policy = "strict"
-    key: Sequence[str] = ()
-    seed: int = 0
-    other_columns: OtherColumns = "convert"
-    second_opinion: bool = False
-
-    def __post_init__(self) -> None:
-        one_of("other_columns", self.other_columns, OTHER_COLUMNS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +93,7 @@ class Survey:
     unreadable: int
 
 
-def survey(lake: Lake, want: Wanted, looking: Looking, progress: Reporter = silent) -> Survey:
+def survey(lake: Lake, want: Wanted, looking: SearchRequest, progress: Reporter = silent) -> Survey:
     """Align every table of a lake with what is wanted.
 
     Raises
@@ -214,7 +165,7 @@ def _content(table: Table) -> tuple[str, str | None]:
 
 
 def _closed(
-    tables: Sequence[Table], looking: Looking, sources: Sources
+    tables: Sequence[Table], looking: SearchRequest, sources: Sources
 ) -> dict[tuple[str, str | None], str]:
     """Say what may not be used by its content: a copy is closed as the table it copies is."""
     closed = {}
@@ -239,7 +190,7 @@ def _candidate(
     table: Table,
     profile: Profile,
     want: Wanted,
-    looking: Looking,
+    looking: SearchRequest,
     confirmed: Mapping[str, Confirmed],
     sources: Sources,
 ) -> Candidate | None:

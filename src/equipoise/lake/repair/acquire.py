@@ -17,13 +17,12 @@ from equipoise.engines.base import Engine, require_writable
 from equipoise.engines.sources import Source
 from equipoise.errors import PoolTooSmall, ShiftTooLarge
 from equipoise.lake.lake import Lake
-from equipoise.lake.matching.conversions import OtherColumns
 from equipoise.lake.matching.notations import is_absent
 from equipoise.lake.offers.fingerprints import RowHashes
 from equipoise.lake.offers.need import Need, Planned, need_of
 from equipoise.lake.offers.prospect import Gathered, gather, unchecked
 from equipoise.lake.offers.shortfall import Lack
-from equipoise.lake.offers.survey import Candidate, Looking, say_alignment
+from equipoise.lake.offers.survey import Candidate, say_alignment
 from equipoise.lake.repair.acquisition import Acquired, Share, TreatedColumn
 from equipoise.lake.repair.base import (
     bare,
@@ -38,7 +37,7 @@ from equipoise.lake.repair.choice import (
     say_too_few,
     take_rows,
 )
-from equipoise.lake.repair.fill import Chosen, Limits
+from equipoise.lake.repair.fill import Chosen
 from equipoise.lake.repair.ledger import keyed, ledger_table, write_ledger
 from equipoise.lake.repair.output import (
     Part,
@@ -49,6 +48,7 @@ from equipoise.lake.repair.output import (
 )
 from equipoise.lake.repair.shift.measure import measure_shift
 from equipoise.lake.repair.shift.shift import Shift
+from equipoise.options.search import AcquisitionLimits, OtherColumns, SearchRequest
 from equipoise.progress import Reporter, silent
 from equipoise.rows.texts import without_categories
 from equipoise.values import Value, plain
@@ -64,8 +64,8 @@ def acquire(
     output: str | os.PathLike[str] | None,
     *,
     ledger: str | os.PathLike[str] | None = None,
-    looking: Looking | None = None,
-    limits: Limits | None = None,
+    looking: SearchRequest | None = None,
+    limits: AcquisitionLimits | None = None,
     hash_key: bytes | None = None,
     gathered: Gathered | None = None,
     beside: Mapping[Path, str] | None = None,
@@ -104,7 +104,7 @@ def acquire(
     ShiftTooLarge
         If the added rows are another population than the limit allows.
     """
-    looking, limits = looking or Looking(), limits or Limits()
+    looking, limits = looking or SearchRequest(), limits or AcquisitionLimits()
     engine = lake.engine
     places = _places(base, lake, output, ledger, looking, beside or {})
     request = plan.counts.request_for_rows()
@@ -159,7 +159,7 @@ def _places(
     lake: Lake,
     output: str | os.PathLike[str] | None,
     ledger: str | os.PathLike[str] | None,
-    looking: Looking,
+    looking: SearchRequest,
     beside: Mapping[Path, str],
 ) -> tuple[Path, Path] | None:
     """Tell where to write; never over a file that is read, nor among the lake's tables."""
@@ -173,7 +173,7 @@ def _places(
     return Path(output), listing
 
 
-def files_read(base: Source, lake: Lake, looking: Looking) -> list[tuple[str, Path]]:
+def files_read(base: Source, lake: Lake, looking: SearchRequest) -> list[tuple[str, Path]]:
     """List the files that are read, and so never written to, with what messages call them."""
     named = [("the mapping file", looking.mapping), ("the file of conditions", looking.sources)]
     read = [("the base", path) for path in base.paths]

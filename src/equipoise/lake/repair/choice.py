@@ -24,7 +24,8 @@ from equipoise.lake.offers.scanner import (
 )
 from equipoise.lake.offers.shortfall import Lack, explain_shortfall
 from equipoise.lake.offers.survey import Candidate, say_nearest
-from equipoise.lake.repair.fill import Chosen, Filler, Limits, numbers_within, select_from
+from equipoise.lake.repair.fill import Chosen, Filler, numbers_within, select_from
+from equipoise.options.search import AcquisitionLimits
 from equipoise.progress import Reporter
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ class Taken:
         return sum(len(part.drawn.places) for part in self.chosen)
 
 
-def take_rows(gathered: Gathered, need: Need, limits: Limits, progress: Reporter) -> Taken:
+def take_rows(
+    gathered: Gathered, need: Need, limits: AcquisitionLimits, progress: Reporter
+) -> Taken:
     """Choose tables and rows; rows that two tables have are counted once."""
     within = supply.Limits.of(
         budget=limits.budget,
@@ -71,7 +74,7 @@ def _take_freely(
     scanner: Scanner,
     offers: list[Offer],
     rows: NDArray[np.int64],
-    limits: Limits,
+    limits: AcquisitionLimits,
     progress: Reporter,
 ) -> Taken | None:
     """Take all that is needed, or all there is of it; nothing if that was not found.
@@ -106,7 +109,7 @@ def _take_freely(
 def _bound(offers: Sequence[Offer], found: NDArray[np.int64], clock: Clock) -> float:
     """What as many rows of each cell cost at least, whichever of equal ones tables give."""
     rows = np.array([o.at_most for o in offers], np.int64).reshape(len(offers), len(found))
-    return select_from(offers, rows, found, Limits(), clock.left).bound
+    return select_from(offers, rows, found, AcquisitionLimits(), clock.left).bound
 
 
 def _take_within(
@@ -114,7 +117,7 @@ def _take_within(
     scanner: Scanner,
     offers: list[Offer],
     rows: NDArray[np.int64],
-    limits: Limits,
+    limits: AcquisitionLimits,
     progress: Reporter,
 ) -> Taken:
     """Take what limits allow, or what there is; what tables share is left to the first of them."""
@@ -181,7 +184,7 @@ def found_rows(need: Need, taken: Taken) -> NDArray[np.int64]:
 
 
 def find_lacks(
-    gathered: Gathered, need: Need, taken: Taken, limits: Limits, progress: Reporter
+    gathered: Gathered, need: Need, taken: Taken, limits: AcquisitionLimits, progress: Reporter
 ) -> tuple[tuple[str, Lack], ...]:
     """Say of which cells too few rows were found, and why."""
     found = found_rows(need, taken)
@@ -206,7 +209,7 @@ def find_lacks(
     return tuple((str(need.named(lack.cell)), lack) for lack in lacks)
 
 
-def _limit_name(limits: Limits) -> str:
+def _limit_name(limits: AcquisitionLimits) -> str:
     names = {
         "over the budget": limits.budget,
         "beyond the share of one table": limits.max_share_per_source,

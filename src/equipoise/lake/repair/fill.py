@@ -15,6 +15,7 @@ from equipoise.lake.offers.duplicates import Known, alike_rows
 from equipoise.lake.offers.fingerprints import RowHashes
 from equipoise.lake.offers.scanner import Drawn, Offer, Scanner
 from equipoise.lake.offers.survey import Candidate
+from equipoise.options.search import AcquisitionLimits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,41 +30,6 @@ _MOST_ROWS = 300_000
 """Up to how many rows of all tables it is told which are alike."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """Within what rows are taken.
-
-    Attributes
-    ----------
-    budget
-        What all may cost.
-    max_share_per_source
-        At most which share of all added rows may come from one table.
-    max_tables
-        How many tables may be opened.
-    max_shift
-        At most how far the added rows may be from the base's rows of the same cells, in any
-        other column.
-    require_columns
-        Whether tables that lack a column of the base are left out; else it stays empty.
-    partial
-        Whether to take what there is, if that is less than needed.
-    force
-        Whether to go on if the base has other counts than the plan was made for.
-    time_limit
-        For how many seconds the least cost is looked for.
-    """
-
-    budget: float | None = None
-    max_share_per_source: float | None = None
-    max_tables: int | None = None
-    max_shift: float | None = None
-    require_columns: bool = False
-    partial: bool = False
-    force: bool = False
-    time_limit: float = 30.0
-
-
 @dataclass(frozen=True)
 class Chosen:
     """The rows taken from one table."""
@@ -76,7 +42,7 @@ def select_from(
     offers: Sequence[Offer],
     rows: NDArray[np.int64],
     need: NDArray[np.int64],
-    limits: Limits,
+    limits: AcquisitionLimits,
     seconds: float | None = None,
 ) -> Selection:
     """Choose tables at the least cost, as if they shared no rows."""
@@ -139,7 +105,7 @@ class Filler:
     scanner: Scanner
     offers: Sequence[Offer]
     need: NDArray[np.int64]
-    limits: Limits
+    limits: AcquisitionLimits
     clock: Clock
 
     def completed(self, tables: Sequence[int]) -> Fill:

@@ -15,8 +15,8 @@ import numpy as np
 from equipoise.plans.cells import UNLIMITED, Cells
 
 if TYPE_CHECKING:
+    from equipoise.options.plan import Rounding
     from equipoise.plans.cells import Real, Whole
-    from equipoise.plans.request import Rounding
 
 _HAIR = 1e-12
 
