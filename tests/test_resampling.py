@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from equipoise.counts import Axis, Counts
 from equipoise.errors import InputError, PoolTooSmall
 from equipoise.estimators import _moves as module
-from equipoise.estimators._moves import asked_moves, planned_moves, spelled
+from equipoise.estimators._moves import asked_moves, planned_moves
+from equipoise.estimators._pool import count_pool
 from equipoise.estimators._resampling import resample
-from equipoise.estimators._rows import count_pool, count_rows, sensitive_columns
+from equipoise.estimators._rows import count_rows, sensitive_columns
+from equipoise.estimators._strategy import spelled
 from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.planner import make_plan, nearest_plan
 from equipoise.plans.request import PlanRequest

@@ -1,0 +1,135 @@
+"""A pool of rows that can be added, counted by the sensitive features of the data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.counts import CountRequest, Counts
+from equipoise.engines.sources import locate
+from equipoise.errors import InputError
+from equipoise.estimators._rows import EVERYBODY, CountedRows, given_columns
+from equipoise.frames import (
+    align_columns,
+    column_at,
+    column_names,
+    flat,
+    indexable,
+    pick_columns,
+    row_count,
+)
+from equipoise.plain import sentences
+from equipoise.values import MISSING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NAMELESS = re.compile(r"(feature_|x)\d+")
+
+
+def count_pool(parts: Sequence[Any], given: CountedRows, *, names: Any = None) -> CountedRows:
+    """Count the rows of a pool by the sensitive features of the data, and align its features.
+
+    Parameters
+    ----------
+    parts
+        ``(X, y)``, or ``(X, y, sensitive_features)`` where ``X`` has no columns of their names.
+    given
+        The data.
+    names
+        The names or positions of the sensitive features, if they were picked from the data.
+
+    Raises
+    ------
+    InputError
+        If the pool cannot be used with the data.
+
+    Examples
+    --------
+    >>> from equipoise.estimators._rows import count_rows
+    >>> given = count_rows([1, 0], {"sex": ["m", "w"]}, X=[[5], [6]])
+    >>> count_pool(([[7], [8], [9]], [1, 1, 0], ["w", "m", "w"]), given).counts.of("sex=w")
+    2
+    """
+    if len(parts) not in (2, 3):
+        raise InputError(
+            f"a pool is (X, y) or (X, y, sensitive_features), and this one has {len(parts)} parts."
+        )
+    X, labels = indexable(parts[0]), flat(parts[1])
+    columns = _pool_columns(X, parts[2:], given.sensitive, names)
+    lengths = {row_count(part) for part in (X, labels, *columns.values())}
+    if len(lengths) > 1:
+        raise InputError(f"the parts of a pool must be of one length, not {sorted(lengths)}.")
+    *axes, label = given.table.column_names
+    columns = columns or {axes[0]: np.full(row_count(X), EVERYBODY)}
+    table = _numbers_alike(locate({**columns, label: labels}).data, given.table)
+    counts = Counts.from_arrow(table, CountRequest(sensitive=tuple(axes), label=label))
+    _require_common_values(counts, given.counts)
+    return CountedRows(table, counts, given.sensitive, align_columns(X, given.X))
+
+
+def _require_common_values(pool: Counts, given: Counts) -> None:
+    """Refuse a pool that writes the values of a feature or the label in another way."""
+    for theirs, ours in zip(pool.axes, given.axes, strict=True):
+        one, other = ({*axis.values} - {MISSING} for axis in (theirs, ours))
+        if one and other and not one & other:
+            told = [", ".join(sorted(map(str, values))[:5]) for values in (one, other)]
+            raise InputError(
+                f"{ours.name!r} has no value in common: {told[0]} in the pool, {told[1]} in the data; "
+                "write them alike."
+            )
+
+
+def _pool_columns(
+    X: Any, features: Sequence[Any], sensitive: Sequence[str], names: Any
+) -> dict[str, Any]:
+    """The sensitive features of a pool, by the names of those given."""
+    if not sensitive:
+        return {}
+    if features:
+        return _matched(given_columns(features[0]), sensitive)
+    there = {str(name): i for i, name in enumerate(column_names(X))}
+    if not there and names is not None:
+        return dict(zip(sensitive, pick_columns(X, names).values(), strict=True))
+    lacking = [repr(name) for name in sensitive if name not in there]
+    if lacking:
+        has = f"its columns are {', '.join(there)}" if there else "it has no names of columns"
+        raise InputError(
+            f"the sensitive features {sentences(lacking)} are not found in the pool, {has}; give "
+            "them as a third part, pool=(X, y, sensitive_features)."
+        )
+    return {name: column_at(X, there[name]) for name in sensitive}
+
+
+def _matched(theirs: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Features by name, or by position where one side has none."""
+    if set(theirs) == set(names):
+        return {name: theirs[name] for name in names}
+    by_position = any(all(map(_NAMELESS.fullmatch, side)) for side in (theirs, names))
+    if len(theirs) == len(names) and by_position:
+        return dict(zip(names, theirs.values(), strict=True))
+    raise InputError(
+        f"the sensitive features of the pool are {sentences(list(theirs))}, those of the data "
+        f"{sentences(list(names))}; give the same ones."
+    )
+
+
+def _numbers_alike(theirs: pa.Table, ours: pa.Table) -> pa.Table:
+    """Numbers of the type they have in the data: values are text, and 1 is not 1.0 nor true."""
+    import pyarrow.compute as pc
+    from pyarrow import float64, scalar, types
+
+    def is_number(kind: Any) -> bool:
+        return any(test(kind) for test in (types.is_boolean, types.is_integer, types.is_floating))
+
+    for i, field in enumerate(ours.schema):
+        column = theirs[field.name]
+        if column.type != field.type and is_number(column.type) and is_number(field.type):
+            cast = column.cast(field.type, safe=False)
+            same = pc.equal(cast.cast(float64(), safe=False), column.cast(float64(), safe=False))
+            known = pc.if_else(same, cast, scalar(None, field.type))  # others are of no cell
+            theirs = theirs.set_column(i, field.name, known)
+    return theirs
