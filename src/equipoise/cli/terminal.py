@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.atomic import write_text
+from equipoise.cli import startup
 from equipoise.cli.flags import with_flags
 from equipoise.plain import terminal_width, width_of
 from equipoise.progress import Reporter, silent
@@ -105,6 +106,7 @@ def say(sentence: str, *, quiet: bool = False) -> None:
 @contextlib.contextmanager
 def progress(*, quiet: bool) -> Iterator[Reporter]:
     """Show how far long work is: a bar on a terminal, else a line now and then."""
+    startup.spare_pandas()  # all long work is about tables
     if quiet:
         yield silent
         return
