@@ -84,3 +84,22 @@ import sys
 assert "pandas" in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_nanoseconds_need_no_pandas():
+    program = """
+from equipoise.cli import startup
+startup.begin_program()
+startup.spare_pandas()
+import pyarrow as pa
+from equipoise.counts import Counts
+moments = pa.array([1_500_000_001, 0], pa.timestamp("ns"))
+counts = Counts.from_frame(
+    pa.table({"at": moments, "y": ["a", "b"]}), sensitive=["at"], label="y"
+)
+print(*counts.axes[0].values, sep="|")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "1970-01-01 00:00:00|1970-01-01 00:00:01.500000001\n"

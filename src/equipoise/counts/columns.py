@@ -56,12 +56,29 @@ def encode_arrow(column: pa.ChunkedArray, edges: tuple[float, ...] | None) -> Co
     rank = np.empty(len(order) + 1, np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     rank[-1] = len(order)
-    texts = [as_value(v) for v in dictionary.take(pa.array(order)).to_pylist()]
+    texts = values_in(dictionary.take(pa.array(order)))
     if column.null_count:
         texts.append(MISSING)
     if edges is not None:
         return _encode_bins(texts, rank[codes], edges)
     return _one_code_a_text(texts, rank[codes])
+
+
+def values_in(column: pa.Array | pa.ChunkedArray) -> list[Value]:
+    """Give the values of an Arrow column, as :func:`~equipoise.values.as_value` gives each.
+
+    >>> import pyarrow as pa
+    >>> values_in(pa.array([1_500_000_001, 0, None], pa.timestamp("ns")))
+    ['1970-01-01 00:00:01.500000001', '1970-01-01 00:00:00', MISSING]
+    """
+    import pyarrow as pa
+
+    if not (pa.types.is_timestamp(column.type) and column.type.unit == "ns"):
+        return [as_value(raw) for raw in column.to_pylist()]
+    # Python has no nanoseconds: Arrow makes its times only with the help of pandas.
+    zone = "" if column.type.tz is None else "+00"
+    texts = column.cast(pa.int64()).cast(pa.timestamp("ns")).cast(pa.string()).to_pylist()
+    return [MISSING if t is None else t.rstrip("0").rstrip(".") + zone for t in texts]
 
 
 def encode_table(table: pa.Table, request: CountRequest) -> tuple[dict[str, Coded], CountRequest]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.atomic import atomic_path
 from equipoise.counts import CountRequest, Counts, bin_names
-from equipoise.counts.columns import as_number
+from equipoise.counts.columns import as_number, values_in
 from equipoise.counts.skipped import Skipped
 from equipoise.engines.base import (
     Column,
@@ -201,16 +201,21 @@ def _skipped(source: Source) -> Skipped:
 
 
 def _raw_values(column: pa.ChunkedArray) -> list[Any]:
+    _require_plain(column)
+    return list(column.to_pylist())
+
+
+def _values(column: pa.ChunkedArray) -> list[Value]:
+    _require_plain(column)
+    return values_in(column)
+
+
+def _require_plain(column: pa.ChunkedArray) -> None:
     import pyarrow as pa
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_nested(kind) or pa.types.is_interval(kind):
         raise Unsupported(f"the memory engine cannot write {kind} as text; use the duckdb engine.")
-    return list(column.to_pylist())
-
-
-def _values(column: pa.ChunkedArray) -> list[Value]:
-    return [as_value(raw) for raw in _raw_values(column)]
 
 
 # --------------------------------------------------------------------------- choosing

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.counts import CountRequest, Counts
+from equipoise.counts.columns import values_in
 from equipoise.counts.rows import cells_of_rows
 from equipoise.engines.base import Engine, require_writable
 from equipoise.engines.sources import Source
@@ -51,7 +52,7 @@ from equipoise.lake.repair.shift.shift import Shift
 from equipoise.options.search import AcquisitionLimits, OtherColumns, SearchRequest
 from equipoise.progress import Reporter, silent
 from equipoise.rows.texts import without_categories
-from equipoise.values import Value, plain
+from equipoise.values import MISSING, Value, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -390,7 +391,8 @@ def _treated(part: Chosen, engine: Engine) -> tuple[TreatedColumn, ...]:
     if any(t.action == "left missing" for t in treated):
         rows_there = engine.fetch(candidate.table.source, part.drawn.places.tolist())
         for t in treated:
-            texts = (str(v).strip() for v in rows_there[t.column].to_pylist() if v is not None)
+            values = values_in(rows_there[t.column])
+            texts = (v.strip() for v in values if v is not MISSING)
             counted[t.name] = sum(not is_absent(text) for text in texts)
     for t in treated:
         if t.name in rows.column_names:

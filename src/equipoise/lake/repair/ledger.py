@@ -361,19 +361,20 @@ def _as_mapped(rows: pa.Table, mapping: Mapping[str, Any], written: pa.Schema) -
     """Give rows of a source with the base's columns and values, and if they can be its types."""
     import pyarrow as pa
 
+    from equipoise.counts.columns import values_in
     from equipoise.lake.repair.output import cast, cast_where_possible
-    from equipoise.values import MISSING, as_value
+    from equipoise.values import MISSING
 
     columns = {}
     for base, source in mapping["columns"].items():
         column = rows[source]
         if base in mapping["values"]:
             known = mapping["values"][base]
-            texts = (as_value(value) for value in column.to_pylist())
+            texts = values_in(column)
             column = pa.array([None if t is MISSING else known.get(t) for t in texts], pa.string())
         elif base in mapping.get("spellings", {}):
             told = mapping["spellings"][base]
-            texts = (as_value(value) for value in column.to_pylist())
+            texts = values_in(column)
             column = pa.array(
                 [None if t is MISSING else told.get(t, t) for t in texts], pa.string()
             )

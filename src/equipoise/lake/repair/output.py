@@ -14,7 +14,7 @@ from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import InputError
 from equipoise.rows.texts import as_texts, is_text
-from equipoise.values import Value, as_value
+from equipoise.values import Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -164,7 +164,7 @@ def _strange(column: pa.ChunkedArray, kind: pa.DataType) -> Value:
             column = column.slice(half)
         except pa.ArrowException:
             column = column.slice(0, half)
-    return as_value(column[0].as_py())
+    return values_in(column)[0]
 
 
 # ----------------------------------------------------------------------------- writing
