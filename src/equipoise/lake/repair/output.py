@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise.atomic import atomic_path, folder_beside
+from equipoise.counts.columns import values_in
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import InputError
