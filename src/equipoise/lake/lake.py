@@ -1,21 +1,16 @@
-"""A lake: tables nobody has described, and what is known of them."""
+"""A lake: undocumented tables, and everything that can be done with them."""
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.engines.base import Engine
-from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError, did_you_mean
-from equipoise.lake.tables import catalog
-from equipoise.lake.tables.index import Index, Refreshed, Table, refresh, sweep
+from equipoise.lake.tables.contents import Contents
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
@@ -26,10 +21,8 @@ if TYPE_CHECKING:
     from equipoise.options.search import AcquisitionLimits, SearchRequest
     from equipoise.plans.plan import Plan
 
-INDEX_NAME = ".equipoise-index.duckdb"
 
-
-class Lake:
+class Lake(Contents):
     r"""Folders, globs, files and databases of tables, with an index of what is in them.
 
     Parameters
@@ -37,16 +30,16 @@ class Lake:
     places
         A folder, a file, a glob, or a list of these.
     index
-        The file of the index; unless given it lies in the lake's folder, or, if that cannot be
-        written to or the lake is no single folder, in the user's cache.
+        File of the index. By default it is in the lake's folder or, if that cannot be written to
+        or the lake is not a single folder, in the user's cache.
     engine
-        Reads the tables; DuckDB, unless given.
+        Engine that reads the tables; DuckDB by default.
     refresh
         Whether the index is brought up to date when it is first used.
     progress
-        Is told how far long work is.
+        Progress callback.
     waiting
-        Is called once if another run is writing the index.
+        Callback for the case that another run is writing the index; it is called once.
 
     Examples
     --------
@@ -60,81 +53,6 @@ class Lake:
     >>> [hit.table.name for hit in lake.search(people).hits]
     ['staff.csv']
     """
-
-    def __init__(
-        self,
-        places: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-        *,
-        index: str | os.PathLike[str] | None = None,
-        engine: Engine | None = None,
-        refresh: bool = True,
-        progress: Reporter = silent,
-        waiting: Callable[[], None] = lambda: None,
-    ) -> None:
-        if engine is None:
-            from equipoise.engines.duckdb import shared_engine
-
-            engine = shared_engine()
-        self.places = catalog.as_places(places)
-        self.engine = engine
-        self.index_path = Path(index) if index is not None else _index_path(self.places)
-        self._progress, self._waiting = progress, waiting
-        self._refresh_first = refresh
-
-    def __repr__(self) -> str:
-        return f"<Lake of {', '.join(self.places)}>"
-
-    def refresh(self) -> Refreshed:
-        """Look at tables that are new or have changed, and forget those that are gone."""
-        self.__dict__.pop("index", None)
-        self.__dict__.pop("tables", None)
-        self._refresh_first = False
-        return refresh(
-            self.index_path,
-            self.places,
-            engine=self.engine,
-            progress=self._progress,
-            waiting=self._waiting,
-        )
-
-    @functools.cached_property
-    def index(self) -> Index:
-        """What is known of the tables, brought up to date when it is first used."""
-        if self._refresh_first or not self.index_path.exists():
-            self.refresh()
-        else:
-            sweep(self.index_path)
-        return Index(self.index_path, self.places)
-
-    @functools.cached_property
-    def tables(self) -> tuple[Table, ...]:
-        """The tables the index knows, those that cannot be read among them."""
-        return tuple(self.index.tables())
-
-    def profiles(self, tables: Sequence[Table]) -> dict[int, Profile]:
-        """What is known of some tables, by their numbers."""
-        return self.index.profiles(table.id for table in tables)
-
-    def files(self) -> list[tuple[str, Path]]:
-        """The files the lake is made of, with what messages call them."""
-        from equipoise.lake.tables.conditions import FILE_NAME
-
-        own = [("the file of conditions", catalog.root(self.places) / FILE_NAME)]
-        own.append(("the index", self.index_path))
-        return own + [(t.name, path) for t in self.tables for path in t.source.paths]
-
-    def require_outside(self, paths: Sequence[Path]) -> None:
-        """Refuse to write a table among those of the lake, of which it would be one."""
-        for place in map(Path, self.places):
-            if not place.is_dir():
-                continue
-            for path in paths:
-                if place.resolve() in path.resolve().parents:
-                    raise InputError(
-                        f"{path} lies in the lake, and would be one of its tables; write elsewhere."
-                    )
-
-    # ------------------------------------------------------------------- using
 
     def search(
         self,
@@ -356,24 +274,3 @@ def _options(options: dict[str, Any]) -> tuple[SearchRequest, AcquisitionLimits]
     for name in options:
         raise TypeError(f"there is no option {name!r}.{did_you_mean(name, known)}")
     return taken
-
-
-def _index_path(places: Sequence[str]) -> Path:
-    if len(places) == 1 and Path(places[0]).is_dir() and os.access(places[0], os.W_OK):
-        return Path(places[0]) / INDEX_NAME
-    names = "\n".join(str(Path(place).absolute()) for place in places)
-    digest = hashlib.md5(names.encode(), usedforsecurity=False).hexdigest()[:16]
-    folder = _cache_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"{folder} cannot be made ({error.strerror}); say where the index goes with --index."
-        ) from None
-    return folder / f"{digest}.duckdb"
-
-
-def _cache_folder() -> Path:
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    home = Path(cache) if Path(cache).is_absolute() else Path.home() / ".cache"
-    return home / "equipoise" / "lakes"

@@ -13,7 +13,6 @@ import numpy as np
 
 from equipoise.counts import Counts
 from equipoise.engines.sources import Source
-from equipoise.lake.lake import Lake
 from equipoise.lake.offers.find import explain_lacks
 from equipoise.lake.offers.need import Need, need_of
 from equipoise.lake.offers.prospect import Gathered, gather
@@ -23,6 +22,7 @@ from equipoise.lake.repair.acquire import acquire, files_read
 from equipoise.lake.repair.acquisition import Acquired
 from equipoise.lake.repair.base import cell_table
 from equipoise.lake.repair.output import as_written, require_apart
+from equipoise.lake.tables.contents import Contents
 from equipoise.lake.verify.checks import verify
 from equipoise.lake.verify.verification import Verification
 from equipoise.options.search import AcquisitionLimits, SearchRequest
@@ -147,7 +147,7 @@ class Repaired(Drawable):
 def repair(
     counts: Counts,
     base: Source,
-    lake: Lake,
+    lake: Contents,
     request: PlanRequest,
     output: str | os.PathLike[str] | None,
     *,

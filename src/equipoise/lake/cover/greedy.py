@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.lake.cover.supply import CLOSE, Limits, Supply
-from equipoise.lake.offers.ranking import best_prefix, prefix_ratios
+from equipoise.lake.cover.worth import best_prefix, prefix_ratios
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from equipoise.lake.offers.ranking import Real, Whole
+    from equipoise.lake.cover.worth import Real, Whole
 
 _LOOKS = 6000
 """How many tables are looked at, in tries to do without one, until a choice is left as it is."""

@@ -16,7 +16,7 @@ from equipoise.plans.highs import solve_milp
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from equipoise.lake.offers.ranking import Real, Whole
+    from equipoise.lake.cover.worth import Real, Whole
 
 
 @dataclass(frozen=True)

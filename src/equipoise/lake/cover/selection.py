@@ -16,13 +16,13 @@ from equipoise.errors import InputError
 from equipoise.lake.cover.greedy import completed, greedy_cover, greedy_within
 from equipoise.lake.cover.model import Answer, Clock, Relaxation, build
 from equipoise.lake.cover.supply import CLOSE, Limits, Supply, whole_numbers
-from equipoise.lake.offers.ranking import prices, vector
+from equipoise.lake.cover.worth import prices, vector
 from equipoise.validate import at_least
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from equipoise.lake.offers.ranking import Real, Whole
+    from equipoise.lake.cover.worth import Real, Whole
 
 Method: TypeAlias = Literal["greedy", "HiGHS"]
 

@@ -14,7 +14,7 @@ from equipoise.plans.highs import solve_milp
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from equipoise.lake.offers.ranking import Real, Whole
+    from equipoise.lake.cover.worth import Real, Whole
 
 
 _MOST_PARTS = 20_000

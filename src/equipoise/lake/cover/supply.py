@@ -16,7 +16,7 @@ from equipoise.validate import at_least
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from equipoise.lake.offers.ranking import Real, Whole
+    from equipoise.lake.cover.worth import Real, Whole
 
 CLOSE = 1e-9
 """Costs and worths that differ by this share of themselves are the same."""

@@ -11,7 +11,6 @@ import numpy as np
 from equipoise.counts import Reading
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
-from equipoise.lake.lake import Lake
 from equipoise.lake.matching.columns.target import wanted
 from equipoise.lake.offers import ranking as rank
 from equipoise.lake.offers.need import Need, Planned, need_of
@@ -31,7 +30,7 @@ from equipoise.lake.offers.scanner import (
 )
 from equipoise.lake.offers.shortfall import Lack, explain_shortfall
 from equipoise.lake.offers.survey import Candidate, Survey, say_alignment, say_nearest, survey
-from equipoise.lake.repair.choice import possible_rows
+from equipoise.lake.tables.contents import Contents
 from equipoise.options.search import SearchRequest
 from equipoise.plain import Grid, rows_text
 from equipoise.progress import Reporter, silent
@@ -275,7 +274,7 @@ def _offer_dict(ranked: Ranked, cells: Sequence[str]) -> dict[str, Any]:
 
 def find(
     plan: Planned,
-    lake: Lake,
+    lake: Contents,
     *,
     base: Source | None = None,
     looking: SearchRequest | None = None,
@@ -390,7 +389,7 @@ def explain_lacks(
         barred = [scanner.scan(c).rows for c in over.barred if comparable(scanner, c)]
         lost["tables that may not be used"] = sum(barred, 0 * need)
         lost |= without_condition(scanner, over.barred)
-        open_ = [possible_rows(scanner, c) for c in over.open]
+        open_ = [scanner.possible(c) for c in over.open]
         lost["at most in tables whose meaning is open"] = sum(open_, 0 * need)
     lacks = explain_shortfall(need, np.minimum(found, need), lost)
     return tuple((str(scanner.need.named(k.cell)), k) for k in lacks), scanned

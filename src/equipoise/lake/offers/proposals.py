@@ -5,18 +5,18 @@ from __future__ import annotations
 from equipoise.counts import Counts
 from equipoise.engines.sources import Source
 from equipoise.errors import PoolTooSmall
-from equipoise.lake.lake import Lake
 from equipoise.lake.matching.columns.target import wanted
 from equipoise.lake.matching.mapping import write_mapping
 from equipoise.lake.matching.restriction import wanted_by
 from equipoise.lake.offers.survey import say_nearest, survey
+from equipoise.lake.tables.contents import Contents
 from equipoise.options.search import SearchRequest
 from equipoise.progress import Reporter, silent
 
 
 def propose(
     counts: Counts,
-    lake: Lake,
+    lake: Contents,
     base: Source | None,
     looking: SearchRequest,
     *,

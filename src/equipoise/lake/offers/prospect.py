@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from equipoise.counts import Condition, Counts
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
-from equipoise.lake.lake import Lake
 from equipoise.lake.matching.restriction import Restriction, restriction, wanted_by
 from equipoise.lake.offers.duplicates import Known
 from equipoise.lake.offers.fingerprints import RowHashes, loose_hashes, loosely
@@ -17,6 +16,7 @@ from equipoise.lake.offers.need import Need
 from equipoise.lake.offers.other_columns import settle_columns
 from equipoise.lake.offers.scanner import Offer, Scanner
 from equipoise.lake.offers.survey import Candidate, Survey, survey
+from equipoise.lake.tables.contents import Contents
 from equipoise.options.search import SearchRequest
 from equipoise.plain import sentences
 from equipoise.progress import Reporter, silent
@@ -37,7 +37,7 @@ class Gathered:
 
     base: Source
     engine: Engine
-    lake: Lake
+    lake: Contents
     looking: SearchRequest
     survey: Survey
     known: Known
@@ -76,7 +76,7 @@ class Gathered:
 def gather(
     counts: Counts,
     base: Source,
-    lake: Lake,
+    lake: Contents,
     looking: SearchRequest,
     *,
     require_columns: bool = False,

@@ -170,6 +170,17 @@ class Scanner:
                 rows[base] = rows.get(base, 0) + column.values.get(source, 0)
         return np.array([0 if v is MISSING else rows.get(v, 0) for v in axis.values], np.int64)
 
+    def possible(self, candidate: Candidate) -> Whole:
+        """The maximum number of rows of each needed cell in a table that is not certain."""
+        certain = [n for n, v in candidate.alignment.values.items() if v.certain and v.values]
+        margins = [
+            self.margin(candidate, axis.name)
+            if axis.name in certain
+            else np.full(len(axis.values), candidate.profile.rows, np.int64)
+            for axis in self.need.cells.axes
+        ]
+        return rank.frechet(margins, self.need.cells.codes)
+
     def scan(self, candidate: Candidate) -> Offer:
         """Count what a table offers."""
         candidate.require_unchanged()

@@ -14,7 +14,7 @@ from equipoise.lake.cover.supply import whole_numbers
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from equipoise.lake.offers.ranking import Whole
+    from equipoise.lake.cover.worth import Whole
 
 NO_TABLE = "no table offers them"
 """Why rows are missing that nothing else accounts for."""

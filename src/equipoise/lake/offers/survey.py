@@ -9,12 +9,12 @@ from pathlib import Path
 
 from equipoise.engines.profiling import Profile
 from equipoise.errors import InputError, did_you_mean
-from equipoise.lake.lake import Lake
 from equipoise.lake.matching.columns.alignment import Alignment, align, nearest_columns
 from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.mapping import Confirmed, confirmed_alignment, read_mapping
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.conditions import Conditions, Sources, is_denied, read_sources
+from equipoise.lake.tables.contents import Contents
 from equipoise.lake.tables.headers import words
 from equipoise.lake.tables.index import Table
 from equipoise.lake.tables.profiles import file_hash
@@ -93,7 +93,9 @@ class Survey:
     unreadable: int
 
 
-def survey(lake: Lake, want: Wanted, looking: SearchRequest, progress: Reporter = silent) -> Survey:
+def survey(
+    lake: Contents, want: Wanted, looking: SearchRequest, progress: Reporter = silent
+) -> Survey:
     """Align every table of a lake with what is wanted.
 
     Raises
@@ -176,7 +178,7 @@ def _closed(
 
 
 def _profiled(
-    lake: Lake, tables: Sequence[Table], progress: Reporter
+    lake: Contents, tables: Sequence[Table], progress: Reporter
 ) -> Iterator[tuple[Table, Profile]]:
     for start in range(0, len(tables), _AT_ONCE):
         progress("matching columns and values", start / len(tables))
@@ -233,7 +235,7 @@ def _questioned(alignment: Alignment, want: Wanted, profile: Profile) -> Alignme
     return replace(alignment, doubts=doubts)
 
 
-def say_nearest(lake: Lake, want: Wanted) -> str:
+def say_nearest(lake: Contents, want: Wanted) -> str:
     """Say which columns of the lake come nearest to those that no table has."""
     readable = [t for t in lake.tables if t.profiled]
     best: dict[str, tuple[float, str]] = {}

@@ -17,7 +17,6 @@ from equipoise.counts.rows import cells_of_rows
 from equipoise.engines.base import Engine, require_writable
 from equipoise.engines.sources import Source
 from equipoise.errors import PoolTooSmall, ShiftTooLarge
-from equipoise.lake.lake import Lake
 from equipoise.lake.matching.notations import is_absent
 from equipoise.lake.offers.fingerprints import RowHashes
 from equipoise.lake.offers.need import Need, Planned, need_of
@@ -49,6 +48,7 @@ from equipoise.lake.repair.output import (
 )
 from equipoise.lake.repair.shift.measure import measure_shift
 from equipoise.lake.repair.shift.shift import Shift
+from equipoise.lake.tables.contents import Contents
 from equipoise.options.search import AcquisitionLimits, OtherColumns, SearchRequest
 from equipoise.progress import Reporter, silent
 from equipoise.rows.texts import without_categories
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 def acquire(
     plan: Planned,
     base: Source,
-    lake: Lake,
+    lake: Contents,
     output: str | os.PathLike[str] | None,
     *,
     ledger: str | os.PathLike[str] | None = None,
@@ -157,7 +157,7 @@ def acquire(
 
 def _places(
     base: Source,
-    lake: Lake,
+    lake: Contents,
     output: str | os.PathLike[str] | None,
     ledger: str | os.PathLike[str] | None,
     looking: SearchRequest,
@@ -174,7 +174,7 @@ def _places(
     return Path(output), listing
 
 
-def files_read(base: Source, lake: Lake, looking: SearchRequest) -> list[tuple[str, Path]]:
+def files_read(base: Source, lake: Contents, looking: SearchRequest) -> list[tuple[str, Path]]:
     """List the files that are read, and so never written to, with what messages call them."""
     named = [("the mapping file", looking.mapping), ("the file of conditions", looking.sources)]
     read = [("the base", path) for path in base.paths]

@@ -12,7 +12,6 @@ from equipoise.counts import Counts
 from equipoise.lake.cover import supply
 from equipoise.lake.cover.model import Clock
 from equipoise.lake.cover.selection import Selection
-from equipoise.lake.offers import ranking as rank
 from equipoise.lake.offers.need import Need
 from equipoise.lake.offers.prospect import Gathered, without_condition
 from equipoise.lake.offers.scanner import (
@@ -23,7 +22,7 @@ from equipoise.lake.offers.scanner import (
     warn_of_chance,
 )
 from equipoise.lake.offers.shortfall import Lack, explain_shortfall
-from equipoise.lake.offers.survey import Candidate, say_nearest
+from equipoise.lake.offers.survey import say_nearest
 from equipoise.lake.repair.fill import Chosen, Filler, numbers_within, select_from
 from equipoise.options.search import AcquisitionLimits
 from equipoise.progress import Reporter
@@ -203,7 +202,7 @@ def find_lacks(
         lost["tables that may not be used"] = sum((o.rows for o in barred), 0 * found)
     lost |= without_condition(scanner, gathered.survey.barred)
     if gathered.survey.open:
-        at_most = sum((possible_rows(scanner, c) for c in gathered.survey.open), 0 * found)
+        at_most = sum((scanner.possible(c) for c in gathered.survey.open), 0 * found)
         lost["at most in tables whose meaning is open"] = at_most
     lacks = explain_shortfall(need.rows, found, lost)
     return tuple((str(need.named(lack.cell)), lack) for lack in lacks)
@@ -217,18 +216,6 @@ def _limit_name(limits: AcquisitionLimits) -> str:
     }
     given = [name for name, limit in names.items() if limit is not None]
     return given[0] if len(given) == 1 else "beyond the limits"
-
-
-def possible_rows(scanner: Scanner, candidate: Candidate) -> NDArray[np.int64]:
-    """At most how many rows of each cell a table has that is not certain."""
-    certain = [n for n, v in candidate.alignment.values.items() if v.certain and v.values]
-    margins = [
-        scanner.margin(candidate, axis.name)
-        if axis.name in certain
-        else np.full(len(axis.values), candidate.profile.rows, np.int64)
-        for axis in scanner.need.cells.axes
-    ]
-    return rank.frechet(margins, scanner.need.cells.codes)
 
 
 def say_too_few(gathered: Gathered, taken: Taken, lacks: Sequence[tuple[str, Lack]]) -> str:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import EquipoiseError, InputError
-from equipoise.lake.lake import Lake
 from equipoise.lake.matching.conversions import Conversion, meant_query
 from equipoise.lake.offers.fingerprints import RowHashes
+from equipoise.lake.tables.contents import Contents
 from equipoise.lake.tables.index import Table
 from equipoise.lake.tables.profiles import file_hash
 from equipoise.plain import Grid, sentences
@@ -183,7 +183,7 @@ class Replayed(Result):
 
 def replay(
     ledger: str | os.PathLike[str],
-    lake: Lake,
+    lake: Contents,
     *,
     repaired: Source | None = None,
     hash_key: bytes | None = None,
@@ -237,7 +237,7 @@ def _require_key(
 def _replay_source(
     name: str,
     lines: Sequence[Mapping[str, Any]],
-    lake: Lake,
+    lake: Contents,
     repaired: Source | None,
     key: bytes | None,
 ) -> list[str]:
@@ -276,7 +276,7 @@ def _replay_source(
     return problems
 
 
-def _table_of(name: str, snapshots: set[str], lake: Lake) -> Table | None:
+def _table_of(name: str, snapshots: set[str], lake: Contents) -> Table | None:
     """Find a source by its name, or by its content if it was moved."""
     inner = name.partition("::")[2] or None
     same = [t for t in lake.tables if {t.snapshot} == snapshots and t.source.table == inner]

@@ -1,0 +1,120 @@
+"""The contents of a lake: its tables as they are read, and the index of what is in them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from equipoise.engines.base import Engine
+from equipoise.engines.profiling import Profile
+from equipoise.errors import InputError
+from equipoise.lake.tables import catalog
+from equipoise.lake.tables.conditions import FILE_NAME
+from equipoise.lake.tables.index import Index, Refreshed, Table, refresh, sweep
+from equipoise.progress import Reporter, silent
+
+INDEX_NAME = ".equipoise-index.duckdb"
+
+
+class Contents:
+    """The tables of a lake, its index, and the engine that reads them.
+
+    Everything that works on a lake takes its contents; :class:`~equipoise.lake.lake.Lake` adds
+    what people call. The parameters are described there.
+    """
+
+    def __init__(
+        self,
+        places: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        *,
+        index: str | os.PathLike[str] | None = None,
+        engine: Engine | None = None,
+        refresh: bool = True,
+        progress: Reporter = silent,
+        waiting: Callable[[], None] = lambda: None,
+    ) -> None:
+        if engine is None:
+            from equipoise.engines.duckdb import shared_engine
+
+            engine = shared_engine()
+        self.places = catalog.as_places(places)
+        self.engine = engine
+        self.index_path = Path(index) if index is not None else _index_path(self.places)
+        self._progress, self._waiting = progress, waiting
+        self._refresh_first = refresh
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {', '.join(self.places)}>"
+
+    def refresh(self) -> Refreshed:
+        """Profile tables that are new or have changed, and forget those that are gone."""
+        self.__dict__.pop("index", None)
+        self.__dict__.pop("tables", None)
+        self._refresh_first = False
+        return refresh(
+            self.index_path,
+            self.places,
+            engine=self.engine,
+            progress=self._progress,
+            waiting=self._waiting,
+        )
+
+    @functools.cached_property
+    def index(self) -> Index:
+        """The index of the tables, brought up to date when it is first used."""
+        if self._refresh_first or not self.index_path.exists():
+            self.refresh()
+        else:
+            sweep(self.index_path)
+        return Index(self.index_path, self.places)
+
+    @functools.cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables in the index, including those that cannot be read."""
+        return tuple(self.index.tables())
+
+    def profiles(self, tables: Sequence[Table]) -> dict[int, Profile]:
+        """The profiles of some tables, by the numbers of the tables."""
+        return self.index.profiles(table.id for table in tables)
+
+    def files(self) -> list[tuple[str, Path]]:
+        """The files the lake is made of, with the names that messages use for them."""
+        own = [("the file of conditions", catalog.root(self.places) / FILE_NAME)]
+        own.append(("the index", self.index_path))
+        return own + [(t.name, path) for t in self.tables for path in t.source.paths]
+
+    def require_outside(self, paths: Sequence[Path]) -> None:
+        """Refuse to write a table into the lake, where it would become one of its tables."""
+        for place in map(Path, self.places):
+            if not place.is_dir():
+                continue
+            for path in paths:
+                if place.resolve() in path.resolve().parents:
+                    raise InputError(
+                        f"{path} is inside the lake and would become one of its tables; write it "
+                        "somewhere else."
+                    )
+
+
+def _index_path(places: Sequence[str]) -> Path:
+    if len(places) == 1 and Path(places[0]).is_dir() and os.access(places[0], os.W_OK):
+        return Path(places[0]) / INDEX_NAME
+    names = "\n".join(str(Path(place).absolute()) for place in places)
+    digest = hashlib.md5(names.encode(), usedforsecurity=False).hexdigest()[:16]
+    folder = _cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{folder} cannot be created ({error.strerror}); choose a file for the `index`."
+        ) from None
+    return folder / f"{digest}.duckdb"
+
+
+def _cache_folder() -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    home = Path(cache) if Path(cache).is_absolute() else Path.home() / ".cache"
+    return home / "equipoise" / "lakes"
