@@ -1,7 +1,8 @@
-"""How values of columns that are not counted become the base's: where that is certain.
+"""Conversions of columns that are not counted to the notation of the base, where that is certain.
 
-The base decides what a column is: numbers, dates, yes and no, or words. A column of a table that
-writes the same otherwise is converted if its notation is certain; else it is doubted.
+The base decides what a column holds: numbers, dates, yes and no, or words. If a table writes these
+differently, the column is converted, provided that its notation is certain. Otherwise there is a
+doubt.
 """
 
 from __future__ import annotations
@@ -30,31 +31,28 @@ from equipoise.lake.matching.notations import (
 from equipoise.lake.matching.values.concepts import is_code
 from equipoise.lake.matching.values.vocabulary import match_values
 
-"""What becomes of values that a table writes otherwise than the base: converted where that is
-certain and left missing where not, kept as they are, or left missing."""
-
 _NAMES = 0.9
-"""Where so many rows have a number of their own, these may be names of the rows."""
+"""If this share of rows has a number of its own, the numbers may be identifiers."""
 
 _ODD = 0.01
-"""A column of which more values are no numbers is not one of numbers."""
+"""A column with a larger share of other values is not a column of numbers."""
 
 _CLOSED = 50
-"""A column with more different values is not one of few words."""
+"""A column with more distinct values does not hold a closed list of words."""
 
 _EXAMPLES = {"plain": "1234.5", "comma": "1234,5", "grouped": "1,234.5"}
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """Reads values in one notation, and writes them in another.
+    """A conversion from one notation to another.
 
     Attributes
     ----------
     kind
         ``"number"`` or ``"date"``.
     read, write
-        The notation of the table, and that of the base.
+        Notation of the table, and notation of the base.
 
     >>> Conversion("date", "%m/%d/%Y", "%Y-%m-%d").how
     'dates such as 03/25/2021 are 2021-03-25 in the base'
@@ -69,12 +67,12 @@ class Conversion:
         """What is done, in words."""
         if self.kind == "number":
             return f"numbers such as {_EXAMPLES[self.read]} are {_EXAMPLES[self.write]} in the base"
-        hour = 14 if "%M" in self.write else 0  # what is lost is midnight
+        hour = 14 if "%M" in self.write else 0  # times of day are dropped only if all are midnight
         read, written = _example(self.read, hour), _example(self.write, hour)
         return f"dates such as {read} are {written} in the base"
 
     def sql(self, text: str) -> str:
-        """Give the converted text of a text; null if it cannot be read so."""
+        """SQL for the converted text; null if the text is not in this notation."""
         if self.kind == "number":
             return _number_sql(text, self.read, self.write)
         parsed = f"try_strptime({text}, {sql.literal(self.read)})"
@@ -83,17 +81,17 @@ class Conversion:
         return f"CASE WHEN {fits} THEN strftime({parsed}, {sql.literal(self.write)}) END"
 
     def to_dict(self) -> dict[str, str]:
-        """Plain data, as a ledger holds it."""
+        """Plain data, as ledgers hold it."""
         return {"kind": self.kind, "read": self.read, "write": self.write}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Conversion:
-        """Read one from a ledger.
+        """Read a conversion from a ledger.
 
         Raises
         ------
         InputError
-            If there is no such conversion.
+            If the conversion is not known.
         """
         found = cls(str(data["kind"]), str(data["read"]), str(data["write"]))
         known = (
@@ -104,7 +102,7 @@ class Conversion:
             and any(found.write in form.written for form in date_formats().values())
         )
         if not known:
-            raise InputError(f"there is no conversion {dict(data)!r}.")
+            raise InputError(f"the conversion {dict(data)!r} is not known.")
         return found
 
 
@@ -131,16 +129,16 @@ def _number_sql(text: str, read: str, write: str) -> str:
 
 
 def renamed(text: str, values: Mapping[str, str]) -> str:
-    """Give the value that each text stands for; null for a text without one."""
+    """SQL for the value that a text is mapped to; null if it is not mapped."""
     if not values:
         return "CAST(NULL AS VARCHAR)"
     whens = " ".join(f"WHEN {sql.literal(s)} THEN {sql.literal(b)}" for s, b in values.items())
     return f"CASE {text} {whens} END"
 
 
-def respelled(text: str, told: Mapping[str, str] | None) -> str:
-    """Give texts in the spelling they are told to have; the others as they are."""
-    return text if not told else f"coalesce({renamed(text, told)}, {text})"
+def respelled(text: str, spellings: Mapping[str, str] | None) -> str:
+    """SQL for a text in its new spelling, or as it is if it has none."""
+    return text if not spellings else f"coalesce({renamed(text, spellings)}, {text})"
 
 
 def meant_query(
@@ -149,14 +147,14 @@ def meant_query(
     absent: Collection[str],
     spellings: Mapping[str, Mapping[str, str]],
 ) -> str:
-    """Give what values of a table mean in the base: a query over the table.
+    """Give a query over a table for what its values mean in the base.
 
     Parameters
     ----------
     columns
-        By the base's column, the table's and its type.
+        Column of the table and its type, by column of the base.
     conversions, absent, spellings
-        As a ledger tells them.
+        Conversions, columns with texts for missing values, and spellings, as a ledger holds them.
     """
     texts, meant = [], []
     for i, (name, (column, kind)) in enumerate(columns.items()):
@@ -173,14 +171,14 @@ def meant_query(
 
 @dataclass(frozen=True)
 class BaseColumn:
-    """What a column of the base holds, by all of its values.
+    """A column of the base, with the notation of its numbers or dates.
 
     Attributes
     ----------
     column
-        The column.
+        Profile of the column.
     numbers, dates
-        How these are written, if it holds such.
+        Notation, if the column holds numbers or dates.
     """
 
     column: ColumnProfile
@@ -189,24 +187,24 @@ class BaseColumn:
 
     @property
     def is_measured(self) -> bool:
-        """Whether a text that stands for no value is no value of it."""
+        """Whether the column holds numbers or dates, among which texts such as ``NA`` are no values."""
         return self.numbers is not None or self.dates is not None
 
     @property
     def has_absent(self) -> bool:
-        """Whether the base itself has texts that stand for no value."""
+        """Whether the base itself has texts that mean a missing value."""
         known = self.column.values or [t for t in self.column.sample if t is not None]
         return any(map(is_absent, known))
 
 
 def patterns_of(column: ColumnProfile) -> tuple[str, ...]:
-    """Choose the patterns that may fit a column, by what its profile tells."""
+    """Choose the patterns that may match a column, by its profile."""
     known = column.values
     return patterns_for(known if known is not None else (t for t in column.sample if t is not None))
 
 
 def tally_of(column: ColumnProfile) -> PatternTally | None:
-    """Hold a column against patterns, if its profile has all values; else it must be read."""
+    """Match a column against patterns; None if its profile does not have all values."""
     patterns = patterns_of(column)
     if not patterns:
         return PatternTally()
@@ -214,7 +212,7 @@ def tally_of(column: ColumnProfile) -> PatternTally | None:
 
 
 def read_base_column(column: ColumnProfile, tally: PatternTally) -> BaseColumn:
-    """Tell what a column of the base holds."""
+    """Recognise what a column of the base holds."""
     if _is_numeric(column.type):
         whole = sql.is_whole(column.type)
         return BaseColumn(column, numbers=Numbers("plain", 0.0, whole))
@@ -255,17 +253,17 @@ def _may_be_names(column: ColumnProfile) -> bool:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is to be done with a column: nothing, a conversion, other spellings, or it is doubted.
+    """What to do with a column: nothing, a conversion, other spellings, or nothing for a doubt.
 
     Attributes
     ----------
     conversion, spellings
-        How its values become the base's.
+        How its values become those of the base.
     doubt
         Why that is not certain.
     has_readings
-        Whether values have a few readings, as 03/04/2021 has: then rows are taken for duplicates
-        if they are by one of them.
+        Whether values can be read in several ways, such as 03/04/2021. Rows are then duplicates if
+        they are by one of the readings.
     """
 
     conversion: Conversion | None = None
@@ -275,7 +273,7 @@ class Decision:
 
     @property
     def as_it_is(self) -> bool:
-        """Whether values are written as the base writes them."""
+        """Whether values are written as in the base."""
         return self.conversion is None and not self.spellings and not self.doubt
 
     @property
@@ -297,7 +295,7 @@ class Treatment:
     Attributes
     ----------
     name, column
-        The base's column, and the table's.
+        Column of the base, and column of the table.
     action, how
         What was done, and how or why.
     """
@@ -309,7 +307,7 @@ class Treatment:
 
 
 def decide(base: BaseColumn, column: ColumnProfile, tally: PatternTally) -> Decision:
-    """Decide how values of a column of a table become those of a column of the base.
+    """Decide how the values of a column of a table become those of a column of the base.
 
     >>> from equipoise.engines.profiling import Profiler
     >>> def column(*texts):
@@ -332,7 +330,7 @@ def decide(base: BaseColumn, column: ColumnProfile, tally: PatternTally) -> Deci
     if not column.distinct:
         return Decision()
     if _is_truth(base.column) and not _holds_truths(base.column, column):
-        return Decision(doubt="the base has yes and no alone, and it has other values")
+        return Decision(doubt="the base has only yes and no, and it has other values")
     if base.numbers is not None:
         return _of_numbers(base.numbers, read_numbers(tally), column)
     if base.dates is not None:
@@ -351,7 +349,7 @@ def _of_numbers(base: Numbers, found: Numbers | None, column: ColumnProfile) -> 
     if found.notation is None:
         return Decision(doubt=found.doubt, has_readings=True)
     if base.whole and found.may_be_thousands:
-        doubt = "1.234 may be a thousand and more, or a little more than one"
+        doubt = "1.234 may be more than a thousand, or a little more than one"
         return Decision(doubt=doubt, has_readings=True)
     if found.notation == base.notation:
         return Decision()
@@ -359,7 +357,7 @@ def _of_numbers(base: Numbers, found: Numbers | None, column: ColumnProfile) -> 
 
 
 def _is_empty(column: ColumnProfile) -> bool:
-    """Tell whether all of a column's values stand for no value."""
+    """Whether all values of a column mean a missing value."""
     return column.values is not None and all(map(is_absent, column.values))
 
 
@@ -370,15 +368,15 @@ def _of_dates(
         return Decision()
     found = read_dates(tally)
     if found is None:
-        some = "not all of its values are dates written in one way"
+        some = "not all of its values are dates in one format"
         return Decision(doubt="" if _is_empty(column) else some)
     if found.form is None:
         return Decision(doubt=found.doubt, has_readings=True)
     if ours.form is None:
         return Decision(doubt=f"in the base, {ours.doubt}", has_readings=True)
     if found.odd and (ours.form.name != found.form.name or ours.written is None):
-        return Decision(doubt="not all of its values are dates written in one way")
-    if found.odd and ours.written is not None:  # and the rows of the others are left out
+        return Decision(doubt="not all of its values are dates in one format")
+    if found.odd and ours.written is not None:  # rows with other values are left out
         return Decision(Conversion("date", found.form.name, ours.written))
     if ours.form.name == found.form.name and ours.written in (None, found.written):
         return Decision()
@@ -391,15 +389,17 @@ def _of_dates(
 
 
 def _differing(base: DateFormat, source: DateFormat, ours: Dates, found: Dates) -> str:
-    """Say what one side does not tell: a century, or a time of day."""
+    """Say what one side leaves out: the century, or the time of day."""
     if base.is_short or source.is_short:
-        return "its years have two digits" if source.is_short else "the base's years have two"
+        return (
+            "its years have two digits" if source.is_short else "the base's years have two digits"
+        )
     if source.time and not base.time and not found.midnight:
-        return "it has times of day, which the base lacks"
+        return "it has times of day, which the base has not"
     if base.time and not source.time and not ours.midnight:
-        return "it lacks times of day, which the base has"
+        return "it has no times of day, which the base has"
     if base.time and "%S" in source.time and "%S" not in base.time and not found.midnight:
-        return "it has seconds, which the base lacks"
+        return "it has seconds, which the base has not"
     return ""
 
 
@@ -407,7 +407,7 @@ def _differing(base: DateFormat, source: DateFormat, ours: Dates, found: Dates) 
 
 _PAIRS = (("yes", "no"), ("y", "n"), ("true", "false"), ("t", "f"), ("1", "0"))
 _SPEAKING = ("yes", "no", "y", "n", "true", "false")
-"""These say what they mean where the other of the pair is not there."""
+"""Values that are clear even if the other of the pair does not occur; t, f, 1 and 0 are not."""
 
 
 def _truth_of(values: Mapping[str, int] | None) -> dict[str, bool] | None:
@@ -420,7 +420,7 @@ def _truth_of(values: Mapping[str, int] | None) -> dict[str, bool] | None:
 
 
 def _is_truth(base: ColumnProfile) -> bool:
-    """Tell whether a column of the base holds yes and no; 0 and 1 may be numbers."""
+    """Whether a column of the base holds yes and no; 0 and 1 may be numbers."""
     truths = _truth_of(base.values)
     return truths is not None and len(set(truths.values())) > 1 and base.numeric < _NAMES
 
@@ -431,7 +431,7 @@ def _holds_truths(base: ColumnProfile, column: ColumnProfile) -> bool:
 
 
 def _truths(base: ColumnProfile, column: ColumnProfile) -> dict[str, str] | None:
-    """Map yes and no in one spelling to those in another; none if they are not such."""
+    """Map yes and no in one spelling to another; None if the columns hold other values."""
     is_truth = base.type.upper() == "BOOLEAN"
     ours = {"true": True, "false": False} if is_truth else _truth_of(base.values)
     theirs = _truth_of(column.values)
@@ -446,7 +446,7 @@ def _truths(base: ColumnProfile, column: ColumnProfile) -> dict[str, str] | None
 
 
 def _of_words(base: ColumnProfile, column: ColumnProfile) -> Decision:
-    """Map words that are known to mean the same; doubt codes where the base has words."""
+    """Map words known to mean the same; codes are doubted where the base has words."""
     if not base.values or not column.values or len(base.values) > _CLOSED:
         return Decision()
     found = match_values(base.values, column.values, propose=False)

@@ -1,4 +1,4 @@
-"""A table of a lake as the base has its columns and values: a query over the table."""
+"""A table of a lake with the columns and values of the base, as a query over the table."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from equipoise.lake.matching.conversions import Decision, renamed, respelled
 from equipoise.lake.matching.notations import without_absent
 
 _NUMBERS = 0.99
-"""Where nearly all of the base's texts are numbers, one that is none cannot be added."""
+"""If at least this share of the base's texts are numbers, no other texts can be added."""
 
 
 _FAILED = "failed column "
-"""Stands before the number of a column, which alone might be a text for missing values."""
+"""Prefix of the number of a column; the number alone might be a text for missing values."""
 
 
 def failed_column(want: Wanted) -> str:
-    """Name the column that says which value of a row cannot become the base's type, if any.
+    """Name the column that says which value of a row cannot be converted to the base's type.
 
     >>> failed_column(Wanted((), {}))
     'equipoise_failed'
@@ -35,16 +35,16 @@ def failed_column(want: Wanted) -> str:
 
 
 def number_of_failed(text: str) -> int:
-    """Read which column of the base a text in :func:`failed_column` stands for."""
+    """Read the place of the column of the base from a text in :func:`failed_column`."""
     return int(text.removeprefix(_FAILED))
 
 
 def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wanted) -> Source:
     """Give a table with the base's column names, values and types.
 
-    Rows keep their places. A value that is not mapped is missing; where some value of a row
-    cannot become the base's type, the row's required values are missing, so that it is in no
-    cell and is never taken; the number of the first such column stands in :func:`failed_column`.
+    Rows keep their places. A value that is not mapped is missing. If some value of a row cannot be
+    converted to the base's type, the required values of the row are missing, so that it is in no cell
+    and is never taken; :func:`failed_column` then holds the place of the first such column.
     """
     columns = {column.name: column for column in table.columns}
     texts, reads, values, final, checked = [], ["*"], [], [], []
@@ -78,8 +78,8 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
         if is_number or read is not None or not sql.is_text(base.type):
             checked.append(f"WHEN t{i} IS NOT NULL AND v{i} IS NULL THEN '{_FAILED}{i}'")
     failed = f"CASE {' '.join(checked)} END" if checked else "CAST(NULL AS VARCHAR)"
-    # Step by step, so that no expression is written, parsed and bound more than once. On lines
-    # of their own: a value such as ";--" must not look like a comment that ends the query.
+    # Nested, so that no expression is written, parsed and bound more than once. On lines of their
+    # own, since a value such as ";--" must not look like a comment that ends the query.
     query = (
         f"SELECT {', '.join(final)}, failed AS {sql.identifier(failed_column(want))}\nFROM ("
         f"SELECT *, {failed} AS failed FROM (SELECT *, {', '.join(values)}\nFROM ("
@@ -89,7 +89,7 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
 
 
 def said_columns(want: Wanted, alignment: Alignment) -> dict[str, str]:
-    """Name the columns that say what values mean, where they are kept as written or left missing."""
+    """Name the columns with the meaning of values that are kept as written or left missing."""
     taken = {name.casefold() for name in (*want.required, *(c.name for c in want.columns))}
     found = {}
     for i, base in enumerate(want.columns):
@@ -103,7 +103,7 @@ def said_columns(want: Wanted, alignment: Alignment) -> dict[str, str]:
 
 
 def _unseen(name: str, alignment: Alignment, columns: Mapping[str, ColumnProfile]) -> str:
-    """Give what values say that are left missing, so that rows can be compared by them."""
+    """SQL for the meaning of values that are left missing, by which rows can be compared."""
     source, decision = alignment.unseen[name]
     text = f"trim({sql.value_text(source, columns[source].type)})"
     return _meant(text, decision)
@@ -120,17 +120,17 @@ def _present(text: str, base: ColumnProfile, alignment: Alignment) -> str:
 
 
 def _is_number(base: ColumnProfile, want: Wanted, alignment: Alignment) -> bool:
-    """Tell whether a text that is no number fails its row; what is kept may be any text."""
+    """Whether a text that is no number fails its row; columns that are kept may have any text."""
     if base.name in alignment.kept or base.name in alignment.conversions:
         return False
     return base.name in want.bins or _holds_numbers(base)
 
 
 def _holds_numbers(base: ColumnProfile) -> bool:
-    """Tell whether a text that is no number does not belong in a column.
+    """Whether only numbers belong in a column.
 
-    Where nearly every row has a whole number of its own they may be names, which need not be
-    numbers.
+    If nearly every row has a whole number of its own, these may be identifiers, of which others need
+    not be numbers.
     """
     known = base.values or {value: 1 for value in base.sample if value is not None}
     repeated = sum(known.values()) if base.values else len(base.sample)
@@ -139,14 +139,14 @@ def _holds_numbers(base: ColumnProfile) -> bool:
 
 
 def _plain(text: str, base: ColumnProfile) -> str:
-    """Give a text without blanks around, unless the base has such; an empty one is missing."""
+    """SQL for a text without surrounding blanks, unless the base has such; null if it is empty."""
     known = base.values or {value: 1 for value in base.sample if value is not None}
     keep = sql.is_text(base.type) and any(value != value.strip() for value in known)
     return f"nullif({text if keep else f'trim({text})'}, '')"
 
 
 def _converted(text: str, base: ColumnProfile, *, is_number: bool) -> str:
-    """Give a text in the base's type; one that cannot be is missing."""
+    """SQL for a text converted to the base's type; null if that is impossible."""
     if not sql.is_text(base.type):
         whole = sql.is_whole(base.type)
         return _whole(text, base.type) if whole else f"TRY_CAST({text} AS {base.type})"
@@ -159,7 +159,7 @@ def _converted(text: str, base: ColumnProfile, *, is_number: bool) -> str:
 
 
 def _whole(text: str, kind: str) -> str:
-    """Read a whole number digit by digit; only what is written otherwise, as 1e3, as a double."""
+    """SQL that reads a whole number by its digits, and only others, such as 1e3, as a double."""
     digits = f"regexp_extract({text}, '^([+-]?[0-9]+)([.]0*)?$', 1)"
     number = f"TRY_CAST({text} AS DOUBLE)"
     exact = f"{number} = floor({number}) AND abs({number}) < {2**53}"
@@ -170,9 +170,9 @@ def _whole(text: str, kind: str) -> str:
 
 
 def _as_written(text: str, base: ColumnProfile) -> str:
-    """Give a number as the base writes them, which is whole ones without a point."""
+    """SQL for a number as the base writes it: whole numbers without a decimal point."""
     known = base.values or {value: 1 for value in base.sample if value is not None}
     if base.numeric < 0.9 or any("." in value for value in known):
         return text
-    # Digit by digit, since a zero in front may be part of a code.
+    # As text, since a leading zero may be part of a code.
     return rf"regexp_replace({text}, '^([+-]?[0-9]+)[.]0*$', '\1')"

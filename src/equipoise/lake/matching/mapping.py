@@ -1,4 +1,4 @@
-"""The mapping file: what columns and values of each table mean, to read, edit and confirm."""
+"""The mapping file: what the columns and values of each table mean, for a person to confirm."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from equipoise.lake.tables.conditions import read_toml
 
 _SHOWN = 20
 _HEADER = """\
-# What the columns and values of each table mean in {base}. Read it, mend it, and give it back:
+# What the columns and values of each table mean in {base}. Check this file, correct it, and use it:
 #   equipoise acquire PLAN LAKE --mapping {file} -o OUTPUT
-# A table is used if it says use = true. Those with use = false need you: look at the lines
-# marked "open", fill in what you know, and say use = true.
-#   [tables.columns]       column of {base} = "column of the table"; leave out what it lacks. A line
-#                          that begins with "#?" is not certain and not used: if it is right, remove
-#                          the "#?"
+# A table with use = true is used. A table with use = false needs a decision: complete the lines
+# marked "open", and set use = true.
+#   [tables.columns]       column of {base} = "column of the table"; leave out columns that the table
+#                          does not have. A line that begins with "#?" is not certain and is not
+#                          used; if it is right, remove the "#?".
 #   [tables.values.NAME]   "value of the table" = "value of {base}"; "" leaves its rows out. Values
-#                          of other columns may be mapped as well, and stay as they are if not.
+#                          of other columns may be mapped as well; otherwise they stay as they are.
 """
 
 
 @dataclass(frozen=True)
 class Confirmed:
-    """What a mapping file says of one table."""
+    """What a mapping file says about one table."""
 
     name: str
     use: bool
@@ -48,7 +48,7 @@ def write_mapping(
     base: str = "the base",
     file: str = "mapping.toml",
 ) -> str:
-    """Give the text of a mapping file for some tables, each with how it is aligned."""
+    """Write a mapping file for some tables and their alignments, as text."""
     lines = [_HEADER.format(base=_one_line(base), file=_one_line(file))]
     for name, alignment in proposals:
         lines += ["", "[[tables]]", f"name = {_text(name)}"]
@@ -86,7 +86,7 @@ def _value_lines(values: ValueMap) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """Write a text as TOML does; JSON's way is one of TOML's, but for the delete sign."""
+    """Write a text in TOML; JSON strings are valid TOML, except for the character DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -102,19 +102,19 @@ def _one_line(text: str) -> str:
 
 
 def read_mapping(path: str | os.PathLike[str]) -> dict[str, Confirmed]:
-    """Read a mapping file; what it says is checked against tables when they are looked at."""
+    """Read a mapping file; :func:`confirmed_alignment` checks it against the tables."""
     file = Path(path)
     raw = read_toml(file)
     listed = raw.get("tables")
     if not isinstance(listed, list) or not all(isinstance(t, dict) for t in listed):
         raise InputError(
-            f"{file} has no [[tables]]; make a mapping file with equipoise lake mapping."
+            f"{file} has no [[tables]]; create a mapping file with equipoise lake mapping."
         )
     found: dict[str, Confirmed] = {}
     for table in listed:
         confirmed = _confirmed(file, table)
         if confirmed.name in found:
-            raise InputError(f"{file} has {confirmed.name!r} twice; leave one.")
+            raise InputError(f"{file} has {confirmed.name!r} twice; remove one.")
         found[confirmed.name] = confirmed
     return found
 
@@ -143,7 +143,7 @@ def _confirmed(file: Path, table: Mapping[str, Any]) -> Confirmed:
     for key in table:
         if key not in _PARTS:
             raise InputError(
-                f"{name or 'a table'} in {file} has {key!r}; there are: {', '.join(_PARTS)}."
+                f"{name or 'a table'} in {file} has an unknown key {key!r}; allowed are: {', '.join(_PARTS)}."
                 f"{did_you_mean(key, _PARTS)}"
             )
     columns, values = table.get("columns", {}), table.get("values", {})
@@ -156,13 +156,15 @@ def _confirmed(file: Path, table: Mapping[str, Any]) -> Confirmed:
     )
     if not well_formed or not isinstance(name, str):
         raise InputError(
-            f"a table in {file} needs a name, use = true or false, [tables.columns] and "
-            f"[tables.values.NAME] of texts; see {name or 'the first without a name'}."
+            f"{name or 'a table without a name'} in {file} is not valid: a table needs a name, use = "
+            "true or false, and texts in [tables.columns] and [tables.values.NAME]."
         )
     chosen = {base: source for base, source in columns.items() if source}
     twice = [s for s in chosen.values() if list(chosen.values()).count(s) > 1]
     if twice:
-        raise InputError(f"{name} in {file} gives the column {twice[0]!r} to two of the base's.")
+        raise InputError(
+            f"{name} in {file} assigns the column {twice[0]!r} to two columns of the base."
+        )
     return Confirmed(name, table.get("use", True), chosen, values)
 
 
@@ -173,25 +175,25 @@ def _are_texts(mapping: object) -> bool:
 def confirmed_alignment(
     confirmed: Confirmed, want: Wanted, table: Profile, mapping: str
 ) -> Alignment:
-    """Take what a mapping file says of a table, if the table and the base have all that."""
+    """Make an alignment of what a mapping file says about a table, after checking it."""
     have = [column.name for column in table.columns]
     base = [column.name for column in want.columns]
     where = f"{confirmed.name} in {mapping}"
     for name, source in confirmed.columns.items():
         if name not in base and _is_of_base(want):
             raise InputError(
-                f"{where} names the column {name!r}, which the base lacks; it has: "
+                f"{where} names the column {name!r}, which the base does not have; it has: "
                 f"{', '.join(base)}.{did_you_mean(name, base)}"
             )
         if source not in have:
             raise InputError(
-                f"{where} names the column {source!r}, which the table lacks; it has: "
+                f"{where} names the column {source!r}, which the table does not have; it has: "
                 f"{', '.join(have)}.{did_you_mean(source, have)}"
             )
     for name in confirmed.values:
         if name not in confirmed.columns:
             raise InputError(
-                f"{where} maps values of {name!r}, but says of no column that it is {name!r}."
+                f"{where} maps values of {name!r}, but assigns no column to {name!r}."
                 f"{did_you_mean(name, confirmed.columns)}"
             )
     doubts = {
@@ -208,7 +210,7 @@ def confirmed_alignment(
         _require_there(vocabulary, confirmed.columns[name], table, where)
     doubts |= {n: f"{where} maps no value of {n}" for n, v in values.items() if not v.values}
     columns = {
-        name: ColumnMatch(name, source, 1.0, why=f"said in {mapping}")
+        name: ColumnMatch(name, source, 1.0, why=f"given in {mapping}")
         for name, source in confirmed.columns.items()
         if name in base
     }
@@ -222,7 +224,7 @@ def confirmed_alignment(
 
 
 def _is_of_base(want: Wanted) -> bool:
-    """Tell whether all columns of the base are known, and not those alone that a plan counts."""
+    """Whether all columns of the base are known, not only those that a plan counts."""
     return any(column.sample for column in want.columns)
 
 
@@ -231,7 +233,7 @@ def _require_there(values: ValueMap, column: str, table: Profile, where: str) ->
     for source in (*values.values, *values.unmapped):
         if known is not None and source not in known:
             raise InputError(
-                f"{where} maps {source!r}, which is no value of the table's {column}; it has: "
+                f"{where} maps {source!r}, which is not a value of {column} in the table; it has: "
                 f"{', '.join(list(known)[:_SHOWN])}{', …' if len(known) > _SHOWN else ''}."
                 f"{did_you_mean(source, known)}"
             )
@@ -244,7 +246,7 @@ def _confirmed_values(
     for source, value in given.items():
         if value and value not in known:
             raise InputError(
-                f"{where} maps {source!r} to {value!r}, which is no value of {name}; it has: "
+                f"{where} maps {source!r} to {value!r}, which is not a value of {name}; it has: "
                 f"{', '.join(known)}.{did_you_mean(value, known)}"
             )
     return ValueMap(
@@ -254,5 +256,5 @@ def _confirmed_values(
         proposals={},
         step="mapping",
         certain=True,
-        why=f"said in {where}",
+        why=f"given in {where}",
     )

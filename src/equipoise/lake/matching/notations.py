@@ -1,8 +1,8 @@
-"""How a column writes its numbers or dates: told by all of its values, or not at all.
+"""The notations of numbers and dates, recognised from all values of a column.
 
-A notation is read off a whole column: ``1,234`` alone may be a thousand or a little more than
-one, and ``03/04/2021`` may be in March or in April. Only where exactly one notation fits every
-value is the column read by it.
+A single value is not enough: ``1,234`` may be more than a thousand or a little more than one, and
+``03/04/2021`` may be in March or in April. A column is read in a notation only if exactly one
+notation fits every value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from equipoise.engines import sql
 from equipoise.lake.matching.values.concepts import MARKS, synonyms
 
 # ------------------------------------------------------------------------------- patterns
-# Every pattern means the same to Python and to DuckDB, and is held against a whole value.
+# Every pattern means the same in Python and in DuckDB (RE2), and has to match a whole value.
 
 PLAIN = r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"
 COMMA = r"[+-]?([0-9]+|[1-9][0-9]{0,2}([.][0-9]{3})+)(,[0-9]+)?"
@@ -26,11 +26,12 @@ GROUPED = r"[+-]?([0-9]+|[1-9][0-9]{0,2}(,[0-9]{3})+)([.][0-9]+)?"
 NUMBER = f"({PLAIN}|{COMMA}|{GROUPED})"
 WHOLE = r"[+-]?[0-9]+"
 THOUSANDS = r"[+-]?([0-9]+|[1-9][0-9]{0,2}[.][0-9]{3})"
-"""Whole numbers, or such that a point may part their thousands."""
+"""Whole numbers, and numbers whose point may separate thousands."""
 
 Notation = Literal["plain", "comma", "grouped"]
 NOTATIONS: dict[Notation, str] = {"plain": PLAIN, "comma": COMMA, "grouped": GROUPED}
-"""``1234.5``; a decimal comma, as in ``1.234,5`` or ``12,5``; thousands commas, as ``1,234.5``."""
+"""``1234.5``; a decimal comma, as in ``1.234,5`` or ``12,5``; commas for thousands, as in
+``1,234.5``."""
 
 _NUMERIC = (PLAIN, COMMA, GROUPED, NUMBER, WHOLE, THOUSANDS)
 
@@ -74,7 +75,7 @@ _TIMES = (
 
 
 def _pattern(written: str, *, exactly: bool = False) -> str:
-    if written == "%Y%m%d":  # no other numbers of eight digits
+    if written == "%Y%m%d":  # years 1800 to 2199 only: most numbers of eight digits are no dates
         return "(1[89]|2[01])[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])"
     parts = {**_PARTS, **_AS_WRITTEN} if exactly else _PARTS
     texts = re.split(r"(%-?[A-Za-z])", written)
@@ -83,7 +84,7 @@ def _pattern(written: str, *, exactly: bool = False) -> str:
 
 @dataclass(frozen=True)
 class DateFormat:
-    """A way to write dates: that of the day, that of the time, and how both are recognised."""
+    """A format of dates: of the day, of the time of day, and the patterns that recognise them."""
 
     day: str
     time: str
@@ -92,28 +93,28 @@ class DateFormat:
 
     @property
     def name(self) -> str:
-        """As strptime takes it."""
+        """The format as strptime takes it."""
         return self.day + self.time
 
     @property
     def order(self) -> tuple[str, ...]:
-        """What stands first, second and third."""
+        """The order of day, month and year."""
         plain = self.day.replace("%B", "%m").replace("%b", "%m")
         return tuple(re.findall("%[A-Za-z]", plain))
 
     @property
     def has_year_first(self) -> bool:
-        """Whether the year stands first, which the month and then the day always follow."""
+        """Whether the year comes first; then month and day always follow in this order."""
         return self.order[0] == "%Y" and self.day != "%Y%m%d"
 
     @property
     def is_short(self) -> bool:
-        """Whether the century is left out, so that it cannot be written otherwise."""
+        """Whether the century is left out, so that dates cannot be converted."""
         return "%y" in self.day
 
     @functools.cached_property
     def written(self) -> dict[str, str]:
-        """The ways to fill it with zeros or not, with the patterns of what is written so."""
+        """The variants with and without leading zeros, each with its pattern."""
         bare_day, bare_time = (re.sub("%([mdHI])", r"%-\1", t) for t in (self.day, self.time))
         if self.day == "%Y%m%d":
             bare_day = self.day
@@ -123,7 +124,7 @@ class DateFormat:
 
 @functools.cache
 def date_formats() -> dict[str, DateFormat]:
-    """All that are known, by their names."""
+    """All known formats, by name."""
     found = {}
     for day, time in itertools.product(_DAYS, _TIMES):
         at_noon = "%I" in time
@@ -149,12 +150,12 @@ def _fits(pattern: str, text: str) -> bool:
 
 @functools.cache
 def missing_texts() -> frozenset[str]:
-    """The texts that stand for no value, in lower case."""
+    """Texts that mean a missing value, in lower case."""
     return frozenset(text.lower() for text in synonyms()["missing"])
 
 
 def is_absent(text: str) -> bool:
-    """Tell whether a text among numbers or dates stands for no value.
+    """Whether a text among numbers or dates means a missing value.
 
     >>> [is_absent(text) for text in ("", "?", "N/A", "0", "-1")]
     [True, True, True, False, False]
@@ -164,10 +165,10 @@ def is_absent(text: str) -> bool:
 
 
 def without_absent(text: str) -> str:
-    """Give a text of a column of numbers or dates; null where it stands for no value."""
+    """SQL for a text of a column of numbers or dates, null where it means a missing value."""
     texts = ", ".join(sql.literal(t) for t in sorted(missing_texts()))
     nothing = f"trim({text}, {sql.literal(MARKS)}) = ''"
-    # No such text begins with a digit, and most of these columns' values do.
+    # A shortcut: no such text begins with a digit, and most values of these columns do.
     return (
         f"CASE WHEN {text} >= '0' AND {text} < ':' THEN {text} "
         f"WHEN NOT ({nothing} OR lower(trim({text})) IN ({texts})) THEN {text} END"
@@ -179,18 +180,18 @@ def without_absent(text: str) -> str:
 
 @dataclass(frozen=True)
 class PatternTally:
-    """How many values a column has, and how many of them do not fit each of some patterns."""
+    """The number of values of a column, and how many of them do not match each pattern."""
 
     rows: int = 0
     misfits: Mapping[str, int] = field(default_factory=dict)
 
     def fits(self, pattern: str) -> bool:
-        """Tell whether every value fits; one that was not looked for does not."""
+        """Whether every value matches a pattern; False if the pattern was not tried."""
         return bool(self.rows) and self.misfits.get(pattern, self.rows) == 0
 
 
 def patterns_for(texts: Iterable[str]) -> tuple[str, ...]:
-    """Choose the patterns that may fit a column, by some of its values.
+    """Choose the patterns that may match a column, by some of its values.
 
     >>> patterns_for(["red", "blue"])
     ()
@@ -206,7 +207,7 @@ def patterns_for(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _fitting(texts: Iterable[str]) -> list[DateFormat]:
-    """Give the date formats that fit all of some values."""
+    """Give the date formats that match all of some values."""
     left = list(date_formats().values())
     for text in dict.fromkeys(texts):
         left = [form for form in left if _fits(form.pattern, text)]
@@ -216,9 +217,9 @@ def _fitting(texts: Iterable[str]) -> list[DateFormat]:
 
 
 def _mostly_fitting(texts: list[str]) -> list[DateFormat]:
-    """Give the formats that fit most of some values, among those that cannot be mistaken."""
+    """Give the unambiguous formats that match most of some values."""
     if 2 * sum(text[:4].isdigit() and len(text) > 7 for text in texts) < len(texts):
-        return []  # as at once is told of most columns
+        return []  # rules most columns out quickly
     return [
         form
         for form in date_formats().values()
@@ -227,7 +228,7 @@ def _mostly_fitting(texts: list[str]) -> list[DateFormat]:
 
 
 def tally_values(values: Mapping[str, int], patterns: Iterable[str]) -> PatternTally:
-    """Hold the values of a column, each with its rows, against patterns."""
+    """Match the values of a column, each with its number of rows, against patterns."""
     some = [(text.strip(), n) for text, n in values.items() if not is_absent(text)]
     misfits = {p: sum(n for text, n in some if not _fits(p, text)) for p in patterns}
     return PatternTally(sum(n for _, n in some), misfits)
@@ -236,14 +237,14 @@ def tally_values(values: Mapping[str, int], patterns: Iterable[str]) -> PatternT
 def tally_query(
     columns: Mapping[str, tuple[str, tuple[str, ...]]], query: str | None = None
 ) -> str:
-    """Hold all values of some columns against patterns: a query of one row.
+    """SQL that matches all values of some columns against patterns, with a result of one row.
 
     Parameters
     ----------
     columns
-        By name, the type of each and the patterns.
+        Type and patterns of each column, by name.
     query
-        What is read instead of the table: a query over it.
+        Query over the table that is read instead of the table itself.
     """
     texts, present, counts = [], [], []
     for i, (name, (kind, patterns)) in enumerate(columns.items()):
@@ -264,7 +265,7 @@ def tally_query(
 def tallies_from(
     row: Mapping[str, int], columns: Mapping[str, tuple[str, tuple[str, ...]]]
 ) -> dict[str, PatternTally]:
-    """Read what :func:`tally_query` gave."""
+    """Read the result of :func:`tally_query`."""
     return {
         name: PatternTally(row[f"n{i}"], {p: row[f"m{i}_{j}"] for j, p in enumerate(patterns)})
         for i, (name, (_, patterns)) in enumerate(columns.items())
@@ -281,13 +282,13 @@ class Numbers:
     Attributes
     ----------
     notation
-        None if it is not certain; then ``doubt`` says why.
+        Notation of all numbers; None if it is not certain, and ``doubt`` says why.
     odd
-        The share of values that are no numbers in any notation.
+        Share of values that are no numbers in any notation.
     whole
         Whether all are whole numbers.
     may_be_thousands
-        Whether every point may part thousands.
+        Whether every point may separate thousands.
     """
 
     notation: Notation | None
@@ -298,14 +299,14 @@ class Numbers:
 
 
 def read_numbers(tally: PatternTally) -> Numbers | None:
-    """Read a column as numbers; none if most of its values are no numbers.
+    """Recognise the notation of numbers; None if most values of the column are no numbers.
 
     >>> def read(*texts):
     ...     return read_numbers(tally_values(dict.fromkeys(texts, 1), patterns_for(texts)))
     >>> read("1.234,5", "12").notation, read("1,234.5", "7").notation, read("3.5").notation
     ('comma', 'grouped', 'plain')
     >>> read("1,234", "2,500").doubt
-    '1,234 may be a thousand and more, or a little more than one'
+    '1,234 may be more than a thousand, or a little more than one'
     """
     odd = tally.misfits.get(NUMBER, tally.rows)
     if not tally.rows or 2 * odd > tally.rows:
@@ -319,9 +320,9 @@ def read_numbers(tally: PatternTally) -> Numbers | None:
     if len(fitting) == 1:
         return Numbers(fitting[0], share)
     doubt = (
-        "1,234 may be a thousand and more, or a little more than one"
+        "1,234 may be more than a thousand, or a little more than one"
         if fitting
-        else "its numbers are not all written in one way"
+        else "its numbers are not all in one notation"
     )
     return Numbers(None, share, doubt=doubt)
 
@@ -333,13 +334,13 @@ class Dates:
     Attributes
     ----------
     form
-        None if it is not certain; then ``doubt`` says why.
+        Format of all dates; None if it is not certain, and ``doubt`` says why.
     midnight
         Whether no value has a time of day other than midnight.
     written
-        How they are written, with or without zeros in front; none if not in one way.
+        Variant of the format, with or without leading zeros; None if there are several.
     odd
-        Whether some values are none in this format.
+        Whether some values do not have this format.
     """
 
     form: DateFormat | None
@@ -350,7 +351,7 @@ class Dates:
 
 
 def read_dates(tally: PatternTally) -> Dates | None:
-    """Read a column as dates; none if no format fits all of its values.
+    """Recognise the format of dates; None if no format matches all values of the column.
 
     >>> def read(*texts):
     ...     return read_dates(tally_values(dict.fromkeys(texts, 1), patterns_for(texts)))
@@ -372,7 +373,7 @@ def read_dates(tally: PatternTally) -> Dates | None:
 
 
 def _read_mostly(tally: PatternTally) -> Dates | None:
-    """Read dates with the year first, of which a few values are none."""
+    """Recognise dates with the year first even if a few values are no dates."""
     for form in date_formats().values():
         if form.has_year_first and 2 * tally.misfits.get(form.pattern, tally.rows) < tally.rows:
             return Dates(form, odd=True)

@@ -1,4 +1,4 @@
-"""The condition of a base, held against a table of a lake as the base has its columns and values."""
+"""The condition of a base, applied to tables of a lake."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from equipoise.values import MISSING
 _TEXTS = re.compile(r"'((?:[^']|'')*)'")
 
 OUTSIDE = "outside the condition"
-"""Stands in the column of failures for a row that does not satisfy the condition."""
+"""Text in the column of failures for a row that does not satisfy the condition."""
 
 
 @dataclass(frozen=True)
 class Restriction:
-    """A condition that rows of a lake must satisfy as those of the base do.
+    """A condition that rows of a lake must satisfy, as the rows of the base do.
 
     Attributes
     ----------
     condition
-        As the base settled it.
+        The condition with the column types of the base.
     known
-        By column that the condition compares as text, the values that the base has or the
-        condition names, if they are few: nobody knows whether another value is one of these
-        under another name, so a row with it is not taken.
+        For columns that the condition compares as text, the values that the base has or the condition
+        names, if they are few. Another value could be one of these under another name, so that rows
+        with it are not taken.
     """
 
     condition: Condition
     known: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def lacking(self, alignment: Alignment) -> tuple[str, ...]:
-        """The columns of the condition that a table does not have."""
+        """Columns of the condition that a table does not have."""
         return tuple(n for n in self.condition.columns if n not in alignment.columns)
 
 
 def restriction(base: Source, engine: Engine) -> Restriction | None:
-    """Say what rows must satisfy to be added to a base; nothing, if it has no condition."""
+    """Give what rows must satisfy to be added to a base; None if it has no condition."""
     if base.where is None:
         return None
     condition = engine.settled(base).where or base.where
@@ -61,10 +61,10 @@ def restriction(base: Source, engine: Engine) -> Restriction | None:
 
 
 def wanted_by(counts: Counts, base: Source, engine: Engine) -> Wanted:
-    """Say what a base wants of a table, by all its rows, those outside its condition among them.
+    """Derive what tables must provide from all rows of a base, including those outside its condition.
 
-    Tables of a lake have rows of both kinds. A column that is constant where the condition holds
-    would not be known again, and a value that stands only outside it would mean nothing.
+    Tables of a lake have rows of both kinds. A column that is constant inside the condition could not
+    be recognised, and a value that occurs only outside would be unknown.
     """
     profile = engine.profile(replace(base, where=None))
     want = wanted(counts, profile)
@@ -80,10 +80,10 @@ def wanted_by(counts: Counts, base: Source, engine: Engine) -> Wanted:
 
 
 def inside(mapped: Source, want: Wanted, alignment: Alignment, limit: Restriction) -> Source:
-    """Take rows that do not satisfy a condition out of every cell of a mapped table.
+    """Remove rows that do not satisfy a condition from the cells of a mapped table.
 
-    They keep their places, but their required values are missing, as are those of rows that
-    cannot become the base's; :data:`OUTSIDE` stands in the column of failures.
+    They keep their places, but their required values are missing, as for rows that cannot be
+    converted; :data:`OUTSIDE` is in the column of failures.
     """
     columns = [
         Column(c.name, "VARCHAR" if c.name in want.vocabularies else c.type)
@@ -95,7 +95,7 @@ def inside(mapped: Source, want: Wanted, alignment: Alignment, limit: Restrictio
     said = [Column(name, "VARCHAR") for name in said_columns(want, alignment).values()]
     held = [*columns, *said, Column(failed_column(want), "VARCHAR")]
     table, own = conditions.compared(f"(\n{mapped.sql}\n)", held, limit.condition)
-    # A value may fail to convert here that does not in the base; such a row is none of its kind.
+    # A value may fail to convert here although none does in the base; such a row is outside.
     true = [f"coalesce(TRY((\n{limit.condition.text}\n)), false)"]
     for name, values in limit.known.items():
         listed = ", ".join(map(sql.literal, values)) or "''"
@@ -115,10 +115,10 @@ def inside(mapped: Source, want: Wanted, alignment: Alignment, limit: Restrictio
 
 
 def refuse_sql(query: str | None) -> None:
-    """Refuse a query where rows of other tables are looked for, which it cannot be run over."""
+    """Refuse a query over the base where rows of other tables are needed."""
     if query is not None:
         raise InputError(
-            "--sql makes another table of DATA, and cannot be run over the tables of a lake; choose "
-            "rows with --where, which holds for them too, or write the result of the query to a "
-            "file and plan the repair of that file."
+            "`sql` cannot be applied to the tables of a lake; choose rows with `where`, which applies "
+            "to them as well, or write the result of the query to a file and plan the repair of "
+            "that file."
         )

@@ -1,4 +1,4 @@
-"""What Valentine, a library of schema matchers, takes for which column: a second opinion."""
+"""A second opinion on matched columns by Valentine, a library of schema matchers."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
 
 _VALUES = 200
 _CLEARLY = 0.1
-"""By how much another column must be ahead to be another opinion."""
+"""Margin by which another column must be ahead to count as a different opinion."""
 
 
 def second_opinion(
     want: Wanted, table: Profile, matches: Iterable[ColumnMatch]
 ) -> dict[str, tuple[str, float]]:
-    """Tell for which columns Valentine clearly prefers another column of a table.
+    """Find the columns for which Valentine clearly prefers another column of a table.
 
-    Two of its matchers are asked, that need no model and no download: Coma by the headers, and
-    the overlap of values.
+    Two of its matchers are used, which need no model and no download: Coma by the headers, and the
+    overlap of values.
 
     Parameters
     ----------
     want
-        The base's columns.
+        Columns of the base.
     table
-        What is known of the table.
+        Profile of the table.
     matches
-        Our opinion.
+        Matches to be checked.
 
     Returns
     -------
     dict
-        By the base's column: the column Valentine prefers, and how alike it finds them.
+        By column of the base, the column that Valentine prefers, and its similarity.
     """
     ours, theirs = _frame(want.columns), _frame(table.columns)
     found = _similarities(ours, theirs)
@@ -53,7 +53,7 @@ def second_opinion(
 
 
 def _frame(columns: Iterable[ColumnProfile]) -> pd.DataFrame:
-    """Give the values of columns, or some of them, as a frame."""
+    """Give some values of columns as a frame."""
     import pandas as pd
 
     known = {

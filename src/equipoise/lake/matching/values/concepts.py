@@ -1,4 +1,4 @@
-"""Words that are known to mean the same: those of synonyms.toml, and what they tell of a value."""
+"""Words known to mean the same, from synonyms.toml, and what they say about values."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from equipoise.lake.matching.values.spelling import (
 
 @dataclass(frozen=True)
 class Letters:
-    """Letters or codes that stand for words, where all of ``needs`` are there."""
+    """Letters or codes that stand for words if all of ``needs`` occur."""
 
     needs: frozenset[str]
-    alone: bool  # known well enough to be read where neither table spells it out
+    alone: bool  # common enough to be read where neither table spells them out
     codes: Mapping[str, str]
 
     def cover(self, keys: Iterable[str]) -> bool:
-        """Whether all these texts are among the letters."""
+        """Whether all of some texts are among the letters."""
         keys = set(keys)
         return self.needs <= keys <= self.codes.keys()
 
 
 @dataclass(frozen=True)
 class Context:
-    """What else two tables must say for a word to have its meaning."""
+    """What else two tables must contain for a word to have its meaning."""
 
     present: frozenset[str]  # meanings both tables must have
     absent: frozenset[str]  # meanings neither may have
@@ -45,7 +45,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Concept:
-    """Meanings that exclude each other, such as the sexes, and how each can be spelled."""
+    """Meanings that exclude each other, such as the sexes, with the spellings of each."""
 
     name: str
     generic: bool
@@ -55,7 +55,7 @@ class Concept:
 
     @classmethod
     def read(cls, name: str, stored: Mapping[str, Any]) -> Concept:
-        """Read one as it is stored."""
+        """Read a concept as it is stored."""
         words = {
             compact(spelling): meaning
             for meaning, spellings in stored["words"].items()
@@ -79,7 +79,7 @@ class Concept:
         return frozenset(self.words).union(*(letters.codes for letters in self.letters))
 
     def meanings(self, texts: Mapping[str, str], *, both_letters: bool) -> dict[str, str] | None:
-        """The meaning of every value, or None if one has none or it is not clear."""
+        """The meaning of every value, or None if one has no meaning or more than one."""
         keys = {v: compact(text) for v, text in texts.items()}
         found = {v: self.words[key] for v, key in keys.items() if key in self.words}
         rest = {v: key for v, key in keys.items() if v not in found}
@@ -95,7 +95,7 @@ class Concept:
         return found | readings[0]
 
     def allows(self, pair: tuple[str, str], base: set[str], source: set[str]) -> bool:
-        """Whether two spellings may be joined, given all meanings of either table."""
+        """Whether two spellings may be matched, given all meanings of either table."""
         for key in pair:
             condition = self.conditions.get(key)
             if condition is None or pair[0] == pair[1]:
@@ -107,7 +107,7 @@ class Concept:
 
 @functools.cache
 def synonyms() -> dict[str, Any]:
-    """What synonyms.toml says."""
+    """The content of synonyms.toml."""
     text = (
         importlib.resources.files("equipoise.lake.matching.values")
         .joinpath("synonyms.toml")
@@ -118,7 +118,7 @@ def synonyms() -> dict[str, Any]:
 
 @functools.cache
 def concepts() -> tuple[Concept, ...]:
-    """All that are known."""
+    """All concepts of synonyms.toml."""
     return tuple(Concept.read(name, stored) for name, stored in synonyms()["concepts"].items())
 
 
@@ -129,20 +129,20 @@ def _missing_texts() -> frozenset[str]:
 
 @functools.cache
 def known_words() -> frozenset[str]:
-    """Spellings that are words, whatever they mean."""
+    """Spellings that are words, whatever their meaning."""
     words = {key for concept in concepts() for key in concept.words}
     return frozenset(words | {compact(text) for text in synonyms()["real_words"]})
 
 
 @functools.cache
 def generic_words() -> frozenset[str]:
-    """Words that do not say what they are said of, such as yes and high."""
+    """Words that fit any column, such as yes and high."""
     return frozenset(key for concept in concepts() if concept.generic for key in concept.words)
 
 
 @functools.cache
 def whole_words() -> frozenset[str]:
-    """Known words that are not short for another spelling of theirs, as `exec` is."""
+    """Known words that are not short forms of another spelling, as `exec` is."""
     short = {
         key
         for concept in concepts()
@@ -155,11 +155,11 @@ def whole_words() -> frozenset[str]:
 
 
 MARKS = "?-.–—_ "
-"""A text of nothing but these stands for no value."""
+"""A text of nothing but these characters means a missing value."""
 
 
 def is_missing(text: str) -> bool:
-    """Whether a text stands for no value, in whatever column.
+    """Whether a text means a missing value in any column.
 
     >>> [is_missing(text) for text in ("", "?", "n/a", "Prefer not to say", "no", "0")]
     [True, True, True, True, False, False]
@@ -172,9 +172,9 @@ def is_missing(text: str) -> bool:
 
 
 def is_code(text: str) -> bool:
-    """Whether a text is a number, a letter or a short code, and means nothing by itself.
+    """Whether a text is a number, a letter or a short code, which means nothing by itself.
 
-    Words that are short but known (``no``, ``HS``), age bands and amounts with a sign are not.
+    Known short words (``no``, ``HS``), age bands and amounts with a sign are no codes.
 
     >>> [is_code(text) for text in ("1", "-1", "A", "X2", "group B", "no", "<5", "25-34", "Low")]
     [True, True, True, True, True, False, False, False, False]
@@ -190,7 +190,7 @@ def is_code(text: str) -> bool:
 
 
 def tells_meaning(values: Iterable[str]) -> bool:
-    """Whether these values say what column they are of; yes/no, high/low and codes do not.
+    """Whether values show what their column is about; yes/no, high/low and codes do not.
 
     >>> tells_meaning(["Male", "Female"]), tells_meaning(["M", "F"])
     (True, True)
@@ -212,11 +212,11 @@ def tells_meaning(values: Iterable[str]) -> bool:
 
 
 _OF_ANY_PLACE = frozenset({"direction"})
-"""Concepts whose words name regions, wards and shops alike."""
+"""Concepts whose words name regions as well as wards and shops."""
 
 
 def tells_kind(values: Iterable[str]) -> bool:
-    """Whether these values, without a header, say what they are: words of one concept, or amounts.
+    """Whether values show what they are even without a header: words of one concept, or amounts.
 
     >>> tells_kind(["Male", "Female"]), tells_kind(["F", "M"]), tells_kind(["<=50K", ">50K"])
     (True, True, True)
@@ -231,5 +231,6 @@ def tells_kind(values: Iterable[str]) -> bool:
     if all(quantities(normalise(texts[v])) for v in present):
         return True
     kinds = [c for c in concepts() if not c.generic and c.name not in _OF_ANY_PLACE]
+    # Most values are enough: a table may have some that the lists do not hold.
     known = (sum(key in c.spellings for key in keys) for c in kinds)
     return max(known, default=0) > len(keys) / 2

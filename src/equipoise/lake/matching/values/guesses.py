@@ -1,4 +1,4 @@
-"""What a value that stays open may mean: guesses with their evidence, for a person to judge."""
+"""Guesses at the meaning of values that are not certain, with the evidence, for a person to judge."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from equipoise.lake.matching.values.steps import Vocabularies, likeness
 
 @dataclass(frozen=True)
 class Proposal:
-    """A base value a source value may mean, and the evidence in words."""
+    """The base value that a source value may mean, and the evidence in words."""
 
     value: str
     why: str
 
 
 def guess_value(s: str, found: Vocabularies) -> Proposal | None:
-    """Guess what a value of the source means, if anything speaks for it."""
+    """Guess what a value of the source means, if there is any evidence."""
     text = found.source[s]
     if is_code(text) and not is_missing(s):
         if s in found.same:
-            why = "the same code, which need not mean the same in both tables"
+            why = "the same code, which may mean something else in the other table"
             return Proposal(found.same[s], why)
         return next(_guesses_by_word(text, found), None)
     if s in found.same:
@@ -100,6 +100,6 @@ def _guesses_by_likeness(text: str, found: Vocabularies) -> Iterator[Proposal]:
     )
     begun = [b for _, b in near if len(plain) >= 3 and others[b].startswith(plain)]
     if len(begun) == 1:
-        yield Proposal(begun[0], "the only value of the base that begins so")
+        yield Proposal(begun[0], "the only value of the base that begins like this")
     if near and near[0][0] >= 0.75 and (len(near) == 1 or near[1][0] < near[0][0]):
-        yield Proposal(near[0][1], f"spelled alike ({near[0][0]:.2f} of 1)")
+        yield Proposal(near[0][1], f"similar spelling ({near[0][0]:.2f} of 1)")

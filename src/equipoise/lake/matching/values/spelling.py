@@ -1,4 +1,4 @@
-"""How values are spelled: texts that say the same thing in one spelling."""
+"""Spellings of values: one form for texts that mean the same."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ NEGATIONS = frozenset(
 
 @functools.lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
-    """The text without case, accents, odd blanks and punctuation that mean nothing.
+    """Give a text without case, accents, and blanks and punctuation that carry no meaning.
 
-    Comparison signs, negation, minus signs and decimal points mean something and stay.
+    Comparison signs, negation, minus signs and decimal points carry meaning and stay.
 
     >>> normalise("  African-American. "), normalise("> $50,000"), normalise("<=50K.")
     ('african american', '>50000', '<=50000')
@@ -75,7 +75,7 @@ def _kept(text: str, i: int) -> str:
         return c
     if c == "!" and (after == "=" or (after.isalnum() and not before.isalnum())):
         return c
-    # An interval that is half open is another one than its mirror image.
+    # [1, 2) and (1, 2] are different intervals.
     if c in "[]()," and re.fullmatch(r"\s*[\[(][^\[\]()]*,[^\[\]()]*[\])]\s*", text):
         return c
     return " " if unicodedata.category(c)[0] in "PZC" else c
@@ -83,7 +83,7 @@ def _kept(text: str, i: int) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def compact(text: str) -> str:
-    """The normalised text without blanks.
+    """Give the normalised text without blanks.
 
     >>> compact("African-American"), compact("1 2")
     ('africanamerican', '1 2')
@@ -125,7 +125,7 @@ _RANGE = re.compile(rf"{_LEAD}({_NUMBER}) ?(?:…| and ) ?({_NUMBER}){_TAIL}")
 
 @functools.lru_cache(maxsize=4096)
 def quantities(plain: str) -> frozenset[str]:
-    """A threshold or range in one spelling; two for words that do not say where equality goes."""
+    """Give a threshold or range in one spelling; two if the words leave open where equality belongs."""
     if _INTERVAL.fullmatch(plain):
         return frozenset({plain.replace(" ", "")})
     if found := _RANGE.fullmatch(plain):
@@ -140,18 +140,18 @@ def _strict_signs(sign: str, number: float) -> tuple[str, ...]:
     vague = {"above": (">", ">="), "below": ("<", "<="), "plus": (">=", ">")}
     if sign not in vague:
         return (sign,)
-    # "50k+" and "over 50k" are said of amounts without a thought for the one on the line; an age
-    # on the line is a whole year of people.
+    # Whether "50k+" and "over 50k" include the amount itself hardly ever matters, so either may be
+    # meant. With ages it matters: one age is a whole year of people.
     return vague[sign] if number >= 1000 else vague[sign][:1]
 
 
 def keys_of(text: str) -> frozenset[str]:
-    """The spellings a text can be known by: of a quantity perhaps two, else one."""
+    """Give the spellings of a text for comparison: one, or two for some quantities."""
     return quantities(normalise(text)) or frozenset({compact(text)})
 
 
 def without_numbering(values: Iterable[str]) -> dict[str, str]:
-    """``1 - Male`` is Male, when all values are written like that and stay different."""
+    """Remove numbers, as in ``1 - Male``, if all values have one and stay different without."""
     values = list(values)
     rest = {v: _NUMBERING.sub("", v) for v in values}
     numbered = len(values) > 1 and all(rest[v] != v for v in values)
@@ -160,5 +160,5 @@ def without_numbering(values: Iterable[str]) -> dict[str, str]:
 
 
 def negation(plain: str) -> tuple[str, ...]:
-    """The words of a normalised text that say no."""
+    """Give the words of a normalised text that negate it."""
     return tuple(w for w in plain.split() if w in NEGATIONS or w.startswith(("!", "non")))

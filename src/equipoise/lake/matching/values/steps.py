@@ -1,7 +1,7 @@
-"""The steps that can map a whole vocabulary, from plain to bold.
+"""The steps that can map a whole vocabulary, from the plainest to the boldest.
 
-Exact, normalised, synonyms, prefix, fuzzy: one is taken only if it, with those before it, maps
-every value of the source one to one.
+They are: exact, normalised, synonyms, prefix, fuzzy. A step is used only if it, together with those
+before it, maps every value of the source one to one.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from equipoise.lake.matching.values.spelling import (
 Step = Literal["exact", "normalised", "synonyms", "prefix", "fuzzy", "codebook", "mapping"]
 
 LARGEST = 200
-"""Vocabularies with more values are not compared: they are names or numbers, not groups."""
+"""Larger vocabularies are not compared: they are names or numbers, not groups."""
 
 ALIKE = 0.92
-"""How alike two words must be to be one word and a slip of the pen."""
+"""Minimum similarity of two words that differ by a typing error."""
 
 
 @dataclass(frozen=True)
 class Vocabularies:
-    """Values that count on either side, as they are and as they read."""
+    """The values of both sides that are not missing, with the texts they are read as."""
 
     base: dict[str, str]
     source: dict[str, str]
@@ -50,8 +50,8 @@ class Vocabularies:
 
     @classmethod
     def of(cls, base: Mapping[str, int], source: Mapping[str, int]) -> Vocabularies:
-        """Read both sides."""
-        if max(len(base), len(source)) > 2 * LARGEST:  # not worth reading
+        """Read the vocabularies of the base and the source."""
+        if max(len(base), len(source)) > 2 * LARGEST:  # too large to be compared anyway
             return cls({b: b for b in base}, {s: s for s in source}, (), (base, source))
         said = {compact(b) for b in base}
         left = [s for s in source if s not in base and is_missing(s) and compact(s) not in said]
@@ -60,18 +60,18 @@ class Vocabularies:
         shared = {compact(s) for s in present}
         wanted = [b for b in base if not is_missing(b) or b in source or compact(b) in shared]
         texts = without_numbering(wanted), without_numbering(present)
-        # Where both tables number their values, the numbers are part of what they say.
+        # If both tables number their values, the numbers may carry meaning.
         if all(any(v != text for v, text in side.items()) for side in texts):
             texts = {b: b for b in wanted}, {s: s for s in present}
         return cls(*texts, tuple(missing), (base, source))
 
     def codes(self) -> list[str]:
-        """Values of the source that mean nothing by themselves."""
+        """Values of the source that are codes, which mean nothing by themselves."""
         return [s for s, text in self.source.items() if is_code(text) and not is_missing(s)]
 
     @functools.cached_property
     def same(self) -> dict[str, str]:
-        """Pairs that are one text, exact or normalised."""
+        """Pairs with the same text, exactly or normalised."""
         keys = {b: keys_of(text) for b, text in self.base.items()}
         found = {}
         for s, text in self.source.items():
@@ -86,7 +86,7 @@ class Vocabularies:
 
 @dataclass(frozen=True)
 class WholeMap:
-    """A map of the whole vocabulary, and what it rests on."""
+    """A map of the whole vocabulary, the step that completed it, and the concept it is about."""
 
     step: Step
     pairs: Mapping[str, str]
@@ -94,7 +94,7 @@ class WholeMap:
 
 
 def whole_map(found: Vocabularies, *, same_codes: bool) -> WholeMap | None:
-    """Map every value of the source one to one, by the plainest step that can; or nothing."""
+    """Map every value of the source one to one by the plainest step that can; else None."""
     codes = set(found.codes())
     alone = len(found.source) == 1
     if alone and not (same_codes and codes) and not tells_meaning(found.source):
@@ -130,12 +130,12 @@ def _is_whole(pairs: Mapping[str, str], found: Vocabularies) -> bool:
 def _by_synonyms(
     found: Vocabularies, settled: Mapping[str, str]
 ) -> tuple[str, dict[str, str]] | None:
-    """The map all concepts agree on that know every value; None if none knows, or two differ."""
+    """The map that all concepts which know every value agree on; None if there is no such map."""
     open_keys = {compact(text) for s, text in found.source.items() if s not in settled}
     maps = [
         (concept.name.replace("_", " "), outside | pairs)
         for concept in concepts()
-        if open_keys <= concept.spellings  # most concepts are out at once
+        if open_keys <= concept.spellings  # rules most concepts out quickly
         for outside in [_outside(concept, found, settled)]
         if (pairs := _by_concept(concept, found, outside)) is not None
     ]
@@ -145,7 +145,7 @@ def _by_synonyms(
 
 
 def _outside(concept: Concept, found: Vocabularies, settled: Mapping[str, str]) -> dict[str, str]:
-    """Pairs settled before that the concept does not know: it need not."""
+    """Pairs settled before that the concept does not know, and does not have to."""
     return {s: b for s, b in settled.items() if compact(found.source[s]) not in concept.words}
 
 
@@ -179,7 +179,7 @@ def _by_concept(
 
 
 def _letters_are_clear(found: Vocabularies, pairs: Mapping[str, str]) -> bool:
-    """No letter is the initial of two base values, whatever the other letters are."""
+    """Whether no single letter is the initial of two values of the base."""
     letters = {normalise(found.source[s]) for s in pairs}
     begun = [normalise(text)[:1] for text in found.base.values()]
     return not any(begun.count(letter) > 1 for letter in letters if len(letter) == 1)
@@ -211,7 +211,7 @@ def _nothing(found: Vocabularies, settled: Mapping[str, str]) -> dict[str, str]:
 
 
 _BOLDER: tuple[tuple[Step, Callable[[Vocabularies, Mapping[str, str]], dict[str, str]]], ...] = (
-    ("synonyms", _nothing),  # every step tries the synonyms, for what its own finds leave
+    ("synonyms", _nothing),  # every step tries the synonyms for the values it leaves open
     ("prefix", _prefixes),
     ("fuzzy", _slips),
 )
@@ -220,7 +220,7 @@ _BOLDER: tuple[tuple[Step, Callable[[Vocabularies, Mapping[str, str]], dict[str,
 def _only_once(
     found: Vocabularies, settled: Mapping[str, str], fits: Callable[[str, str], bool]
 ) -> dict[str, str]:
-    """Pairs that fit, each value in one pair only."""
+    """Pairs that fit, where each value is in one pair only."""
     taken = set(settled.values())
     near = {
         s: [b for b, whole in found.base.items() if fits(normalise(text), normalise(whole))]
@@ -240,7 +240,7 @@ def _abbreviates(short: str, whole: str) -> bool:
             return len(a) >= 3
         if b == f"{a}s" and a[-4:].isalpha():
             return len(a) >= 4
-    # A word that means something whole is not short for something narrower.
+    # A whole word is not short for a narrower one: "other" is not short for "other race".
     if not whole.startswith(short) or short.replace(" ", "") in whole_words():
         return False
     if _ENDINGS.fullmatch(whole, len(short)):
@@ -259,9 +259,9 @@ def _is_slip_of(wrong: str, right: str) -> bool:
 
 
 def _is_slip_of_word(wrong: str, right: str) -> bool:
-    """A letter too many or too few inside a long word.
+    """Whether a long word has a letter too many or too few in its middle.
 
-    Beginnings and ends carry negation and sex (``atypical``, ``fiancée``), so they must be equal.
+    Beginnings and ends carry negation and gender (``atypical``, ``fiancée``), so they must be equal.
     """
     if not (wrong.isalpha() and right.isalpha()) or min(len(wrong), len(right)) < 6:
         return False
@@ -272,7 +272,7 @@ def _is_slip_of_word(wrong: str, right: str) -> bool:
 
 
 def likeness(a: str, b: str) -> float:
-    """How alike two texts are, from 0 to 1."""
-    # The ratio depends on the order, and a map must not.
+    """Give the similarity of two texts, from 0 to 1."""
+    # The ratio of difflib depends on the order of the texts, and a map must not.
     first, second = sorted((a, b))
     return difflib.SequenceMatcher(None, first, second, autojunk=False).ratio()

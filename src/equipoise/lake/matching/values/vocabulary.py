@@ -1,10 +1,10 @@
-"""Which value of a found table means which value of the base table.
+"""Which value of a table means which value of the base.
 
-A wrong map swaps groups and nobody sees it, so a map is taken only when it is certain. The steps
-go from plain to bold (exact, normalised, synonyms, prefix, fuzzy); one is taken only if it, with
-those before it, maps the whole vocabulary of the source one to one. Else nothing is mapped:
-what looks likely is proposed with its evidence, for a person to confirm in a mapping file. How
-often a value occurs never decides anything, and bare codes say nothing by themselves.
+A wrong map silently swaps groups, so a map is used only if it is certain. The steps go from plain to
+bold (exact, normalised, synonyms, prefix, fuzzy). A step is used only if it, together with those
+before it, maps the whole vocabulary of the source one to one. Otherwise nothing is mapped: likely
+meanings are proposed with their evidence, for a person to confirm in a mapping file. How often a
+value occurs never decides anything, and codes mean nothing by themselves.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ class ValueMap:
     Attributes
     ----------
     values
-        Source value → base value, only what is settled; empty unless ``certain``.
+        Base value by source value; empty unless ``certain``.
     missing
-        Source values read as missing.
+        Source values that are read as missing.
     unmapped
-        Source values without a base value: open, or left out of the codebook.
+        Source values without a base value: not certain, or not in the codebook.
     proposals
-        For unmapped values, a guess where there is one.
+        Guesses at the meaning of unmapped values.
     step
-        What settled the map, or None.
+        Step that completed the map; None if there is none.
     certain
-        Whether ``values`` may be used without asking.
+        Whether ``values`` may be used without asking a person.
     why
-        One sentence of evidence.
+        The evidence in one sentence.
     """
 
     values: Mapping[str, str]
@@ -56,20 +56,20 @@ def match_values(
     same_codes: bool = False,
     propose: bool = True,
 ) -> ValueMap:
-    """Decide which source value means which base value, or leave it open.
+    """Decide which source value means which base value, if that is certain.
 
     Parameters
     ----------
     base, source
-        Values and how many rows have them. The numbers are shown as evidence and decide nothing.
+        Number of rows of each value. The numbers are shown as evidence, and decide nothing.
     codebook
-        Source value → base value as the user gives it. It is taken as it is, may join values, and
-        what it leaves out stays unmapped. A codebook that names no value of this source says
-        nothing about it.
+        Base value by source value, as the user gives it. It is used as it is, and may join values;
+        values that it leaves out stay unmapped. A codebook without any value of this source is
+        ignored.
     same_codes
-        The user's word that equal codes (``1``, ``A``) mean the same in both tables.
+        Whether equal codes (``1``, ``A``) mean the same in both tables.
     propose
-        Whether to guess at values that stay open; what is certain does not depend on it.
+        Whether to guess at values that are not certain; the map does not depend on it.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def match_values(
     {'F': 'Female', 'M': 'Male'}
     >>> found = match_values({"1": 7, "2": 3}, {"1": 6, "2": 4})
     >>> found.certain, found.why
-    (False, 'codes 1, 2 say nothing by themselves; confirm them in the mapping file')
+    (False, 'codes 1, 2 mean nothing by themselves; confirm them in the mapping file')
     """
     if codebook:
         _check_codebook(codebook, base)
@@ -109,10 +109,10 @@ def match_values(
 
 _REASONS: Mapping[Step, str] = {
     "exact": "are values of the base",
-    "normalised": "are values of the base but for case, blanks and punctuation",
+    "normalised": "are values of the base except for case, blanks and punctuation",
     "synonyms": "are known words for values of the base",
-    "prefix": "begin one value of the base each",
-    "fuzzy": "are values of the base but for a letter",
+    "prefix": "are the beginnings of one value of the base each",
+    "fuzzy": "are values of the base except for one letter",
     "codebook": "are given by the codebook",
 }
 
@@ -132,16 +132,16 @@ def _why_open(found: Vocabularies, *, same_codes: bool) -> str:
     if codes and not (same_codes and all(s in found.same for s in codes)):
         named = ", ".join(sorted(codes)[:5]) + (", …" if len(codes) > 5 else "")
         if len(codes) == 1:
-            return f"the code {named} says nothing by itself; confirm it in the mapping file"
-        return f"codes {named} say nothing by themselves; confirm them in the mapping file"
+            return f"the code {named} means nothing by itself; confirm it in the mapping file"
+        return f"codes {named} mean nothing by themselves; confirm them in the mapping file"
     if len(found.source) == 1 and found.same:
         (value,) = found.source
-        return f"the only value, {value!r}, does not say what it is a value of"
+        return f"the only value, {value!r}, does not show what it is a value of"
     strange = sorted(s for s in found.source if s not in found.same)
     if not strange:
-        return "several values read like one value of the base; join them in the mapping file"
+        return "several values look like one value of the base; join them in the mapping file"
     named = ", ".join(map(repr, strange[:5])) + (", …" if len(strange) > 5 else "")
-    return f"no single step maps every value one to one; not in the base as they are: {named}"
+    return f"no step maps every value one to one; these are not in the base as written: {named}"
 
 
 def _open(found: Vocabularies, why: str, *, guess: bool = True) -> ValueMap:
@@ -156,8 +156,8 @@ def _check_codebook(codebook: Mapping[str, str], base: Mapping[str, int]) -> Non
         there = sorted(base)
         shown = ", ".join(there[:20]) + (", …" if len(there) > 20 else "")
         raise InputError(
-            f"the codebook maps to {', '.join(map(repr, strange))}, not among the values of the "
-            f"base; it has: {shown}; name these only."
+            f"the codebook maps to {', '.join(map(repr, strange))}, which the base does not have; "
+            f"its values are: {shown}."
         )
 
 
