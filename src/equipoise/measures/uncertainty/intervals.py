@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 import numpy as np
 
 from equipoise.measures.uncertainty.arrays import Floats, align, chunks
+from equipoise.measures.uncertainty.special import erfc, gamma_quantiles, normal_quantile
 from equipoise.options.measure import Sampling
 from equipoise.validate import between, one_of
 
@@ -166,12 +167,10 @@ class _WilsonLimits:
 
     @classmethod
     def at(cls, alpha: float, *, whole: bool) -> _WilsonLimits:
-        from scipy.special import gammaincinv, ndtri
-
         # rows: more than 50, at most 50; columns: the count, the last standing for any larger
-        table = np.array([[0.0, *gammaincinv([1, 2, 3], alpha), np.inf]] * 2)
+        table = np.array([[0.0, *gamma_quantiles(alpha), np.inf]] * 2)
         table[1, 3] = np.inf
-        return cls(float(ndtri(1 - alpha / 2)), alpha, table if whole else None)
+        return cls(normal_quantile(1 - alpha / 2), alpha, table if whole else None)
 
     def of(self, p: Floats, n: Floats) -> tuple[Floats, Floats]:
         z2 = self.z * self.z
@@ -291,10 +290,8 @@ def ub_change_interval(
     >>> print(change.p.round(4))
     0.0008
     """
-    from scipy.special import erfc, ndtri
-
     between("confidence", confidence, 0, 1)
-    z = float(ndtri(0.5 + confidence / 2))
+    z = normal_quantile(0.5 + confidence / 2)
     old, new = np.asarray(ub0, dtype=np.float64), np.asarray(ub1, dtype=np.float64)
     change = np.asarray(new - old)
     down = np.hypot(np.subtract(new, low1), np.subtract(high0, old))
