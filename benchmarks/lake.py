@@ -27,7 +27,7 @@ from bars import Bar, Section, markdown_table
 if TYPE_CHECKING:
     from equipoise.lake.matching.columns.alignment import Alignment
     from equipoise.lake.matching.columns.target import Wanted
-    from equipoise.lake.offers.prospect import Gathered
+    from equipoise.lake.offers.prospect import Prospect
 
 SEEDS = range(201, 206)  # not looked at while anything was chosen
 DATASETS = ("adult", "credit")
@@ -251,42 +251,42 @@ def _words() -> Words:
 def _acquire(
     done: Done, truth: planlake.Truth, lake: Any, plan: Any, base: Any, folder: Path
 ) -> None:
-    from equipoise.lake.offers.prospect import gather
+    from equipoise.lake.offers.prospect import explore
     from equipoise.lake.repair.acquire import acquire
     from equipoise.options.search import AcquisitionLimits, SearchRequest
 
-    done.survey_seconds, gathered = _seconds(
-        lambda: gather(plan.counts, base, lake, SearchRequest())
+    done.survey_seconds, prospect = _seconds(
+        lambda: explore(plan.counts, base, lake, SearchRequest())
     )
-    plan = _within_reach(plan, gathered)
+    plan = _within_reach(plan, prospect)
     output = folder / "acquired.parquet"
     done.acquire_seconds, got = _seconds(
         lambda: acquire(
-            plan, base, lake, output, limits=AcquisitionLimits(partial=True), gathered=gathered
+            plan, base, lake, output, limits=AcquisitionLimits(partial=True), prospect=prospect
         )
     )
     done.rows, done.cost, done.bound = got.added, got.cost, got.bound
     need = _added(got.before, got.after)
-    usable = [c.name for c in gathered.survey.usable]
-    offers, cells = _offers(gathered, plan)
+    usable = [c.name for c in prospect.survey.usable]
+    offers, cells = _offers(prospect, plan)
     # A copy with another digit is new to any exact rule, so the bound may use it as well; a row
     # that says what one of the base says is none to the rule, though it may be another person.
     most = {n: dict(zip(cells, o.rows.tolist(), strict=True)) for n, o in offers.items()}
     bound = functools.partial(planlake.least_cost, truth, need, usable, noisy=True, time_limit=20)
     done.least, done.least_of_all = bound(most=most).bound, bound().bound
-    done.by_union = _cost_by_union(gathered, offers, [need.get(cell, 0) for cell in cells], base)
+    done.by_union = _cost_by_union(prospect, offers, [need.get(cell, 0) for cell in cells], base)
     done.copies += _copies(truth, lake, Path(got.ledger))
     done.replayed = _is_replayed(lake, Path(got.ledger), output)
 
 
-def _within_reach(plan: Any, gathered: Gathered) -> Any:
+def _within_reach(plan: Any, prospect: Prospect) -> Any:
     """Ask for no more of a cell than 60 % of what the lake has: else there is nothing to choose."""
     from equipoise.lake.loop import available
     from equipoise.lake.offers.need import need_of
     from equipoise.progress import silent
 
     need = need_of(plan.add, plan.counts.request_for_rows())
-    there = available(need, gathered, silent)
+    there = available(need, prospect, silent)
     add = replace(need.cells, rows=np.minimum(need.rows, (REACH * there).astype(np.int64)))
     return SimpleNamespace(counts=plan.counts, add=add, delete=plan.delete, request=plan.request)
 
@@ -296,24 +296,24 @@ def _added(before: Any, after: Any) -> dict[planlake.Cell, int]:
     return {tuple(cell): n - had.get(cell, 0) for cell, n in has.items() if n > had.get(cell, 0)}
 
 
-def _offers(gathered: Gathered, plan: Any) -> tuple[dict[str, Any], list[planlake.Cell]]:
+def _offers(prospect: Prospect, plan: Any) -> tuple[dict[str, Any], list[planlake.Cell]]:
     """What every usable table offers, and the cells it is counted by."""
     from equipoise.lake.offers.need import need_of
     from equipoise.progress import silent
 
     asked = need_of(plan.add, plan.counts.request_for_rows())
     cells = [tuple(asked.named(i).values()) for i in range(len(asked.rows))]
-    found = gathered.offers(gathered.scanner(asked), silent)
+    found = prospect.offers(prospect.scanner(asked), silent)
     return {offer.name: offer for offer in found}, cells
 
 
 def _cost_by_union(
-    gathered: Gathered, offers: Mapping[str, Any], left: list[int], base: Any
+    prospect: Prospect, offers: Mapping[str, Any], left: list[int], base: Any
 ) -> float:
     """The cost of the same rows, tables being taken in the order of plain union search."""
     from equipoise.lake.tables.search import search
 
-    lake = gathered.lake
+    lake = prospect.lake
     hits = search(lake.index, lake.engine.profile(base), top=len(lake.tables))
     order = [hit.table.name for hit in hits]
     cost = 0.0

@@ -17,7 +17,7 @@ from equipoise.engines.sources import locate
 from equipoise.lake.lake import Lake
 from equipoise.lake.loop import available
 from equipoise.lake.offers.need import need_of
-from equipoise.lake.offers.prospect import gather
+from equipoise.lake.offers.prospect import explore
 from equipoise.options.search import SearchRequest
 from lakes import (
     HEADER,
@@ -131,9 +131,9 @@ def test_offers_shortfall_and_rows_are_those_counted_one_by_one(policy, made):
         assert result.exit_code == (1 if lacks else 0)
         assert all(sum(lack.reasons.values()) == lack.missing for _, lack in result.lacks)
 
-        gathered = gather(plan.counts, locate(folder / "people.csv"), lake, SearchRequest(**how))
+        prospect = explore(plan.counts, locate(folder / "people.csv"), lake, SearchRequest(**how))
         every = need_of(plan.add, plan.counts.request_for_rows())
-        assert available(every, gathered, lambda *_: None).tolist() == [union[c] for c in cells]
+        assert available(every, prospect, lambda *_: None).tolist() == [union[c] for c in cells]
 
         done = acquired(plan, lake, folder / "people.csv", folder / "out.csv", partial=True, **how)
         assert done.added == sum(min(n, union[c]) for c, n in zip(cells, wanted, strict=True))

@@ -284,10 +284,10 @@ def _offered_by(
     from equipoise.datasets.lookup import locate
     from equipoise.lake.lake import as_lake
     from equipoise.lake.loop import all_available
-    from equipoise.lake.offers.prospect import gather
+    from equipoise.lake.offers.prospect import explore
 
     base = locate(data, **counts.reading.options)
-    found = gather(counts, base, as_lake(lake, progress=progress), looking, progress=progress)
+    found = explore(counts, base, as_lake(lake, progress=progress), looking, progress=progress)
     return all_available(counts, found, progress)
 
 

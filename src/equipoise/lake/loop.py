@@ -15,7 +15,7 @@ from equipoise.counts import Counts
 from equipoise.engines.sources import Source
 from equipoise.lake.offers.find import explain_lacks
 from equipoise.lake.offers.need import Need, need_of
-from equipoise.lake.offers.prospect import Gathered, gather
+from equipoise.lake.offers.prospect import Prospect, explore
 from equipoise.lake.offers.scanner import Union, warn_of_chance
 from equipoise.lake.offers.shortfall import Lack
 from equipoise.lake.repair.acquire import acquire, files_read
@@ -184,10 +184,10 @@ def repair(
         require_apart([Path(output), listing, file], files_read(base, lake, looking))
         lake.require_outside([Path(output), listing])
     ideal = _ideal(counts, request, progress)
-    gathered = gather(
+    prospect = explore(
         counts, base, lake, looking, require_columns=limits.require_columns, progress=progress
     )
-    plan = _with_what_there_is(ideal, counts, request, gathered, progress)
+    plan = _with_what_there_is(ideal, counts, request, prospect, progress)
     plan = replace(plan, source=base.name)
     acquired = acquire(
         plan,
@@ -198,7 +198,7 @@ def repair(
         looking=looking,
         limits=replace(limits, partial=True),
         hash_key=hash_key,
-        gathered=gathered,
+        prospect=prospect,
         beside=None if file is None else {file: plan.to_json(indent=2) + "\n"},
         progress=progress,
     )
@@ -214,7 +214,7 @@ def repair(
             hash_key=hash_key,
         )
     is_ideal = ideal is not None and plan.add == ideal.add
-    lacks, chance = ((), None) if is_ideal else _lacks(ideal, counts, gathered, progress)
+    lacks, chance = ((), None) if is_ideal else _lacks(ideal, counts, prospect, progress)
     return Repaired(
         ideal=plan if is_ideal else ideal,
         plan=plan,
@@ -227,13 +227,13 @@ def repair(
 
 
 def _lacks(
-    ideal: Plan | None, counts: Counts, gathered: Gathered, progress: Reporter
+    ideal: Plan | None, counts: Counts, prospect: Prospect, progress: Reporter
 ) -> tuple[tuple[tuple[str, Lack], ...], str | None]:
     """Say why the lake has not the rows of the cheapest plan."""
     if ideal is None:
         return (), None
-    scanner = gathered.scanner(need_of(ideal.add, counts.request_for_rows()))
-    lacks, scanned = explain_lacks(gathered.survey, scanner, {}, progress)
+    scanner = prospect.scanner(need_of(ideal.add, counts.request_for_rows()))
+    lacks, scanned = explain_lacks(prospect.survey, scanner, {}, progress)
     duplicates = sum(int(offer.duplicates.sum()) for offer in scanned.values())
     return lacks, warn_of_chance(duplicates, sum(offer.by_chance for offer in scanned.values()))
 
@@ -249,29 +249,29 @@ def _with_what_there_is(
     ideal: Plan | None,
     counts: Counts,
     request: PlanRequest,
-    gathered: Gathered,
+    prospect: Prospect,
     progress: Reporter,
 ) -> Plan:
     """Give the cheapest plan if the lake has its rows, else the best with what it has."""
     if ideal is not None:
         need = need_of(ideal.add, counts.request_for_rows())
-        if not len(need.rows) or (available(need, gathered, progress) >= need.rows).all():
+        if not len(need.rows) or (available(need, prospect, progress) >= need.rows).all():
             return ideal
-    within = replace(request, pool=all_available(counts, gathered, progress))
+    within = replace(request, pool=all_available(counts, prospect, progress))
     return nearest_plan(counts, within, progress=progress)
 
 
-def all_available(counts: Counts, gathered: Gathered, progress: Reporter = silent) -> Counts:
+def all_available(counts: Counts, prospect: Prospect, progress: Reporter = silent) -> Counts:
     """Count the rows of every cell that all usable tables have together, each row once."""
     everything = _every_cell(counts)
-    return replace(everything.cells, rows=available(everything, gathered, progress))
+    return replace(everything.cells, rows=available(everything, prospect, progress))
 
 
-def available(need: Need, gathered: Gathered, progress: Reporter) -> np.ndarray[Any, Any]:
+def available(need: Need, prospect: Prospect, progress: Reporter) -> np.ndarray[Any, Any]:
     """How many rows of some cells all usable tables have together, each row once."""
-    scanner = gathered.scanner(need)
+    scanner = prospect.scanner(need)
     total, union = np.zeros(len(need.rows), np.int64), Union(scanner)
-    usable = [c for c in gathered.survey.usable if scanner.bound(c).any()]
+    usable = [c for c in prospect.survey.usable if scanner.bound(c).any()]
     for i, candidate in enumerate(usable):
         progress(f"looking into {candidate.name}", i / len(usable))
         total += union.add(candidate)

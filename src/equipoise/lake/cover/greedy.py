@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.lake.cover.supply import CLOSE, Limits, Supply
+from equipoise.lake.cover.supply import CLOSE, CoverLimits, Supply
 from equipoise.lake.cover.worth import best_prefix, prefix_ratios
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def completed(
     return _dropped(supply, take)
 
 
-def greedy_within(supply: Supply, limits: Limits, prices: Iterable[Real]) -> Whole:
+def greedy_within(supply: Supply, limits: CoverLimits, prices: Iterable[Real]) -> Whole:
     """As much as limits let: the best of a few greedy choices by different prices.
 
     >>> supply = Supply(
@@ -65,7 +65,7 @@ def greedy_within(supply: Supply, limits: Limits, prices: Iterable[Real]) -> Who
     ...     per_row=np.ones(1),
     ...     price=np.array([1.0, 2.0]),
     ... )
-    >>> greedy_within(supply, Limits(budget=7), [supply.price])
+    >>> greedy_within(supply, CoverLimits(budget=7), [supply.price])
     array([[1, 5]])
     """
     tries = [
@@ -76,7 +76,7 @@ def greedy_within(supply: Supply, limits: Limits, prices: Iterable[Real]) -> Who
     return max(tries, key=lambda take: (supply.worth(take), -supply.cost(take)))
 
 
-def _greedy_shared(supply: Supply, limits: Limits, price: Real, *, by_table: bool) -> Whole:
+def _greedy_shared(supply: Supply, limits: CoverLimits, price: Real, *, by_table: bool) -> Whole:
     """The greedy choice with a cap on each table, lowered until it is the share of the rows."""
     cap = limits.most(int(supply.need.sum()))
     for step in range(64):
@@ -123,14 +123,14 @@ class _Greedy:
         self,
         supply: Supply,
         price: Real,
-        limits: Limits | None = None,
+        limits: CoverLimits | None = None,
         *,
         cap: float = math.inf,
         banned: int | None = None,
         by_table: bool = False,
     ) -> None:
         self.supply, self.price, self.cap, self.banned = supply, price, cap, banned
-        self.limits = limits or Limits()
+        self.limits = limits or CoverLimits()
         self.order = np.argsort(-price, kind="stable")
         n = len(supply.rows)
         self.fixed = np.ones(n) if by_table else supply.fixed

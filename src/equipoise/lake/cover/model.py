@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.lake.cover.supply import CLOSE, Limits, Supply
+from equipoise.lake.cover.supply import CLOSE, CoverLimits, Supply
 from equipoise.plans.highs import solve_milp
 
 if TYPE_CHECKING:
@@ -50,12 +50,12 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxation:
+class CoverRelaxation:
     """What a row of each cell costs where parts of tables could be opened.
 
     Any such costs give a bound, so it owes nothing to the solver's tolerances.
 
-    >>> relaxation = Relaxation(
+    >>> relaxation = CoverRelaxation(
     ...     Supply(
     ...         rows=np.array([[2, 2], [4, 0]]),
     ...         need=np.array([4, 2]),
@@ -73,9 +73,9 @@ class Relaxation:
     row_costs: Real
 
     @classmethod
-    def of(cls, supply: Supply) -> Relaxation:
+    def of(cls, supply: Supply) -> CoverRelaxation:
         """Solve the model without whole numbers."""
-        model = build(supply, Limits(), cover=True)
+        model = build(supply, CoverLimits(), cover=True)
         answer = model.in_reals(model.cost)
         if answer.x is None:
             return cls(supply, np.zeros(len(supply.need)))
@@ -109,7 +109,7 @@ class Relaxation:
         first = np.maximum(dual, dual.max() * 1e-6) if dual.any() else self.supply.price
         return [first, 1.0 / self.supply.need]
 
-    def cheaper(self, cost: float, clock: Clock, limits: Limits) -> Answer:
+    def cheaper(self, cost: float, clock: Clock, limits: CoverLimits) -> Answer:
         """Look with HiGHS for all that is needed, within limits, for less than a known cost."""
         slack = cost * (1 + CLOSE) - self._sum
         kept = np.flatnonzero(self._reduced <= slack)
@@ -130,7 +130,7 @@ class Relaxation:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Model:
+class CoverModel:
     """``matrix @ columns <= right`` between low and high, some of them whole.
 
     The first columns are rows of a cell, in units; then come the tables, 1 where open; and, if
@@ -166,12 +166,12 @@ class Model:
         answer = self._solve(self.cost * scale, clock)
         return replace(answer, bound=answer.bound / scale)
 
-    def worth_at_least(self, worth: float) -> Model:
+    def worth_at_least(self, worth: float) -> CoverModel:
         """Only rows that are worth enough."""
         top = self.worth.max()
         return self.held(-self.worth[None] / top, -worth / top * (1 - CLOSE))
 
-    def held(self, lines: Any, right: ArrayLike) -> Model:
+    def held(self, lines: Any, right: ArrayLike) -> CoverModel:
         """The same with more lines."""
         from scipy import sparse
 
@@ -231,7 +231,7 @@ class Model:
         return supply.fill(tables, np.minimum(found, supply.need))
 
 
-def build(supply: Supply, limits: Limits, *, cover: bool = False) -> Model:
+def build(supply: Supply, limits: CoverLimits, *, cover: bool = False) -> CoverModel:
     """The model of a choice within limits; with ``cover`` all that is needed must be taken."""
     shared = limits.share < math.inf
     if supply.same_row_cost and not shared:
@@ -255,13 +255,13 @@ def build(supply: Supply, limits: Limits, *, cover: bool = False) -> Model:
     return model
 
 
-def _by_cell(supply: Supply, *, cover: bool) -> Model:
+def _by_cell(supply: Supply, *, cover: bool) -> CoverModel:
     """The rows of a cell are one column, from whichever table."""
     from scipy import sparse
 
     (n, g), need = supply.rows.shape, supply.need.astype(np.float64)
     offered = sparse.csr_array(-(supply.rows / need).T)
-    return Model(
+    return CoverModel(
         supply=supply,
         cell=np.arange(g),
         unit=np.ones(g),
@@ -275,7 +275,7 @@ def _by_cell(supply: Supply, *, cover: bool) -> Model:
     )
 
 
-def _by_pair(supply: Supply, *, cover: bool) -> Model:
+def _by_pair(supply: Supply, *, cover: bool) -> CoverModel:
     """The rows of a cell from a table are a column.
 
     In a cover its unit is all that the table has: whole numbers follow from the tables.
@@ -291,7 +291,7 @@ def _by_pair(supply: Supply, *, cover: bool) -> Model:
     entries = np.concatenate([unit / has, -np.ones(p)])
     places = np.concatenate([each, each]), np.concatenate([each, p + table])
     if_open = sparse.csr_array((entries, places), shape=(p, p + n))
-    return Model(
+    return CoverModel(
         supply=supply,
         cell=cell,
         unit=unit,
@@ -305,7 +305,7 @@ def _by_pair(supply: Supply, *, cover: bool) -> Model:
     )
 
 
-def _shared(model: Model, limits: Limits) -> Model:
+def _shared(model: CoverModel, limits: CoverLimits) -> CoverModel:
     """With the most rows of a table as a column, no more than the share of all."""
     from scipy import sparse
 

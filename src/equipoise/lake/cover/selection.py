@@ -14,8 +14,8 @@ import numpy as np
 
 from equipoise.errors import InputError
 from equipoise.lake.cover.greedy import completed, greedy_cover, greedy_within
-from equipoise.lake.cover.model import Answer, Clock, Relaxation, build
-from equipoise.lake.cover.supply import CLOSE, Limits, Supply, whole_numbers
+from equipoise.lake.cover.model import Answer, Clock, CoverRelaxation, build
+from equipoise.lake.cover.supply import CLOSE, CoverLimits, Supply, whole_numbers
 from equipoise.lake.cover.worth import prices, vector
 from equipoise.validate import at_least
 
@@ -143,7 +143,7 @@ def select(
         )
     at_least("time_limit", time_limit, 0)
     at_least("gap", gap, 0)
-    limits = Limits.of(budget=budget, max_share=max_share, max_tables=max_tables)
+    limits = CoverLimits.of(budget=budget, max_share=max_share, max_tables=max_tables)
     n = len(offered)
     supply, tables, cells = Supply(
         rows=offered,
@@ -168,11 +168,11 @@ def _positive(price: Real, need: Whole) -> Real:
     return price
 
 
-def _choose(supply: Supply, limits: Limits, clock: Clock) -> Selection:
+def _choose(supply: Supply, limits: CoverLimits, clock: Clock) -> Selection:
     if not supply.need.sum():
         return _selection(supply, np.zeros_like(supply.rows), "greedy", 0.0)
-    relaxation = Relaxation.of(supply)
-    if limits == Limits():
+    relaxation = CoverRelaxation.of(supply)
+    if limits == CoverLimits():
         return _cover(relaxation, clock)
     if relaxation.bound <= limits.budget * (1 + CLOSE):
         found = _cover(relaxation, clock.part(1 / 3))
@@ -181,24 +181,24 @@ def _choose(supply: Supply, limits: Limits, clock: Clock) -> Selection:
     return _within(relaxation, limits, clock)
 
 
-def _cover(relaxation: Relaxation, clock: Clock) -> Selection:
+def _cover(relaxation: CoverRelaxation, clock: Clock) -> Selection:
     """All that is needed."""
     supply, bound, by = relaxation.supply, relaxation.bound, relaxation.prices()
     take = min((greedy_cover(supply, price) for price in by), key=supply.cost)
     cost = supply.cost(take)
     if cost <= bound * (1 + max(clock.gap, CLOSE)):
         return _selection(supply, take, "greedy", bound)
-    answer = relaxation.cheaper(cost, clock, Limits())
+    answer = relaxation.cheaper(cost, clock, CoverLimits())
     other = answer.take
     if other is not None:
         # Should the solver's tolerance have left a row out, the greedy choice puts it in.
         other = completed(supply, np.flatnonzero(other.any(axis=1)), by[0])
-    take, method = _better(supply, Limits(), take, other, "greedy")
+    take, method = _better(supply, CoverLimits(), take, other, "greedy")
     bound = max(bound, answer.bound)
     return _selection(supply, take, method, bound, timed_out=answer.timed_out)
 
 
-def _within(relaxation: Relaxation, limits: Limits, clock: Clock) -> Selection:
+def _within(relaxation: CoverRelaxation, limits: CoverLimits, clock: Clock) -> Selection:
     """As much as limits let: first the most that can be had, then that at the least cost."""
     supply = relaxation.supply
     most = float(supply.price @ supply.need)
@@ -219,7 +219,9 @@ def _within(relaxation: Relaxation, limits: Limits, clock: Clock) -> Selection:
     )
 
 
-def _cheaper_within(relaxation: Relaxation, limits: Limits, clock: Clock, best: Whole) -> Answer:
+def _cheaper_within(
+    relaxation: CoverRelaxation, limits: CoverLimits, clock: Clock, best: Whole
+) -> Answer:
     supply, cost = relaxation.supply, relaxation.supply.cost(best)
     if not supply.covered(best):
         return build(supply, limits).worth_at_least(supply.worth(best)).cheapest(cost, clock)
@@ -228,7 +230,7 @@ def _cheaper_within(relaxation: Relaxation, limits: Limits, clock: Clock, best: 
 
 
 def _better(
-    supply: Supply, limits: Limits, best: Whole, other: Whole | None, method: Method
+    supply: Supply, limits: CoverLimits, best: Whole, other: Whole | None, method: Method
 ) -> tuple[Whole, Method]:
     """The other selection if it is worth more, or as much for less."""
     if other is None or not limits.allow(supply, other):

@@ -40,7 +40,7 @@ class Shared:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class TableChoice:
     """Tables to open.
 
     Attributes
@@ -60,7 +60,7 @@ class Choice:
 
 def cheapest_tables(
     shared: Shared, need: Whole, table_cost: Real, row_cost: Real, *, time_limit: float
-) -> Choice:
+) -> TableChoice:
     """Choose tables that have all that is needed, at the least cost that is found in time.
 
     Parameters
@@ -92,7 +92,7 @@ def cheapest_tables(
 
     parts = _Parts.of(shared)
     if len(parts.table) > _MOST_PARTS:
-        return Choice([], np.zeros(0, np.int64), 0.0)
+        return TableChoice([], np.zeros(0, np.int64), 0.0)
     matrix, least = parts.lines(need, len(table_cost))
     cost = np.concatenate([row_cost[parts.table] * parts.rows, table_cost])
     scale = 1e3 / max(float(cost.sum()), 1e-9)  # HiGHS ends at an absolute distance
@@ -106,10 +106,10 @@ def cheapest_tables(
     bound = found.mip_dual_bound
     bound = bound / scale if bound is not None and math.isfinite(bound) else 0.0
     if found.x is None:
-        return Choice([], np.zeros(0, np.int64), bound)
+        return TableChoice([], np.zeros(0, np.int64), bound)
     taken, opened = np.split(found.x > 0.5, [len(parts.table)])
     rows = parts.row[taken & (parts.row >= 0)]
-    return Choice(np.flatnonzero(opened).tolist(), np.sort(rows), bound)
+    return TableChoice(np.flatnonzero(opened).tolist(), np.sort(rows), bound)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -103,10 +103,10 @@ class Supply:
 
 
 @dataclass(frozen=True)
-class Limits:
+class CoverLimits:
     """What a selection must not exceed: its cost, a table's share of the rows, its tables.
 
-    >>> limits = Limits.of(budget=None, max_share=0.3, max_tables=None)
+    >>> limits = CoverLimits.of(budget=None, max_share=0.3, max_tables=None)
     >>> limits.most(11)
     3
     """
@@ -116,7 +116,9 @@ class Limits:
     tables: float = math.inf
 
     @classmethod
-    def of(cls, *, budget: float | None, max_share: float | None, max_tables: int | None) -> Limits:
+    def of(
+        cls, *, budget: float | None, max_share: float | None, max_tables: int | None
+    ) -> CoverLimits:
         """The limits that were asked for; what makes none is refused."""
         if budget is not None:
             at_least("budget", budget, 0)

@@ -16,7 +16,7 @@ from equipoise.lake.offers import ranking as rank
 from equipoise.lake.offers.need import Need, Planned, need_of
 from equipoise.lake.offers.prospect import (
     comparable,
-    gather,
+    explore,
     say_unchecked,
     unchecked,
     without_condition,
@@ -314,8 +314,8 @@ def find(
         over = survey(lake, wanted(plan.counts), looking, progress)
         scanner = Scanner(lake.engine, over.want, need, None, looking.seed)
     else:
-        gathered = gather(plan.counts, base, lake, looking, progress=progress)
-        over, scanner = gathered.survey, gathered.scanner(need)
+        prospect = explore(plan.counts, base, lake, looking, progress=progress)
+        over, scanner = prospect.survey, prospect.scanner(need)
     best, scanned = _ranked(over.usable, scanner, top, progress)
     lacks, scanned = explain_lacks(over, scanner, scanned, progress)
     of_use = over.usable or over.barred or over.open

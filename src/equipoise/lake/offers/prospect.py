@@ -32,7 +32,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gathered:
+class Prospect:
     """What a lake has for a base: its tables looked over, and the means to look into them."""
 
     base: Source
@@ -73,7 +73,7 @@ class Gathered:
         return found
 
 
-def gather(
+def explore(
     counts: Counts,
     base: Source,
     lake: Contents,
@@ -81,7 +81,7 @@ def gather(
     *,
     require_columns: bool = False,
     progress: Reporter = silent,
-) -> Gathered:
+) -> Prospect:
     """Read a base, and look over a lake for tables that are like it."""
     engine = lake.engine
     progress(f"reading {base.name}", 0)
@@ -102,7 +102,7 @@ def gather(
         usable = tuple(sorted(usable, key=lambda c: -len(c.alignment.columns)))
     out = tuple(replace(c, barred=barred[c.name]) for c in found.usable if barred[c.name])
     found = replace(found, usable=usable, barred=(*found.barred, *out))
-    return Gathered(
+    return Prospect(
         base=base,
         engine=engine,
         lake=lake,

@@ -20,7 +20,7 @@ from equipoise.errors import PoolTooSmall, ShiftTooLarge
 from equipoise.lake.matching.notations import is_absent
 from equipoise.lake.offers.fingerprints import RowHashes
 from equipoise.lake.offers.need import Need, Planned, need_of
-from equipoise.lake.offers.prospect import Gathered, gather, unchecked
+from equipoise.lake.offers.prospect import Prospect, explore, unchecked
 from equipoise.lake.offers.shortfall import Lack
 from equipoise.lake.offers.survey import Candidate, say_alignment
 from equipoise.lake.repair.acquisition import Acquired, Share, TreatedColumn
@@ -31,13 +31,13 @@ from equipoise.lake.repair.base import (
     require_deletable,
 )
 from equipoise.lake.repair.choice import (
-    Taken,
+    Choice,
+    choose_rows,
     find_lacks,
     found_counts,
     say_too_few,
-    take_rows,
 )
-from equipoise.lake.repair.fill import Chosen
+from equipoise.lake.repair.fill import TableRows
 from equipoise.lake.repair.ledger import keyed, ledger_table, write_ledger
 from equipoise.lake.repair.output import (
     Part,
@@ -68,7 +68,7 @@ def acquire(
     looking: SearchRequest | None = None,
     limits: AcquisitionLimits | None = None,
     hash_key: bytes | None = None,
-    gathered: Gathered | None = None,
+    prospect: Prospect | None = None,
     beside: Mapping[Path, str] | None = None,
     progress: Reporter = silent,
 ) -> Acquired:
@@ -91,8 +91,8 @@ def acquire(
         How to look for rows, and within what to take them.
     hash_key
         Makes the ledger's hashes such that rows cannot be guessed from them.
-    gathered
-        What :func:`gather` found before, for the same base and lake.
+    prospect
+        What :func:`explore` found before, for the same base and lake.
     beside
         Texts that are written together with the table, by their files.
     progress
@@ -114,8 +114,8 @@ def acquire(
     before = replace(engine.counts(base, request), reading=base.reading)
     require_counts(base, before, plan.counts, force=limits.force)
     require_deletable(base, before, delete)
-    if gathered is None:
-        gathered = gather(
+    if prospect is None:
+        prospect = explore(
             plan.counts,
             base,
             lake,
@@ -124,12 +124,12 @@ def acquire(
             progress=progress,
         )
     need = need_of(add, request)
-    taken = take_rows(gathered, need, limits, progress)
+    taken = choose_rows(prospect, need, limits, progress)
     for part in taken.chosen:
         part.candidate.require_unchanged(surely=True)
-    lacks = find_lacks(gathered, need, taken, limits, progress)
+    lacks = find_lacks(prospect, need, taken, limits, progress)
     if lacks and not limits.partial:
-        raise PoolTooSmall(say_too_few(gathered, taken, lacks))
+        raise PoolTooSmall(say_too_few(prospect, taken, lacks))
     stay = without_categories(engine.rows(base, request, delete, looking.seed, rest=True))
     parts = [Part(c.candidate.name, c.drawn.rows) for c in taken.chosen]
     rows = put_together(stay, parts, base.name)
@@ -146,12 +146,12 @@ def acquire(
         with published(typed, *places, engine, beside) as (written, listed):
             progress(f"counting {places[0]}", 0.9)
             after = engine.counts(written, request)
-            told = gathered.looking.other_columns
+            told = prospect.looking.other_columns
             lines = _lines(taken, need, len(stay), engine, written, hash_key, told, lost)
-            about = _about(plan, gathered, places[0], keyed_=hash_key is not None)
+            about = _about(plan, prospect, places[0], keyed_=hash_key is not None)
             ledger_rows = ledger_table([*removed, *lines], about)
             write_ledger(ledger_rows, listed, engine, require_writable(places[1], engine.writes))
-    done = _acquired(plan, gathered, taken, before, after, add, delete, lacks, shift, places)
+    done = _acquired(plan, prospect, taken, before, after, add, delete, lacks, shift, places)
     return replace(done, known_again=known_again, lost=lost)
 
 
@@ -260,7 +260,7 @@ def _cell_text(counts: Counts, cell: Sequence[Value]) -> str:
 
 
 def _lines(
-    taken: Taken,
+    taken: Choice,
     need: Need,
     stay: int,
     engine: Engine,
@@ -319,19 +319,19 @@ def _mapping(candidate: Candidate, other_columns: OtherColumns) -> dict[str, Any
     }
 
 
-def _about(plan: Planned, gathered: Gathered, output: Path, *, keyed_: bool) -> dict[str, Any]:
+def _about(plan: Planned, prospect: Prospect, output: Path, *, keyed_: bool) -> dict[str, Any]:
     from equipoise.version import __version__
 
     return {
-        "base": gathered.base.public_name,
+        "base": prospect.base.public_name,
         "output": output.name,
         "counts": plan.counts.fingerprint,
-        "seed": gathered.looking.seed,
-        "duplicates": gathered.looking.dedupe,
-        "other_columns": gathered.looking.other_columns,
-        "key": list(gathered.looking.key),
+        "seed": prospect.looking.seed,
+        "duplicates": prospect.looking.dedupe,
+        "other_columns": prospect.looking.other_columns,
+        "key": list(prospect.looking.key),
         "keyed": keyed_,
-        "reading": gathered.base.reading.to_dict(),
+        "reading": prospect.base.reading.to_dict(),
         "version": __version__,
     }
 
@@ -341,8 +341,8 @@ def _about(plan: Planned, gathered: Gathered, output: Path, *, keyed_: bool) -> 
 
 def _acquired(
     plan: Planned,
-    gathered: Gathered,
-    taken: Taken,
+    prospect: Prospect,
+    taken: Choice,
     before: Counts,
     after: Counts,
     add: Counts,
@@ -355,10 +355,10 @@ def _acquired(
     return Acquired(
         output=None if places is None else str(places[0]),
         ledger=None if places is None else str(places[1]),
-        base=gathered.base.name,
+        base=prospect.base.name,
         shares=tuple(
             sorted(
-                (_share(part, gathered) for part in taken.chosen),
+                (_share(part, prospect) for part in taken.chosen),
                 key=lambda share: (-share.rows, share.name),
             )
         ),
@@ -377,13 +377,13 @@ def _acquired(
         failures={o.name: o.failures for o in taken.offers if o.failures},
         unmapped=sum(o.unmapped for o in taken.offers),
         outside=sum(o.outside for o in taken.offers),
-        unchecked=unchecked(gathered.survey.barred, before.reading.where),
-        open_tables=len(gathered.survey.open),
-        seed=gathered.looking.seed,
+        unchecked=unchecked(prospect.survey.barred, before.reading.where),
+        open_tables=len(prospect.survey.open),
+        seed=prospect.looking.seed,
     )
 
 
-def _treated(part: Chosen, engine: Engine) -> tuple[TreatedColumn, ...]:
+def _treated(part: TableRows, engine: Engine) -> tuple[TreatedColumn, ...]:
     """Count the values of added rows that were converted, kept or left missing."""
     candidate, rows = part.candidate, part.drawn.rows
     treated = candidate.alignment.treated
@@ -400,7 +400,7 @@ def _treated(part: Chosen, engine: Engine) -> tuple[TreatedColumn, ...]:
     return tuple(TreatedColumn(**vars(t), values=counted[t.name]) for t in treated)
 
 
-def _share(part: Chosen, gathered: Gathered) -> Share:
+def _share(part: TableRows, prospect: Prospect) -> Share:
     candidate = part.candidate
     conditions, rows = candidate.conditions, len(part.drawn.places)
     columns = {name: match.source for name, match in candidate.alignment.columns.items()}
@@ -412,8 +412,8 @@ def _share(part: Chosen, gathered: Gathered) -> Share:
         confidence=candidate.confidence,
         licence=conditions.licence,
         columns=columns,
-        lacking=tuple(c.name for c in gathered.survey.want.columns if c.name not in columns),
-        why=say_alignment(candidate, gathered.survey.want.required),
-        treated=_treated(part, gathered.engine),
+        lacking=tuple(c.name for c in prospect.survey.want.columns if c.name not in columns),
+        why=say_alignment(candidate, prospect.survey.want.required),
+        treated=_treated(part, prospect.engine),
         uncertain={n: m.source for n, m in candidate.alignment.proposed.items()},
     )

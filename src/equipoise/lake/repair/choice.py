@@ -13,7 +13,7 @@ from equipoise.lake.cover import supply
 from equipoise.lake.cover.model import Clock
 from equipoise.lake.cover.selection import Selection
 from equipoise.lake.offers.need import Need
-from equipoise.lake.offers.prospect import Gathered, without_condition
+from equipoise.lake.offers.prospect import Prospect, without_condition
 from equipoise.lake.offers.scanner import (
     Offer,
     Scanner,
@@ -23,7 +23,7 @@ from equipoise.lake.offers.scanner import (
 )
 from equipoise.lake.offers.shortfall import Lack, explain_shortfall
 from equipoise.lake.offers.survey import say_nearest
-from equipoise.lake.repair.fill import Chosen, Filler, numbers_within, select_from
+from equipoise.lake.repair.fill import Filler, TableRows, numbers_within, select_from
 from equipoise.options.search import AcquisitionLimits
 from equipoise.progress import Reporter
 
@@ -35,10 +35,10 @@ _ROUNDS = 8
 
 
 @dataclass(frozen=True)
-class Taken:
+class Choice:
     """All rows taken, and what they were chosen from."""
 
-    chosen: list[Chosen]
+    chosen: list[TableRows]
     selection: Selection
     offers: list[Offer]
     across: NDArray[np.int64]
@@ -49,33 +49,33 @@ class Taken:
         return sum(len(part.drawn.places) for part in self.chosen)
 
 
-def take_rows(
-    gathered: Gathered, need: Need, limits: AcquisitionLimits, progress: Reporter
-) -> Taken:
+def choose_rows(
+    prospect: Prospect, need: Need, limits: AcquisitionLimits, progress: Reporter
+) -> Choice:
     """Choose tables and rows; rows that two tables have are counted once."""
-    within = supply.Limits.of(
+    within = supply.CoverLimits.of(
         budget=limits.budget,
         max_share=limits.max_share_per_source,
         max_tables=limits.max_tables,
     )
-    scanner = gathered.scanner(need)
-    offers = gathered.offers(scanner, progress)
+    scanner = prospect.scanner(need)
+    offers = prospect.offers(scanner, progress)
     rows = np.array([o.rows for o in offers], np.int64).reshape(len(offers), len(need.rows))
     free = replace(limits, budget=None, max_share_per_source=None, max_tables=None)
-    taken = _take_freely(gathered, scanner, offers, rows, free, progress)
+    taken = _take_freely(prospect, scanner, offers, rows, free, progress)
     if taken is not None and within.allow_cost(taken.selection.cost, taken.selection.take):
         return taken
-    return _take_within(gathered, scanner, offers, rows, limits, progress)
+    return _take_within(prospect, scanner, offers, rows, limits, progress)
 
 
 def _take_freely(
-    gathered: Gathered,
+    prospect: Prospect,
     scanner: Scanner,
     offers: list[Offer],
     rows: NDArray[np.int64],
     limits: AcquisitionLimits,
     progress: Reporter,
-) -> Taken | None:
+) -> Choice | None:
     """Take all that is needed, or all there is of it; nothing if that was not found.
 
     Tables are chosen as if they shared no rows, which bounds the cost. If they do, what lacks is
@@ -90,7 +90,7 @@ def _take_freely(
     progress("choosing tables", 0.5)
     clock = Clock(limits.time_limit, 0.0)
     first = select_from(offers, rows, need, limits, clock.part(0.5).left)
-    filler = Filler(gathered.known, scanner, offers, need, limits, clock)
+    filler = Filler(prospect.known, scanner, offers, need, limits, clock)
     best, bound = filler.completed(first.opened.tolist()), first.bound
     if best.cost > bound * (1 + supply.CLOSE):
         progress("choosing among tables that share rows", 0.5)
@@ -102,7 +102,7 @@ def _take_freely(
     if any((offer.at_most > offer.rows).any() for offer in offers):
         bound = _bound(offers, need, clock)
     selection = replace(first, take=best.take, cost=best.cost, bound=min(bound, best.cost))
-    return Taken(filler.chosen(best), selection, offers, across)
+    return Choice(filler.chosen(best), selection, offers, across)
 
 
 def _bound(offers: Sequence[Offer], found: NDArray[np.int64], clock: Clock) -> float:
@@ -112,19 +112,19 @@ def _bound(offers: Sequence[Offer], found: NDArray[np.int64], clock: Clock) -> f
 
 
 def _take_within(
-    gathered: Gathered,
+    prospect: Prospect,
     scanner: Scanner,
     offers: list[Offer],
     rows: NDArray[np.int64],
     limits: AcquisitionLimits,
     progress: Reporter,
-) -> Taken:
+) -> Choice:
     """Take what limits allow, or what there is; what tables share is left to the first of them."""
     across = np.zeros(len(scanner.need.rows), np.int64)
     for left in range(_ROUNDS, 0, -1):
         progress("choosing tables", 0.5)
         selection = select_from(offers, rows, scanner.need.rows, limits)
-        chosen, there = _draw_all(gathered, scanner, offers, selection)
+        chosen, there = _draw_all(prospect, scanner, offers, selection)
         short = np.minimum(selection.take, there) < selection.take
         if not short.any() or left == 1:
             break
@@ -137,17 +137,17 @@ def _take_within(
     if across.any():  # the bound is one for what was left to each table
         bound = _bound(offers, selection.found, Clock(limits.time_limit, 0.0))
         selection = replace(selection, bound=min(bound, selection.cost))
-    return Taken(chosen, selection, offers, across)
+    return Choice(chosen, selection, offers, across)
 
 
 def _draw_all(
-    gathered: Gathered,
+    prospect: Prospect,
     scanner: Scanner,
     offers: Sequence[Offer],
     selection: Selection,
-) -> tuple[list[Chosen], NDArray[np.int64]]:
+) -> tuple[list[TableRows], NDArray[np.int64]]:
     """Fetch the rows of a selection; tell how many rows each table has that no other gave."""
-    known = replace(gathered.known, _taken=[])
+    known = replace(prospect.known, _taken=[])
     there = np.array([o.rows for o in offers], np.int64).reshape(selection.take.shape)
     chosen = []
     for i in np.flatnonzero(selection.take.any(axis=1)).tolist():
@@ -159,11 +159,11 @@ def _draw_all(
         taken = fresh.take(first)
         known.add(taken.hashes)
         if len(taken.places):
-            chosen.append(Chosen(candidate, taken))
+            chosen.append(TableRows(candidate, taken))
     return chosen, there
 
 
-def found_counts(add: Counts, need: Need, taken: Taken) -> Counts:
+def found_counts(add: Counts, need: Need, taken: Choice) -> Counts:
     """Give the rows taken as counts."""
     found = found_rows(need, taken)
     by_cell = {tuple(c): n for c, n in zip(need.cells.codes.tolist(), found.tolist(), strict=True)}
@@ -171,7 +171,7 @@ def found_counts(add: Counts, need: Need, taken: Taken) -> Counts:
     return replace(add, rows=np.array(rows, np.int64))
 
 
-def found_rows(need: Need, taken: Taken) -> NDArray[np.int64]:
+def found_rows(need: Need, taken: Choice) -> NDArray[np.int64]:
     """How many rows of each needed cell were taken."""
     total = np.zeros(len(need.rows), np.int64)
     for part in taken.chosen:
@@ -183,7 +183,7 @@ def found_rows(need: Need, taken: Taken) -> NDArray[np.int64]:
 
 
 def find_lacks(
-    gathered: Gathered, need: Need, taken: Taken, limits: AcquisitionLimits, progress: Reporter
+    prospect: Prospect, need: Need, taken: Choice, limits: AcquisitionLimits, progress: Reporter
 ) -> tuple[tuple[str, Lack], ...]:
     """Say of which cells too few rows were found, and why."""
     found = found_rows(need, taken)
@@ -196,13 +196,13 @@ def find_lacks(
         "duplicates": taken.across + sum((o.duplicates for o in taken.offers), 0 * found),
     }
     lost |= {name: rows + 0 * found for name, rows in left_out(taken.offers).items()}
-    scanner = gathered.scanner(need)
-    barred = gathered.offers(scanner, progress, among=gathered.survey.barred)
+    scanner = prospect.scanner(need)
+    barred = prospect.offers(scanner, progress, among=prospect.survey.barred)
     if barred:
         lost["tables that may not be used"] = sum((o.rows for o in barred), 0 * found)
-    lost |= without_condition(scanner, gathered.survey.barred)
-    if gathered.survey.open:
-        at_most = sum((scanner.possible(c) for c in gathered.survey.open), 0 * found)
+    lost |= without_condition(scanner, prospect.survey.barred)
+    if prospect.survey.open:
+        at_most = sum((scanner.possible(c) for c in prospect.survey.open), 0 * found)
         lost["at most in tables whose meaning is open"] = at_most
     lacks = explain_shortfall(need.rows, found, lost)
     return tuple((str(need.named(lack.cell)), lack) for lack in lacks)
@@ -218,22 +218,22 @@ def _limit_name(limits: AcquisitionLimits) -> str:
     return given[0] if len(given) == 1 else "beyond the limits"
 
 
-def say_too_few(gathered: Gathered, taken: Taken, lacks: Sequence[tuple[str, Lack]]) -> str:
+def say_too_few(prospect: Prospect, taken: Choice, lacks: Sequence[tuple[str, Lack]]) -> str:
     """Say in a sentence what lacks, and what may be done."""
     duplicates = sum(int(o.duplicates.sum()) for o in taken.offers)
     chance = warn_of_chance(duplicates, sum(o.by_chance for o in taken.offers))
     shown = [lack.sentence(name).rstrip(".") for name, lack in lacks[:_SHOWN]]
     more = [f"so on for {len(lacks) - _SHOWN:,} more cells"] if len(lacks) > _SHOWN else []
     hints = ["take what there is with --partial", "plan again with equipoise repair"]
-    if gathered.survey.open:
+    if prospect.survey.open:
         hints.append(
-            f"confirm what {len(gathered.survey.open):,} more "
-            f"{'table means' if len(gathered.survey.open) == 1 else 'tables mean'} with equipoise "
+            f"confirm what {len(prospect.survey.open):,} more "
+            f"{'table means' if len(prospect.survey.open) == 1 else 'tables mean'} with equipoise "
             "lake mapping"
         )
     nearest = ""
-    if not (gathered.survey.usable or gathered.survey.barred or gathered.survey.open):
-        nearest = f" ({say_nearest(gathered.lake, gathered.survey.want)})"
+    if not (prospect.survey.usable or prospect.survey.barred or prospect.survey.open):
+        nearest = f" ({say_nearest(prospect.lake, prospect.survey.want)})"
     return (
         f"the lake has too few rows for the plan{nearest}: {'; '.join([*shown, *more])}. "
         f"{f'{chance} ' if chance else ''}You may {', or '.join(hints)}."

@@ -31,7 +31,7 @@ _MOST_ROWS = 300_000
 
 
 @dataclass(frozen=True)
-class Chosen:
+class TableRows:
     """The rows taken from one table."""
 
     candidate: Candidate
@@ -157,10 +157,10 @@ class Filler:
         fill = self._filled_in_order(self._cheap_first(choice.tables), given)
         return self.completed(choice.tables) if fill.lacking.any() else fill, choice.bound
 
-    def chosen(self, fill: Fill) -> list[Chosen]:
+    def chosen(self, fill: Fill) -> list[TableRows]:
         """Give the rows themselves."""
         picked = sorted(fill.picked.items())
-        return [Chosen(self.offers[i].candidate, self._drawn(i).take(p.rows)) for i, p in picked]
+        return [TableRows(self.offers[i].candidate, self._drawn(i).take(p.rows)) for i, p in picked]
 
     def _filled(self, tables: Sequence[int], rest: Sequence[int] = ()) -> Fill:
         """Take from those with cheap rows first; of cells that lack some, from the widest."""

@@ -34,7 +34,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ComparedColumn:
     """Both sides of a column as numbers of their values, −1 for a missing one."""
 
     kind: Kind
@@ -42,7 +42,7 @@ class Column:
     codes: tuple[Whole, Whole]
 
     @classmethod
-    def read(cls, base: pa.ChunkedArray, added: pa.ChunkedArray) -> Column | str:
+    def read(cls, base: pa.ChunkedArray, added: pa.ChunkedArray) -> ComparedColumn | str:
         """Read a column as what it is, or say why it is not compared."""
         import pyarrow as pa
 
@@ -59,7 +59,9 @@ class Column:
         return cls._of_texts(*sides, dated=any(pa.types.is_temporal(t) for t in types))
 
     @classmethod
-    def _of_numbers(cls, base: tuple[Real, Whole], added: tuple[Real, Whole]) -> Column | str:
+    def _of_numbers(
+        cls, base: tuple[Real, Whole], added: tuple[Real, Whole]
+    ) -> ComparedColumn | str:
         finite = [np.isfinite(values) for values, _ in (base, added)]
         distinct, number = np.unique(
             np.concatenate([base[0][finite[0]], added[0][finite[1]]]), return_inverse=True
@@ -83,7 +85,7 @@ class Column:
         added: tuple[Sequence[Value], Whole],
         *,
         dated: bool,
-    ) -> Column | str:
+    ) -> ComparedColumn | str:
         texts = tuple(t for t in dict.fromkeys((*base[0], *added[0])) if t is not MISSING and t)
         number: dict[Value, int] = {t: i for i, t in enumerate(texts)}
         codes = [

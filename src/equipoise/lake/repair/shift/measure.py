@@ -11,7 +11,7 @@ import numpy as np
 
 from equipoise.errors import ColumnNotFound, InputError
 from equipoise.lake.repair.shift.chance import Sides, by_chance, chance_of_many, distance_of
-from equipoise.lake.repair.shift.columns import Column
+from equipoise.lake.repair.shift.columns import ComparedColumn
 from equipoise.lake.repair.shift.shift import UNSEEN, ColumnShift, Kind, Shift
 from equipoise.lattice import format_value
 
@@ -156,8 +156,8 @@ class _Rows:
 
 
 def _compare(name: str, base: pa.ChunkedArray, added: pa.ChunkedArray, rows: _Rows) -> ColumnShift:
-    column = Column.read(base, added)
-    if not isinstance(column, Column):
+    column = ComparedColumn.read(base, added)
+    if not isinstance(column, ComparedColumn):
         return ColumnShift(column=name, kind="skipped", reason=column)
     present = tuple(codes >= 0 for codes in column.codes)
     if not present[0].any():
@@ -189,7 +189,7 @@ def _compare(name: str, base: pa.ChunkedArray, added: pa.ChunkedArray, rows: _Ro
     )
 
 
-def _unseen(column: Column) -> float:
+def _unseen(column: ComparedColumn) -> float:
     """The share of added rows whose value no base row has: another spelling, or another kind."""
     base, added = (codes[codes >= 0] for codes in column.codes)
     return float((~np.isin(added, base)).mean()) if len(added) else 0.0
@@ -205,7 +205,9 @@ def _missing_shares(present: Sequence[NDArray[np.bool_]], rows: _Rows) -> tuple[
     return base, added, abs(base - added) > chance
 
 
-def _sides(column: Column, present: Sequence[NDArray[np.bool_]], rows: _Rows) -> Sides | None:
+def _sides(
+    column: ComparedColumn, present: Sequence[NDArray[np.bool_]], rows: _Rows
+) -> Sides | None:
     """The rows with a value, of the cells that have some on both sides."""
     cells = [rows.base[present[0]], rows.added[present[1]]]
     codes = [c[p] for c, p in zip(column.codes, present, strict=True)]
@@ -223,7 +225,7 @@ def _sides(column: Column, present: Sequence[NDArray[np.bool_]], rows: _Rows) ->
     )
 
 
-def _of_numbers(column: Column, shares: tuple[Real, Real]) -> dict[str, Any]:
+def _of_numbers(column: ComparedColumn, shares: tuple[Real, Real]) -> dict[str, Any]:
     scale = float(np.abs(column.values).max()) or 1.0
     values = column.values / scale
     means = [round(float(values @ s), 12) + 0.0 for s in shares]
@@ -236,7 +238,7 @@ def _of_numbers(column: Column, shares: tuple[Real, Real]) -> dict[str, Any]:
     }
 
 
-def _of_categories(column: Column, shares: tuple[Real, Real]) -> dict[str, Any]:
+def _of_categories(column: ComparedColumn, shares: tuple[Real, Real]) -> dict[str, Any]:
     # Where two differ alike, the one that more of the added rows have.
     most = int(np.lexsort((shares[1], np.abs(shares[1] - shares[0]).round(12)))[-1])
     return {
