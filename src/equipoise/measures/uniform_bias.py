@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from equipoise.measures.measure import Floats, Margins, ratio, register
 
 INF = float("inf")
+
+
+def ub_of(*, n: Any, n_y: Any, n_g: Any, n_gy: Any) -> Any:
+    """Uniform Bias of counts; every UB of the package is computed here.
+
+    Parameters
+    ----------
+    n, n_y, n_g, n_gy
+        Number of all rows, of those with the label, of those of the group, and of those of both:
+        numbers, fractions, or arrays that broadcast. A weight may stand for a number of rows.
+
+    Returns
+    -------
+    Any
+        UB, in the type of the counts. In arrays it is nan where the group or the label has no rows.
+
+    Examples
+    --------
+    >>> ub_of(n=600, n_y=200, n_g=150, n_gy=40)
+    0.2
+    """
+    if isinstance(n_g, np.ndarray):  # products of whole numbers could leave their range
+        n_g, n_gy = n_g.astype(np.float64), np.asarray(n_gy, np.float64)
+    # Products of counts are whole, so a UB of 1/5 is 0.2 and not a little above that limit.
+    expected = n_g * n_y
+    ub = expected - n_gy * n
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ub /= expected
+    return ub
 
 
 @register(
@@ -26,13 +57,7 @@ def uniform_bias(margins: Margins) -> Floats:
     >>> uniform_bias(hiring).round(4).tolist()
     [[0.2, -0.1], [-0.0667, 0.0333]]
     """
-    # Products of counts are whole, so a UB of 1/5 is 0.2 and not a little above that limit.
-    expected = margins.n_g * margins.n_y
-    ub = margins.n_gy * -margins.n
-    ub += expected
-    with np.errstate(invalid="ignore"):  # 0/0 is nan: no rows in the group, or with the label
-        ub /= expected
-    return ub
+    return np.asarray(ub_of(n=margins.n, n_y=margins.n_y, n_g=margins.n_g, n_gy=margins.n_gy))
 
 
 @register(

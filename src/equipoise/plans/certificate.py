@@ -9,6 +9,7 @@ import numpy as np
 
 from equipoise.errors import LatticeTooLarge
 from equipoise.lattice import Group, format_value, roll_up
+from equipoise.measures.uniform_bias import ub_of
 from equipoise.plain import Grid
 from equipoise.plans.frequencies import against, drift, given_frequencies, reference_of
 from equipoise.plans.judgement import (
@@ -329,8 +330,9 @@ def _worst(problem: Problem, rows: Whole) -> tuple[Worst | None, int]:
     group = Group(
         {a.name: a.values[c] for a, c in zip(axes, lines[line].tolist(), strict=True) if c < len(a)}
     )
-    got = sums[line, y] / sums[line].sum()
-    return Worst(group, problem.counts.label.values[int(y)], float(1 - got / rates[y])), len(lines)
+    n, n_y, n_g = (int(part) for part in (total.sum(), total[y], sums[line].sum()))
+    ub = ub_of(n=n, n_y=n_y, n_g=n_g, n_gy=int(sums[line, y]))
+    return Worst(group, problem.counts.label.values[int(y)], ub), len(lines)
 
 
 def _constraints(problem: Problem, rows: Whole, solution: Solution, cost: float) -> Iterator[Held]:

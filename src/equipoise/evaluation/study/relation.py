@@ -9,6 +9,7 @@ import numpy as np
 
 from equipoise.evaluation.study.records import Fits, StudyRecords
 from equipoise.evaluation.study.scores import misses
+from equipoise.measures.uniform_bias import ub_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,12 +70,10 @@ def _group_ub(records: StudyRecords, cells: NDArray[np.int64]) -> NDArray[Any]:
     known = np.where(records.material.is_known, cells, 0)
     k = len(records.material.labels)
     table = records.groups.cell_sums(known, k)
-    rates = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
-    overall = np.bincount(records.groups.cell_label, known, k) / max(1, known.sum())
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ub = 1 - rates / overall
-    ub[(table.sum(axis=1) == 0) | ~records.groups.is_judged] = np.nan
-    return np.where(overall > 0, ub, np.nan)
+    n_y, n_g = np.bincount(records.groups.cell_label, known, k), table.sum(axis=1, keepdims=True)
+    ub = np.asarray(ub_of(n=known.sum(), n_y=n_y, n_g=n_g, n_gy=table))
+    ub[~records.groups.is_judged] = np.nan
+    return ub
 
 
 def _correlations(points: Sequence[Mapping[str, Any]], reference: str) -> dict[str, Any]:

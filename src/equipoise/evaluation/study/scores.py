@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from equipoise.measures.uniform_bias import ub_of
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -103,9 +105,11 @@ def prediction_ub(groups: Outcomes, whole: Outcomes) -> Floats:
     >>> prediction_ub(group, whole).round(3).tolist()
     [-0.25, 0.375]
     """
-    rates, overall = selection_rates(groups), selection_rates(whole)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.where(overall > 0, 1 - rates / overall, np.nan))
+    (n_gy, n_g), (n_y, n) = (
+        (outcomes.sum(axis=-2), outcomes.sum(axis=(-2, -1))[..., None])
+        for outcomes in (groups, whole)
+    )
+    return np.asarray(ub_of(n=n, n_y=n_y, n_g=n_g, n_gy=n_gy))
 
 
 def misses(outcomes: Outcomes) -> Floats:

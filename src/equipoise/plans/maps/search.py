@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.measures.uniform_bias import ub_of
 from equipoise.plans.maps.geometry import Affine, Conic, Exact, HalfPlane, Point, clip, corners
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Surface:
         n_g, n_y = self.n_g(x, y), self.n_y(x, y)
         if n_g <= _LEAST or n_y <= _LEAST:
             return None
-        return 1 - self.n_gy(x, y) * self.n(x, y) / (n_g * n_y)
+        return Fraction(ub_of(n=self.n(x, y), n_y=n_y, n_g=n_g, n_gy=self.n_gy(x, y)))
 
     def ub(self, x: Any, y: Any) -> NDArray[np.float64]:
         """UB at many points; nan where it is undefined or a number of rows would be negative."""
@@ -59,8 +60,7 @@ class Surface:
         )
         least = np.minimum.reduce([n_gy, n_g - n_gy, n_y - n_gy, n - n_g - n_y + n_gy])
         valid = (least >= -_SLACK * (1 + n)) & (n_g > _LEAST) & (n_y > _LEAST)
-        with np.errstate(all="ignore"):
-            return np.where(valid, 1 - n_gy * n / (n_g * n_y), np.nan)
+        return np.where(valid, ub_of(n=n, n_y=n_y, n_g=n_g, n_gy=n_gy), np.nan)
 
     def level(self, ub: Fraction = Fraction(0)) -> Conic:
         """The curve on which UB has a value: ``n_gy·n = (1 − UB)·n_g·n_y``."""

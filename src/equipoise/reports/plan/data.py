@@ -9,6 +9,7 @@ import numpy as np
 
 from equipoise.errors import LatticeTooLarge
 from equipoise.lattice import Group, format_value, roll_up
+from equipoise.measures.uniform_bias import ub_of
 from equipoise.plans.problem import known_rows
 from equipoise.values import MISSING
 
@@ -141,8 +142,7 @@ def _distances(
         lines, (first, last) = lattice.codes, lattice.columns
     except LatticeTooLarge:
         lines, first, last = codes, have, rows
-    present = have.sum(axis=0) / max(have.sum(), 1)
-    own = rows.sum(axis=0) / max(rows.sum(), 1)
+    present, own = have.sum(axis=0), rows.sum(axis=0)
     held = present if reference == "original" else own
     on = plan.request.tolerance_on
     return lines, first.sum(axis=1), _off(first, present, on), _off(last, held, on)
@@ -183,10 +183,13 @@ def _counted(
     return both[0], (codes, tables[0], tables[1])
 
 
-def _off(rows: NDArray[Any], rates: NDArray[Any], on: str) -> NDArray[Any]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        got = rows / rows.sum(axis=1, keepdims=True)
-        return np.asarray(np.abs(1 - got / rates) if on == "ub" else np.abs(got - rates))
+def _off(rows: NDArray[Any], labels: NDArray[Any], on: str) -> NDArray[Any]:
+    """How far groups are from the label frequencies of the table whose rows by label are given."""
+    n, n_g = labels.sum(), rows.sum(axis=1, keepdims=True)
+    if on == "ub":
+        return np.asarray(np.abs(ub_of(n=n, n_y=labels, n_g=n_g, n_gy=rows)))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.abs(rows / n_g - labels / max(n, 1)))
 
 
 def _group(counts: Counts, line: NDArray[Any]) -> Group:
