@@ -184,7 +184,7 @@ def test_rows_deleted_for_want_of_a_pool_are_told(method):
     assert deleted > 0
     (warning,) = caught
     assert f"so {deleted} of 24 rows ({deleted / 24:.1%}) were deleted" in str(warning.message)
-    assert "give pool=(X, y), or allow='delete'" in str(warning.message)
+    assert "provide `pool=(X, y)`, or set `allow='delete'`" in str(warning.message)
     assert warning.filename == __file__
 
 
@@ -289,7 +289,7 @@ def test_a_pool_that_lacks_rows_is_refused_with_what_it_lacks():
     X, y = people()
     pool = people({("m", "no"): 9, ("w", "yes"): 1, ("x", "yes"): 9, ("w", "maybe"): 9}, 1000)
     sampler = UniformBiasSampler(pool=pool, **QUICKLY)
-    with pytest.raises(PoolTooSmall, match="sex=w, label=yes needs 3 and has 1; give a larger"):
+    with pytest.raises(PoolTooSmall, match="sex=w, label=yes needs 3 and has 1; provide a larger"):
         sampler.fit_resample(X, y, sensitive_features=X["sex"])
     assert not [name for name in vars(sampler) if name.endswith("_") and "_in_" not in name]
 
@@ -298,7 +298,7 @@ def test_a_partial_repair_comes_nearer_and_says_what_was_reached():
     X, y = people()
     pool = people({("m", "no"): 9, ("w", "yes"): 1}, 1000)
     sampler = UniformBiasSampler(pool=pool, partial=True, reference="original")
-    with pytest.warns(UserWarning, match="needs 3 and has 1; with what") as caught:
+    with pytest.warns(UserWarning, match="needs 3 and has 1; with the rows") as caught:
         X2, y2 = sampler.fit_resample(X, y, sensitive_features=X["sex"])
     assert Counter(sampler.provenance_["source"].tolist())["pool"] == sampler.plan_.additions > 0
     assert X2["id"][X2["id"] >= 1000].is_unique
@@ -324,7 +324,7 @@ def test_a_partial_repair_with_nothing_to_take_leaves_the_data_as_it_is():
 @pytest.mark.parametrize("allow", ["add", "both"])
 def test_additions_need_a_pool(allow):
     X, y = people()
-    with pytest.raises(InputError, match=r"rows must be added .* pool=\(X, y\), or .*'delete'"):
+    with pytest.raises(InputError, match=r"rows must be added .* `pool=\(X, y\)`, or .*'delete'"):
         UniformBiasSampler(allow=allow, **QUICKLY).fit(X, y, sensitive_features=X["sex"])
     same = UniformBiasSampler(allow=allow, tolerance=5).fit(X, y, sensitive_features=X["sex"])
     assert same.sample_indices_.tolist() == list(range(24))
@@ -389,7 +389,7 @@ def test_a_mapping_of_more_rows_than_the_pool_has_is_refused_or_done_in_part():
     X, y, sampler = world(sampling_strategy={("w", "yes"): 40})
     with pytest.raises(PoolTooSmall, match="sex=w, label=yes needs 38 and has 30"):
         sampler.fit(X, y, sensitive_features=X["sex"])
-    with pytest.warns(UserWarning, match="needs 38 and has 30; with what there is"):
+    with pytest.warns(UserWarning, match="needs 38 and has 30; with the rows available"):
         sampler.set_params(partial=True).fit(X, y, sensitive_features=X["sex"])
     assert sampler.sampling_strategy_["w", "yes"] == 32
 
@@ -585,12 +585,12 @@ def test_a_pool_of_hardly_any_rows_lacks_the_rest(n):
     ("features", "columns", "words"),
     [
         (["m"] * 23, None, "'feature_0' has 23 rows and the data has 24"),
-        ("sex", None, r"use sensitive_columns=\['sex'\]"),
-        (["m"] * 24, ["sex"], "either sensitive_features or sensitive_columns"),
+        ("sex", None, r"use `sensitive_columns=\['sex'\]"),
+        (["m"] * 24, ["sex"], "either `sensitive_features` or `sensitive_columns`"),
         (None, ["gender"], "column 'gender' not found in X; it has: id, age, sex"),
         (None, [3], "column '3' not found in X"),
-        (None, [], "no column among the sensitive features"),
-        (pd.DataFrame(index=range(24)), None, "no column among the sensitive features"),
+        (None, [], "the sensitive features have no column"),
+        (pd.DataFrame(index=range(24)), None, "the sensitive features have no column"),
         ([pd.Series(["m"] * 24, name="a")] * 2, None, "2 sensitive features are called 'a'"),
     ],
 )
@@ -833,7 +833,9 @@ def test_the_score_weighs_rows_and_leaves_out_small_groups():
 
 @pytest.mark.parametrize("options", [{"label": 1}, {"min_count": 9}])
 def test_an_undefined_score_is_not_a_number_and_warns(options):
-    with pytest.warns(UndefinedMetricWarning, match="undefined and set to nan: predicted are 0"):
+    with pytest.warns(
+        UndefinedMetricWarning, match="undefined and set to nan: the predicted labels are 0"
+    ):
         score = uniform_bias_score([1, 0], [0, 0], sensitive_features=["m", "w"], **options)
     assert np.isnan(score)
 
@@ -843,7 +845,7 @@ def test_a_score_of_what_cannot_be_scored_is_refused():
         uniform_bias_score([1], [0, 1], sensitive_features=["m", "w"])
     with pytest.raises(InputError, match="'feature_0' has 1 row and the data has 2"):
         uniform_bias_score([1, 0], [0, 1], sensitive_features=["m"])
-    with pytest.raises(InputError, match="give the sensitive_features"):
+    with pytest.raises(InputError, match="provide the `sensitive_features`"):
         uniform_bias_score([1, 0], [0, 1], sensitive_features=None)
     with pytest.raises(ValueError, match="Unknown label type"):
         uniform_bias_score([1, 0], [0.3, 0.7], sensitive_features=["m", "w"])

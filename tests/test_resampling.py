@@ -82,7 +82,7 @@ def test_sensitive_features_are_beside_the_others_or_among_them():
     assert sensitive_columns(None, 2) == {}
     assert sensitive_columns(None, 2, X=X, names=0) == {"x0": ["m", "w"]}
     assert sensitive_columns({"sex": ["m", "w"]}, 2, X=X) == {"sex": ["m", "w"]}
-    with pytest.raises(InputError, match="either sensitive_features or sensitive_columns"):
+    with pytest.raises(InputError, match="either `sensitive_features` or `sensitive_columns`"):
         sensitive_columns(["m", "w"], 2, X=X, names=0)
     with pytest.raises(InputError, match="has 3 rows and the data has 2"):
         sensitive_columns(["m", "w", "m"], 2)
@@ -112,14 +112,14 @@ def test_numbers_of_the_pool_match_those_given_of_another_type(kind, other):
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        (lambda X, y: (X.drop(columns="sex"), y), r"'sex' are not found in the pool, its columns are id; .*pool=\(X, y, sens"),
+        (lambda X, y: (X.drop(columns="sex"), y), r"'sex' are not found in the pool, which has the columns id; .*pool=\(X, y, sens"),
         (lambda X, y: (X, y, X["sex"].rename("gender")), "of the pool are gender, those of the data sex"),
         (lambda X, y: (X, y, X[["sex", "id"]]), "of the pool are sex and id, those of the data sex"),
-        (lambda X, y: (X, y, "sex"), r"use sensitive_columns=\['sex'\]"),
+        (lambda X, y: (X, y, "sex"), r"use `sensitive_columns=\['sex'\]"),
         (lambda X, y: (X.to_numpy(), y, X["sex"]), "X is a frame of pandas and that of the pool a ndarray"),
         (lambda X, y: (X.drop(columns="id"), y), "the pool lacks 'id' of X"),
-        (lambda X, y: (X, y[:-1]), r"one length, not \[119, 120\]"),
-        (lambda X, y: (X, y, X["sex"][:7]), r"one length, not \[7, 120\]"),
+        (lambda X, y: (X, y[:-1]), r"the same length, not \[119, 120\]"),
+        (lambda X, y: (X, y, X["sex"][:7]), r"the same length, not \[7, 120\]"),
         (lambda X, y: (X,), "this one has 1 parts"),
         (lambda X, y: (X, y, X["sex"], y), "this one has 4 parts"),
     ],
@@ -138,7 +138,9 @@ def test_a_pool_that_cannot_be_used_is_refused(parts, words):
 def test_a_pool_without_names_needs_its_features_and_as_many_columns():
     given = people()
     X, labels, sex = others()
-    with pytest.raises(InputError, match=r"'sex' are not found in the pool, it has no names"):
+    with pytest.raises(
+        InputError, match=r"'sex' are not found in the pool, which has no column names"
+    ):
         count_pool((X, labels), given)
     with pytest.raises(InputError, match="X has 1 columns and that of the pool 2"):
         count_pool((np.hstack([X, X]), labels, sex), given)
@@ -179,7 +181,7 @@ def test_a_plan_keeps_to_what_the_pool_has_where_it_can():
 def test_a_pool_that_lacks_rows_is_refused_with_what_it_lacks_most_first():
     pool = counted({("m", "no"): 5, ("w", "yes"): 1, ("x", "yes"): 9})
     lacks = "sex=w, label=yes needs 3 and has 1 and sex=m, label=no needs 6 and has 5"
-    with pytest.raises(PoolTooSmall, match=f"too few rows: {lacks}; give a larger pool"):
+    with pytest.raises(PoolTooSmall, match=f"too few rows: {lacks}; provide a larger pool"):
         planned_moves(counted(), QUICKLY, pool)
 
 
@@ -193,7 +195,7 @@ def test_at_most_five_cells_that_lack_rows_are_named():
 
 
 def test_additions_need_a_pool():
-    with pytest.raises(InputError, match=r"rows must be added .* pool=\(X, y\), or .*'delete'"):
+    with pytest.raises(InputError, match=r"rows must be added .* `pool=\(X, y\)`, or .*'delete'"):
         planned_moves(counted(), QUICKLY)
     assert planned_moves(counted(), QUICKLY.but(allow="delete")).delete.n > 0
 
@@ -318,18 +320,18 @@ def test_a_plan_that_was_not_found_within_the_pool_is_used_if_its_rows_are_there
 @pytest.mark.parametrize(
     ("strategy", "options", "words"),
     [
-        ({("w", "yes"): 1}, {"allow": "add"}, "asks for 1 rows of sex=w, label=yes, of which there are 2; ask for no fewer"),
-        ({("w", "yes"): 3}, {"allow": "delete"}, "asks for 3 rows of sex=w, label=yes, of which there are 2; ask for no more"),
+        ({("w", "yes"): 1}, {"allow": "add"}, "asks for 1 rows of sex=w, label=yes, which has 2; ask for no fewer"),
+        ({("w", "yes"): 3}, {"allow": "delete"}, "asks for 3 rows of sex=w, label=yes, which has 2; ask for no more"),
         ({("w", "yes"): 3}, {}, "1 row must be added and there is no pool"),
         ({("w", "yes"): -1}, {}, "asks for -1 rows .* whole number of at least 0"),
         ({("w", "yes"): 2.5}, {}, "asks for 2.5 rows"),
         ({("w", "yes"): True}, {}, "asks for True rows"),
         ({("w", "maybe"): 3}, {}, "'label' has no value maybe; it has: yes, no"),
         ({("x", "yes"): 3}, {}, "'sex' has no value x; it has: m, w"),
-        ({("w", 1, "yes"): 3}, {}, r"is no key .* a key is \(sex, label\)"),
-        ({(("w", 1), "yes"): 3}, {}, r"is no key .* a key is \(sex, label\)"),
-        ({"yes": 3}, {}, r"'yes' is no key .* a key is \(sex, label\)"),
-        ({(None, "yes"): 3}, {}, "without a value of 'sex', which stay as they are"),
+        ({("w", 1, "yes"): 3}, {}, r"is not a key .* a key is \(sex, label\)"),
+        ({(("w", 1), "yes"): 3}, {}, r"is not a key .* a key is \(sex, label\)"),
+        ({"yes": 3}, {}, r"'yes' is not a key .* a key is \(sex, label\)"),
+        ({(None, "yes"): 3}, {}, "with a missing value of 'sex', which stay as they are"),
         ({("w", "yes"): 2, (("w",), "yes"): 2}, {}, "names sex=w, label=yes twice"),
         (dict.fromkeys(HIRED, 0), {}, "leaves no row at all"),
         (7, {}, r"mapping \{\(group, label\): rows\}, not 7"),

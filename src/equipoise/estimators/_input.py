@@ -1,4 +1,4 @@
-"""Data as scikit-learn hands it over, checked and counted."""
+"""Data as scikit-learn passes it, checked and counted."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COLUMNS = [list, tuple, str, numbers.Integral, None]
+"""Types that ``sensitive_columns`` may have."""
 
 
 def count_input(estimator: Any, X: Any, y: Any, features: Any) -> CountedRows:
+    """Check the data of an estimator, and count it by sensitive features and labels."""
     labels, X = _checked_labels(estimator, X, y), indexable(X)
     names = estimator.sensitive_columns
     columns = sensitive_columns(features, _num_samples(X), X=X, names=names)
@@ -31,9 +33,9 @@ def count_input(estimator: Any, X: Any, y: Any, features: Any) -> CountedRows:
 
 
 def _checked_labels(estimator: Any, X: Any, y: Any) -> NDArray[Any]:
-    """Check data as scikit-learn does, but take features of any type."""
+    """Check data as scikit-learn does, but allow features of any type."""
     validate_data(estimator, X=X, y=y, skip_check_array=True)
-    if not hasattr(X, "columns"):  # frames have two dimensions
+    if not hasattr(X, "columns"):  # a frame always has two dimensions
         anything = {"dtype": None, "accept_sparse": True, "ensure_all_finite": False}
         check_array(X, ensure_min_samples=0, **anything)
     if not _num_samples(X):

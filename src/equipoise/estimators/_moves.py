@@ -23,23 +23,24 @@ if TYPE_CHECKING:
 
     from equipoise.plans.plan import Plan
 
-_SHOWN = 5
+_SHOWN = 5  # cells listed in a message
+_ROUNDING = 1 + 1e-9  # a plan is not worse if it differs by rounding only
 
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """How many rows of each cell are left out, and how many are added.
+    """How many rows of each cell are deleted, and how many are added.
 
     Attributes
     ----------
     counts
-        The counts they are for.
+        Counts of the given rows.
     add, delete
-        The rows, by cell.
+        Rows to add and to delete, by cell.
     plan
-        The plan that says so, if it was one.
+        The plan, if there is one.
     shortfall
-        Why this is less than was asked for, in words; empty if it is all.
+        Reason why this is less than was asked for; empty if it is not.
     """
 
     counts: Counts
@@ -50,29 +51,29 @@ class Moves:
 
     @property
     def after(self) -> Counts:
-        """The counts after them."""
+        """Counts after the moves."""
         return self.counts + self.add - self.delete
 
 
 def planned_moves(
     counts: Counts, request: PlanRequest, pool: Counts | None = None, *, partial: bool = False
 ) -> Moves:
-    """Plan the moves of a repair, within what a pool has.
+    """Plan the moves of a repair, with the rows that a pool has.
 
     Parameters
     ----------
     counts, request
-        As :func:`~equipoise.plans.planner.make_plan` takes them.
+        Arguments of :func:`~equipoise.plans.planner.make_plan`.
     pool
-        The rows that can be added.
+        Rows that can be added.
     partial
-        If the pool lacks rows, come as near as it allows, in |UB| and where labels are kept in
-        their frequencies; and never leave a larger |UB| than there was.
+        Whether to come as close as possible if the pool has too few rows, in |UB| and, if labels
+        are kept, in their frequencies; never with a larger |UB| than before.
 
     Raises
     ------
     PoolTooSmall
-        If the pool lacks rows, and a part is not enough.
+        If the pool has too few rows, and ``partial`` is not set.
     Infeasible
         If no plan reaches what was asked, whatever the pool.
 
@@ -88,9 +89,10 @@ def planned_moves(
     if pool is None:
         alone = make_plan(counts, request)
         moves = _never_worse(alone, "") if partial else _moves(alone)
-        return _require_none_added(moves, "leave rows out with allow='delete'")
+        return _require_none_added(moves, "delete rows with `allow='delete'`")
     lacks, plan = "", _plan_within(counts, request.but(pool=pool), partial=partial)
     if plan is None or plan.certificate.planned_at > request.tolerance:
+        # The pool is to blame only if a plan without it needs rows that the pool does not have.
         free = make_plan(counts, request)
         lacks = _lacks(free.add, pool)
         plan = plan if lacks else free
@@ -100,7 +102,6 @@ def planned_moves(
 
 
 def _plan_within(counts: Counts, request: PlanRequest, *, partial: bool) -> Plan | None:
-    """The plan that a pool has the rows for, or if a part will do what comes nearest."""
     if partial:
         return nearest_plan(counts, request)
     with contextlib.suppress(Infeasible):
@@ -109,15 +110,15 @@ def _plan_within(counts: Counts, request: PlanRequest, *, partial: bool) -> Plan
 
 
 def _never_worse(plan: Plan, lacks: str) -> Moves:
-    """Stay with the rows given where a plan would leave a larger |UB| than there is.
+    """Keep the given rows if a plan would leave a larger |UB| than there is.
 
-    One that comes nearest may, if it is held against other label frequencies than its own, and
-    one of few rows, by rounding.
+    The nearest plan may do so if groups are compared with other label frequencies than its own, and
+    a plan for few rows because of rounding.
     """
     found = plan.certificate
-    if found.max_abs_ub_after <= found.max_abs_ub_before * (1 + 1e-9):
+    present = found.max_abs_ub_before * _ROUNDING
+    if found.max_abs_ub_after <= present:
         return _moves(plan, lacks)
-    present = found.max_abs_ub_before * (1 + 1e-9)
     nothing = make_plan(plan.counts, PlanRequest(tolerance=present, allow=plan.request.allow))
     return _moves(nothing, lacks or "no plan that was found leaves less bias than there is")
 
@@ -134,26 +135,26 @@ def asked_moves(
     allow: str | None = None,
     partial: bool = False,
 ) -> Moves:
-    """Read the moves from the rows wanted of each cell.
+    """Derive the moves from the rows wanted of each cell.
 
     Parameters
     ----------
     counts
-        The rows there are.
+        Counts of the given rows.
     strategy
-        ``{(group, label): rows}`` for the cells that change; a group is a value, or a tuple of
-        values if there are several sensitive features. Where there is one group, ``{label: rows}``.
+        ``{(group, label): rows}`` for the cells that change. A group is a value, or a tuple of
+        values for several sensitive features. With a single group, ``{label: rows}`` will do.
     pool
-        The rows that can be added.
+        Rows that can be added.
     allow
-        ``"add"`` or ``"delete"``, if only that may be asked for.
+        ``"add"`` or ``"delete"`` if the mapping may ask for nothing else.
     partial
-        Whether to take what there is if the pool lacks rows.
+        Whether to take the rows available if the pool has too few.
 
     Raises
     ------
     PoolTooSmall
-        If the pool lacks rows, and a part is not enough.
+        If the pool has too few rows, and ``partial`` is not set.
 
     Examples
     --------
@@ -178,20 +179,20 @@ def asked_moves(
 def _require_none_added(moves: Moves, otherwise: str) -> Moves:
     if moves.add.n:
         raise InputError(
-            f"{rows_text(moves.add.n)} must be added and there is no pool to take them from; give "
-            f"one as pool=(X, y), or {otherwise}."
+            f"{rows_text(moves.add.n)} must be added and there is no pool to take them from; provide "
+            f"one with `pool=(X, y)`, or {otherwise}."
         )
     return moves
 
 
 def _there(wanted: Counts, pool: Counts) -> NDArray[np.int64]:
-    """How many rows a pool has of each cell that is wanted."""
+    """Count the rows that a pool has of each wanted cell."""
     there = pool.cells()
     return np.array([there.get(cell, 0) for cell in wanted.cells()], np.int64)
 
 
 def _lacks(wanted: Counts, pool: Counts) -> str:
-    """Say of which cells a pool has too few rows, those that lack most first."""
+    """Name the cells of which a pool has too few rows, the largest shortfalls first."""
     lines = zip(wanted.cells().items(), _there(wanted, pool).tolist(), strict=True)
     lacks = [(there - need, cell, need, there) for (cell, need), there in lines if there < need]
     if not lacks:
@@ -205,7 +206,7 @@ def _lacks(wanted: Counts, pool: Counts) -> str:
 
 def _too_small(lacks: str) -> PoolTooSmall:
     return PoolTooSmall(
-        f"{lacks}; give a larger pool, ask for less, or take what there is with partial=True."
+        f"{lacks}; provide a larger pool, ask for less, or use the rows available with `partial=True`."
     )
 
 

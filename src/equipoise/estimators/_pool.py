@@ -36,11 +36,11 @@ def count_pool(parts: Sequence[Any], given: CountedRows, *, names: Any = None) -
     Parameters
     ----------
     parts
-        ``(X, y)``, or ``(X, y, sensitive_features)`` where ``X`` has no columns of their names.
+        ``(X, y)``, or ``(X, y, sensitive_features)`` if ``X`` does not have these columns.
     given
         The data.
     names
-        The names or positions of the sensitive features, if they were picked from the data.
+        Names or positions of the sensitive features, if they are columns of the data.
 
     Raises
     ------
@@ -56,37 +56,37 @@ def count_pool(parts: Sequence[Any], given: CountedRows, *, names: Any = None) -
     """
     if len(parts) not in (2, 3):
         raise InputError(
-            f"a pool is (X, y) or (X, y, sensitive_features), and this one has {len(parts)} parts."
+            f"`pool` must be (X, y) or (X, y, sensitive_features), and this one has {len(parts)} parts."
         )
     X, labels = indexable(parts[0]), flat(parts[1])
     columns = _pool_columns(X, parts[2:], given.sensitive, names)
     lengths = {row_count(part) for part in (X, labels, *columns.values())}
     if len(lengths) > 1:
-        raise InputError(f"the parts of a pool must be of one length, not {sorted(lengths)}.")
+        raise InputError(f"the parts of `pool` must have the same length, not {sorted(lengths)}.")
     *axes, label = given.table.column_names
     columns = columns or {axes[0]: np.full(row_count(X), EVERYBODY)}
-    table = _numbers_alike(locate({**columns, label: labels}).data, given.table)
+    table = _with_number_types_of(locate({**columns, label: labels}).data, given.table)
     counts = Counts.from_arrow(table, CountRequest(sensitive=tuple(axes), label=label))
     _require_common_values(counts, given.counts)
     return CountedRows(table, counts, given.sensitive, align_columns(X, given.X))
 
 
 def _require_common_values(pool: Counts, given: Counts) -> None:
-    """Refuse a pool that writes the values of a feature or the label in another way."""
+    """Refuse a pool that spells the values of a feature or of the label differently."""
     for theirs, ours in zip(pool.axes, given.axes, strict=True):
         one, other = ({*axis.values} - {MISSING} for axis in (theirs, ours))
         if one and other and not one & other:
-            told = [", ".join(sorted(map(str, values))[:5]) for values in (one, other)]
+            shown = [", ".join(sorted(map(str, values))[:5]) for values in (one, other)]
             raise InputError(
-                f"{ours.name!r} has no value in common: {told[0]} in the pool, {told[1]} in the data; "
-                "write them alike."
+                f"{ours.name!r} has no value in common: {shown[0]} in the pool, {shown[1]} in the data; "
+                "write them the same way."
             )
 
 
 def _pool_columns(
     X: Any, features: Sequence[Any], sensitive: Sequence[str], names: Any
 ) -> dict[str, Any]:
-    """The sensitive features of a pool, by the names of those given."""
+    """Give the sensitive features of a pool under the names that the data has."""
     if not sensitive:
         return {}
     if features:
@@ -96,16 +96,16 @@ def _pool_columns(
         return dict(zip(sensitive, pick_columns(X, names).values(), strict=True))
     lacking = [repr(name) for name in sensitive if name not in there]
     if lacking:
-        has = f"its columns are {', '.join(there)}" if there else "it has no names of columns"
+        has = f"which has the columns {', '.join(there)}" if there else "which has no column names"
         raise InputError(
-            f"the sensitive features {sentences(lacking)} are not found in the pool, {has}; give "
-            "them as a third part, pool=(X, y, sensitive_features)."
+            f"the sensitive features {sentences(lacking)} are not found in the pool, {has}; provide "
+            "them as a third part, `pool=(X, y, sensitive_features)`."
         )
     return {name: column_at(X, there[name]) for name in sensitive}
 
 
 def _matched(theirs: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Features by name, or by position where one side has none."""
+    """Match features by name, or by position if one side has no names."""
     if set(theirs) == set(names):
         return {name: theirs[name] for name in names}
     by_position = any(all(map(_NAMELESS.fullmatch, side)) for side in (theirs, names))
@@ -113,12 +113,12 @@ def _matched(theirs: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
         return dict(zip(names, theirs.values(), strict=True))
     raise InputError(
         f"the sensitive features of the pool are {sentences(list(theirs))}, those of the data "
-        f"{sentences(list(names))}; give the same ones."
+        f"{sentences(list(names))}; provide the same ones."
     )
 
 
-def _numbers_alike(theirs: pa.Table, ours: pa.Table) -> pa.Table:
-    """Numbers of the type they have in the data: values are text, and 1 is not 1.0 nor true."""
+def _with_number_types_of(theirs: pa.Table, ours: pa.Table) -> pa.Table:
+    """Give numbers the types of the data: values become text, where 1, 1.0 and true differ."""
     import pyarrow.compute as pc
     from pyarrow import float64, scalar, types
 
@@ -130,6 +130,6 @@ def _numbers_alike(theirs: pa.Table, ours: pa.Table) -> pa.Table:
         if column.type != field.type and is_number(column.type) and is_number(field.type):
             cast = column.cast(field.type, safe=False)
             same = pc.equal(cast.cast(float64(), safe=False), column.cast(float64(), safe=False))
-            known = pc.if_else(same, cast, scalar(None, field.type))  # others are of no cell
+            known = pc.if_else(same, cast, scalar(None, field.type))  # others belong to no cell
             theirs = theirs.set_column(i, field.name, known)
     return theirs

@@ -1,4 +1,4 @@
-"""Choose the rows that stay and those a pool gives."""
+"""The rows that are kept, and the rows that are taken from a pool."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _PROVENANCE = np.dtype([("source", "U5"), ("row", np.int64)])
 
 @dataclass(frozen=True, eq=False)
 class Resampling:
-    """The rows that are left of those given, and behind them rows of a pool.
+    """The rows that are kept of those given, followed by rows from a pool.
 
     Attributes
     ----------
     given, pool
-        Where rows come from.
+        Sources of the rows.
     moves
-        How many of each cell.
+        Rows of each cell that are added and deleted.
     kept, added
-        The places of the rows: among those given, and in the pool.
+        Positions of the rows in the given data and in the pool.
     """
 
     given: CountedRows
@@ -49,27 +49,27 @@ class Resampling:
 
     @property
     def counts(self) -> Counts:
-        """The rows of each cell."""
+        """Rows of each cell."""
         return self.moves.after
 
     @property
     def max_abs_ub(self) -> float:
-        """The largest |UB|, of the rows that lack no sensitive value."""
+        """Largest |UB| of the rows without a missing sensitive value."""
         return largest_ub(known_rows(self.counts, plan_missing=False)[0])
 
     @property
     def max_abs_ub_before(self) -> float:
-        """The same of the rows given."""
+        """Largest |UB| of the given rows."""
         return largest_ub(known_rows(self.given.counts, plan_missing=False)[0])
 
     @property
     def indices(self) -> NDArray[np.int64]:
-        """The places of the rows, where those of the pool stand behind those given."""
+        """Positions of the rows, where the pool follows the given rows."""
         return np.concatenate([self.kept, self.given.n + self.added])
 
     @property
     def provenance(self) -> NDArray[Any]:
-        """The same to read: of which source each row is, and where it stands there."""
+        """Source of each row, and its position there."""
         found = np.empty(len(self.kept) + len(self.added), _PROVENANCE)
         found["source"] = ["given"] * len(self.kept) + ["pool"] * len(self.added)
         found["row"] = np.concatenate([self.kept, self.added])
@@ -77,7 +77,7 @@ class Resampling:
 
     @property
     def strategy(self) -> dict[Any, int]:
-        """The rows of each cell, as :func:`asked_moves` takes them."""
+        """Rows of each cell, as :func:`asked_moves` takes them."""
         rows = {**dict.fromkeys(self.given.counts.cells(), 0), **self.counts.cells()}
         known = {cell: n for cell, n in rows.items() if MISSING not in cell}
         if not self.given.sensitive:
@@ -86,20 +86,14 @@ class Resampling:
         return {(g[0] if lone else tuple(g), label): n for (*g, label), n in known.items()}
 
     def features(self) -> Any:
-        """Give the features of the rows, of the kind that was given."""
+        """Give the features of the rows, in the type they were given in."""
         kept = take_rows(self.given.X, self.kept)
         if self.pool is None or not len(self.added):
             return kept
         return stack_rows(kept, take_rows(self.pool.X, self.added))
 
     def labels(self, y: Any) -> Any:
-        """Give the labels of the rows as ``y`` has them: those of the pool may be written otherwise.
-
-        Parameters
-        ----------
-        y
-            The labels of the rows given.
-        """
+        """Give the labels of the rows as the given ``y`` writes them, which the pool may not do."""
         codes, label = _label_codes(self.given, self.given.counts), self.given.counts.label
         _, first = np.unique(codes, return_index=True)
         like = dict(zip(label.values, first.tolist(), strict=True))
@@ -122,16 +116,16 @@ def resample(
     *,
     pool: CountedRows | None = None,
 ) -> Resampling:
-    """Choose rows of each cell by chance: those that are left out, and those that are added.
+    """Choose rows of each cell at random: those that are deleted, and those that are added.
 
     Parameters
     ----------
     given, moves
-        The rows, and how many of them move.
+        The rows, and how many of each cell move.
     generator
-        What decides.
+        Random number generator.
     pool
-        Where rows are taken from.
+        Rows that can be added.
 
     Examples
     --------

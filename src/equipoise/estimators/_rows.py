@@ -1,8 +1,7 @@
-"""Rows as they are given, and a pool like them, counted by cell."""
+"""Given rows in memory, counted by cell."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 EVERYBODY = "all"
-_NAMELESS = re.compile(r"(feature_|x)\d+")
+"""Name of the single group of rows without sensitive features."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +33,13 @@ class CountedRows:
     Attributes
     ----------
     table
-        The sensitive features and the label.
+        Sensitive features and label.
     counts
-        The rows of each cell.
+        Rows of each cell.
     sensitive
-        The names of the sensitive features; none where all rows are one group.
+        Names of the sensitive features; empty if all rows are one group.
     X
-        The other features, of a kind that :mod:`equipoise.frames` knows.
+        Features, of a type that :mod:`equipoise.frames` handles.
     """
 
     table: pa.Table
@@ -50,28 +49,28 @@ class CountedRows:
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.table)
 
 
 def sensitive_columns(
     features: Any, rows: int, *, X: Any = None, names: Any = None
 ) -> dict[str, Any]:
-    """Give sensitive features as columns with names, from beside the features or among them.
+    """Give sensitive features as named columns, from an argument of their own or from ``X``.
 
     Parameters
     ----------
     features
-        The columns themselves, as :func:`~equipoise.counts.features.feature_columns` takes them.
+        Columns, as :func:`~equipoise.counts.features.feature_columns` takes them.
     rows
-        How many rows there are.
+        Number of rows.
     X, names
-        Or the features, and the names or positions of the sensitive ones.
+        Features, and the names or positions of the sensitive ones.
 
     Returns
     -------
     columns
-        None of them if neither is given.
+        Columns by name; empty if neither is given.
 
     Examples
     --------
@@ -83,24 +82,25 @@ def sensitive_columns(
     if features is None and names is None:
         return {}
     if features is not None and names is not None:
-        raise InputError("give either sensitive_features or sensitive_columns, not both.")
+        raise InputError("use either `sensitive_features` or `sensitive_columns`, not both.")
     columns = pick_columns(X, names) if features is None else given_columns(features)
     if not columns:
-        raise InputError("there is no column among the sensitive features; give at least one.")
+        raise InputError("the sensitive features have no column; provide at least one.")
     for name, column in columns.items():
         if row_count(column) != rows:
             raise InputError(
                 f"the sensitive feature {name!r} has {rows_text(row_count(column))} and the data "
-                f"has {rows:,}; give a value for each row."
+                f"has {rows:,}; provide a value for each row."
             )
     return columns
 
 
 def given_columns(features: Any) -> dict[str, Any]:
+    """Read sensitive features, and refuse the name of a column."""
     if isinstance(features, str):
         raise InputError(
-            "sensitive_features are the columns themselves; to name columns of X use "
-            f"sensitive_columns=[{features!r}]."
+            "`sensitive_features` are the columns themselves; to name columns of X use "
+            f"`sensitive_columns=[{features!r}]`."
         )
     return feature_columns(features)
 
@@ -118,15 +118,15 @@ def count_rows(
     Parameters
     ----------
     labels
-        The label of each row.
+        Label of each row.
     columns
-        The sensitive features; without any all rows are of one group.
+        Sensitive features; if empty, all rows are one group.
     X
-        The other features, if rows are to be taken.
+        Features, if rows are to be taken.
     label
-        What the label is called, if it has a name.
+        Name of the label, if it has one.
     weight
-        A weight per row.
+        Weight of each row.
 
     Examples
     --------

@@ -28,62 +28,61 @@ if TYPE_CHECKING:
 
 
 class RowsDeletedWarning(UserWarning):
-    """Rows were deleted that nobody asked to delete: a sampler has no pool to add rows from."""
+    """Rows were deleted without an explicit request, because there is no pool to add rows from."""
 
 
 class UniformBiasSampler(BaseSampler):  # type: ignore[misc]
-    """Bring the Uniform Bias of every group within a tolerance, by real rows only.
+    """Bring the Uniform Bias of every group within a tolerance, with real rows only.
 
-    Rows are added from a pool or left out, as few as will do; none is made up or repeated.
-    Features may be of any type, and come back as they are; rows that lack a sensitive value stay.
+    As few rows as possible are added from a pool or deleted; none is invented or repeated. Features
+    may be of any type and stay as they are. Rows with a missing sensitive value are kept.
 
     Parameters
     ----------
     sampling_strategy
-        ``"auto"`` plans the smallest repair. Or the rows wanted of each cell that shall change,
-        ``{(group, label): rows}``: a group is a value, or a tuple of values if there are several
-        sensitive features; where there is one group, ``{label: rows}`` will do. Or a function
-        that makes such a mapping of ``y``.
+        ``"auto"`` plans the smallest repair. A mapping ``{(group, label): rows}`` sets the number of
+        rows of some cells instead: a group is a value, or a tuple of values for several sensitive
+        features; with a single group, ``{label: rows}`` will do. A function returns such a mapping
+        for ``y``.
     pool
-        Where rows can be taken from: ``(X, y)``, whose ``X`` has the sensitive features as
-        columns of the same names, or ``(X, y, sensitive_features)``. Frames may have their
-        columns in another order, and more of them. It is not checked whether a row of the pool
-        is in the data as well.
+        Rows that can be added: ``(X, y)``, whose ``X`` has columns with the names of the sensitive
+        features, or ``(X, y, sensitive_features)``. Frames may have more columns, and in another
+        order. Whether the pool shares rows with the data is not checked.
     tolerance
-        The largest |UB| left to any group; 0 is zero bias, which whole rows reach up to rounding.
+        Largest remaining |UB| of any group. At 0 only rounding to whole rows remains.
     reference
-        Hold a tolerance against the ``"original"`` label frequencies, exact and much quicker, or
-        the ``"new"`` ones; if not given, as a plan does.
+        Label frequencies that groups are compared with: ``"original"`` is exact and much faster,
+        ``"new"`` are those after the repair. By default as in a plan.
     labels
-        ``"keep"`` label frequencies, leave them ``"free"``, or the shares wanted, ``{label: share}``.
+        ``"keep"`` keeps label frequencies, ``"free"`` lets them change, and ``{label: share}`` sets
+        them.
     allow
-        ``"add"``, ``"delete"`` or ``"both"``. If not given, a plan adds if there is a pool; if
-        there is none it deletes, and a :class:`RowsDeletedWarning` says how many rows. A mapping
-        says itself what it does.
+        ``"add"``, ``"delete"`` or ``"both"``. By default a plan adds rows if there is a pool.
+        Without a pool it deletes rows, and a :class:`RowsDeletedWarning` reports how many.
     partial
-        Whether to come as near as the pool allows, and warn, if it has too few rows. A plan then
-        never leaves a larger |UB| than there was; a mapping takes what there is.
+        Whether to come as close as possible, with a warning, if the pool has too few rows. A plan
+        then never leaves a larger |UB| than before, and a mapping uses the rows available.
     sensitive_columns
-        Names or positions of the columns of ``X`` that are the sensitive features, instead of
-        ``sensitive_features``.
+        Names or positions of the columns of ``X`` that are the sensitive features, as an
+        alternative to ``sensitive_features``.
     random_state
-        Decides which rows of a cell are taken.
+        Seed or generator for the choice of rows within a cell.
 
     Attributes
     ----------
     sample_indices_
-        Which rows were taken, in order: below ``len(X)`` it is a row of ``X``, and ``i`` from
-        there on is row ``i - len(X)`` of the pool.
+        Indices of the rows, in order. An index ``i`` of at least ``len(X)`` is row ``i - len(X)`` of
+        the pool.
     provenance_
-        The same to read: a structured array with ``source``, ``"given"`` or ``"pool"``, and ``row``.
+        The same as a structured array with ``source``, ``"given"`` or ``"pool"``, and ``row``.
     plan_
-        The :class:`~equipoise.plans.plan.Plan`; None if a mapping said what to do.
+        The :class:`~equipoise.plans.plan.Plan`; None for a mapping.
     counts_, resampled_counts_
         The :class:`~equipoise.counts.Counts` before and after.
     max_abs_ub_
-        The largest |UB| after, of the rows that lack no sensitive value.
+        Largest |UB| after resampling, of the rows without a missing sensitive value.
     sampling_strategy_
-        The rows of each cell after, as a mapping that ``sampling_strategy`` takes.
+        Rows of each cell after resampling, as a mapping that ``sampling_strategy`` takes.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -135,10 +134,10 @@ class UniformBiasSampler(BaseSampler):  # type: ignore[misc]
         self.sensitive_columns = sensitive_columns
         self.random_state = random_state
 
-    # Without the name of the argument, so that a pipeline, which never calls it, does not ask
-    # whether to route it here.
+    # The argument is not named: scikit-learn would otherwise ask every pipeline whether to route it
+    # to this method, which pipelines never call.
     def fit(self, X: Any, y: Any, **params: Any) -> UniformBiasSampler:
-        """Choose the rows without giving them; see :meth:`fit_resample`.
+        """Choose the rows without returning them; see :meth:`fit_resample`.
 
         Parameters
         ----------
@@ -151,39 +150,38 @@ class UniformBiasSampler(BaseSampler):  # type: ignore[misc]
         return self
 
     def fit_resample(self, X: Any, y: Any, *, sensitive_features: Any = None) -> tuple[Any, Any]:
-        """Give the rows that are left, in order, and behind them those of the pool.
+        """Return the rows that are kept, in order, followed by rows from the pool.
 
         Parameters
         ----------
         X
             An array, a sparse matrix, a pandas, polars or Arrow frame, or a list of rows.
         y
-            The labels.
+            Labels.
         sensitive_features
-            A series, a frame, a mapping, an array, or a list of arrays; rows go by position.
-            Without, and without ``sensitive_columns``, the data is one group: then give
-            ``sampling_strategy`` or ``labels``, or there is nothing to repair.
+            A series, a frame, a mapping, an array, or a list of arrays, matched by position.
+            Without it and without ``sensitive_columns`` the data is one group, and
+            ``sampling_strategy`` or ``labels`` must say what to do.
 
         Returns
         -------
         X, y
-            Of the types they were given as. Rows of pandas keep their index, those of the pool
-            theirs.
+            In the types they were given in. Rows of pandas frames keep their index.
 
         Raises
         ------
         PoolTooSmall
-            If the pool lacks rows that are needed.
+            If the pool has too few rows.
         Infeasible
             If no plan reaches what was asked.
         InputError
-            If no sensitive features are given, and neither ``sampling_strategy`` nor ``labels``
+            If there are no sensitive features, and neither ``sampling_strategy`` nor ``labels``
             says what to do without them.
 
         Warns
         -----
         RowsDeletedWarning
-            If rows are deleted because there is no pool, and ``allow`` does not ask for it.
+            If rows are deleted because there is no pool, and ``allow`` is not set.
         """
         return self._fit_resample(X, y, sensitive_features=sensitive_features)
 
@@ -210,7 +208,7 @@ class UniformBiasSampler(BaseSampler):  # type: ignore[misc]
         self._warn_of_deletions(given.n, chosen)
         if chosen.moves.shortfall:
             warnings.warn(
-                f"{chosen.moves.shortfall}; with what there is the largest |UB| is "
+                f"{chosen.moves.shortfall}; with the rows available the largest |UB| is "
                 f"{ub_text(self.max_abs_ub_)}, and was {ub_text(chosen.max_abs_ub_before)}.",
                 UserWarning,
                 stacklevel=3,  # where fit or fit_resample is called
@@ -223,19 +221,19 @@ class UniformBiasSampler(BaseSampler):  # type: ignore[misc]
         if self.pool is None and deleted and not asked:
             warnings.warn(
                 f"there is no pool to add rows from, so {deleted:,} of {n:,} rows ({deleted / n:.1%}) "
-                "were deleted; give pool=(X, y), or allow='delete' if that is what you want.",
+                "were deleted; provide `pool=(X, y)`, or set `allow='delete'` if this is intended.",
                 RowsDeletedWarning,
                 stacklevel=4,  # where fit or fit_resample is called
             )
 
     def _require_groups(self, given: CountedRows) -> None:
-        """Refuse data of one group, of which a plan would silently change nothing."""
+        """Refuse data of one group, in which a plan would silently change nothing."""
         says = not isinstance(self.sampling_strategy, str) or not isinstance(self.labels, str)
         if not given.sensitive and not says:
             raise InputError(
                 "no sensitive features were given, so there are no groups to repair; pass "
-                "sensitive_features to fit_resample, or name columns of X with sensitive_columns. In a "
-                "pipeline, sensitive_features have to be routed: "
+                "`sensitive_features` to fit_resample, or name columns of X with `sensitive_columns`. In "
+                "a pipeline, `sensitive_features` must be routed: "
                 "set_fit_resample_request(sensitive_features=True)."
             )
 

@@ -29,29 +29,29 @@ def uniform_bias_score(
     min_count: int = 1,
     sample_weight: Any = None,
 ) -> float:
-    """Give the largest |UB| of predictions, over all groups of one or more sensitive features.
+    """Compute the largest |UB| of predictions over all groups of one or more sensitive features.
 
     Parameters
     ----------
     y_true
-        As metrics have it; of what is true only the length is looked at.
+        True labels, as in every metric; only their number is used.
     y_pred
-        The predicted labels.
+        Predicted labels.
     sensitive_features
-        A series, a frame, a mapping, an array, or a list of arrays; rows go by position. Rows that
-        lack a value are a group of their own.
+        A series, a frame, a mapping, an array, or a list of arrays, matched by position. Rows with
+        a missing value are a group of their own.
     label
-        The only label to look at; all if not given.
+        Label to consider; by default all labels.
     min_count
-        Leave out groups with fewer rows.
+        Minimum number of rows of a group.
     sample_weight
-        A weight per row.
+        Weight of each row.
 
     Returns
     -------
     score
-        0 if every group gets every label at the rate all rows do. Undefined, and not a number,
-        if no row is predicted to have the label or no group is large enough.
+        0 if every group gets every label as often as all rows do. It is undefined, and nan, if
+        the label is never predicted or no group is large enough.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def uniform_bias_score(
     """
     check_consistent_length(y_true, y_pred, sample_weight)
     if sensitive_features is None:
-        raise InputError("give the sensitive_features of the rows that were predicted.")
+        raise InputError("provide the `sensitive_features` of the predicted rows.")
     check_classification_targets(y_pred)
     columns = sensitive_columns(sensitive_features, _num_samples(y_pred))
     name = getattr(y_pred, "name", None)
@@ -74,8 +74,8 @@ def uniform_bias_score(
         return float(np.nanmax(np.abs(ub)))
     there = ", ".join(map(str, counts.label.values))
     warnings.warn(
-        f"Uniform Bias is undefined and set to nan: predicted are {there}, and asked for were "
-        f"label={label!r} and groups of at least {min_count:,} rows.",
+        f"Uniform Bias is undefined and set to nan: the predicted labels are {there}, and the score is "
+        f"for `label={label!r}` and groups of at least {min_count:,} rows.",
         UndefinedMetricWarning,
         stacklevel=2,
     )
@@ -83,9 +83,9 @@ def uniform_bias_score(
 
 
 def make_uniform_bias_scorer(*, label: Any = None, min_count: int = 1) -> Any:
-    """Make a scorer for model selection: the less bias of predictions, the higher its score.
+    """Make a scorer for model selection: the less bias the predictions have, the higher the score.
 
-    It asks for ``sensitive_features`` by scikit-learn's metadata routing, which has to be enabled
+    It requests ``sensitive_features`` through scikit-learn's metadata routing, which must be enabled
     where it is used: ``cross_validate(…, params={"sensitive_features": A})``.
 
     Parameters
@@ -101,5 +101,5 @@ def make_uniform_bias_scorer(*, label: Any = None, min_count: int = 1) -> Any:
     scorer = make_scorer(
         uniform_bias_score, greater_is_better=False, label=label, min_count=min_count
     )
-    with config_context(enable_metadata_routing=True):  # without, nothing may be asked for
+    with config_context(enable_metadata_routing=True):  # otherwise scikit-learn refuses requests
         return scorer.set_score_request(sensitive_features=True)

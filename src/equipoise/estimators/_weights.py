@@ -12,24 +12,24 @@ from equipoise.plans.reweighing import Reweighing
 
 
 class UniformBiasWeights(BaseEstimator):  # type: ignore[misc]
-    """A weight per row that brings the weighted Uniform Bias of every group to 0, without new rows.
+    """Weights for rows that bring the weighted Uniform Bias of every group to 0, without new rows.
 
-    Rows that lack a sensitive value are a group of their own.
+    Rows with a missing sensitive value are a group of their own.
 
     Parameters
     ----------
     sensitive_columns
-        Names or positions of the columns of ``X`` that are the sensitive features, instead of
-        ``sensitive_features``.
+        Names or positions of the columns of ``X`` that are the sensitive features, as an
+        alternative to ``sensitive_features``.
 
     Attributes
     ----------
     sample_weight_
-        The weight of each row, in order: the rows expected of its cell over those there are.
+        Weight of each row, in order: the expected over the actual number of rows of its cell.
     counts_
-        The :class:`~equipoise.counts.Counts` that were weighed.
+        The :class:`~equipoise.counts.Counts` of the data.
     sentences_
-        The largest weight, and the cells that no weight helps since they have no rows.
+        The largest weight, and the cells that no weight can help because they have no rows.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -47,15 +47,15 @@ class UniformBiasWeights(BaseEstimator):  # type: ignore[misc]
         self.sensitive_columns = sensitive_columns
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> UniformBiasWeights:
-        """Weigh the rows.
+        """Compute the weights.
 
         Parameters
         ----------
         X, y
-            The data; any type of feature will do.
+            The data. Features may be of any type.
         sensitive_features
-            A series, a frame, a mapping, an array, or a list of arrays; rows go by position.
-            Without, and without ``sensitive_columns``, every weight is 1.
+            A series, a frame, a mapping, an array, or a list of arrays, matched by position.
+            Without it and without ``sensitive_columns``, every weight is 1.
         """
         self._validate_params()
         given = count_input(self, X, y, sensitive_features)
