@@ -73,7 +73,7 @@ CASES = {
     "text for a count": ("sex,y,n\nw,a,x\n", ["-s", "sex", "-l", "y", "--count", "n"], "'x'"),
     "bad weight": ("sex,y,w\nw,a,-1\n", ["-s", "sex", "-l", "y", "--weight", "w"], "weights"),
     "unknown ending": (GOOD, [*COLUMNS, "-o", "out.xyz"], ".json"),
-    "two formats": (GOOD, [*COLUMNS, "--json", "-o", "out.html"], "different things"),
+    "two formats": (GOOD, [*COLUMNS, "--json", "-o", "out.html"], "contradict each other"),
     "folder that is not there": (GOOD, [*COLUMNS, "-o", "none/out.json"], "does not exist"),
 }
 

@@ -210,7 +210,7 @@ BAD = {
     "no such labels file": (["--labels", "none.toml"], "none.toml"),
     "sizes that cross": (["--min-rows", "5", "--max-rows", "4"], "--min-rows"),
     "extra and tolerance": (["--extra", "sex=w", "4", "--tolerance", "0.1"], "--tolerance 0"),
-    "unknown ending": (["-o", "plan.xyz"], "ending"),
+    "unknown ending": (["-o", "plan.xyz"], "extension"),
 }
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from equipoise.cli import terminal
-from equipoise.cli.options import parse_bins
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
@@ -16,16 +15,8 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def library_arguments(data: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the library's keywords for a command's options, with progress shown meanwhile."""
-    given = dict(options)
+    given = {name: value for name, value in options.items() if value != ()}  # () is not given
     quiet = given.pop("quiet")
-    given["bins"] = parse_bins(given["bins"])
-    given["sensitive_features"] = given.pop("sensitive")
-    given["header"] = False if given.pop("no_header") else None
-    if "no_uncertainty" in given:
-        given["uncertainty"] = not given.pop("no_uncertainty")
-    if "constrain" in given:
-        chosen = given.pop("constrain") or ("all",)
-        given["constrain"] = chosen[0] if chosen in (("all",), ("marginals",)) else chosen
     _suggest(data, given, quiet=quiet)
     with terminal.progress(quiet=quiet) as report:
         yield {**given, "progress": report}
@@ -33,7 +24,8 @@ def library_arguments(data: str, options: dict[str, Any]) -> Iterator[dict[str, 
 
 def _suggest(data: str, given: dict[str, Any], *, quiet: bool) -> None:
     """Fill in columns that were not named, if the data set's card suggests some."""
-    if given["sensitive_features"] and given["label"]:
+    sensitive, label = given.get("sensitive_features"), given["label"]
+    if sensitive and label:
         return
     from pathlib import Path
 
@@ -43,11 +35,11 @@ def _suggest(data: str, given: dict[str, Any], *, quiet: bool) -> None:
         from equipoise.api.columns import require_named
 
         reading = {k: given.get(k) for k in ("sql", "encoding", "delimiter")}
-        require_named(data, given["sensitive_features"], given["label"], **reading)
+        require_named(data, sensitive, label, **reading)
         return
     card = datasets.card(data)
-    given["sensitive_features"] = given["sensitive_features"] or tuple(card.sensitive)
-    given["label"] = given["label"] or card.label
+    given["sensitive_features"] = sensitive or tuple(card.sensitive)
+    given["label"] = label or card.label
     given["count"] = given["count"] or card.count
     columns = ",".join(given["sensitive_features"])
     terminal.say(f"measuring --sensitive {columns} --label {given['label']}", quiet=quiet)

@@ -14,38 +14,9 @@ from typing import Any
 
 import click
 
-_KEYWORDS: Mapping[str, str] = {
-    "sensitive": "sensitive_features",
-    "no_header": "header",
-    "no_refresh": "refresh",
-    "no_uncertainty": "uncertainty",
-    "own_size": "same_size",
-    "hash_key_file": "hash_key",
-}
-"""Options that are not called as their keyword is."""
-_OPPOSITES = {"no_header", "no_refresh", "no_uncertainty", "own_size"}
-"""Flags that set their keyword to False."""
+# The library takes the key itself, the command line a file that holds it.
+_KEYWORDS: Mapping[str, str] = {"hash_key_file": "hash_key"}
 _QUOTED = re.compile(r"(?<!`)`([a-z][a-z0-9_]*)(?:=([^`]*))?`(?!`)")
-
-
-class Command(click.Command):
-    """A command whose errors and hints name its own flags."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error on the way keeps its type, and names flags."""
-        from equipoise.errors import EquipoiseError
-
-        try:
-            return super().invoke(ctx)
-        except EquipoiseError as error:
-            error.args = (with_flags(str(error), self.params),)
-            raise
-
-
-class CommandGroup(click.Group):
-    """Commands of a family, whose errors and hints name their own flags."""
-
-    command_class = Command
 
 
 def with_flags(text: str, parameters: Iterable[click.Parameter] | None = None) -> str:
@@ -71,11 +42,11 @@ def with_flags(text: str, parameters: Iterable[click.Parameter] | None = None) -
         parameters = context.command.params if context else ()
     known = {_KEYWORDS.get(str(p.name), str(p.name)): p for p in parameters}
 
-    def spelt(found: re.Match[str]) -> str:
+    def spelled(found: re.Match[str]) -> str:
         parameter = known.get(found[1])
         return found[0] if parameter is None else _typed(parameter, found[2])
 
-    return _QUOTED.sub(spelt, text)
+    return _QUOTED.sub(spelled, text)
 
 
 def _typed(parameter: click.Parameter, value: str | None) -> str:
@@ -87,7 +58,8 @@ def _typed(parameter: click.Parameter, value: str | None) -> str:
         return flag
     given = _read(value)
     if parameter.is_flag:
-        return flag if given is (parameter.name not in _OPPOSITES) else f"no {flag}"
+        is_set = given is not getattr(parameter, "switches_off", False)
+        return flag if is_set else f"no {flag}"
     return " ".join(f"{flag} {text}" for text in _values(parameter, given))
 
 

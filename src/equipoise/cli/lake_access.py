@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def open_lake(places: Sequence[str], options: dict[str, Any]) -> Iterator[Lake]:
     """Give the lake that a command's options name, with progress shown meanwhile."""
-    index, no_refresh = options.pop("index"), options.pop("no_refresh")
+    index, refresh = options.pop("index"), options.pop("refresh")
     threads, memory = options.pop("threads"), options.pop("memory")
     quiet = options.pop("quiet")
     from equipoise.engines.duckdb import shared_engine
@@ -26,7 +26,7 @@ def open_lake(places: Sequence[str], options: dict[str, Any]) -> Iterator[Lake]:
             places,
             index=index,
             engine=shared_engine(threads, memory),
-            refresh=not no_refresh,
+            refresh=refresh,
             progress=report,
             waiting=lambda: terminal.say("another run is indexing this lake; waiting", quiet=quiet),
         )

@@ -7,18 +7,19 @@ from typing import Any
 import click
 
 from equipoise.cli import lake_access, terminal
-from equipoise.cli.flags import Command
+from equipoise.cli.command import Command
 from equipoise.cli.options import (
-    base_options,
     hash_key,
     hash_key_option,
+    json_option,
     lake_options,
-    limit_options,
-    looking_options,
-    other_columns_option,
+    plan_base_options,
+    repaired_options,
+    request_options,
     require_output,
-    writing_options,
+    run_options,
 )
+from equipoise.options.search import AcquisitionLimits, SearchRequest
 
 
 @click.command(
@@ -37,17 +38,13 @@ Exit codes: 0 fine, 1 the lake has too few rows or too different ones, 2 bad inp
 )
 @click.argument("plan")
 @click.argument("lake", nargs=-1, required=True)
-@click.option("--base", metavar="DATA", help="The table of the plan; else the one it names.")
-@base_options
-@writing_options
-@looking_options
-@other_columns_option
-@limit_options
-@click.option("--partial", is_flag=True, help="Take what there is, if the lake has too few rows.")
-@click.option("--force", is_flag=True, help="Also if the base has other counts than the plan's.")
+@plan_base_options
+@repaired_options
+@request_options(SearchRequest, AcquisitionLimits)
 @hash_key_option
 @lake_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@run_options
+@json_option
 def command(
     plan: str,
     lake: tuple[str, ...],

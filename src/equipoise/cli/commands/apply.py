@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from equipoise.cli import terminal
-from equipoise.cli.flags import Command
+from equipoise.cli.command import Command
+from equipoise.cli.options import json_option, option, request_options, run_options
+from equipoise.options.search import SearchRequest
 
 
 @click.command(
@@ -26,52 +28,60 @@ A condition the plan was made with (--where) holds for the table and the pool.
 Exit codes: 0 fine, 1 the pool is too small or the output not as planned, 2 bad input.""",
 )
 @click.argument("plan")
-@click.option("--to", required=True, metavar="DATA", help="The table the plan was made for.")
-@click.option("--pool", metavar="DATA", help="The table whose rows are added.")
-@click.option(
+@option("--to", required=True, metavar="DATA", common=True, help="Table the plan was made for.")
+@option("--pool", metavar="DATA", common=True, help="Table whose rows are added.")
+@option(
     "--output",
     "-o",
     required=True,
     type=click.Path(),
     metavar="FILE",
-    help="The repaired table; its ending says as what. It may be the table itself.",
+    common=True,
+    help="Repaired table to write; the extension sets the format. It may be the table itself.",
 )
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    help="Which rows of a cell are taken: for the same seed the same, on any machine.",
+@request_options(SearchRequest, only=("seed",))
+@option(
+    "--force",
+    is_flag=True,
+    group="Costs and limits",
+    help="Continue even if the table does not have the counts the plan was made for.",
 )
-@click.option("--force", is_flag=True, help="Also if the table has other counts than the plan's.")
-@click.option("--partial", is_flag=True, help="Take what there is, if the pool is too small.")
-@click.option(
+@option(
+    "--partial",
+    is_flag=True,
+    group="Costs and limits",
+    help="Take what there is if the pool has too few rows.",
+)
+@option(
     "--missing-columns",
     type=click.Choice(["refuse", "null"]),
     default="refuse",
     show_default=True,
-    help="A pool that lacks columns of the table: refused, or their values left missing.",
+    group="Data",
+    help="Whether to refuse a pool that does not have all columns of the table, or to leave their "
+    "values missing.",
 )
-@click.option(
+@option(
     "--sidecar",
     type=click.Path(),
     metavar="FILE",
-    help="The list of changes; else OUTPUT.changes.csv.",
+    group="Output",
+    help="List of changes to write. By default OUTPUT.changes.csv.",
 )
-@click.option(
+@option(
     "--encoding",
     metavar="NAME",
-    help="Of CSV files; of the table as when the plan was made unless given.",
+    group="Data",
+    help="Encoding of CSV files. By default that of the plan, for the table.",
 )
-@click.option(
+@option(
     "--delimiter",
     metavar="CHARACTER",
-    help="Of CSV files; of the table as when the plan was made unless given.",
+    group="Data",
+    help="Delimiter of CSV files. By default that of the plan, for the table.",
 )
-@click.option("--threads", type=click.IntRange(1, 1024), help="How many cores to use.")
-@click.option("--memory", metavar="SIZE", help="How much memory to use, as in 2GB.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@run_options
+@json_option
 def command(plan: str, quiet: bool, as_json: bool, **options: Any) -> int:
     """Carry out PLAN: write a table with rows removed, and real rows of a pool added.
 

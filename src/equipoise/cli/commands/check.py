@@ -8,14 +8,17 @@ from typing import Any
 import click
 
 from equipoise.cli import arguments, terminal
-from equipoise.cli.flags import Command
+from equipoise.cli.command import Command
 from equipoise.cli.options import (
-    counting_options,
-    measuring_options,
+    option,
     output_format,
     output_options,
+    request_options,
     suppress_option,
+    table_options,
+    top_option,
 )
+from equipoise.options.measure import MeasureOptions
 
 FORMATS = ("text", "json", "csv", "markdown")
 
@@ -49,30 +52,39 @@ equipoise.toml (or [tool.equipoise.check] in pyproject.toml):
 Exit codes: 0 inside the limits, 1 outside, 2 bad input, 3 not enough evidence.""",
 )
 @click.argument("data")
-@counting_options
-@measuring_options
-@click.option("--max-abs-ub", type=click.FloatRange(min=0), help="The largest |UB| allowed.")
-@click.option(
+@table_options
+@request_options(
+    MeasureOptions,
+    but=("uncertainty", "reference", "measures"),
+    favourable={
+        "help": "Favourable label value, for `four_fifths`.",
+        "group": "What is allowed",
+    },
+)
+@option(
+    "--max-abs-ub",
+    type=click.FloatRange(min=0),
+    group="What is allowed",
+    common=True,
+    help="Largest |UB| allowed.",
+)
+@option(
     "--four-fifths",
     is_flag=True,
-    help="Hold every group's rate of the favourable label to 0.8 times that of the best-off group "
-    "of the same attributes.",
+    group="What is allowed",
+    common=True,
+    help="Require that every group's rate of the favourable label is at least 0.8 times that of "
+    "the best-off group of the same attributes.",
 )
-@click.option(
-    "--favourable",
-    metavar="VALUE",
-    help="The label value that is good to have, for --four-fifths.",
-)
-@click.option(
+@option(
     "--evidence",
     type=click.Choice(["estimate", "interval"]),
-    help="Judge the measured UB or ratio (default), or call a group inside or outside only if "
-    "its whole interval is.",
+    group="What is allowed",
+    help="Whether to judge the measured UB or ratio (the default), or to call a group inside or "
+    "outside only if its whole interval is.",
 )
 @suppress_option
-@click.option(
-    "--top", type=click.IntRange(min=0), help="Show only so many findings; 20 in text, all in JSON."
-)
+@top_option("findings", "20 in text, all in JSON")
 @output_options(*FORMATS)
 @click.pass_obj
 def command(
@@ -88,7 +100,7 @@ def command(
     suppress_below: int | None,
     **options: Any,
 ) -> int:
-    """Hold DATA against agreed limits: --max-abs-ub, --four-fifths, or rules in equipoise.toml.
+    """Check DATA against limits: --max-abs-ub, --four-fifths, or rules in equipoise.toml.
 
     Suppressed groups are not checked.
     """

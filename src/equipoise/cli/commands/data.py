@@ -10,7 +10,7 @@ import click
 
 from equipoise import datasets
 from equipoise.cli import terminal
-from equipoise.cli.flags import CommandGroup
+from equipoise.cli.command import CommandGroup
 from equipoise.plain import Grid
 
 

@@ -7,14 +7,16 @@ from typing import Any
 import click
 
 from equipoise.cli import arguments, terminal
-from equipoise.cli.flags import Command
+from equipoise.cli.command import Command
 from equipoise.cli.options import (
-    counting_options,
-    measuring_options,
     output_format,
     output_options,
+    request_options,
     suppress_option,
+    table_options,
+    top_option,
 )
+from equipoise.options.measure import MeasureOptions
 
 FORMATS = ("text", "json", "csv", "markdown")
 
@@ -32,10 +34,10 @@ other, the change itself is exact and the interval too wide.""",
 )
 @click.argument("before")
 @click.argument("after")
-@counting_options
-@measuring_options
+@table_options
+@request_options(MeasureOptions, but=("uncertainty", "favourable", "reference", "measures"))
 @suppress_option
-@click.option("--top", type=click.IntRange(min=0), help="Show only so many rows; 20 in text.")
+@top_option("rows", "20 in text")
 @output_options(*FORMATS)
 def command(
     before: str,

@@ -7,15 +7,18 @@ from typing import Any
 import click
 
 from equipoise.cli import arguments, terminal
-from equipoise.cli.flags import Command
+from equipoise.cli.command import Command
 from equipoise.cli.options import (
     PICTURES,
-    counting_options,
-    names_option,
+    NameList,
+    option,
     output_format,
     output_options,
+    request_options,
+    table_options,
 )
 from equipoise.errors import InputError
+from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 
 FORMATS = ("text", "json", "html", *PICTURES)
 PAPER_ONLY = ("studies", "compas")
@@ -45,94 +48,26 @@ Exit codes: 0 fine, 2 bad input, 130 interrupted.""",
 )
 @click.argument("data", required=False)
 @click.argument("after", required=False)
-@counting_options
-@names_option(
-    "--models",
-    help="random_forest, gbdt, extra_trees, adaboost, mlp, logistic, or all; gbdt,logistic if not "
-    "given, and all with --paper.",
+@table_options
+@request_options(RunningOptions, FeatureOptions, EvaluationOptions)
+@option(
+    "--paper",
+    is_flag=True,
+    group="Models",
+    help="Run the paper's evaluation: three data sets, six models.",
 )
-@names_option(
-    "--versions", help="What to train on beside u: p, n, reweighed, deleted, duplicated; all."
+@option(
+    "--studies",
+    cls=NameList,
+    group="Models",
+    help="Data sets of `paper`: adult, credit, compas. By default all.",
 )
-@click.option(
-    "--repeats", type=click.IntRange(min=1), help="How often all is done anew; 20, or 3 if quick."
-)
-@click.option(
-    "--sample",
-    type=float,
-    multiple=True,
-    metavar="PERCENT",
-    help="The initial sample, in percent of the table; 20. Repeatable.",
-)
-@click.option(
-    "--test",
-    type=float,
-    default=20.0,
-    show_default=True,
-    metavar="PERCENT",
-    help="How much of the table is set aside for the test.",
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option(
-    "--tolerance",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    show_default=True,
-    help="The largest |UB| a repair leaves to any group.",
-)
-@click.option(
-    "--min-group",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Groups with fewer rows in the initial sample are not repaired.",
-)
-@click.option("--positive", metavar="VALUE", help="The label that precision and recall are about.")
-@names_option("--also", help="Further attributes to give results by; not repaired.")
-@names_option("--drop", help="Columns that are no features.")
-@names_option("--categorical", help="Columns of numbers that are names.")
-@click.option(
-    "--impute",
-    type=click.Choice(["none", "median", "mean", "most_frequent"]),
-    default="none",
-    show_default=True,
-    help="What stands for a missing number, taken from the rows trained on.",
-)
-@click.option("--without-sensitive", is_flag=True, help="Models do not see sensitive attributes.")
-@click.option(
-    "--keep-together",
-    metavar="COLUMN",
-    help="Rows with one value here, such as a person, are never in two parts.",
-)
-@click.option(
-    "--equal-rows",
-    type=click.Choice(["auto", "together", "apart"]),
-    default="auto",
-    show_default=True,
-    help="One table: keep rows that are equal in one part, take them for separate rows, or decide by "
-    "whether chance explains them.",
-)
-@click.option("--own-size", is_flag=True, help="Two tables: train on all rows of each.")
-@click.option("--max-rows", type=click.IntRange(min=10), help="Sample a larger table down to this.")
-@click.option(
-    "--confidence",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.95,
-    show_default=True,
-    help="Of the intervals.",
-)
-@click.option("--quick", is_flag=True, help="A first look: 3 repeats, at most 10,000 rows.")
-@click.option(
-    "--jobs", type=click.IntRange(1, 1024), help="How many models to train at once; one a core."
-)
-@click.option("--runs", type=click.Path(), metavar="FILE", help="Keeps finished work.")
-@click.option("--paper", is_flag=True, help="The paper's evaluation: three data sets, six models.")
-@names_option("--studies", help="With --paper: adult, credit, compas; all.")
-@click.option(
+@option(
     "--compas",
     type=click.Path(),
     metavar="FILE",
-    help="With --paper: the raw scores, compas-scores-raw.csv.",
+    group="Models",
+    help="Raw scores for `paper`: compas-scores-raw.csv.",
 )
 @output_options(*FORMATS)
 def command(
@@ -171,12 +106,7 @@ def _tables(data: str | None, after: str | None, options: dict[str, Any]) -> Any
     for name in PAPER_ONLY:
         if options.pop(name):
             raise InputError(f"--{name} goes with --paper.")
-    asked = {**options, "same_size": not options["own_size"]}
-    del asked["own_size"]
-    for name in ("models", "versions", "sample"):
-        if not asked[name]:
-            del asked[name]
-    with arguments.library_arguments(data, asked) as given:
+    with arguments.library_arguments(data, options) as given:
         from equipoise.api import evaluate
 
         found = evaluate(data, after, **given)

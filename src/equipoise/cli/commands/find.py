@@ -7,8 +7,16 @@ from typing import Any
 import click
 
 from equipoise.cli import lake_access, terminal
-from equipoise.cli.flags import Command
-from equipoise.cli.options import base_options, lake_options, looking_options
+from equipoise.cli.command import Command
+from equipoise.cli.options import (
+    json_option,
+    lake_options,
+    option,
+    plan_base_options,
+    request_options,
+    run_options,
+)
+from equipoise.options.search import SearchRequest
 
 
 @click.command(
@@ -27,14 +35,19 @@ Exit codes: 0 fine, 1 the lake has too few rows, 2 bad input.""",
 )
 @click.argument("plan")
 @click.argument("lake", nargs=-1, required=True)
-@click.option("--base", metavar="DATA", help="The table of the plan; else the one it names.")
-@base_options
-@click.option(
-    "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Show so many tables."
+@plan_base_options
+@option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    group="Output",
+    help="Maximum number of tables to show.",
 )
-@looking_options
+@request_options(SearchRequest, but=("other_columns",))
 @lake_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@run_options
+@json_option
 def command(plan: str, lake: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Rank the tables of LAKE by how many of the rows PLAN needs they offer per cost."""
     with lake_access.open_lake(lake, options) as opened:

@@ -7,14 +7,17 @@ from typing import Any
 import click
 
 from equipoise.cli import arguments, terminal
-from equipoise.cli.flags import Command
+from equipoise.cli.command import Command
 from equipoise.cli.options import (
     PICTURES,
-    counting_options,
+    available_from_option,
+    option,
     output_format,
     output_options,
-    planning_options,
+    request_options,
+    table_options,
 )
+from equipoise.options.plan import PlanOptions
 
 FORMATS = ("text", "json", "csv", "markdown", "html", *PICTURES)
 
@@ -32,34 +35,41 @@ The cost is a step function of the tolerance. It is the least one at every toler
 against the original label frequencies; with --reference new it is the least found, with a bound.""",
 )
 @click.argument("data")
-@counting_options
-@click.option(
+@table_options
+@option(
     "--tolerance",
     "tolerances",
     type=float,
     multiple=True,
-    help="A tolerance to look at; else --points of them. Repeatable.",
+    group="What is allowed",
+    common=True,
+    help="Tolerance to plan for. By default `points` of them. Repeatable.",
 )
-@click.option(
+@option(
     "--points",
     type=click.IntRange(2, 10_000),
     default=50,
     show_default=True,
-    help="How many tolerances, up to the present bias.",
+    group="What is allowed",
+    common=True,
+    help="Number of tolerances, up to the present bias.",
 )
-@click.option(
-    "--reference",
-    type=click.Choice(["original", "new"]),
-    default="original",
-    show_default=True,
-    help="Held against the present label frequencies, or those of the repaired table.",
+@request_options(
+    PlanOptions,
+    but=("tolerance", "rounding", "extra", "budget", "priority"),
+    reference={
+        "default": "original",
+        "help": "Label frequencies that groups are compared with: the present ones (original) or "
+        "those of the repaired table (new).",
+    },
 )
-@planning_options
-@click.option(
+@available_from_option
+@option(
     "--budget",
     type=float,
     multiple=True,
-    help="Find the smallest tolerance it buys. Repeatable.",
+    group="Costs and limits",
+    help="Budget for which to find the smallest tolerance. Repeatable.",
 )
 @output_options(*FORMATS)
 def command(

@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import lake_access, terminal
-from equipoise.cli.flags import CommandGroup
+from equipoise.cli.command import CommandGroup
 from equipoise.cli.options import (
-    base_options,
     hash_key,
     hash_key_option,
+    json_option,
     lake_options,
-    looking_options,
+    option,
+    plan_base_options,
+    request_options,
+    run_options,
 )
 from equipoise.errors import InputError
+from equipoise.options.count import ReadOptions
+from equipoise.options.search import SearchRequest
 from equipoise.plain import Grid
 
 if TYPE_CHECKING:
@@ -47,10 +52,11 @@ goes on where it stopped; two at once wait for each other.""",
 )
 @click.argument("lake", nargs=-1, required=True)
 @lake_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@run_options
+@json_option
 def index(lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Look at the tables of LAKE, and keep what they hold in one index file."""
-    options["no_refresh"] = False
+    options["refresh"] = True
     with lake_access.open_lake(lake, options) as opened:
         done = opened.refresh()
     broken = [(t.name, t.problem) for t in opened.tables if t.problem]
@@ -102,17 +108,18 @@ Examples:
 )
 @click.argument("data")
 @click.argument("lake", nargs=-1, required=True)
-@click.option(
-    "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Show so many tables."
+@option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    group="Output",
+    help="Maximum number of tables to show.",
 )
-@click.option(
-    "--encoding",
-    metavar="NAME",
-    help="Of DATA, if it is a CSV file: utf-8, latin-1, cp1252, utf-16.",
-)
-@click.option("--delimiter", metavar="CHARACTER", help="Of DATA; found if not given.")
+@request_options(ReadOptions, only=("encoding", "delimiter"))
 @lake_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@run_options
+@json_option
 def search(data: str, lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Find the tables of LAKE whose rows could be put below those of DATA."""
     with lake_access.open_lake(lake, options) as opened:
@@ -129,11 +136,19 @@ Read the file, fill in what is open, and give it to equipoise acquire with --map
 )
 @click.argument("plan")
 @click.argument("lake", nargs=-1, required=True)
-@click.option("--base", metavar="DATA", help="The table of the plan; else the one it names.")
-@base_options
-@click.option("--output", "-o", type=click.Path(), metavar="FILE", help="Write to a file.")
-@looking_options
+@plan_base_options
+@option(
+    "--output",
+    "-o",
+    type=click.Path(),
+    metavar="FILE",
+    group="Output",
+    common=True,
+    help="File to write.",
+)
+@request_options(SearchRequest, but=("other_columns",))
 @lake_options
+@run_options
 def mapping(plan: str, lake: tuple[str, ...], output: str | None, **options: Any) -> None:
     """Propose what the columns and values of tables mean for PLAN, to read, edit and confirm."""
     quiet = options["quiet"]
@@ -150,8 +165,8 @@ def _keep_what_was_said(output: str | None, mapping: str | None) -> None:
         return
     if mapping is None or not Path(mapping).exists() or not Path(mapping).samefile(output):
         raise InputError(
-            f"{output} is there, and may say what you know; keep it with --mapping {output}, or "
-            "write to another file."
+            f"{output} exists and may hold your edits; keep them with --mapping {output}, or write "
+            "to another file."
         )
 
 
@@ -165,12 +180,17 @@ Exit codes: 0 all rows are as the ledger says, 1 some are not, 2 bad input.""",
 )
 @click.argument("ledger")
 @click.argument("lake", nargs=-1, required=True)
-@click.option(
-    "--repaired", metavar="DATA", help="Compare the rows of the repaired table with the sources."
+@option(
+    "--repaired",
+    metavar="DATA",
+    group="Data",
+    common=True,
+    help="Repaired table whose rows are compared with the sources, too.",
 )
 @hash_key_option
 @lake_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@run_options
+@json_option
 def replay(
     ledger: str,
     lake: tuple[str, ...],

@@ -7,13 +7,14 @@ from typing import Any
 import click
 
 from equipoise.cli import arguments, terminal
-from equipoise.cli.flags import Command
+from equipoise.cli.command import Command
 from equipoise.cli.options import (
     PICTURES,
     Repeatable,
-    counting_options,
+    option,
     output_format,
     output_options,
+    table_options,
 )
 
 FORMATS = ("text", "json", "html", *PICTURES)
@@ -39,36 +40,62 @@ Limits are sums of x, y, n (the rows after both moves), cost and numbers:
 Exit codes: 0 the tolerance can be reached inside the limits, 1 it cannot, 2 bad input.""",
 )
 @click.argument("data")
-@counting_options
-@click.option(
-    "--x", required=True, metavar="MOVE", help="The first move: add PATTERN, or delete PATTERN."
+@table_options
+@option(
+    "--x",
+    required=True,
+    metavar="MOVE",
+    common=True,
+    help="First move: add PATTERN, or delete PATTERN.",
 )
-@click.option("--y", required=True, metavar="MOVE", help="The second move.")
-@click.option(
+@option("--y", required=True, metavar="MOVE", common=True, help="Second move.")
+@option(
     "--group",
     metavar="PATTERN",
-    help="Whose UB is mapped; else the group that --y names, or --x.",
+    group="Which groups",
+    help="Group whose UB is mapped. By default the one that `y` names, or `x`.",
 )
-@click.option("--label-value", metavar="VALUE", help="For which label; else the one they name.")
-@click.option(
+@option(
+    "--label-value",
+    metavar="VALUE",
+    group="Which groups",
+    help="Label value whose UB is mapped. By default the one that the moves name.",
+)
+@option(
     "--limit",
     "limits",
-    multiple=True,
     cls=Repeatable,
     metavar="LIMIT",
-    help="A linear limit, as in 'x<=4500' or 'n>=30000'. Repeatable.",
+    group="Costs and limits",
+    help="Linear limit, such as 'x<=4500' or 'n>=30000'. Repeatable.",
 )
-@click.option("--cost-x", type=float, default=1.0, show_default=True, help="Of a row of x.")
-@click.option("--cost-y", type=float, default=1.0, show_default=True, help="Of a row of y.")
-@click.option(
+@option(
+    "--cost-x",
+    type=float,
+    default=1.0,
+    show_default=True,
+    group="Costs and limits",
+    help="Cost of a row of the first move.",
+)
+@option(
+    "--cost-y",
+    type=float,
+    default=1.0,
+    show_default=True,
+    group="Costs and limits",
+    help="Cost of a row of the second move.",
+)
+@option(
     "--tolerance",
     type=click.FloatRange(min=0),
     default=0.0,
     show_default=True,
-    help="The |UB| that is small enough.",
+    group="What is allowed",
+    common=True,
+    help="Largest |UB| that is accepted.",
 )
-@click.option("--x-max", type=click.FloatRange(min=1), help="How far x is drawn.")
-@click.option("--y-max", type=click.FloatRange(min=1), help="How far y is drawn.")
+@option("--x-max", type=click.FloatRange(min=1), group="Output", help="Largest x that is drawn.")
+@option("--y-max", type=click.FloatRange(min=1), group="Output", help="Largest y that is drawn.")
 @output_options(*FORMATS)
 def command(data: str, format_: str | None, output: str | None, **options: Any) -> int:
     """Map the Uniform Bias of one group and label of DATA over two moves.

@@ -7,17 +7,19 @@ from typing import Any
 import click
 
 from equipoise.cli import arguments, terminal
-from equipoise.cli.flags import Command
+from equipoise.cli.command import Command
 from equipoise.cli.options import (
     PICTURES,
     Repeatable,
-    counting_options,
-    measuring_options,
-    names_option,
+    option,
     output_format,
     output_options,
+    request_options,
     suppress_option,
+    table_options,
+    top_option,
 )
+from equipoise.options.measure import MeasureOptions
 
 FORMATS = ("text", "json", "csv", "markdown", "html", *PICTURES)
 
@@ -36,44 +38,36 @@ Examples:
 Positive UB: the group has fewer such rows than its share; 0.2 means 20 % fewer.""",
 )
 @click.argument("data")
-@counting_options
-@measuring_options
-@click.option("--no-uncertainty", is_flag=True, help="Leave out intervals, p and q.")
-@click.option(
-    "--favourable",
-    metavar="VALUE",
-    help="The label value that is good to have: shows the four-fifths rule beside UB, against the "
-    "best-off of all groups measured.",
-)
-@click.option(
-    "--reference",
-    default="rest",
-    show_default=True,
-    metavar="WHO",
-    help="To whom further measures compare a group: rest, best, or a pattern as sex=Male.",
-)
-@names_option("--measures", help="Further measures to show, as in impact_ratio,mean_difference.")
-@click.option(
+@table_options
+@request_options(MeasureOptions)
+@option(
     "--sort",
     type=click.Choice(["worst", "ub", "group", "n", "p"]),
     default="worst",
     show_default=True,
-    help="The order of the rows; worst puts those with too few rows to tell last.",
+    group="Output",
+    help="Order of the rows. By worst, groups with too few rows to be conclusive come last.",
 )
-@click.option(
-    "--top",
-    type=click.IntRange(min=0),
-    help="Show only so many rows; else 20 in text and Markdown, 50 in HTML, all in JSON and CSV.",
-)
-@click.option(
+@top_option("rows", "20 in text and Markdown, 50 in HTML, all in JSON and CSV")
+@option(
     "--label-value",
-    multiple=True,
     cls=Repeatable,
     metavar="VALUE",
-    help="Only this label value. Repeatable.",
+    group="Which groups",
+    help="Show only this label value. Repeatable.",
 )
-@click.option("--group", metavar="PATTERN", help="Only groups inside this one, as sex=Female.")
-@click.option("--hidden", is_flag=True, help="Only groups outside --limit with all parents inside.")
+@option(
+    "--group",
+    metavar="PATTERN",
+    group="Which groups",
+    help="Show only groups inside this one. Example: sex=Female.",
+)
+@option(
+    "--hidden",
+    is_flag=True,
+    group="Which groups",
+    help="Show only groups outside `limit` whose parents are all inside.",
+)
 @suppress_option
 @output_options(*FORMATS)
 def command(data: str, format_: str | None, output: str | None, **options: Any) -> None:

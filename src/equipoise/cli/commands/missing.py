@@ -7,13 +7,14 @@ from typing import Any
 import click
 
 from equipoise.cli import arguments, terminal
-from equipoise.cli.flags import Command
+from equipoise.cli.command import Command
 from equipoise.cli.options import (
     PICTURES,
-    counting_options,
-    names_option,
+    NameList,
+    option,
     output_format,
     output_options,
+    table_options,
 )
 from equipoise.errors import InputError
 
@@ -34,38 +35,73 @@ most_frequent, knn, iterative, iterative_drawn (drawn by their probabilities), i
 lack the label are left out, or treated as --missing-label or --treat-label say.""",
 )
 @click.argument("data")
-@counting_options
-@names_option("--methods", help="Which ways; all.")
-@click.option(
+@table_options
+@option(
+    "--methods",
+    cls=NameList,
+    group="Missing values",
+    common=True,
+    help="Methods to compare. By default all.",
+)
+@option(
     "--take-away",
     "share",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="SHARE",
-    help="Take this share of values away, and compare with the truth.",
+    group="Missing values",
+    common=True,
+    help="Share of values to remove, so that the methods can be compared with the truth.",
 )
-@click.option(
+@option(
     "--mechanism",
     type=click.Choice(["random", "by_label", "by_value"]),
     default="random",
     show_default=True,
-    help="Which rows lose a value: any, or those of one label or value more often.",
+    group="Missing values",
+    help="Whether values are removed at random, or more often from rows of one label or value.",
 )
-@click.option(
+@option(
     "--treat-label",
     is_flag=True,
-    help="Ways treat missing labels as other missing values, in place of --missing-label.",
+    group="Missing values",
+    help="Let the methods treat missing labels, too, in place of `missing_label`.",
 )
-@click.option("--column", metavar="COLUMN", help="Which loses values; the first sensitive one.")
-@click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option(
+@option(
+    "--column",
+    metavar="COLUMN",
+    group="Missing values",
+    help="Column that values are removed from. By default the first sensitive attribute.",
+)
+@option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    group="Missing values",
+    help="Number of repeats.",
+)
+@option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    group="Missing values",
+    help="Seed of the random choices.",
+)
+@option(
     "--min-count",
     type=click.IntRange(min=1),
     default=30,
     show_default=True,
-    help="Leave out groups with fewer rows.",
+    group="Which groups",
+    help="Minimum number of rows of a group. Smaller groups are left out.",
 )
-@click.option("--max-rows", type=click.IntRange(min=10), help="Sample a larger table down to this.")
+@option(
+    "--max-rows",
+    type=click.IntRange(min=10),
+    group="Missing values",
+    help="Maximum number of rows. A larger table is sampled down to it.",
+)
 @output_options(*FORMATS)
 def command(
     data: str,

@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import arguments, terminal
-from equipoise.cli.flags import Command
+from equipoise.cli.command import Command
 from equipoise.cli.options import (
     PICTURES,
-    PatternNumbers,
     Repeatable,
-    counting_options,
+    available_from_option,
+    option,
     output_format,
     output_options,
-    planning_options,
+    request_options,
+    table_options,
+    top_option,
 )
 from equipoise.errors import InputError
+from equipoise.options.plan import PlanOptions
+from equipoise.options.search import SearchRequest
 
 if TYPE_CHECKING:
     from equipoise.plans.plan import Plan
@@ -44,63 +48,18 @@ Every plan carries a certificate: the repaired counts, measured again over all g
 Exit codes: 0 the tolerance is reached (zero: up to rounding), 1 it is not, or no plan can do it, 2 bad input.""",
 )
 @click.argument("data")
-@counting_options
-@click.option(
-    "--tolerance",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="The largest |UB| left to any group; 0 is zero bias, up to rounding.",
-)
-@click.option(
-    "--reference",
-    type=click.Choice(["new", "original"]),
-    help="Held against the label frequencies of the repaired table (new, the default), or the "
-    "present ones (the default with --target).",
-)
-@planning_options
-@click.option(
-    "--rounding",
-    type=click.Choice(["floor", "nearest", "optimal"]),
-    default="optimal",
-    show_default=True,
-    help="At zero tolerance: how exact numbers become whole rows, if the budget suffices.",
-)
-@click.option(
-    "--extra",
-    cls=PatternNumbers,
-    metavar="PATTERN ROWS",
-    help="At zero tolerance, additions only: rows of its free label a group gets beyond the "
-    "least. Repeatable.",
-)
-@click.option(
+@table_options
+@request_options(PlanOptions)
+@available_from_option
+@option(
     "--lake",
-    multiple=True,
     cls=Repeatable,
     metavar="LAKE",
-    help="Only rows that tables of this lake have can be added. Repeatable.",
+    group="Finding rows",
+    help="Lake whose tables have the only rows that can be added. Repeatable.",
 )
-@click.option(
-    "--mapping",
-    type=click.Path(),
-    metavar="FILE",
-    help="With --lake: what columns and values of its tables mean; see equipoise lake mapping.",
-)
-@click.option(
-    "--budget",
-    type=float,
-    help="How much may be spent; buys the plan that leaves the least largest |UB|.",
-)
-@click.option(
-    "--priority",
-    multiple=True,
-    cls=Repeatable,
-    metavar="PATTERN",
-    help="If the budget does not suffice: what is served first. Repeatable, in order.",
-)
-@click.option(
-    "--top", type=click.IntRange(min=0), help="Show only so many cells; 20 in text, 50 in HTML."
-)
+@request_options(SearchRequest, only=("mapping",), mapping={"common": False})
+@top_option("cells", "20 in text, 50 in HTML")
 @output_options(*FORMATS)
 def command(
     data: str, format_: str | None, output: str | None, top: int | None, **options: Any
@@ -138,7 +97,7 @@ def _take_lake(options: dict[str, Any], output: str | None) -> None:
         lake_access.refuse_overwriting(Lake(lake), output)
         options |= {"lake": lake, "mapping": mapping}
     elif mapping is not None:
-        raise InputError("--mapping says what tables of a lake mean; name it with --lake.")
+        raise InputError("--mapping describes tables of a lake; name the lake with --lake.")
 
 
 def _show(

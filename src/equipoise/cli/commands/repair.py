@@ -8,18 +8,21 @@ from typing import Any
 import click
 
 from equipoise.cli import arguments, lake_access, terminal
-from equipoise.cli.flags import Command
+from equipoise.cli.command import Command
 from equipoise.cli.options import (
-    counting_options,
+    available_from_option,
     hash_key,
     hash_key_option,
-    limit_options,
-    looking_options,
-    other_columns_option,
-    planning_options,
+    json_option,
+    lake_options,
+    option,
+    repaired_options,
+    request_options,
     require_output,
-    writing_options,
+    table_options,
 )
+from equipoise.options.plan import PlanOptions
+from equipoise.options.search import AcquisitionLimits, SearchRequest
 
 
 @click.command(
@@ -40,29 +43,30 @@ Exit codes: 0 fine, 1 the tolerance was not reached or a check failed, 2 bad inp
 )
 @click.argument("data")
 @click.argument("lake", nargs=-1, required=True)
-@counting_options
-@click.option(
-    "--tolerance",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    show_default=True,
-    help="The largest |UB| left to any group.",
+@table_options
+@request_options(PlanOptions, but=("reference", "rounding", "extra", "budget", "priority"))
+@available_from_option
+@repaired_options
+@option(
+    "--plan-file",
+    type=click.Path(),
+    metavar="FILE",
+    group="Output",
+    help="Plan to write. By default OUTPUT.plan.json.",
 )
-@planning_options
-@writing_options
-@click.option(
-    "--plan-file", type=click.Path(), metavar="FILE", help="The plan; else OUTPUT.plan.json."
+@option(
+    "--report",
+    type=click.Path(),
+    metavar="FILE",
+    group="Output",
+    common=True,
+    help="HTML page to write: before, plan, sources, after.",
 )
-@click.option(
-    "--report", type=click.Path(), metavar="FILE", help="A page: before, plan, sources, after."
-)
-@looking_options
-@other_columns_option
-@limit_options
+@request_options(SearchRequest)
+@request_options(AcquisitionLimits, but=("partial", "force"))
 @hash_key_option
-@click.option("--index", type=click.Path(), metavar="FILE", help="The index of the lake.")
-@click.option("--no-refresh", is_flag=True, help="Take the index as it is, without looking.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@lake_options
+@json_option
 def command(
     data: str,
     lake: tuple[str, ...],
@@ -76,7 +80,7 @@ def command(
     """Plan the repair of DATA, find real rows for it in LAKE, take them, and check it all."""
     require_output(output, dry_run=dry_run)
     key = hash_key(hash_key_file)
-    opening = {name: options.pop(name) for name in ("index", "no_refresh")}
+    opening = {name: options.pop(name) for name in ("index", "refresh")}
     opening |= {name: options[name] for name in ("threads", "memory", "quiet")}
     quiet = options["quiet"]
     with (

@@ -5,8 +5,15 @@ from __future__ import annotations
 import click
 
 from equipoise.cli import terminal
-from equipoise.cli.flags import Command
-from equipoise.cli.options import base_options, hash_key, hash_key_option
+from equipoise.cli.command import Command
+from equipoise.cli.options import (
+    base_options,
+    hash_key,
+    hash_key_option,
+    json_option,
+    option,
+    quiet,
+)
 
 
 @click.command(
@@ -22,15 +29,20 @@ condition, in its encoding. Nothing of the planner or of the acquirer is used.
 Exit codes: 0 all checks hold, 1 some do not, 2 bad input.""",
 )
 @click.argument("repaired")
-@click.option("--base", required=True, metavar="DATA", help="The table it was made from.")
-@click.option("--plan", required=True, type=click.Path(), metavar="FILE", help="The plan.")
-@click.option(
-    "--ledger", required=True, type=click.Path(), metavar="FILE", help="The list of changes."
+@option("--base", required=True, metavar="DATA", common=True, help="Table it was made from.")
+@option("--plan", required=True, type=click.Path(), metavar="FILE", common=True, help="Plan file.")
+@option(
+    "--ledger",
+    required=True,
+    type=click.Path(),
+    metavar="FILE",
+    common=True,
+    help="List of changes.",
 )
 @base_options
 @hash_key_option
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@quiet
+@json_option
 def command(
     repaired: str,
     base: str,

@@ -1,0 +1,68 @@
+"""Commands whose help lists options in groups, and whose errors name their own flags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from equipoise.cli.flags import with_flags
+from equipoise.errors import EquipoiseError
+from equipoise.options import GROUPS
+
+_COMMON = "Common options"
+
+
+class GroupedOption(click.Option):
+    """An option with a place in the help of its command.
+
+    Parameters
+    ----------
+    *args, **options
+        As for :class:`click.Option`.
+    group
+        The title it is listed under.
+    common
+        Whether it is listed among the first instead.
+    """
+
+    def __init__(
+        self, *args: Any, group: str = "Running", common: bool = False, **options: Any
+    ) -> None:
+        self.group = _COMMON if common else group
+        super().__init__(*args, **options)
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """How it shows in help; other parameters in its text become flags."""
+        record = super().get_help_record(ctx)
+        return record and (record[0], with_flags(record[1], ctx.command.params))
+
+
+class Command(click.Command):
+    """A command whose help is in groups, and whose errors name its own flags."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error on the way keeps its type, and names flags."""
+        try:
+            return super().invoke(ctx)
+        except EquipoiseError as error:
+            error.args = (with_flags(str(error), self.params),)
+            raise
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options under their titles, those that most users need first."""
+        listed: dict[str, list[tuple[str, str]]] = {title: [] for title in (_COMMON, *GROUPS)}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                listed[getattr(parameter, "group", GROUPS[-1])].append(record)
+        for title, records in listed.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+class CommandGroup(click.Group):
+    """Commands of a family."""
+
+    command_class = Command
