@@ -4,6 +4,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH_VENV := .venv-bench
+OLDEST_VENV := .venv-oldest
 UV ?= $(shell command -v uv 2>/dev/null)
 ARGS ?=
 
@@ -40,6 +41,10 @@ wheel: $(VENV)/.installed ## Install the built wheel alone and with each extra, 
 
 dist: $(VENV)/.installed ## Build the wheel and the source distribution into dist/
 	$(BIN)/python tools/check_wheel.py --build
+
+# The oldest versions have no wheels for the newest Python: PYTHON=python3.11 names one that they have.
+oldest: $(OLDEST_VENV)/.installed ## Run the quick tests with the lowest versions that pyproject.toml allows
+	$(OLDEST_VENV)/bin/pytest -n auto -m "not slow" $(ARGS) tests src
 
 docs: $(VENV)/.installed ## Write the pages of docs/ that are read off the program itself
 	$(BIN)/python tools/build_docs.py
@@ -80,9 +85,11 @@ lock: ## Pin requirements/*.txt anew from pyproject.toml (needs uv; LOCK=--upgra
 	@test -n "$(UV)" || { echo "make lock needs uv on PATH: python3 -m pip install uv" >&2; exit 1; }
 	$(COMPILE) $(LOCK) --all-extras --group dev pyproject.toml --output-file requirements/dev.txt
 	$(COMPILE) $(LOCK) --group bench pyproject.toml --output-file requirements/bench.txt
+	$(COMPILE) $(LOCK) --resolution lowest-direct --all-extras --group build --group test pyproject.toml \
+		--output-file requirements/oldest.txt
 
 clean: ## Remove the environments, caches and built files
-	rm -rf $(VENV) $(BENCH_VENV) build dist demo site
+	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST_VENV) build dist demo site
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -103,6 +110,7 @@ PIP = $(1)/bin/python -m pip install -qq --no-compile
 
 $(VENV)/.requirements: requirements/dev.txt
 $(BENCH_VENV)/.requirements: requirements/bench.txt
+$(OLDEST_VENV)/.requirements: requirements/oldest.txt
 .PRECIOUS: %/.requirements
 %/.requirements:
 	@set -e; \

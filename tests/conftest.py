@@ -10,6 +10,13 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
+def pytest_collection_modifyitems(items):
+    # Pages have no place for a mark, and most of them take seconds.
+    for item in items:
+        if isinstance(item, pytest.DoctestItem) and item.path.suffix == ".md":
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_configure(config):
     # Registered as a plugin, since hooks of this file alone would not see the examples in src/.
     if os.environ.get("EQUIPOISE_NO_SKIPS") == "1":

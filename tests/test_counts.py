@@ -47,6 +47,7 @@ def hiring() -> Counts:
 # --------------------------------------------------------------------------- algebra
 
 
+@pytest.mark.slow
 @given(alike, alike)
 def test_counts_of_a_union_are_the_sum(a, b):
     assert cells(a + b) == cells(a) + cells(b)
@@ -54,18 +55,21 @@ def test_counts_of_a_union_are_the_sum(a, b):
     assert (a + b).n == a.n + b.n
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(alike, alike, alike)
 def test_addition_is_associative(a, b, c):
     assert (a + b) + c == a + (b + c)
 
 
+@pytest.mark.slow
 @given(alike, alike)
 def test_subtraction_undoes_addition(a, b):
     assert (a + b) - b == a
     assert (a - a).n == 0
 
 
+@pytest.mark.slow
 @given(alike, alike)
 def test_subtraction_below_zero_is_refused(a, b):
     short = [c for c, n in cells(b).items() if n > cells(a)[c]]
@@ -79,6 +83,7 @@ def test_subtraction_below_zero_is_refused(a, b):
     assert raw.removesuffix(" than it has.").partition("the cell ")[2] in named
 
 
+@pytest.mark.slow
 @given(alike)
 def test_missing_values_stand_last(a):
     both = a + Counts.from_mapping({("new", "new", "yes"): 1}, sensitive=NAMES[:2], label="hired")
@@ -131,6 +136,7 @@ def test_more_rows_than_can_be_counted(hiring):
     assert (huge + hiring).n == 2**62 + 600
 
 
+@pytest.mark.slow
 @given(counts(attributes=3))
 def test_marginals_commute_and_keep_the_rows(table):
     first, second, third = (a.name for a in table.sensitive)
@@ -141,11 +147,13 @@ def test_marginals_commute_and_keep_the_rows(table):
     assert [a.name for a in table.marginal(third).axes] == [third, table.label.name]
 
 
+@pytest.mark.slow
 @given(alike, alike)
 def test_marginals_are_linear(a, b):
     assert (a + b).marginal("race") == a.marginal("race") + b.marginal("race")
 
 
+@pytest.mark.slow
 @given(alike, st.data())
 def test_of_and_select_agree_with_the_cells(table, data):
     pattern = {
@@ -164,6 +172,7 @@ def test_of_and_select_agree_with_the_cells(table, data):
     assert table.select(group).select(group) == table.select(group)
 
 
+@pytest.mark.slow
 @given(alike)
 def test_parts_of_an_attribute_sum_to_the_whole(table):
     for axis in table.axes:
@@ -186,6 +195,7 @@ def test_asking_for_what_is_not_there(hiring):
         hiring.marginal("sx")
 
 
+@pytest.mark.slow
 @given(alike, st.data())
 def test_renaming_merges_and_keeps_the_rows(table, data):
     axis = data.draw(st.sampled_from(table.axes))
@@ -206,6 +216,7 @@ def test_renaming_a_value_that_is_not_there(hiring):
         hiring.rename("sex", {"F": "w"})
 
 
+@pytest.mark.slow
 @given(alike)
 def test_finest_and_dense_hold_the_same_numbers(table):
     groups, (rows,) = table.finest()
@@ -243,6 +254,7 @@ def test_suspects(hiring):
 # ----------------------------------------------------------------- equality, fingerprint
 
 
+@pytest.mark.slow
 @given(alike, st.randoms())
 def test_order_means_nothing(table, random):
     shuffled = list(cells(table).items())
@@ -252,6 +264,7 @@ def test_order_means_nothing(table, random):
     assert again.fingerprint == table.fingerprint
 
 
+@pytest.mark.slow
 @given(alike, alike)
 def test_fingerprints_tell_counts_apart(a, b):
     assert (a == b) == (cells(a) == cells(b)) == (a.fingerprint == b.fingerprint)
@@ -330,6 +343,7 @@ def assert_same(a: Counts, b: Counts) -> None:
     assert a.fingerprint == b.fingerprint
 
 
+@pytest.mark.slow
 @given(any_counts())
 def test_json_gives_the_same_counts(table):
     assert_same(Counts.from_json(table.to_json()), table)
@@ -337,6 +351,7 @@ def test_json_gives_the_same_counts(table):
     assert json.loads(table.to_json())["schema"] == "equipoise.counts/1"
 
 
+@pytest.mark.slow
 @given(any_counts())
 def test_parquet_gives_the_same_counts(tmp_path_factory, table):
     path = tmp_path_factory.mktemp("counts") / "counts.parquet"

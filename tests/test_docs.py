@@ -62,6 +62,7 @@ def test_every_command_has_help_with_an_example():
                 assert "Example" in (command.epilog or ""), name
 
 
+@pytest.mark.slow
 def test_generated_pages_are_up_to_date():
     tool = ROOT / "tools" / "build_docs.py"
     done = subprocess.run(
@@ -126,6 +127,7 @@ def _edit(file, changes):
     file.write_text("\n".join(lines), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_walk_through_a_lake_can_be_walked(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     code, typed = 0, 0

@@ -134,6 +134,7 @@ cells_of_two = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(cells_of_two, st.integers(0, 3))
 @settings(max_examples=6)
 def test_rows_are_real_and_in_order_and_what_is_promised_is_measured(cells, seed):
@@ -153,6 +154,7 @@ def test_rows_are_real_and_in_order_and_what_is_promised_is_measured(cells, seed
     assert sampler.resampled_counts_ == sampler.plan_.after()
 
 
+@pytest.mark.slow
 @given(cells_of_two)
 @settings(max_examples=5)
 def test_without_a_pool_rows_are_left_out(cells):
@@ -695,6 +697,7 @@ def spied(pipe, X, y, **params):
     return Spy.seen
 
 
+@pytest.mark.slow
 def test_sensitive_features_are_routed_through_a_pipeline():
     X, y = data_for_models()
     A = X.pop("sex").to_numpy()
@@ -707,6 +710,7 @@ def test_sensitive_features_are_routed_through_a_pipeline():
     assert all(before > 0.1 and after < 0.01 for before, after in seen)
 
 
+@pytest.mark.slow
 def test_a_pipeline_without_routing_finds_the_columns_itself():
     X, y = data_for_models()
     sampler = Spy(pool=data_for_models(2000), sensitive_columns=["sex"])
@@ -776,6 +780,7 @@ predictions = st.integers(4, 60).flatmap(
 )
 
 
+@pytest.mark.slow
 @given(predictions)
 @settings(max_examples=8)
 def test_selection_rates_of_fairlearn_give_the_same_bias(drawn):

@@ -100,6 +100,7 @@ def test_what_is_no_pattern(text):
     assert message.endswith(".")
 
 
+@pytest.mark.slow
 @given(st.text(max_size=20) | st.lists(st.sampled_from("a=,'* \\\"<>\n"), max_size=12).map("".join))
 def test_any_text_is_a_pattern_or_a_pattern_error(text):
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from equipoise.version import __version__
 
@@ -122,6 +123,7 @@ def test_verdicts_are_seen(text, count):
             ["build", "dev", "site", "test", "charts", "excel", "frames", "models", "valentine"],
         ),
         ("bench", ["build", "bench"]),
+        ("oldest", ["build", "test", "charts", "excel", "frames", "models", "valentine"]),
     ],
 )
 def test_lock_pins_what_is_declared(lock, groups):
@@ -132,6 +134,15 @@ def test_lock_pins_what_is_declared(lock, groups):
             (version,) = pin.specifier
             assert version.operator == "=="
             assert wanted.specifier.contains(version.version), f"run `make lock`: {wanted}, {pin}"
+
+
+def test_oldest_pins_the_lowest_versions_that_are_allowed():
+    pinned = pins(ROOT / "requirements" / "oldest.txt")
+    for wanted in declared("charts", "excel", "frames", "models", "valentine"):
+        (lowest,) = (s.version for s in wanted.specifier if s.operator == ">=")
+        for pin in pinned[canonicalize_name(wanted.name)]:
+            (version,) = pin.specifier
+            assert Version(version.version).release[:2] == (*Version(lowest).release, 0)[:2], pin
 
 
 def test_citation_names_the_software_and_its_paper():

@@ -215,6 +215,7 @@ def test_a_partial_plan_is_the_plan_asked_for_where_the_pool_has_its_rows():
     assert (part.add, part.delete, part.shortfall) == (whole.add, whole.delete, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reference", "pool"),
     [
@@ -270,6 +271,7 @@ WORSE_THAN_ZERO = (
 )
 
 
+@pytest.mark.slow
 @given(small, few, st.sampled_from(["keep", "free"]))
 @settings(max_examples=10)
 def test_a_partial_plan_is_never_worse_than_no_plan(counts, pool, labels):
@@ -282,6 +284,7 @@ def test_a_partial_plan_is_never_worse_than_no_plan(counts, pool, labels):
     assert moves.after == moves.plan.after()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", [{("m", "1"): 2, ("m", "0"): 1, ("w", "0"): 2}, HIRED])
 def test_a_partial_plan_is_never_worse_against_the_new_frequencies(cells):
     moves = planned_moves(counted(cells), PlanRequest(), counted({("w", "no"): 2}), partial=True)

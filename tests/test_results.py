@@ -164,6 +164,7 @@ def examples(tmp_path_factory):
     return {type(result).__name__: result for result in made}
 
 
+@pytest.mark.slow
 def test_there_is_an_example_of_every_result(examples):
     wanted = {name for name, value in public_results().items() if not is_part(value)}
     assert wanted <= examples.keys() | {"Result"}
@@ -267,6 +268,7 @@ def test_columns_of_several_types_are_text_and_what_is_undefined_is_null():
 # --------------------------------------------------------------------------------- pictures
 
 
+@pytest.mark.slow
 def test_what_has_charts_draws_them_as_png_and_svg(examples, tmp_path):
     pytest.importorskip("vl_convert")
     drawn = {name: result for name, result in examples.items() if isinstance(result, Drawable)}

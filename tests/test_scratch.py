@@ -71,6 +71,7 @@ def test_nothing_of_other_names_and_no_link_is_touched(tmp_path, left):
     assert (other / "spilled.tmp").exists()
 
 
+@pytest.mark.slow
 def test_the_next_program_removes_what_a_killed_one_left(tmp_path):
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     code = (

@@ -94,6 +94,7 @@ def test_json_is_the_dict_the_library_gives(capsys):
     assert printed == expected
 
 
+@pytest.mark.slow
 def test_seeds(capsys):
     save_plan(2)
     found = set()
@@ -149,6 +150,7 @@ def test_bad_input(capsys):
     assert "not a plan" in refused(APPLY, capsys)
 
 
+@pytest.mark.slow
 def test_from_a_table_to_its_repair(capsys):
     lines = ["w,yes"] * 20 + ["w,no"] * 60 + ["m,yes"] * 50 + ["m,no"] * 50
     people = "id,sex,hired\n" + "".join(f"{i},{line}\n" for i, line in enumerate(lines))
@@ -178,6 +180,7 @@ def test_the_table_itself_may_be_replaced(capsys):
     assert counts.of("sex=w, hired=yes") == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )

@@ -153,6 +153,7 @@ def test_an_unknown_data_set(capsys):
     assert "adult" in refused(["data", "show", "adlt"], capsys)
 
 
+@pytest.mark.slow
 def test_ctrl_c_exits_with_130_and_leaves_nothing(tmp_path):
     (tmp_path / "people.csv").write_text("sex,income\n" + "w,low\nm,high\n" * 10)
     slow = "SELECT i.* FROM input i, range(3000000) a, range(3000000) b WHERE hash(a, b) % 2 = 3"
@@ -176,6 +177,7 @@ def test_ctrl_c_exits_with_130_and_leaves_nothing(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["people.csv"]
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error(tmp_path):
     command = (
         f"{sys.executable} -m equipoise measure adult -s education,occupation -l income --json -q"

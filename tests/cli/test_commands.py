@@ -238,6 +238,7 @@ def test_engines_prints_what_they_declare(capsys):
     assert "memory" in text
 
 
+@pytest.mark.slow
 def test_demo_runs_the_whole_loop(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = output(["demo"], capsys)
@@ -254,6 +255,7 @@ def test_demo_runs_the_whole_loop(tmp_path, monkeypatch, capsys):
     assert f"All {planned.additions} added rows were fetched again" in text
 
 
+@pytest.mark.slow
 def test_nothing_is_said_when_the_program_ends():
     done = subprocess.run(
         [sys.executable, "-m", "equipoise", "measure", *ADULT, "--json", "-q"],
@@ -268,6 +270,7 @@ def test_version(capsys):
     assert output(["--version"], capsys).startswith("equipoise 0.")
 
 
+@pytest.mark.slow
 def test_colour_only_on_a_terminal():
     script = (
         "import os, pty, sys\n"

@@ -42,6 +42,7 @@ def fails(arguments, capsys, code=2):
     return message
 
 
+@pytest.mark.slow
 def test_a_table_in_text(capsys):
     assert run(["evaluate", "people.csv", *FEW]) == 0
     out = capsys.readouterr().out
@@ -50,6 +51,7 @@ def test_a_table_in_text(capsys):
     assert "p20% compared with u on the held-out test set" in out
 
 
+@pytest.mark.slow
 def test_json_and_going_on(capsys):
     line = ["evaluate", "people.csv", *FEW, "--versions", "p", "-o", "out.json"]
     assert run(line) == 0
@@ -69,6 +71,7 @@ def test_json_and_going_on(capsys):
     assert printed == first
 
 
+@pytest.mark.slow
 def test_a_page(capsys):
     assert run(["evaluate", "people.csv", *FEW, "--also", "race", "-o", "out.html"]) == 0
     page = Path("out.html").read_text(encoding="utf-8")
@@ -86,12 +89,14 @@ def test_two_tables(capsys):
     assert "after compared with before on the held-out test set" in out
 
 
+@pytest.mark.slow
 def test_a_data_set_by_its_name_and_quick(capsys):
     line = ["evaluate", "adult", "-s", "sex", "-l", "income", "--quick", "--models", "logistic"]
     assert run([*line, "--max-rows", "1500", "--versions", "p", "--jobs", "1"]) == 0
     assert "32,561 rows; 1,500 were used" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_paper_with_raw_scores(capsys):
     """A made-up file with the columns of the raw one; three scores a person."""
     table = people(900, labels=("High", "Low", "Medium"))
@@ -128,6 +133,7 @@ def test_the_paper_with_raw_scores(capsys):
     assert len([g for g in study["groups"] if g["sensitive"]]) == 8
 
 
+@pytest.mark.slow
 def test_the_paper_by_name(capsys):
     line = ["evaluate", "--paper", "--studies", "adult,credit", "--quick", "--models", "logistic"]
     few = ["--repeats", "1", "--max-rows", "1500", "--versions", "p", "--jobs", "1"]
@@ -137,6 +143,7 @@ def test_the_paper_by_name(capsys):
     assert "Default of credit card clients: scores" in page
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_done(folder):
     line = [sys.executable, "-m", "equipoise", "evaluate", "adult", "-s", "sex", "-l", "income"]
     work = subprocess.Popen(
@@ -224,12 +231,14 @@ def test_nothing_to_learn_from(capsys):
     )
 
 
+@pytest.mark.slow
 def test_constant_features_are_left_out_and_told(capsys):
     columns = people(300).to_pydict() | {"one": [1] * 300}
     assert run(["evaluate", write(columns), *FEW]) == 0
     assert "Left out because they have a single value: one." in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_missing_numbers(capsys):
     columns = people(300).to_pydict()
     columns["years"] = [None if i % 7 == 0 else y for i, y in enumerate(columns["years"])]
@@ -242,6 +251,7 @@ def test_missing_numbers(capsys):
     assert run(["evaluate", name, *FEW[:-1], "extra_trees", "--versions", "p"]) == 0
 
 
+@pytest.mark.slow
 def test_strings_in_numeric_columns(capsys):
     columns = people(300).to_pydict()
     columns["skill"] = [("unknown" if i == 5 else str(s)) for i, s in enumerate(columns["skill"])]
@@ -256,6 +266,7 @@ def test_the_positive_label_is_looked_at_before_anything_is_trained(capsys, monk
     assert "it has: no, yes" in fails(["people.csv", *FEW, "--positive", "maybe"], capsys)
 
 
+@pytest.mark.slow
 def test_groups_that_are_all_small(capsys):
     write(people(40).to_pydict(), "few.csv")
     line = ["few.csv", *FEW, "--sample", "50", "--versions", "u"]
@@ -263,6 +274,7 @@ def test_groups_that_are_all_small(capsys):
     assert run(["evaluate", *line, "-o", "few.html"]) == 0
 
 
+@pytest.mark.slow
 def test_a_table_called_like_one_of_the_paper_has_no_claims_of_it(capsys):
     pa_csv.write_csv(people(400), "Adult census.csv")
     assert run(["evaluate", "Adult census.csv", *FEW, "-o", "mine.html"]) == 0
@@ -274,6 +286,7 @@ def test_two_tables_with_other_columns(capsys):
     assert "column 'sex' not found" in fails(["people.csv", "other.csv", *FEW], capsys)
 
 
+@pytest.mark.slow
 def test_without_scikit_learn_it_is_said_how_to_get_it(folder):
     program = (
         "import sys; sys.modules['sklearn'] = None\n"

@@ -79,6 +79,7 @@ def test_every_command_shows_examples(capsys):
         assert "Examples:" in shown.output, name
 
 
+@pytest.mark.slow
 def test_from_a_plan_to_a_table_that_is_verified(capsys):
     plan()
     base = Path("people.csv").read_bytes()
@@ -102,6 +103,7 @@ def test_from_a_plan_to_a_table_that_is_verified(capsys):
     assert Path("people.csv").read_bytes() == base
 
 
+@pytest.mark.slow
 def test_the_same_as_data(capsys):
     plan()
     for command in (
@@ -119,6 +121,7 @@ def test_the_same_as_data(capsys):
         assert data["schema"].startswith("equipoise.")
 
 
+@pytest.mark.slow
 def test_a_repair_in_one_go(capsys):
     repair = ["repair", "people.csv", "lake", *COLUMNS, "--tolerance", "0.2"]
     out = printed([*repair, "-o", "out.csv"], capsys)
@@ -137,6 +140,7 @@ def test_a_repair_in_one_go(capsys):
     assert there() == before
 
 
+@pytest.mark.slow
 def test_what_falls_short_ends_with_one(capsys):
     plan()
     share("lake/a.csv", more(100, 1))
@@ -225,6 +229,7 @@ def test_a_key_is_read_from_a_file(capsys):
     assert "give it with --hash-key-file" in refused(replay, capsys)
 
 
+@pytest.mark.slow
 def test_a_lake_that_changed_is_indexed_again_unless_told_not_to(capsys):
     plan()
     printed(["lake", "index", "lake"], capsys)

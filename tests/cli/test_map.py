@@ -59,6 +59,7 @@ def test_the_bias_of_another_pair_is_mapped(capsys):
     assert (printed["group"], printed["label_value"]) == ({"sex": "Male"}, "<=50K")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["txt", "json", "html"])
 def test_every_ending_is_written(ending, tmp_path, capsys):
     file = tmp_path / f"map.{ending}"

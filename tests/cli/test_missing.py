@@ -25,6 +25,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_real_gaps_in_text(capsys):
     assert run(["missing", "people.csv", *ASK, "--na", "?"]) == 0
     out = capsys.readouterr().out

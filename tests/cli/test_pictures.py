@@ -31,6 +31,7 @@ def table(tmp_path, monkeypatch):
     return ["people.csv", "-s", "sex", "-l", "hired", "--quiet"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_with_charts_writes_them_as_pictures(command, table, tmp_path, capsys):
     pytest.importorskip("vl_convert")

@@ -61,6 +61,7 @@ def test_zero_bias(cells, capsys):
     assert "\x1b" not in text
 
 
+@pytest.mark.slow
 def test_everything_together(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     command = ["plan", "adult", "--sensitive", "sex", "--label", "income", "--tolerance", "0.05"]

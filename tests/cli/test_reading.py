@@ -84,6 +84,7 @@ def test_standard_input_is_read_whatever_it_holds(kind, piped, capsys):
     assert found["labels"] == ["no", "yes"]
 
 
+@pytest.mark.slow
 def test_commands_that_read_twice_and_that_write(piped, capsys):
     piped(TEXT)
     assert measured(["-", *COLUMNS], capsys)["n"] == 6
@@ -98,6 +99,7 @@ def test_commands_that_read_twice_and_that_write(piped, capsys):
     )
 
 
+@pytest.mark.slow
 def test_a_real_pipe_leaves_no_files_behind(tmp_path):
     folder = tmp_path / "temporary"
     folder.mkdir()

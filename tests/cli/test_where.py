@@ -68,6 +68,7 @@ def refused(capsys, *arguments):
     return err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "reading"),
     [
@@ -111,6 +112,7 @@ def test_the_whole_loop_reads_the_base_as_it_was_counted(base, reading, capsys):
             assert all(map(is_meant, rows))
 
 
+@pytest.mark.slow
 def test_an_explicit_encoding_overrides_the_recorded_one(capsys):
     done("plan", "people.csv", *COLUMNS, "--encoding", "latin-1", "-o", "plan.json")
     write("people.csv", HEADER, people(200, 1))
@@ -165,6 +167,7 @@ def test_every_command_says_and_records_the_condition(name, capsys):
         assert record["encoding"] == "iso8859-1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["measure", "plan", "frontier", "map", "missing", "evaluate", "taken away"]
 )
@@ -175,6 +178,7 @@ def test_every_page_says_the_condition(name):
     assert "<dt>only rows where</dt>" in page
 
 
+@pytest.mark.slow
 def test_a_repair_and_what_follows_say_the_condition(capsys):
     done("repair", "people.csv", "lake", *READ, "-o", "out.csv", "--report", "page.html")
     page = Path("page.html").read_text("utf-8")
@@ -211,6 +215,7 @@ def test_what_a_plan_is_not_about_is_not_written_over(part, capsys):
     assert Path("people.csv").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_verify_finds_rows_outside_the_condition():
     done("repair", "people.csv", "lake", *READ, "-o", "out.csv")
     rows = [list(row.values()) for row in read("out.csv")]
@@ -226,6 +231,7 @@ def test_verify_finds_rows_outside_the_condition():
     assert "1 row of out.csv does not satisfy the condition of the plan" in said
 
 
+@pytest.mark.slow
 def test_a_query_is_recorded_and_refused_where_other_tables_are_looked_into(capsys):
     query = "SELECT *, 'x' AS y FROM input WHERE age <> '9'"
     sql = [*COLUMNS, "--encoding", "latin-1", "--sql", query]
@@ -264,6 +270,7 @@ def test_bad_conditions_end_with_a_sentence_and_write_nothing(where, says, capsy
         assert says in refused(capsys, *command, *reading, "-o", "out.json")
 
 
+@pytest.mark.slow
 def test_plans_without_the_record_are_still_read():
     write("people.csv", HEADER, people(200, 1))
     done("plan", "people.csv", *COLUMNS, "-o", "plan.json")

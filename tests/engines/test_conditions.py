@@ -92,6 +92,7 @@ MEANT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["csv", "folder", "parquet", "jsonl", "duckdb", "frame", "relation"]
 )

@@ -129,6 +129,7 @@ def test_distinct_of_a_column_that_is_not_there(engine):
         engine.distinct(locate(PEOPLE), "aeg")
 
 
+@pytest.mark.slow
 @given(table=text_tables())
 def test_engines_agree_on_distinct(table):
     for name in table.column_names:
@@ -259,6 +260,7 @@ def test_a_nested_column_beside_is_no_obstacle(engine):
     assert engine.counts(table, CountRequest(sensitive=("s",), label="y")).n == 2
 
 
+@pytest.mark.slow
 @given(table=text_tables())
 def test_engines_agree_on_counts_of_text(table):
     *sensitive, label = table.column_names
@@ -378,6 +380,7 @@ def test_texts_of_values_and_their_order(engine, kind, values):
     assert engine.counts(locate(typed_table(kind)), TYPED_REQUEST).axis("s").values == values
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats() | st.floats(width=32) | st.none(), min_size=1, max_size=20))
 def test_engines_agree_on_floats(numbers):
     for kind in (pa.float64(), pa.float32()):
@@ -465,6 +468,7 @@ BINNED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BINNED)
 @settings(max_examples=40)
 @given(data=st.data())
@@ -518,6 +522,7 @@ def requested(table) -> CountRequest:
     return CountRequest(sensitive=(table.column_names[0],), label=table.column_names[-1])
 
 
+@pytest.mark.slow
 @given(table=text_tables(), data=st.data())
 def test_rows_are_real_enough_and_the_same_on_every_engine(table, data):
     request = requested(table)
@@ -595,6 +600,7 @@ def test_nothing_wanted_gives_no_rows(engine):
     assert found.column_names == PEOPLE.column_names
 
 
+@pytest.mark.slow
 @given(table=text_tables(), data=st.data())
 def test_engines_agree_on_where_rows_are_and_on_what_is_left(table, data):
     request = requested(table)
@@ -716,6 +722,7 @@ def many_rows(tmp_path_factory):
     return folder, table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -768,6 +775,7 @@ def test_what_is_left_is_the_rest_of_one_look_at_a_view(tmp_path):
         assert sorted(left + chosen) == list(range(5000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".jsonl", ".parquet"])
 def test_rows_are_written_in_their_order(many_rows, tmp_path, ending):
     _, table = many_rows
@@ -801,6 +809,7 @@ def reread(path) -> pa.Table:
     return DUCKDB.rows(source, counts_all, DUCKDB.counts(source, counts_all))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".jsonl"])
 @settings(max_examples=30)
 @given(texts=st.lists(st.sampled_from(NASTY) | st.text(max_size=5), min_size=1, max_size=8))
@@ -867,6 +876,7 @@ def test_a_folder_that_is_not_there(engine, tmp_path):
 FIELDS = st.sampled_from([*NASTY, "x", "y"]).filter(lambda t: "\x00" not in t)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     data=st.data(),

@@ -522,6 +522,7 @@ def test_values_as_parquet_stores_them(tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet", ".tsv", ".csv.gz", ".ndjson"])
 @settings(max_examples=15)
 @given(values=st.lists(st.sampled_from(NASTY), min_size=1, max_size=6), names=st.data())
@@ -602,6 +603,7 @@ def test_quoted_line_ends_over_many_blocks(tmp_path):
     assert ENGINE.distinct(locate(path), "a") == {'one\ntwo, "three"\n': 50_000}
 
 
+@pytest.mark.slow
 def test_a_header_of_very_many_columns(tmp_path):
     path = tmp_path / "wide.csv"
     names = [f"a rather long name of a column, number {i}" for i in range(3000)]
@@ -949,6 +951,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_ends_silently_and_leaves_nothing(tmp_path, program):
     run = subprocess.run(
@@ -962,6 +965,7 @@ def test_a_program_ends_silently_and_leaves_nothing(tmp_path, program):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_uncaught_error_prints_its_traceback_and_no_more(tmp_path):
     program = (
         "import equipoise as eq; eq.count('adult', sensitive_features=['sxe'], label='income')"
@@ -978,6 +982,7 @@ def test_an_uncaught_error_prints_its_traceback_and_no_more(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_interrupted_program_says_so_and_no_more(tmp_path):
     program = (
         "import equipoise as eq\n"

@@ -64,6 +64,7 @@ class Watch:
         self.thread.join()
 
 
+@pytest.mark.slow
 def test_quantiles_of_more_numbers_than_fit(table):
     engine = DuckDBEngine(threads=2, memory="60MB")
     request = CountRequest(sensitive=("id", "sex"), label="hired", bins={"id": 4})
@@ -84,6 +85,7 @@ def test_quantiles_of_more_numbers_than_fit(table):
     assert not engine._session.folder.exists()
 
 
+@pytest.mark.slow
 def test_choosing_among_more_rows_than_fit(table):
     engine = DuckDBEngine(threads=1, memory="100MB")
     request = CountRequest(sensitive=("sex",), label="hired")

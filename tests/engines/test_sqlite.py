@@ -74,6 +74,7 @@ def test_a_database_of_duckdb_that_ends_in_db_is_one_still(tmp_path):
     assert table(tmp_path / "a.db") == {"x": [7]}
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(
@@ -109,6 +110,7 @@ def test_values_of_several_types_in_one_column_are_text(tmp_path):
     assert table(path) == {"a": ["1", "x", None], "b": [str(large), "0.5", "2"]}
 
 
+@pytest.mark.slow
 def test_many_columns_and_batches(tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite, "_BATCH", 7)
     path = tmp_path / "a.sqlite"

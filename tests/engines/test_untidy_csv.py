@@ -73,6 +73,7 @@ def line(record):
     return text.getvalue()
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(data=st.data())
 def test_broken_lines_are_skipped_and_no_row_is_changed(data, tmp_path_factory):
@@ -177,6 +178,7 @@ def test_line_endings_may_be_mixed(engine, put, first, other):
     assert engine.counts(locate(path), REQUEST).n == 3
 
 
+@pytest.mark.slow
 def test_a_long_file_whose_line_ending_changes_late(put):
     text = "a,b\n" + "x,1\n" * 200_000 + "y,2\r\n" * 10
     counts = shared_engine().counts(locate(put(text)), REQUEST)
@@ -194,6 +196,7 @@ def test_a_bare_null_of_dumps_is_missing_and_text_in_quotes_is_text(engine, put)
     assert engine.distinct(locate(path), "a")[MISSING] == 1
 
 
+@pytest.mark.slow
 @given(values=st.lists(st.none() | st.sampled_from(["\\N", "N", "x"]), min_size=1, max_size=6))
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv"])
 def test_the_text_is_written_such_that_it_is_read_again(tmp_path_factory, ending, values):

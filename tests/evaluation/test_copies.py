@@ -84,6 +84,7 @@ def test_chance_is_estimated_about_right(seed, columns):
         assert 0.7 < copies.by_chance / copies.pairs < 1.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "left_out"), [("adult", []), ("adult", ["fnlwgt", "age"]), ("credit", [])]
 )
@@ -117,6 +118,7 @@ def test_people_stay_together_beside_copies():
     assert len(set(material.unit.tolist())) == 100
 
 
+@pytest.mark.slow
 def test_copies_do_not_raise_scores():
     """Repeating a table must not make models look better, as it does where copies leak."""
     table = people(1500)
@@ -134,6 +136,7 @@ def test_copies_do_not_raise_scores():
     assert leaky > once + 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "options", "words"),
     [

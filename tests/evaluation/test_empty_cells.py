@@ -55,6 +55,7 @@ def test_a_group_no_repair_can_reach_is_refused_before_training(min_group):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", [20, [10, 30]])
 def test_the_advice_works(sample):
     table = with_a_small_group()
@@ -68,6 +69,7 @@ def test_the_advice_works(sample):
     assert "at all" in refused(table, sample=sample, min_group=int(most))
 
 
+@pytest.mark.slow
 def test_a_larger_least_size_than_advised_works_too():
     """Plans may add rows to any cell of a group that is not judged; those without rows are avoided."""
     for min_group in (20, 100):
@@ -92,6 +94,7 @@ def test_advice_that_would_not_work_is_not_given():
     assert done.studies[0]["fits"] == 4
 
 
+@pytest.mark.slow
 def test_a_least_size_that_no_group_has_is_refused_before_training():
     message = refused(people(600), sensitive=("sex",), min_group=500)
     assert "`min_group=500` leaves no group to repair" in message

@@ -220,6 +220,7 @@ def rows_with_holes(draw):
     return pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILLING)
 @settings(max_examples=15)
 @given(table=rows_with_holes(), seed=st.integers(0, 9))
@@ -484,6 +485,7 @@ def test_rows_are_drawn_and_this_is_said(incomplete):
 # ----------------------------------------------------------------------------- results
 
 
+@pytest.mark.slow
 def test_a_seed_decides_everything(incomplete, compared):
     def told(result):
         return {k: v for k, v in result.to_dict().items() if k != "time"}

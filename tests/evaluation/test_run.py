@@ -24,6 +24,7 @@ def material():
     return prepare(people(400), asked(), name="people")
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_and_another_does_not(material):
     first, again, other = (run(material, asked(seed=s), MODEL, jobs=1) for s in (1, 1, 2))
     assert first == again
@@ -35,6 +36,7 @@ def test_side_by_side_gives_the_same_as_one_after_the_other(material):
     assert run(material, request, MODEL, jobs=2) == run(material, request, MODEL, jobs=1)
 
 
+@pytest.mark.slow
 def test_finished_work_is_not_done_again(material, tmp_path, monkeypatch):
     path = tmp_path / "runs.jsonl"
     whole = run(material, asked(repeats=2), MODEL, jobs=1, path=path)
@@ -44,6 +46,7 @@ def test_finished_work_is_not_done_again(material, tmp_path, monkeypatch):
     assert not done
 
 
+@pytest.mark.slow
 def test_more_repeats_go_on_from_there(material, tmp_path):
     path = tmp_path / "runs.jsonl"
     run(material, asked(repeats=1), MODEL, jobs=1, path=path)
@@ -55,6 +58,7 @@ def test_more_repeats_go_on_from_there(material, tmp_path):
     assert {record["repeat"] for record in few} == {0}
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_done_and_says_so(material, tmp_path, monkeypatch):
     path = tmp_path / "runs.jsonl"
     real, calls = running.run_job, []
@@ -82,6 +86,7 @@ def test_a_torn_last_line_is_passed_over_and_mended(material, tmp_path):
     assert run(material, request, MODEL, jobs=1, path=path) == whole
 
 
+@pytest.mark.slow
 def test_what_was_done_for_another_table_or_request_is_not_taken(material, tmp_path):
     path = tmp_path / "runs.jsonl"
     run(material, asked(), MODEL, jobs=1, path=path)
@@ -107,6 +112,7 @@ def test_records_come_in_one_order(tmp_path):
     assert [r["repeat"] for r in runs.records()] == [0, 1]
 
 
+@pytest.mark.slow
 def test_progress_reaches_the_end(material):
     shares = []
     run(material, asked(), MODEL, jobs=1, progress=lambda _, share: shares.append(share))

@@ -35,6 +35,7 @@ def scores_by_label(name, truth, predicted, labels):
     return np.where(np.isnan(theirs) & np.isin(labels, truth), 0.0, theirs)
 
 
+@pytest.mark.slow
 @given(predictions(2), st.integers(0, 1))
 def test_of_two_labels_as_scikit_learn(drawn, positive):
     truth, predicted = drawn
@@ -47,6 +48,7 @@ def test_of_two_labels_as_scikit_learn(drawn, positive):
         assert MEASURES[name](table, positive) == pytest.approx(theirs, nan_ok=True)
 
 
+@pytest.mark.slow
 @given(predictions(3))
 def test_of_three_labels_as_the_macro_average_of_scikit_learn(drawn):
     truth, predicted = drawn
@@ -56,6 +58,7 @@ def test_of_three_labels_as_the_macro_average_of_scikit_learn(drawn):
         assert MEASURES[name](table, None) == pytest.approx(theirs)
 
 
+@pytest.mark.slow
 @given(predictions(3), st.integers(0, 3))
 def test_ub_of_predictions_is_ub_of_a_table_with_them_for_labels(drawn, seed):
     truth, predicted = drawn

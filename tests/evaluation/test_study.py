@@ -39,6 +39,7 @@ def accuracy_of(record, test, keep=lambda g: True):
     return sum(n for hit, n in rows if hit) / sum(n for _, n in rows)
 
 
+@pytest.mark.slow
 def test_scores_are_means_over_repeats(biased):
     _, records, study = biased
     where = {"size": 40.0, "version": "p", "model": "logistic"}
@@ -89,6 +90,7 @@ def test_losses_are_ruled_out_where_the_whole_interval_is_above_the_margin(biase
         assert (row["ruled_out"], row["of"], row["margin"]) == (ruled_out, 4, 0.01)
 
 
+@pytest.mark.slow
 def test_losses_are_told_in_text_and_page(biased, tmp_path):
     _, _, study = biased
     evaluation = Evaluation(studies=(study,))
@@ -177,6 +179,7 @@ def test_the_relation_has_a_point_for_every_group_and_label(biased):
     assert study["relation"]["correlation"]["points"] == 4
 
 
+@pytest.mark.slow
 def test_three_labels_have_means_over_them():
     _, records, study = studied(people(900, labels=("low", "medium", "high")), models=MODELS[:1])
     assert study["positive"] is None
@@ -193,6 +196,7 @@ def test_three_labels_have_means_over_them():
         assert (table.sum(axis=1) > 0).all()
 
 
+@pytest.mark.slow
 def test_the_positive_label_is_the_rarer_or_the_one_named():
     table = people(600)
     assert studied(table, models=MODELS[:1])[2]["positive"] == "no"
@@ -202,6 +206,7 @@ def test_the_positive_label_is_the_rarer_or_the_one_named():
         studied(table, models=MODELS[:1], positive="maybe")
 
 
+@pytest.mark.slow
 def test_baselines_are_run_for_two_models():
     models = choose_models("logistic,extra_trees,random_forest")
     _, records, _ = studied(models=models, repeats=1)

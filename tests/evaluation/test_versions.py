@@ -74,6 +74,7 @@ def test_duplicating_needs_no_pool():
     assert set(done.rows.tolist()) <= set(parts.sample.tolist())
 
 
+@pytest.mark.slow
 def test_a_tolerance_needs_fewer_rows():
     assert made("p", tolerance=0.1)[2].need < made("p")[2].need
 
@@ -132,6 +133,7 @@ def test_where_rows_and_a_label_lack_groups_come_near_to_the_right_label():
     assert seen
 
 
+@pytest.mark.slow
 def test_a_label_that_the_sample_lacks_is_left_out_of_the_plan():
     table = people(600)
     hired = ["rare" if i < 3 else h for i, h in enumerate(table["hired"].to_pylist())]
@@ -168,6 +170,7 @@ def test_a_cell_that_no_row_has_is_refused():
         made("p", table=table.filter(pa.array(keep)))
 
 
+@pytest.mark.slow
 def test_a_version_that_no_plan_makes_is_told_and_the_rest_goes_on():
     table = people(400)
     keep = ~is_rare(table)

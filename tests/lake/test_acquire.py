@@ -93,6 +93,7 @@ def test_base_rows_stay_in_order_and_real_rows_stand_behind():
     assert (about["base"], about["output"], about["seed"]) == ("people.csv", "out.csv", 0)
 
 
+@pytest.mark.slow
 def test_the_choice_depends_on_the_seed_alone():
     rows = more(100, 30)
     share("lake/a.csv", rows[:20])
@@ -111,6 +112,7 @@ def test_the_choice_depends_on_the_seed_alone():
     assert Path("out.csv").read_bytes() != first
 
 
+@pytest.mark.slow
 def test_many_tables_that_share_most_rows_give_all_they_have():
     shared = more(100, 30)
     for i in range(12):
@@ -164,6 +166,7 @@ def test_limits_that_bind_leave_a_bound_that_holds():
     assert done.bound <= 2
 
 
+@pytest.mark.slow
 def test_what_lacks_is_looked_for_in_tables_that_share_rows_as_well():
     rows = more(100, 60)
     for i in range(10):  # each has half of the rows of the next
@@ -194,6 +197,7 @@ def test_a_row_that_says_little_does_not_shut_out_two_that_say_more():
     assert [(s.name, s.rows) for s in done.shares] == [("wide.csv", 2)]
 
 
+@pytest.mark.slow
 def test_text_becomes_the_types_of_the_base():
     base = pa.table(
         {
@@ -292,6 +296,7 @@ def test_a_row_that_lacks_a_required_value_is_never_taken():
 # ------------------------------------------------------------------------------ what may be
 
 
+@pytest.mark.slow
 def test_limits_are_kept():
     for name, start in (("a", 100), ("b", 200), ("c", 300)):
         share(f"lake/{name}.csv", more(start, 6))
@@ -334,6 +339,7 @@ def test_a_denied_table_that_is_not_there_is_a_mistake():
     assert said == "the lake has no table 'staf.csv' to deny. Did you mean 'staff.csv'?"
 
 
+@pytest.mark.slow
 def test_the_base_is_no_source_of_itself():
     share("lake/a.csv", more(100, 2))
     write("lake/people.csv", HEADER, PEOPLE)
@@ -345,6 +351,7 @@ def test_the_base_is_no_source_of_itself():
     assert [c.barred for c in result.survey.barred] == ["it is the base itself"]
 
 
+@pytest.mark.slow
 def test_a_shift_beyond_the_limit_stops_it():
     base = [(i, "Female", "yes" if i % 2 else "no", 30 + i % 3) for i in range(40)]
     write("people.csv", HEADER, [*base, (50, "Male", "yes", 31), (51, "Male", "no", 31)])
@@ -387,6 +394,7 @@ def test_what_is_read_is_never_written_to(places):
     refused(planned("people.csv", NEED), **places)
 
 
+@pytest.mark.slow
 def test_a_dry_run_writes_nothing_and_tells_the_same():
     share("lake/a.csv", more(100, 5))
     plan = planned("people.csv", NEED)
@@ -401,6 +409,7 @@ def test_a_dry_run_writes_nothing_and_tells_the_same():
     assert dry.sentences[0].startswith("Would write")
 
 
+@pytest.mark.slow
 def test_too_few_rows_write_nothing_unless_some_are_enough():
     share("lake/a.csv", more(100, 2))
     plan = planned("people.csv", NEED)
@@ -470,6 +479,7 @@ def test_text_of_any_dialect_is_taken(delimiter, encoding):
     assert Lake("lake").replay("out.csv.ledger.parquet", repaired="out.csv").ok
 
 
+@pytest.mark.slow
 def test_every_kind_of_file_is_a_source():
     rows = [dict(zip(HEADER, r, strict=True)) for r in [*more(100, 2), *OTHERS]]
     Path("lake").mkdir()
@@ -506,6 +516,7 @@ def test_other_tables_of_the_database_of_the_base_are_sources():
 ODD = ['a "b" c', "place", "md5", "input", "equipoise_failed", "größe 'x'", "want", "cell", "line_"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_columns_may_be_called_anything(kind):
     names = (*ODD[1:], ODD[0], "sex", "hired")
@@ -534,6 +545,7 @@ def test_columns_may_be_called_anything(kind):
     assert Lake("lake").replay(f"{out}.ledger.parquet", repaired=out).ok
 
 
+@pytest.mark.slow
 def test_required_columns_may_be_called_anything():
     for name in ODD:
         write(
@@ -555,6 +567,7 @@ def test_required_columns_may_be_called_anything():
         assert (done.added, done.as_planned) == (2, True), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value", ["*", "<missing>", "nan", "O'Brien", '"', "é # =", "NULL", "a\nb"]
 )

@@ -41,6 +41,7 @@ def test_new_rows_are_those_told_one_by_one(policy, base, tables, share):
         )
 
 
+@pytest.mark.slow
 @given(base=rows, tables=st.lists(rows, min_size=1, max_size=4))
 def test_as_many_equal_rows_are_taken_as_the_table_with_the_most_has(base, tables):
     known = Known(hashes(base), "multiset")

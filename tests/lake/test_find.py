@@ -91,6 +91,7 @@ def as_rows(rows):
     return [((s, h), k, n) for s, h, k, n in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["strict", "multiset", "key"])
 @settings(max_examples=5, suppress_health_check=list(HealthCheck))
 @given(made=lakes())

@@ -162,6 +162,7 @@ def test_only_what_is_new_or_changed_is_looked_at(monkeypatch):
     assert now["new-name.csv"][1:] == old["old-name.csv"][1:]
 
 
+@pytest.mark.slow
 def test_step_by_step_gives_what_one_step_gives():
     for i in range(5):
         put(f"{i}.csv", TEXT + "w,no\n" * i)
@@ -323,6 +324,7 @@ except InputError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("room", "is_there"), [(1, True), (300_000, True), (20_000, False)])
 def test_without_room_for_it_the_old_index_stays(room, is_there):
     put("a.csv")
@@ -359,6 +361,7 @@ print(refresh(Path("index.duckdb"), ["lake"], engine=shared_engine()))
 """
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_make_one_index():
     for i in range(150):
         put(f"{i}.csv", f"a,b{i % 7}\n{i},x\n")

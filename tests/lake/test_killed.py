@@ -32,12 +32,14 @@ def folder(scale, tmp_path_factory):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "kills"), [("index", 3), ("acquire", 2), ("repair", 1)])
 def test_killed_runs_leave_nothing_broken_and_can_be_done_again(scale, folder, command, kills):
     told = scale.kill_some(folder, command, kills, random.Random(command))
     assert (told.faults, told.killed) == ([], kills)
 
 
+@pytest.mark.slow
 def test_what_is_broken_would_be_told(scale, folder):
     with scale._fresh(folder) as place:
         before = scale._shown(place)

@@ -35,6 +35,7 @@ def replayed(name="out.csv.ledger.parquet", **how):
     return Lake("lake").replay(name, **how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".parquet", ".csv", ".csv.gz", ".tsv", ".jsonl"])
 def test_a_ledger_may_be_of_any_kind(ending):
     taken()
@@ -53,6 +54,7 @@ def test_a_plan_without_changes_has_an_empty_ledger(ending):
     assert Path("out.csv").read_text("utf-8") == Path("people.csv").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_hashes_with_a_key_need_it():
     taken(hash_key=b"secret")
     assert {len(line["hash"]) for line in ledger()} == {64}
@@ -65,6 +67,7 @@ def test_hashes_with_a_key_need_it():
         replayed(hash_key=b"secret")
 
 
+@pytest.mark.slow
 def test_a_changed_row_of_a_source_is_found():
     taken()
     text = Path("lake/a.csv").read_text("utf-8")
@@ -74,6 +77,7 @@ def test_a_changed_row_of_a_source_is_found():
     assert done.problems[0].startswith("1 of 3 rows of a.csv are not as the ledger says; the first")
 
 
+@pytest.mark.slow
 def test_rows_added_behind_change_the_file_but_not_the_rows():
     taken()
     with Path("lake/a.csv").open("a", encoding="utf-8") as file:
@@ -82,6 +86,7 @@ def test_rows_added_behind_change_the_file_but_not_the_rows():
     assert problem.startswith("a.csv has changed since, but all 3 rows that were taken from it")
 
 
+@pytest.mark.slow
 def test_a_shortened_source_is_found():
     taken()
     share("lake/a.csv", [])
@@ -90,6 +95,7 @@ def test_a_shortened_source_is_found():
     assert not replayed().ok
 
 
+@pytest.mark.slow
 def test_a_removed_source_is_found():
     taken()
     Path("lake/a.csv").unlink()
@@ -98,6 +104,7 @@ def test_a_removed_source_is_found():
     assert not lake.replay("out.csv.ledger.parquet").ok
 
 
+@pytest.mark.slow
 def test_a_source_that_changes_its_columns_is_found():
     taken()
     write("lake/a.csv", ("x",), [(i,) for i in range(9)])
@@ -115,6 +122,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TAMPERED)
 @pytest.mark.parametrize("value", ["another", "none"])
 def test_a_ledger_that_was_tampered_with_is_found(name, value):
@@ -130,6 +138,7 @@ def test_a_ledger_that_was_tampered_with_is_found(name, value):
     assert json.loads(done.to_json())["ok"] is False
 
 
+@pytest.mark.slow
 def test_a_row_listed_twice_is_found():
     taken()
     lines = [*ledger(), ledger()[-1]]
@@ -139,6 +148,7 @@ def test_a_row_listed_twice_is_found():
     assert "is listed 2 times, but was taken once." in replayed("l.parquet").text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", HEADER)
 def test_a_repaired_row_that_was_tampered_with_is_found(column):
     taken()
@@ -152,6 +162,7 @@ def test_a_repaired_row_that_was_tampered_with_is_found(column):
     assert "rows of out.csv that came from" in said
 
 
+@pytest.mark.slow
 def test_a_value_filled_in_where_the_source_has_none_is_found():
     for name in ("a", "b"):
         start = 100 if name == "a" else 200
@@ -165,6 +176,7 @@ def test_a_value_filled_in_where_the_source_has_none_is_found():
     assert not replayed(repaired="out.csv").ok
 
 
+@pytest.mark.slow
 def test_a_repaired_table_that_lacks_rows_is_found():
     taken()
     write("out.csv", HEADER, [line.values() for line in read("out.csv")[:-1]])
@@ -186,6 +198,7 @@ def test_a_damaged_ledger_is_said():
         replayed("l.csv")
 
 
+@pytest.mark.slow
 def test_dates_and_large_numbers_are_the_same_in_every_type():
     base = pa.table(
         {

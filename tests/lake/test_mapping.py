@@ -68,6 +68,7 @@ def alignments(draw):
     return want, table, Alignment(columns=match, values={names[0]: values}, doubts=doubts)
 
 
+@pytest.mark.slow
 @given(made=alignments(), name=texts(min_size=1))
 def test_whatever_is_proposed_is_read_back(tmp_path_factory, made, name):
     want, table, alignment = made
@@ -89,6 +90,7 @@ def proposal(plan, places="lake", base="people.csv", **how):
     return propose(plan.counts, Lake(places), located, SearchRequest(**how))
 
 
+@pytest.mark.slow
 def test_a_proposed_file_leads_to_the_same_rows():
     write("people.csv", HEADER, PEOPLE)
     rows = [(i, {"Female": "F", "Male": "M"}[s], h, a) for i, s, h, a in [*more(100, 4), *OTHERS]]

@@ -100,6 +100,7 @@ def treated(done):
 # --------------------------------------------------------------------- through the whole loop
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_added_rows_are_written_as_the_base_writes_them(kind, ending):
@@ -139,6 +140,7 @@ def test_added_rows_are_written_as_the_base_writes_them(kind, ending):
     assert mapping["other_columns"] == "convert"
 
 
+@pytest.mark.slow
 def test_dates_that_can_be_read_both_ways_are_left_missing_and_told_of():
     base()
     both = [
@@ -159,6 +161,7 @@ def test_dates_that_can_be_read_both_ways_are_left_missing_and_told_of():
     assert "since" in json.loads(ledger()[-1]["mapping"])["left_missing"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_what_is_kept_is_noted_by_the_check_and_changes_no_type(ending):
     base()
@@ -182,6 +185,7 @@ def test_what_is_kept_is_noted_by_the_check_and_changes_no_type(ending):
     assert {t.action for t in treated(done).values()} == {"kept"}
 
 
+@pytest.mark.slow
 def test_a_ledger_that_does_not_say_that_values_were_kept_does_not_excuse_them():
     base()
     write("lake/a.csv", HEADER, people(200, MORE, **FOREIGN), delimiter=";")
@@ -198,6 +202,7 @@ def test_a_ledger_that_does_not_say_that_values_were_kept_does_not_excuse_them()
     assert f"{done.acquired.added} added values" in found.sentences[1]
 
 
+@pytest.mark.slow
 def test_texts_for_missing_values_among_converted_numbers_are_missing_values():
     base()
     lines = read("people.csv")
@@ -220,6 +225,7 @@ def test_texts_for_missing_values_among_converted_numbers_are_missing_values():
     assert json.loads(ledger()[-1]["mapping"])["absent"] == ["pay"]
 
 
+@pytest.mark.slow
 def test_nothing_is_converted_if_that_is_asked():
     base()
     write("lake/a.csv", HEADER, people(200, MORE, **FOREIGN), delimiter=";")
@@ -238,6 +244,7 @@ def test_an_unknown_wish_is_refused():
         repaired(other_columns="guess")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["convert", "keep", "blank"])
 def test_the_same_rows_in_another_spelling_are_duplicates(policy):
     base()
@@ -253,6 +260,7 @@ def test_the_same_rows_in_another_spelling_are_duplicates(policy):
     assert done.acquired.duplicates >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["convert", "keep", "blank"])
 def test_rows_that_may_be_read_as_those_of_the_base_are_duplicates(policy):
     """By one of two readings; those that are none by either are new."""
@@ -276,6 +284,7 @@ def test_rows_that_may_be_read_as_those_of_the_base_are_duplicates(policy):
     assert checked("people.csv", "out.csv").ok
 
 
+@pytest.mark.slow
 def test_all_rows_of_a_source_decide_and_not_those_that_are_taken():
     """The one date that tells day from month is in a cell that gets no rows."""
     base()
@@ -297,6 +306,7 @@ def test_all_rows_of_a_source_decide_and_not_those_that_are_taken():
     assert treated(repaired(output="other.csv"))["since"].action == "left missing"
 
 
+@pytest.mark.slow
 def test_chance_is_that_of_the_cells_that_get_rows():
     """Those who look alike are in cells that get no rows."""
     alike = [
@@ -313,6 +323,7 @@ def test_chance_is_that_of_the_cells_that_get_rows():
     assert done.acquired.by_chance == 0
 
 
+@pytest.mark.slow
 def test_the_page_and_the_plain_data_tell_it(tmp_path):
     from equipoise.reports.repair.page import write_repair
 
@@ -418,6 +429,7 @@ def test_yes_and_no_are_known_in_any_spelling_whatever_is_more_frequent(ours, th
     )
 
 
+@pytest.mark.slow
 def test_a_column_with_every_value_counts_as_one_that_is_read():
     """Python and SQL tell the same of the same values."""
     from equipoise.engines.duckdb import shared_engine

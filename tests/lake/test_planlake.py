@@ -180,6 +180,7 @@ def test_copies_of_base_rows_are_no_new_rows(made):
         assert sum(truth.cells(name, noisy=True).values()) == new + digits
 
 
+@pytest.mark.slow
 def test_lookalikes_are_new_rows_that_equal_base_rows_in_the_columns_there(tmp_path):
     options = replace(PLAIN, drop=1, shard_rows=(200, 400), missing=1)
     truth = planlake.generate(tmp_path, seed=1, dataset="adult", tables=20, options=options)
@@ -245,6 +246,7 @@ def test_truth_is_read_back_as_it_was(made):
 # --- making lakes -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_same_seed_same_bytes_and_another_seed_another_lake(tmp_path):
     lakes = []
     for folder, seed in (("a", 1), ("b", 1), ("c", 2)):

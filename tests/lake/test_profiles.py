@@ -312,6 +312,7 @@ def csv_files(draw):
     return (end.join(lines) + draw(st.sampled_from(["", end, end * 2]))).encode(encoding)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 @given(content=csv_files())
 @example(content=b"a\n1\n\n2\n")

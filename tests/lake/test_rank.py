@@ -50,6 +50,7 @@ def best_of_all_subsets(rows, need, price, confidence, duplicates, table_cost, r
     return float(Fraction(confidence) * best)
 
 
+@pytest.mark.slow
 @given(offers())
 def test_no_subset_of_the_cells_is_better_than_the_best_prefix(offer):
     rows, need, options = offer
@@ -201,6 +202,7 @@ def test_an_equal_bound_is_scanned_where_its_table_would_come_first():
     assert lake.scanned == [1, 0]
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_bounds_from_single_columns_find_the_best_tables(data):
     cells = list(itertools.product(range(2), range(2)))

@@ -44,6 +44,7 @@ def confirmed():
     return mapping_file("mapping.toml", [said])
 
 
+@pytest.mark.slow
 def test_the_cheapest_plan_is_carried_out_if_the_lake_has_its_rows():
     share("lake/a.csv", [*more(100, 20), *more(200, 20, sex="Male", hired="no")])
     done = repaired(tolerance=0.2)
@@ -62,6 +63,7 @@ def test_the_cheapest_plan_is_carried_out_if_the_lake_has_its_rows():
     assert done.sentences[0].startswith("The lake has what the cheapest plan adds: ")
 
 
+@pytest.mark.slow
 def test_parquet_made_of_csv_has_types_and_still_says_what_it_said():
     header = (*HEADER, "since", "rate", "zip", "member", "mixed")
     odd = [("2024-02-29", "0.5", "02139", "true", "7"), ("", "12.25", "10115", "false", "n/a")]
@@ -84,6 +86,7 @@ def test_parquet_made_of_csv_has_types_and_still_says_what_it_said():
     }
 
 
+@pytest.mark.slow
 def test_it_plans_again_with_what_there_is():
     share("lake/a.csv", [*more(100, 1), *more(200, 20, sex="Male", hired="no")])
     done = repaired(tolerance=0.1, allow="both")
@@ -96,6 +99,7 @@ def test_it_plans_again_with_what_there_is():
     assert done.verification.ok
 
 
+@pytest.mark.slow
 def test_what_cannot_be_reached_is_come_near_to_and_said():
     share("lake/a.csv", more(100, 1))
     done = repaired(tolerance=0.2)
@@ -107,6 +111,7 @@ def test_what_cannot_be_reached_is_come_near_to_and_said():
     assert done.acquired.as_planned
 
 
+@pytest.mark.slow
 def test_why_the_lake_lacks_rows_is_said():
     """All it has are rows of the table, though nothing is added in the end."""
     share("lake/a.csv", [row for row in PEOPLE if row[1:3] == ("Female", "yes")])
@@ -130,12 +135,14 @@ def test_a_table_within_the_tolerance_needs_nothing():
     assert done.sentences[0] == "The cheapest plan needs no rows of the lake."
 
 
+@pytest.mark.slow
 def test_an_empty_lake_gives_nothing():
     done = repaired(tolerance=0.2)
     assert (done.acquired.added, done.exit_code, done.reached) == (0, 1, False)
     assert read("out.csv") == read("people.csv")
 
 
+@pytest.mark.slow
 def test_rows_may_be_deleted_without_any_lake():
     done = repaired(tolerance=0.2, allow="delete")
     assert done.reached
@@ -143,6 +150,7 @@ def test_rows_may_be_deleted_without_any_lake():
     assert done.verification.ok
 
 
+@pytest.mark.slow
 def test_limits_that_stop_a_plan_are_not_called_reached():
     share("lake/a.csv", [*more(100, 20), *more(200, 20, sex="Male", hired="no")])
     done = repaired(tolerance=0.2, budget=0.0)
@@ -157,6 +165,7 @@ def test_a_table_of_counts_has_no_rows_to_add_to():
         repaired(count="age")
 
 
+@pytest.mark.slow
 def test_a_dry_run_writes_nothing():
     share("lake/a.csv", [*more(100, 20), *more(200, 20, sex="Male", hired="no")])
     Lake("lake").refresh()
@@ -168,6 +177,7 @@ def test_a_dry_run_writes_nothing():
     assert done.reached
 
 
+@pytest.mark.slow
 def test_the_data_is_json():
     share("lake/a.csv", [*more(100, 20), *more(200, 20, sex="Male", hired="no")])
     done = repaired(tolerance=0.2)
@@ -197,6 +207,7 @@ def test_what_is_read_is_never_written_to(places):
     assert not Path("out.csv").exists()
 
 
+@pytest.mark.slow
 def test_binned_attributes_are_repaired():
     base = pa.table(
         {
@@ -222,6 +233,7 @@ def test_binned_attributes_are_repaired():
     assert pq.read_schema("out.parquet").field("age").type == pa.int32()
 
 
+@pytest.mark.slow
 def test_cells_that_lack_values_stay_aside():
     write("people.csv", HEADER, [*PEOPLE, (50, None, "yes", 1), (51, "Male", None, 1)])
     share(
@@ -234,6 +246,7 @@ def test_cells_that_lack_values_stay_aside():
     assert [r["id"] for r in lines if not r["sex"] or not r["hired"]] == ["50", "51"]
 
 
+@pytest.mark.slow
 def test_texts_that_mean_missing_are_no_values():
     write("people.csv", HEADER, [*PEOPLE, (50, "?", "yes", 1)])
     share(
@@ -244,6 +257,7 @@ def test_texts_that_mean_missing_are_no_values():
     assert [r["id"] for r in read("out.csv") if r["sex"] == "?"] == ["50"]
 
 
+@pytest.mark.slow
 def test_values_full_of_delimiters_are_read_as_they_were_written():
     odd = [(f"{i};{i}|{i}", s, h, a) for i, s, h, a in PEOPLE]
     write("people.csv", HEADER, odd)

@@ -72,6 +72,7 @@ def test_a_table_offers_just_the_rows_that_satisfy_the_condition(where):
     assert ranked.offer.outside + sum(there.values()) == 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", MEANT)
 def test_rows_that_are_taken_satisfy_it_and_stand_where_the_ledger_says(where):
     write("lake/a.csv", HEADER, people(300, 2, 1000))
@@ -92,6 +93,7 @@ def eq_located(path):
     return locate(path)
 
 
+@pytest.mark.slow
 def test_a_value_the_base_does_not_know_is_not_taken_for_another():
     """SALES may be Sales: where the condition rules out Sales, nobody knows of VERKAUF."""
     others = ("Ops", "VERKAUF", "sales ")
@@ -114,6 +116,7 @@ def test_a_value_the_base_does_not_know_is_not_taken_for_another():
     assert ranked.offer.rows.sum() == sum((r["sex"], r["hired"]) in cells for r in kept)
 
 
+@pytest.mark.slow
 def test_a_table_without_a_column_of_the_condition_is_not_used_and_said_to_be():
     rows = people(300, 2, 1000)
     write("lake/a.csv", HEADER[:3], [row[:3] for row in rows])
@@ -131,6 +134,7 @@ def test_a_table_without_a_column_of_the_condition_is_not_used_and_said_to_be():
     assert Lake("lake").find(plan("sex IS NOT NULL")).offers
 
 
+@pytest.mark.slow
 def test_what_lacks_is_put_down_to_the_condition():
     young = [9, 10, 11, 25, 29, 30]
     rows = [(*r[:3], young[r[0] % 6], *r[4:]) for r in people(300, 2, 1000)]
@@ -150,6 +154,7 @@ def test_without_the_base_nobody_knows_what_the_condition_means():
     assert Lake("lake").find(made, base=frame).offers
 
 
+@pytest.mark.slow
 def test_frames_and_types_of_their_own_are_held_to_it_too(tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -167,6 +172,7 @@ def test_frames_and_types_of_their_own_are_held_to_it_too(tmp_path):
         assert all(float(row["age"]) > 30 for row in read("out.csv"))
 
 
+@pytest.mark.slow
 def test_columns_are_matched_by_all_rows_of_the_base():
     rows = [(*row, 2020 + row[0] % 6) for row in people(300, 1)]
     write("people.csv", (*HEADER, "year"), rows)
@@ -180,6 +186,7 @@ def test_columns_are_matched_by_all_rows_of_the_base():
     assert any(int(row["id"]) >= 1000 for row in read("out.csv"))
 
 
+@pytest.mark.slow
 def test_values_that_the_condition_rules_out_are_still_values_of_the_base():
     """Or a table that has them would be open: nobody would know what they mean."""
     asked = {"sensitive_features": ["dept"], "label": "hired"}
@@ -193,6 +200,7 @@ def test_values_that_the_condition_rules_out_are_still_values_of_the_base():
     assert {row["dept"] for row in read("out.csv")} == {"Sales", "Ops"}
 
 
+@pytest.mark.slow
 def test_values_that_look_like_sql_are_values():
     strange = (";--", "'); DROP TABLE x; --", "Sales")
     write("people.csv", HEADER, people(160, 1, depts=strange))
@@ -210,6 +218,7 @@ def test_the_plan_from_a_lake_counts_only_such_rows():
     assert made.request.pool.n == len(kept)
 
 
+@pytest.mark.slow
 def test_columns_that_must_be_read_are_read_whatever_the_condition_names():
     """Profiles do not hold all values of a column with many; it is read again."""
     header = (*HEADER, "pay")
@@ -235,6 +244,7 @@ def test_weights_of_rows_that_satisfy_a_condition():
     assert eq.sample_weight("people.csv", **asked).tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 def test_rows_are_compared_by_what_is_left_missing_where_a_condition_holds():
     """A day that may be read in two ways is left missing, and still tells duplicates."""
     header = (*HEADER, "day")
@@ -250,6 +260,7 @@ def test_rows_are_compared_by_what_is_left_missing_where_a_condition_holds():
     assert {(row["dept"], row["day"]) for row in added} == {("Ops", "")}
 
 
+@pytest.mark.slow
 def test_columns_of_very_many_values_are_read_whatever_the_condition():
     """They are not known by their profile, so that the base is read once more."""
     names = (*HEADER, "pay")
@@ -263,6 +274,7 @@ def test_columns_of_very_many_values_are_read_whatever_the_condition():
     assert all(row["pay"].endswith(".5") for row in added)
 
 
+@pytest.mark.slow
 def test_a_repair_says_where_the_condition_cannot_be_checked():
     write("lake/a.csv", HEADER[:3], [row[:3] for row in people(300, 2, 1000)])
     done = eq.repair("people.csv", "lake", "out.csv", **ASKED, where="age > 30", tolerance=0.01)

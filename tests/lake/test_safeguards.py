@@ -50,6 +50,7 @@ def used(**options) -> list[str]:
 # ------------------------------------------------------------------------------- rows
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_table_that_is_denied_is_not_used_either():
     shutil.copy("lake/staff.csv", "lake/copy.csv")
     Path("lake/link.csv").hardlink_to("lake/staff.csv")
@@ -60,12 +61,14 @@ def test_a_copy_of_a_table_that_is_denied_is_not_used_either():
     assert reasons["copy.csv"] == "it is the same as staff.csv, which may not be used"
 
 
+@pytest.mark.slow
 def test_consent_that_was_not_given_for_a_table_is_not_given_for_its_copy():
     shutil.copy("lake/staff.csv", "lake/copy.csv")
     Path("lake/sources.toml").write_text('[tables."copy.csv"]\nconsent = false\n', "utf-8")
     assert used() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["staf.csv", "drafts/*"])
 def test_conditions_of_a_table_that_is_not_there_are_refused(name):
     Path("lake/sources.toml").write_text(f'[tables."{name}"]\nconsent = false\n', "utf-8")
@@ -73,6 +76,7 @@ def test_conditions_of_a_table_that_is_not_there_are_refused(name):
         used()
 
 
+@pytest.mark.slow
 def test_a_codebook_of_an_attribute_nobody_counts_is_refused():
     with pytest.raises(
         InputError, match=r"'sx', which the plan does not count.*Did you mean 'sex'"
@@ -87,6 +91,7 @@ def test_a_view_is_no_table_of_a_lake():
     assert [table.name for table in eq.Lake("lake").tables] == ["d.duckdb::t", "staff.csv"]
 
 
+@pytest.mark.slow
 def test_rows_that_cannot_become_numbers_are_named_as_the_reason():
     write(Path("people.csv"), BASE * 3, first=0)
     ages = ["unknown age" if sex == "Female" else 40 + i for i, (sex, _) in enumerate(OFFER)]
@@ -105,6 +110,7 @@ def test_rows_that_cannot_become_numbers_are_named_as_the_reason():
     )
 
 
+@pytest.mark.slow
 def test_rows_left_out_by_chance_are_warned_of():
     for path, rows in (("people.csv", BASE), ("lake/staff.csv", OFFER)):
         write(Path(path), [(*row, "x") for row in rows], header=("sex", "hired", "town", "nr"))
@@ -154,12 +160,14 @@ def test_a_repair_refuses_to_write_over_what_it_reads_before_it_begins(arguments
     assert not list(Path().glob("out*"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("untouched")
 def test_a_table_among_those_of_the_lake_is_refused():
     with pytest.raises(InputError, match="lies in the lake, and would be one of its tables"):
         eq.Lake("lake").acquire(plan(), "lake/out.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("untouched")
 @pytest.mark.parametrize("command", ["mapping", "plan"])
 def test_a_mapping_and_a_plan_do_not_go_over_a_table(command):
@@ -195,6 +203,7 @@ def test_a_repair_that_fails_while_it_writes_leaves_nothing(monkeypatch):
 # ------------------------------------------------------------------------------ plans
 
 
+@pytest.mark.slow
 def test_a_plan_made_with_what_a_lake_has_can_be_filled_from_it():
     write(Path("lake/staff.csv"), OFFER[:2], first=60)  # fewer than the cheapest plan needs
     made = eq.plan(
@@ -222,6 +231,7 @@ def test_rows_come_from_one_place():
     assert run(["plan", "people.csv", "-s", "sex", "-l", "hired", "--mapping", "m.toml"]) == 2
 
 
+@pytest.mark.slow
 def test_limits_that_stop_a_repair_are_named():
     done = eq.repair(
         "people.csv",
@@ -275,6 +285,7 @@ def towns() -> set[str]:
         return {row["town"] for row in csv.DictReader(file)}
 
 
+@pytest.mark.slow
 def test_values_of_other_columns_are_written_as_the_base_writes_them():
     write(Path("people.csv"), *with_towns(BASE))
     write(Path("lake/staff.csv"), *with_towns(OFFER, str.upper), first=60)
@@ -285,6 +296,7 @@ def test_values_of_other_columns_are_written_as_the_base_writes_them():
     assert lake.replay("out.csv.ledger.parquet", repaired="out.csv").ok
 
 
+@pytest.mark.slow
 def test_values_of_other_columns_can_be_mapped():
     write(Path("people.csv"), *with_towns(BASE))
     names = {"Rome": "Roma", "Oslo": "Oslo"}
@@ -296,6 +308,7 @@ def test_values_of_other_columns_can_be_mapped():
     assert eq.Lake("lake").replay("out.csv.ledger.parquet", repaired="out.csv").ok
 
 
+@pytest.mark.slow
 def test_a_column_about_someone_else_is_left_empty():
     write(Path("people.csv"), *with_towns(BASE))
     write(Path("lake/staff.csv"), *with_towns(OFFER, column="spouse_town"), first=60)
@@ -304,6 +317,7 @@ def test_a_column_about_someone_else_is_left_empty():
     assert towns() == {*TOWNS, ""}
 
 
+@pytest.mark.slow
 def test_rows_with_a_name_of_their_own_that_the_base_has_are_told_of():
     write(Path("lake/staff.csv"), OFFER, first=20)  # the numbers of the base, one for each row
     done = acquired(partial=True)
@@ -311,6 +325,7 @@ def test_rows_with_a_name_of_their_own_that_the_base_has_are_told_of():
     assert any("--dedupe key --key age" in sentence for sentence in done.sentences)
 
 
+@pytest.mark.slow
 def test_a_mapping_that_is_there_is_read_before_it_is_written_again(capsys):
     write(Path("lake/staff.csv"), [("12"[s == "Male"], h) for s, h in OFFER], first=60)
     plan().write("plan.json")
@@ -325,6 +340,7 @@ def test_a_mapping_that_is_there_is_read_before_it_is_written_again(capsys):
     assert '"1" = "Female"' in Path("mapping.toml").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_replay_tells_a_harmless_change_from_a_harmful_one():
     acquired()
     with Path("lake/staff.csv").open("a", encoding="utf-8", newline="") as file:
@@ -333,6 +349,7 @@ def test_replay_tells_a_harmless_change_from_a_harmful_one():
     assert problem.endswith("rows that were taken from it are there as they were.")
 
 
+@pytest.mark.slow
 def test_replay_finds_a_source_that_was_moved():
     acquired()
     Path("lake/archive").mkdir()

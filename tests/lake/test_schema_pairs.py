@@ -73,6 +73,7 @@ def test_the_pairs_are_many_and_say_what_they_mean(half):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", HALVES)
 def test_certain_matches_of_other_columns_are_right(half):
     seen = counted(half, "other")
@@ -87,6 +88,7 @@ def test_no_certain_match_of_a_required_column_is_wrong(half):
     assert seen["right"] >= LEAST_RECALL[half, "required"] * seen["true"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", HALVES)
 def test_a_required_column_whose_match_was_left_out_is_never_certain(half):
     for pair, base, table in both_ways(half):
@@ -97,6 +99,7 @@ def test_a_required_column_whose_match_was_left_out_is_never_certain(half):
             assert not certain(align(wanted(base, [name]), less), [name]), (pair.name, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", HALVES)
 def test_a_column_whose_match_was_left_out_gets_no_other_for_certain(half):
     for pair, base, table in both_ways(half):
@@ -105,6 +108,7 @@ def test_a_column_whose_match_was_left_out_gets_no_other_for_certain(half):
             assert not certain(align(wanted(base), less), [name]), (pair.name, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", HALVES)
 def test_columns_under_bare_codes_are_certain_only_if_right(half):
     for pair, base, table in both_ways(half):

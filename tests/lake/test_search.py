@@ -299,6 +299,7 @@ TABLE = st.dictionaries(st.text(max_size=6), st.just(0), max_size=4).flatmap(
 )
 
 
+@pytest.mark.slow
 @given(TABLE, TABLE)
 def test_similarities_are_shares_and_the_same_both_ways(ours, theirs):
     ours, theirs = profile(ours), profile(theirs)

@@ -55,6 +55,7 @@ def cheapest_cover(rows, need, table_cost, row_cost):
     return min(costs)
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(lakes())
 def test_all_that_can_be_had_is_taken_at_the_least_cost(lake):
@@ -70,6 +71,7 @@ def test_all_that_can_be_had_is_taken_at_the_least_cost(lake):
     assert not chosen.timed_out
 
 
+@pytest.mark.slow
 @given(lakes())
 def test_without_time_the_choice_still_covers_and_the_bound_still_holds(lake):
     rows, need, costs = lake
@@ -109,6 +111,7 @@ LIMITS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(lakes(tables=3, cells=2, most=2), LIMITS, st.data())
 def test_within_limits_the_rows_are_worth_the_most_and_then_cost_the_least(lake, limits, data):
@@ -133,6 +136,7 @@ def test_within_limits_the_rows_are_worth_the_most_and_then_cost_the_least(lake,
     assert chosen.worth_bound == chosen.worth
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(lakes(), LIMITS)
 def test_without_time_the_limits_are_kept_and_the_bounds_hold(lake, limits):

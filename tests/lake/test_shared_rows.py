@@ -36,6 +36,7 @@ def is_alike(one, other, policy):
     return enough and all(one[n] == other[n] for n in shared)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["strict", "key"])
 @given(some=st.lists(tables(), max_size=5))
 def test_alike_are_rows_that_agree_where_both_say_something(policy, some):
@@ -111,6 +112,7 @@ def least(shared, need, table_cost, row_cost):
     return min(costs)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(case=choices())
 def test_the_choice_is_the_cheapest_of_all(case):

@@ -62,6 +62,7 @@ def test_numbers_are_apart_by_the_largest_difference_of_shares_below(base, added
         assert found.mean_difference is None
 
 
+@pytest.mark.slow
 @given(
     base=st.lists(st.sampled_from("abcd"), min_size=1),
     added=st.lists(st.sampled_from("abcd"), min_size=1),

@@ -48,6 +48,7 @@ def bought_again(kind="skewed", sources=10, seed=1, **options):
 # ------------------------------------------------------------------------- what is kept
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 60), st.booleans()),
@@ -258,6 +259,7 @@ def test_known_mixes_cost_a_few_per_cent_more_than_the_bound(kind):
     assert mean_ratio(kind, 10, "known") < 1.06
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_learning_mixes_costs_less_than_chance(kind):
     learned = mean_ratio(kind, 10, "unknown")

@@ -87,6 +87,7 @@ def _here(tmp_path, monkeypatch):
     Path("lake").mkdir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
 @pytest.mark.parametrize("kind", SOURCES)
 def test_rows_of_any_file_are_taken_verified_and_replayed(kind, output):
@@ -111,6 +112,7 @@ def test_rows_of_any_file_are_taken_verified_and_replayed(kind, output):
         assert lake.replay(f"{output}.ledger.parquet", repaired=output).ok
 
 
+@pytest.mark.slow
 def test_what_is_skipped_is_told_where_tables_are_listed(capsys):
     broken(Path("lake/broken.csv"))
     skipped = {"lines": 4, "first": ["line 4", "line 19", "line 21", "line 34"]}
@@ -131,6 +133,7 @@ def test_what_is_skipped_is_told_where_tables_are_listed(capsys):
     assert any(s.startswith("Of broken.csv 4 lines were skipped") for s in found["sentences"])
 
 
+@pytest.mark.slow
 def test_a_lenient_base_is_repaired_verified_and_replayed():
     Path("lake/more.csv").write_text("\n".join(lines()) + "\n")
     Path("people.csv").write_text("\n".join([*lines(PEOPLE), "1,Female", "2,Male,no,Ulm,x"]) + "\n")
@@ -149,6 +152,7 @@ def test_a_lenient_base_is_repaired_verified_and_replayed():
     assert any("2 lines were skipped" in sentence for sentence in plan.explanation)
 
 
+@pytest.mark.slow
 def test_a_base_with_nulls_of_dumps_is_repaired_and_verified():
     Path("lake/more.csv").write_text("\n".join(lines()) + "\n")
     rows = [[r"\N" if v is None else v for v in row] for row in PEOPLE]

@@ -211,6 +211,7 @@ def sentence(found, name):
 # --------------------------------------------------------------------- what is as it should be
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_honest_repair_passes_every_check(engine):
     repair = Repair(engine=ENGINES[engine], options=NEW)

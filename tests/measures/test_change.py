@@ -44,6 +44,7 @@ def by_key(change) -> dict[tuple[object, object], object]:
     return {(row.group, row.label): row for row in change}
 
 
+@pytest.mark.slow
 @given(tables(), tables())
 def test_rows_are_the_union_and_biases_those_of_each_table(before: Counts, after: Counts) -> None:
     change = by_key(bias_change(before, after))
@@ -64,6 +65,7 @@ def test_rows_are_the_union_and_biases_those_of_each_table(before: Counts, after
         assert_allclose(row.change, row.ub_after - row.ub_before, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(tables(), tables())
 def test_to_and_fro_is_the_same_change_with_the_other_sign(before: Counts, after: Counts) -> None:
     there, back = by_key(bias_change(before, after)), by_key(bias_change(after, before))
@@ -79,6 +81,7 @@ def test_to_and_fro_is_the_same_change_with_the_other_sign(before: Counts, after
         )
 
 
+@pytest.mark.slow
 @given(tables())
 def test_a_table_does_not_differ_from_itself(counts: Counts) -> None:
     for row in bias_change(counts, counts):
@@ -87,6 +90,7 @@ def test_a_table_does_not_differ_from_itself(counts: Counts) -> None:
         assert math.isnan(row.p_value) or row.p_value == 1
 
 
+@pytest.mark.slow
 @given(tables(), tables(), st.sampled_from([0.5, 0.95, 0.99]))
 def test_the_interval_contains_the_change(before: Counts, after: Counts, level: float) -> None:
     for row in bias_change(before, after, MeasureRequest(confidence=level)):
@@ -99,6 +103,7 @@ def test_the_interval_contains_the_change(before: Counts, after: Counts, level: 
             assert math.isnan(row.p_value) or 0 <= row.p_value <= row.q_value + 1e-12 <= 1 + 2e-12
 
 
+@pytest.mark.slow
 @given(tables(), tables())
 @settings(max_examples=50)
 def test_the_largest_change_comes_first_and_undefined_ones_last(before, after) -> None:

@@ -94,6 +94,7 @@ CELLS = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(CELLS)
 @settings(max_examples=80)
 def test_ratios_are_those_of_a_plain_search(cells) -> None:
@@ -400,6 +401,7 @@ def published(shift: int) -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 def test_nothing_given_out_tells_of_hidden_groups() -> None:
     """Tables that differ in hidden groups alone give the same, whatever it is."""
     assert published(0) == published(2)

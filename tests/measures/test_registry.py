@@ -243,6 +243,7 @@ def assert_direction(margins: list[Margins], group: int) -> None:
         assert (steps >= -1e-9 * (1 + np.abs(seen[1:]))).all(), measure.name
 
 
+@pytest.mark.slow
 @given(tables(labels=(2, 3), largest=8), st.data())
 def test_direction_when_the_rest_stays_as_it_is(cells, data) -> None:
     group = data.draw(st.integers(0, len(cells) - 1))

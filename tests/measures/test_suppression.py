@@ -137,17 +137,20 @@ def test_the_attacker_does_find_what_is_not_protected() -> None:
 # --- safety --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(small_tables(), st.integers(1, 12))
 def test_no_small_count_can_be_computed(counts: Counts, below: int) -> None:
     assert given_away(suppress(bias_table(counts, QUICK), below), below) == []
 
 
+@pytest.mark.slow
 @given(small_tables(), st.integers(1, 12), st.integers(1, 20), st.integers(1, 4))
 def test_nor_from_a_pruned_table(counts: Counts, below: int, least: int, order: int) -> None:
     options = MeasureRequest(uncertainty=False, min_count=least, max_order=order)
     assert given_away(suppress(bias_table(counts, options), below), below) == []
 
 
+@pytest.mark.slow
 @given(small_tables(), st.integers(1, 12))
 def test_families_have_no_hidden_child_or_two_that_are_large_together(
     counts: Counts, below: int
@@ -168,6 +171,7 @@ def test_families_have_no_hidden_child_or_two_that_are_large_together(
                 assert sum(counts.of(Group({**g, "y": label})) for g in split) >= below
 
 
+@pytest.mark.slow
 @given(small_tables(), st.integers(1, 12))
 def test_the_sum_of_shown_children_never_is_a_hidden_parent(counts: Counts, below: int) -> None:
     told, hidden = published(suppress(bias_table(counts, QUICK), below))
@@ -178,6 +182,7 @@ def test_the_sum_of_shown_children_never_is_a_hidden_parent(counts: Counts, belo
                 assert not (children & set(told)) or children & hidden
 
 
+@pytest.mark.slow
 @given(small_tables(), st.integers(1, 12))
 def test_groups_of_the_same_rows_share_their_fate(counts: Counts, below: int) -> None:
     told, hidden = published(suppress(bias_table(counts, QUICK), below))
@@ -208,6 +213,7 @@ def test_the_audit_finds_what_families_do_not_show() -> None:
     assert given_away(suppress(bias_table(counts, QUICK), 5), 5) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("below", [5, 10, 30])
 @pytest.mark.parametrize("options", [{}, {"max_order": 2}, {"min_count": 30}])
 def test_real_data_are_safe(below: int, options: dict[str, int]) -> None:
@@ -219,6 +225,7 @@ def test_real_data_are_safe(below: int, options: dict[str, int]) -> None:
     assert 0 < np.asarray(shown.measured.suppressed).mean() < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "value"),
     [
@@ -237,6 +244,7 @@ def test_stopping_early_hides_more_never_less(
         assert given_away(suppress(bias_table(counts, QUICK), below), below) == []
 
 
+@pytest.mark.slow
 @given(small_tables(), st.integers(1, 12), st.integers(1, 20), st.integers(1, 3))
 def test_a_lattice_too_large_to_complete_is_audited_to_the_next_order_and_the_finest(
     counts: Counts, below: int, least: int, order: int
@@ -261,6 +269,7 @@ def test_too_much_work_is_refused() -> None:
 # --- what is shown -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(small_tables(), st.integers(1, 12))
 def test_shown_numbers_are_unchanged_and_hidden_rows_have_none(counts: Counts, below: int) -> None:
     options = MeasureRequest(measures=("impact-ratio", "mean-difference"))
@@ -277,6 +286,7 @@ def test_shown_numbers_are_unchanged_and_hidden_rows_have_none(counts: Counts, b
             assert old["hidden"] or not new["hidden"]
 
 
+@pytest.mark.slow
 @given(small_tables())
 def test_whatever_is_small_is_hidden_and_only_then_anything(counts: Counts) -> None:
     table = bias_table(counts, QUICK)

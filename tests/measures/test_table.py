@@ -115,6 +115,7 @@ XOR = Counts.from_mapping(
 # --- numbers -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(raw_rows())
 def test_rows_are_those_of_brute_force(rows) -> None:
     table = bias_table(counted(rows), MeasureRequest(uncertainty=False))
@@ -143,6 +144,7 @@ def test_a_row_is_found_by_its_printed_pattern(rows) -> None:
         assert plain(named) == plain([row, row])
 
 
+@pytest.mark.slow
 @given(raw_rows(least=4))
 @QUICK
 def test_uncertainty_goes_with_its_row(rows) -> None:
@@ -157,6 +159,7 @@ def test_uncertainty_goes_with_its_row(rows) -> None:
     assert all(math.isnan(v) for r in bare for v in (r.ub_low, r.ub_high, r.p_value, r.q_value))
 
 
+@pytest.mark.slow
 @given(raw_rows(), st.integers(1, 6), st.integers(1, 3))
 def test_pruning_is_leaving_out(rows, least: int, order: int) -> None:
     counts = counted(rows)
@@ -166,6 +169,7 @@ def test_pruning_is_leaving_out(rows, least: int, order: int) -> None:
     assert plain(pruned) == plain(kept)
 
 
+@pytest.mark.slow
 @given(raw_rows(), st.data())
 def test_whole_weights_are_repeated_rows(rows, data) -> None:
     weights = data.draw(st.lists(st.integers(1, 4), min_size=len(rows), max_size=len(rows)))
@@ -235,6 +239,7 @@ def test_against_the_rest(rows) -> None:
         )
 
 
+@pytest.mark.slow
 @given(raw_rows())
 @QUICK
 def test_against_the_best_off_group_of_the_same_attributes(rows) -> None:
@@ -263,6 +268,7 @@ def test_against_a_named_group(rows, data) -> None:
         assert_allclose(row.measures["mean_difference"], float(expected), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_fractional_weights_leave_no_rounding_crumbs_in_the_rest() -> None:
     """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1, and a rate of 1e-17 is not a rate."""
     rows = [("w", a, b, "yes") for a, b in itertools.product("xy", "xy")]
@@ -314,6 +320,7 @@ def test_parity_of_three_shows_only_in_the_finest_groups() -> None:
     assert not len(bias_table(counts, MeasureRequest(max_order=2)).filter(hidden=True))
 
 
+@pytest.mark.slow
 @given(raw_rows(), st.sampled_from([0.0, 0.125, 0.25, 0.5]))
 def test_hidden_is_outside_with_every_parent_inside(rows, limit: float) -> None:
     biases = {key: ub for key, (_, _, ub) in brute_force(rows).items()}
@@ -337,6 +344,7 @@ def in_order(values) -> bool:
     return all(a <= b for a, b in itertools.pairwise(values))
 
 
+@pytest.mark.slow
 @given(raw_rows(least=2))
 @QUICK
 def test_sorting_keeps_all_rows_and_orders_them(rows) -> None:
@@ -396,6 +404,7 @@ def test_a_table_large_enough_has_no_row_that_rests_on_one_row_inside_the_limit(
     assert table["sex=m", "y"].evident
 
 
+@pytest.mark.slow
 @given(raw_rows(least=2), st.integers(0, 9))
 @QUICK
 def test_the_first_rows_are_the_worst_unless_sorted_otherwise(rows, n: int) -> None:
@@ -552,6 +561,7 @@ def test_json_can_be_written_with_no_limit_and_shows_bins() -> None:
     assert [r["group"]["age"] for r in data["rows"][::2]] == ["<25", "25 to <35", ">=35", None]
 
 
+@pytest.mark.slow
 @given(raw_rows())
 @settings(max_examples=15)
 def test_frames_agree_with_the_rows(rows) -> None:
@@ -645,6 +655,7 @@ def test_rows_that_weigh_nothing_are_undefined_and_say_so() -> None:
     assert table["s0=x", "no"].n_cell == 1
 
 
+@pytest.mark.slow
 @given(raw_rows(), st.data())
 @QUICK
 def test_undefined_exactly_where_brute_force_divides_by_zero_and_always_with_a_reason(

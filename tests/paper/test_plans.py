@@ -146,6 +146,7 @@ KEEP = {0.2: 816, 0.05: 3_804, 0.01: 4_898}
 FREE = {0.2: 660, 0.05: 3_700, 0.01: 4_830}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("labels", "tolerance", "most"),
     [

@@ -27,6 +27,7 @@ def off(plan):
     return largest_bias(rows_of(plan.after()), rates=label_rates(rows_of(plan.counts)))
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(
     repairable(shape=(2, 2), labels=2, largest=40, empty=False),
@@ -50,6 +51,7 @@ def test_more_budget_never_leaves_more(counts, cost, allow):
     assert all(after <= before + Fraction(1, 10**6) for before, after in itertools.pairwise(left))
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(repairable(shape=(2, 2), labels=2, largest=40, empty=False), st.sampled_from(BUDGETS))
 def test_no_smaller_tolerance_is_affordable(counts, budget):
@@ -81,6 +83,7 @@ def with_small_group():
     return eq.Counts.from_mapping(SMALL_GROUP, sensitive=["sex"], label="y")
 
 
+@pytest.mark.slow
 def test_zero_bias_up_to_rounding_is_not_taken_where_less_money_leaves_less(with_small_group):
     full = eq.plan(with_small_group)
     less = eq.plan(with_small_group, budget=full.cost - 1)
@@ -96,6 +99,7 @@ THREE = {("m", "+"): 9, ("m", "-"): 4, ("w", "+"): 3, ("w", "-"): 7, ("x", "+"):
 TWO = {("m", "+"): 6, ("m", "-"): 7, ("w", "+"): 9, ("w", "-"): 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cells", "allow", "labels", "shares"),
     [
@@ -121,6 +125,7 @@ def test_more_budget_never_leaves_more_at_zero_tolerance(cells, allow, labels, s
         assert found[-1] <= max(left(full, labels), Fraction(1, 1000))
 
 
+@pytest.mark.slow
 def test_with_free_labels_what_leaves_less_than_zero_bias_reaches_it():
     """Rounding is judged by the label frequencies that come out, not by the present ones."""
     counts = eq.Counts.from_mapping(TWO, sensitive=["sex"], label="y")
@@ -155,6 +160,7 @@ def affordable_best(counts, budget):
     return min(every)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [2, 5])
 def test_a_budget_buys_the_best_of_all_small_tables(budget):
     counts = eq.Counts.from_mapping(TWO, sensitive=["sex"], label="y")
@@ -175,12 +181,14 @@ def test_a_rounding_goes_with_a_budget(counts, rounding):
     assert eq.Plan.from_json(less.to_json()).cells == less.cells
 
 
+@pytest.mark.slow
 def test_a_rounding_does_not_hide_what_a_budget_lacks(counts):
     with pytest.raises(eq.Infeasible, match="budget of 10") as caught:
         eq.plan(counts, rounding="floor", budget=10, at_least={"sex=w": 200})
     assert {"budget", "at_least"} <= {r.option for r in caught.value.relaxations}
 
 
+@pytest.mark.slow
 def test_a_budget_against_the_new_frequencies(counts):
     plan = eq.plan(counts, tolerance=0.01, budget=20, allow="both", time_limit=1)
     assert plan.cost <= 20

@@ -146,6 +146,7 @@ def test_a_reference_is_named_at_zero_tolerance(counts):
     assert eq.plan(counts, reference="original").certificate.reference == "original"
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     repairable(labels=3, largest=12),

@@ -201,6 +201,7 @@ def test_cutting_does_not_empty_a_group():
 # --- plans ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(
     repairable(labels=3, largest=40), st.sampled_from(ROUNDINGS), st.sampled_from(["add", "both"])
@@ -215,6 +216,7 @@ def test_a_plan_of_zero_bias_leaves_what_its_certificate_says(counts, rounding, 
     assert worst <= plan.certificate.rounding_bound + 1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(repairable(labels=2, largest=40), st.integers(1, 30))
 def test_a_plan_with_extra_rows_is_unbiased_and_larger(counts, extra):

@@ -14,6 +14,7 @@ def counted(cells, sensitive=("s",)):
     return eq.Counts.from_mapping(cells, sensitive=list(sensitive), label="y")
 
 
+@pytest.mark.slow
 def test_what_no_budget_pays_for_is_not_rounding():
     """Groups of two rows are never far from whole numbers; still nothing was repaired."""
     plan = eq.plan(counted({("a", "0"): 2, ("b", "1"): 2}), budget=0)
@@ -21,6 +22,7 @@ def test_what_no_budget_pays_for_is_not_rounding():
     assert plan.explanation[0] == "Nothing is changed."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "limits",
     [{"min_rows": 10_000_000}, {"at_least": {"y=1": 6_000_000}, "reference": "original"}],
@@ -80,6 +82,7 @@ def test_small_groups_that_do_not_count_never_make_it_dearer():
     assert eq.plan(counts, **how, min_group=5).cost <= eq.plan(counts, **how).cost
 
 
+@pytest.mark.slow
 def test_free_labels_are_not_dearer_than_kept_ones():
     counts = counted(HIRED)
     how = {"tolerance": 0.1, "allow": "both"}

@@ -208,6 +208,7 @@ def test_a_coupled_plan_is_as_cheap_as_the_best_of_all_tables(data):
 # --- the search and HiGHS -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     repairable(shape=(2, 2), labels=3, largest=60) | repairable(shape=(3, 2), labels=2, largest=99),
@@ -374,6 +375,7 @@ def test_a_group_without_rows_gets_its_first(counts):
     assert largest_bias(after, rates=label_rates(cells)) <= Fraction(1, 10)
 
 
+@pytest.mark.slow
 def test_impossible_bounds_are_infeasible(counts):
     with pytest.raises(Infeasible, match="must have at least 40 rows and can have 11 at most"):
         eq.plan(
@@ -394,6 +396,7 @@ def large():
     return eq.Counts.from_mapping(cells, sensitive=["a", "b"], label="y")
 
 
+@pytest.mark.slow
 def test_time_that_runs_out_gives_a_plan_with_its_gap(large):
     """Many groups under one limit, and little time."""
     request = PlanRequest(
@@ -407,6 +410,7 @@ def test_time_that_runs_out_gives_a_plan_with_its_gap(large):
     assert found.timed_out or found.bound >= cost - 1e-3
 
 
+@pytest.mark.slow
 def test_time_that_runs_out_proves_nothing(large):
     request = PlanRequest(
         tolerance=0.013, reference="original", allow="both", max_rows=large.n, time_limit=0.05

@@ -79,6 +79,7 @@ def test_a_tolerance_without_a_plan(counts):
     json.loads(front.to_json())
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(repairable(shape=(2, 2), labels=2, largest=50, empty=False))
 def test_budgets_buy_what_they_cost(counts):
@@ -107,6 +108,7 @@ def test_points_reach_from_near_zero_to_the_present_bias(counts):
     assert costs == sorted(costs, reverse=True)
 
 
+@pytest.mark.slow
 def test_against_the_new_frequencies(counts):
     front = eq.frontier(
         counts, tolerances=[0.1, 0.3], allow="both", reference="new", time_limit=0.3

@@ -38,6 +38,7 @@ def test_without_a_gap_it_is_the_cheapest_of_all_tables(counts, tolerance, label
         assert plan.cost == plan.bound == best
 
 
+@pytest.mark.slow
 def test_the_gap_that_was_asked_for_is_reached(compas):
     usual = eq.plan(compas, tolerance=0.1)
     assert usual.stopped == "work"
@@ -52,6 +53,7 @@ def test_the_gap_that_was_asked_for_is_reached(compas):
     assert eq.Plan.from_json(asked.to_json()).stopped == "gap"
 
 
+@pytest.mark.slow
 def test_the_time_limit_ends_it_and_is_named(compas):
     plan = eq.plan(compas, tolerance=0.1, gap=0, time_limit=0.5)
     assert plan.stopped == "time"
@@ -61,6 +63,7 @@ def test_the_time_limit_ends_it_and_is_named(compas):
     assert f"a gap of {plan.gap:.2%}" in certainty(plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{"tolerance_on": "rate"}, {"max_rows": 250}, {"constrain": "marginals"}]
 )

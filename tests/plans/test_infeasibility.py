@@ -91,6 +91,7 @@ def test_the_tolerance_that_can_be_reached_is_named(counts):
     assert needed["allow"] == "both"
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(
     repairable(shape=(2, 2), largest=30, empty=False),

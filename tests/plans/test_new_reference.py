@@ -111,6 +111,7 @@ def test_a_table_that_holds_already_is_left_alone(counts):
     assert not plan.moves
 
 
+@pytest.mark.slow
 def test_the_price_of_keeping_the_labels_is_not_negative(counts):
     for tolerance, allow in ((0.05, "both"), (0.2, "both")):
         plan = eq.plan(counts, tolerance=tolerance, allow=allow, labels="free", time_limit=2)
@@ -124,6 +125,7 @@ def test_coupled_plans_hold_as_well(counts):
     assert largest_bias(rows_of(plan.after())) <= Fraction(1, 10)
 
 
+@pytest.mark.slow
 def test_fewer_groups_to_count_never_cost_more(counts):
     """The plan that holds for all groups holds for women: 44 additions, but 48 are planned."""
     everyone = eq.plan(counts, tolerance=0.05, time_limit=2)

@@ -29,6 +29,7 @@ def plan(counts):
 # --- JSON -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     repairable(shape=(2, 2), labels=3, largest=40),
@@ -225,6 +226,7 @@ def test_rows_aside_are_not_planned_for(gaps):
         eq.plan(gaps, at_least={"sex=<missing>": 5})
 
 
+@pytest.mark.slow
 def test_a_missing_label_is_no_label_to_plan_for():
     rows = {"sex": ["m"] * 6 + ["w"] * 6, "o": ["h", "n", "h", "n", "h", None] * 2}
     options = {"sensitive_features": ["sex"], "label": "o", "missing_label": "group"}

@@ -371,6 +371,7 @@ LIMITS = st.lists(
 COSTS = st.sampled_from([0.5, 1.0, 1.7, 4.0])
 
 
+@pytest.mark.slow
 @given(maps(CELLS), st.integers(0, 100), st.integers(0, 100))
 def test_ub_is_that_of_the_table_after_the_moves(made, x, y):
     rows = dict.fromkeys(CELLS, 0) | {cell: made.counts.of(cell) for cell in CELLS}
@@ -390,6 +391,7 @@ def test_ub_is_that_of_the_table_after_the_moves(made, x, y):
         assert float(made.search.surface.exact(x, y)) == pytest.approx(found, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(maps([*CELLS, *GROUPS]))
 def test_ub_is_0_along_the_zero_curve(made):
     for line in made.curve(points=41):
@@ -409,6 +411,7 @@ def _flat(made, y):
     return abs(float(made.ub(made.x_max / 2, y))) < 1e-9 or made.zero.name != "line"
 
 
+@pytest.mark.slow
 @given(maps([*CELLS, *GROUPS], limits=LIMITS, cost_x=COSTS, cost_y=COSTS, tolerance=st.just(0.1)))
 def test_no_point_of_a_grid_is_cheaper(made):
     inside = [
@@ -430,6 +433,7 @@ def test_no_point_of_a_grid_is_cheaper(made):
         assert made.whole.cost >= made.cheapest.cost - 1e-9
 
 
+@pytest.mark.slow
 @given(maps(CELLS, limits=LIMITS, cost_x=COSTS, cost_y=COSTS))
 def test_no_point_of_the_zero_curve_is_cheaper(made):
     on_curve = [(x, y) for line in made.curve(points=51) for x, y in line]
@@ -443,6 +447,7 @@ def test_no_point_of_the_zero_curve_is_cheaper(made):
         assert made.cheapest.cost <= made.cost_x * x + made.cost_y * y + 1e-6
 
 
+@pytest.mark.slow
 @given(maps([*CELLS, *GROUPS], limits=LIMITS, tolerance=st.sampled_from([0.0, 0.01])))
 def test_no_point_of_a_grid_is_nearer_to_0_than_the_nearest(made):
     assume(made.nearest is not None)

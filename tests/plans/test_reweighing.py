@@ -24,6 +24,7 @@ def largest(table):
     return max(abs(row.ub) for row in table)
 
 
+@pytest.mark.slow
 @given(counts=some_counts())
 def test_the_weight_of_a_cell_is_one_over_one_less_its_bias(counts):
     weights = cell_weights(counts)
@@ -34,6 +35,7 @@ def test_the_weight_of_a_cell_is_one_over_one_less_its_bias(counts):
         assert weight == pytest.approx(1 / (1 - ub))
 
 
+@pytest.mark.slow
 @given(
     rows=st.lists(
         st.tuples(st.sampled_from("mwx"), st.sampled_from("ab"), st.sampled_from("01")), max_size=40
@@ -50,6 +52,7 @@ def test_weighted_bias_is_zero_for_every_group_of_the_lattice(rows):
     assert largest(table) < 1e-9
 
 
+@pytest.mark.slow
 @given(table=text_tables())
 def test_every_row_has_the_weight_of_its_cell(table):
     *sensitive, label = table.column_names

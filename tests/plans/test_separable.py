@@ -171,6 +171,7 @@ def solved(cells, target, tolerance, on, **how):
 # --- against enumeration and HiGHS ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(one_group(labels=2, largest=7) | one_group(labels=3, largest=4))
 def test_the_search_is_as_cheap_as_the_best_of_all_rows(case):
@@ -206,6 +207,7 @@ def test_what_it_gives_holds_everything_exactly(case):
     assert float(cells.cost(found.rows)[0]) == pytest.approx(found.cost, abs=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(one_group(largest=30))
 def test_highs_finds_nothing_else(case):
@@ -219,6 +221,7 @@ def test_highs_finds_nothing_else(case):
         assert mine.cost == pytest.approx(theirs, abs=1e-5)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(one_group(largest=40))
 def test_it_is_never_worse_than_going_greedily(case):
@@ -231,6 +234,7 @@ def test_it_is_never_worse_than_going_greedily(case):
 # --- more freedom never costs more ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(one_group(), st.sampled_from(TOLERANCES), st.integers(0, 20), st.integers(0, 5))
 def test_more_freedom_never_costs_more(case, other, more, fewer):
@@ -257,6 +261,7 @@ def test_twice_the_prices_is_twice_the_cost(case):
 # --- many groups at once --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(one_group(labels=3), min_size=2, max_size=5), st.data())
 def test_many_groups_are_as_one_by_one(cases, data):
@@ -318,6 +323,7 @@ def test_the_edge_of_the_band_is_inside_it():
     assert solve_separable(cells, Band.around([[0.25, 0.75]], 0.2), strict=True).cost > 0
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(one_group())
 def test_strict_keeps_off_the_edge(case):

@@ -28,6 +28,7 @@ def drawn_values(spec):
     return [value for panel in panels for value in panel["data"]["values"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_every_chart_is_valid_vega_lite_and_can_be_drawn(name):
     found = data(TABLES[name]())
@@ -130,6 +131,7 @@ def test_pictures_are_png_and_svg():
     assert to_svg(spec).startswith("<svg")
 
 
+@pytest.mark.slow
 def test_a_page_with_charts_is_small_and_whole(tmp_path):
     path = tmp_path / "page.html"
     write_report(three(favourable="high"), path, source="people.csv")
@@ -140,6 +142,7 @@ def test_a_page_with_charts_is_small_and_whole(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
 
 
+@pytest.mark.slow
 def test_charts_have_captions():
     summary = summarize(three())
     drawn = draw(summary)

@@ -342,6 +342,7 @@ def test_a_line_joins_a_pair_from_version_to_version():
     assert sorted(order, key=order.get) == [f"{key}: {words}" for key, words in UNP]
 
 
+@pytest.mark.slow
 def test_names_stand_beside_the_first_version_of_few_groups_and_are_left_out_of_many():
     data = relations([f"town={i}" for i in range(6)])
     words = values(relation_chart(data), "text")
@@ -390,6 +391,7 @@ def test_words_of_points_that_nearly_coincide_do_not_cover_each_other():
     assert any(word["far"] for word in words)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.text("abc", min_size=1, max_size=25), st.floats(0, 1), st.floats(0, 1)),
@@ -486,6 +488,7 @@ def test_an_axis_has_room_for_its_numbers_and_zero_is_one_of_them(span, share, r
     assert all((b - a) / span * room > widest for a, b in itertools.pairwise(marks))
 
 
+@pytest.mark.slow
 def test_a_version_has_the_same_colour_on_every_chart():
     specs = [
         difference_chart(differences()),

@@ -27,6 +27,7 @@ def evaluation():
     )
 
 
+@pytest.mark.slow
 def test_the_page_says_what_the_data_says(evaluation, tmp_path):
     page = tmp_path / "page.html"
     eq.report(evaluation, page)
@@ -68,6 +69,7 @@ def test_without_the_drawing_library_the_page_says_so(evaluation, monkeypatch):
     assert "equipoise[charts]" in drawn["absent"]
 
 
+@pytest.mark.slow
 def test_one_repeat_is_drawn_without_intervals(tmp_path):
     once = eq.evaluate(
         people(300),

@@ -112,6 +112,7 @@ def packed(text):
     return re.sub(r"\s", "", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_every_group_is_written_in_full_and_once(name):
     pytest.importorskip("altair")

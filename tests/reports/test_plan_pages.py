@@ -127,6 +127,7 @@ def test_the_page_of_a_plan_is_whole_and_fetches_nothing(name, plans, tmp_path):
     assert text.count("<svg") == 1 + bool(plan.moves)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLANS)
 def test_every_chart_of_a_plan_can_be_drawn(name, plans):
     for data, chart in (
@@ -305,6 +306,7 @@ def test_names_from_the_data_are_escaped(tmp_path):
     assert "&lt;script&gt;" in text
 
 
+@pytest.mark.slow
 def test_pages_are_written_without_charts_if_need_be(plans, frontiers, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "altair", None)
     write_plan(plans["zero"], tmp_path / "plan.html")

@@ -54,6 +54,7 @@ class Page(HTMLParser):
         self.words += data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MAPS)
 def test_every_map_can_be_drawn(name, adult):
     data = chart_data(policy_map(adult, y=WOMEN, **MAPS[name]))
@@ -65,6 +66,7 @@ def test_every_map_can_be_drawn(name, adult):
     assert not re.search(r'(?:href|src)="|url\((?!#)', to_html_fragment(spec))
 
 
+@pytest.mark.slow
 def test_white_is_0_and_limits_are_named_where_they_leave_the_map(adult):
     data = chart_data(policy_map(adult, y=WOMEN, **MAPS["hyperbola"]))
     spec = policy_map_chart(data)
@@ -84,6 +86,7 @@ def test_white_is_0_and_limits_are_named_where_they_leave_the_map(adult):
         assert words in svg
 
 
+@pytest.mark.slow
 def test_names_of_limits_do_not_cover_each_other(adult):
     data = chart_data(policy_map(adult, y=WOMEN, **MAPS["many limits"]))
     placed = map_charts._apart(data["limits"], "top", data)
@@ -102,6 +105,7 @@ def test_the_colours_are_those_of_ub(adult):
         assert cell["ub"] == pytest.approx(float(made.ub(*middle)), abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MAPS)
 def test_the_page_is_whole_and_fetches_nothing(name, adult, tmp_path):
     made = policy_map(adult, y=WOMEN, **MAPS[name])
@@ -132,6 +136,7 @@ def test_the_caption_says_what_is_drawn(adult):
     assert "Dashed lines" not in pages["two lines"]
 
 
+@pytest.mark.slow
 def test_names_from_the_data_are_escaped(tmp_path):
     bad = "<script>alert(1)</script>"
     cells = {(bad, "y"): 60, (bad, "n"): 40, ("w", "y"): 20, ("w", "n"): 80}

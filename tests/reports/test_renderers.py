@@ -214,6 +214,7 @@ def test_a_report_goes_nowhere_when_the_folder_is_not_there(tmp_path):
 VALUES = st.text(max_size=6) | st.none()
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.tuples(VALUES, VALUES, VALUES), st.integers(0, 200), min_size=1, max_size=12

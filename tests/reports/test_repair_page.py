@@ -112,6 +112,7 @@ class Page(HTMLParser):
 ALL = [*RUNS, "dry"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_the_page_of_a_repair_is_whole_and_fetches_nothing(name, repairs, pages):
     done, page = repairs[name], Page(pages[name])
