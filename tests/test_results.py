@@ -224,6 +224,16 @@ def test_every_result_is_text_markdown_and_json(examples):
         assert "\n" in result.to_json(2), name
 
 
+def test_every_result_has_a_page(examples, tmp_path):
+    pytest.importorskip("vl_convert")
+    for name, result in examples.items():
+        eq.report(result, tmp_path / f"{name}.html", source="<people>.csv")
+        page = (tmp_path / f"{name}.html").read_text(encoding="utf-8")
+        assert "<script" not in page, name
+        assert f"equipoise {eq.__version__}" in page, name
+        assert result.time in page, name
+
+
 def test_time_and_version_do_not_make_results_differ():
     first = eq.plan(counts()).certificate
     assert dataclasses.replace(first, time="2000-01-01T00:00:00+00:00", version="0") == first

@@ -55,7 +55,7 @@ def test_all_ways_to_a_ub_agree(cells):
 
 def test_a_ub_is_exact_at_a_limit():
     assert ub_of(n=600, n_y=200, n_g=150, n_gy=40) == 0.2
-    assert 1 - (40 / 150) / (200 / 600) > 0.2  # as rates would have it
+    assert ub_of(n=1000, n_y=300, n_g=100, n_gy=27) == 0.1
 
 
 def test_large_counts_do_not_overflow():

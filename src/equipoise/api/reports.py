@@ -6,35 +6,29 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from equipoise.evaluation.evaluation import Evaluation
-    from equipoise.evaluation.missing.comparison import MissingValues
-    from equipoise.evaluation.missing.simulation import MissingSimulation
-    from equipoise.lake.loop import Repaired
-    from equipoise.measures.table import BiasTable
-    from equipoise.plans.frontier import Frontier
-    from equipoise.plans.plan import Plan
+    from equipoise.results import Result
 
 
 def report(
-    table: BiasTable | Plan | Frontier | Repaired | Evaluation | MissingValues | MissingSimulation,
+    table: Result,
     path: str | os.PathLike[str],
     *,
     source: str | None = None,
     top: int = 50,
 ) -> None:
-    """Write a result as one HTML page with pictures, that needs nothing from outside.
+    """Write a result as one self-contained HTML page with charts.
 
     Parameters
     ----------
     table
-        What :func:`measure`, :func:`plan`, :func:`frontier`, :func:`repair`, :func:`evaluate`,
-        :func:`compare_missing` or :func:`simulate_missing` gave.
+        Any result, such as those of :func:`measure`, :func:`plan`, :func:`repair` or
+        :func:`evaluate`.
     path
-        The file to write; it is whole or not there.
+        File to write; it is written atomically.
     source
-        What the page calls the table it is about.
+        Name by which the reader knows the table that the page is about.
     top
-        How many rows to show.
+        Maximum number of rows of a table to show.
 
     Examples
     --------
@@ -46,32 +40,6 @@ def report(
     >>> "Uniform Bias" in page.read_text(encoding="utf-8")
     True
     """
-    from equipoise.evaluation.evaluation import Evaluation
-    from equipoise.evaluation.missing.comparison import MissingValues
-    from equipoise.evaluation.missing.simulation import MissingSimulation
-    from equipoise.lake.loop import Repaired
-    from equipoise.plans.frontier import Frontier
-    from equipoise.plans.plan import Plan
-    from equipoise.reports.bias.page import write_report
-    from equipoise.reports.evaluation.page import write_evaluation
-    from equipoise.reports.frontier.page import write_frontier
-    from equipoise.reports.missing.page import write_missing
-    from equipoise.reports.plan.page import write_plan
-    from equipoise.reports.repair.page import write_repair
+    from equipoise.reports.pages import write_page
 
-    if isinstance(table, Plan):
-        write_plan(table, path, source=source or "", top=top)
-        return
-    if isinstance(table, Frontier):
-        write_frontier(table, path, source=source or "")
-        return
-    if isinstance(table, Evaluation):
-        write_evaluation(table, path)
-        return
-    if isinstance(table, (MissingValues, MissingSimulation)):
-        write_missing(table, path, source=source, top=top)
-        return
-    if isinstance(table, Repaired):
-        write_repair(table, path, source=source, top=top)
-        return
-    write_report(table.ordered, path, source=source, top=top)
+    write_page(table, path, source=source, top=top)

@@ -71,14 +71,14 @@ def _measure_and_plan(output: Path, people: Path) -> None:
 def _show_plan(file: Path, page: Path, source: str) -> None:
     """Show a plan, and write its page, without finding it once more."""
     from equipoise.plans.plan import Plan
-    from equipoise.reports.plan.page import write_plan
+    from equipoise.reports.pages import write_page
 
     plan = Plan.read(file)
     left = len(plan.moves) - 6
     click.echo(
         "\n".join([*plan.explanation[:2], "", plan.grid(6).text(), f"… and {left} more", ""])
     )
-    write_plan(plan, page, source=source)
+    write_page(plan, page, source=source)
 
 
 def _find(output: Path, people: Path, lake: Path) -> None:

@@ -90,9 +90,9 @@ def command(
         terminal.draw(found, output, found.sentences, quiet=quiet)
         return
     if kind == "html":
-        from equipoise.reports.evaluation.page import write_evaluation
+        from equipoise.reports.pages import write_page
 
-        write_evaluation(found, str(output))
+        write_page(found, str(output))
         terminal.wrote(output, quiet=quiet)
         terminal.say("\n".join(found.sentences), quiet=quiet)
         return

@@ -91,9 +91,9 @@ def command(
         terminal.draw(found, output, found.sentences, quiet=quiet)
         return
     if kind == "html":
-        from equipoise.reports.frontier.page import write_frontier
+        from equipoise.reports.pages import write_page
 
-        write_frontier(found, str(output), source=data)
+        write_page(found, str(output), source=data)
         terminal.wrote(output, quiet=quiet)
         terminal.say("\n".join(found.sentences), quiet=quiet)
         return

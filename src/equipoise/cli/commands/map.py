@@ -113,9 +113,9 @@ def command(data: str, format_: str | None, output: str | None, **options: Any) 
     if kind in PICTURES:
         terminal.draw(made, output, made.sentences, quiet=quiet)
     elif kind == "html":
-        from equipoise.reports.policy_map.page import write_map
+        from equipoise.reports.pages import write_page
 
-        write_map(made, str(output), source=data)  # only an ending chooses html
+        write_page(made, str(output), source=data)  # only an ending chooses html
         terminal.wrote(output, quiet=quiet)
     else:
         text = made.to_json(indent=2) if kind == "json" else made.text()

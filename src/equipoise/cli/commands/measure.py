@@ -118,6 +118,13 @@ def _give(
 
         terminal.emit(render_csv(table.top(top)).rstrip("\n"), output, quiet=quiet)
         return
+    if kind == "html":
+        from equipoise.reports.pages import write_page
+
+        most = 50 if top is None else top
+        write_page(table, str(output), source=source, top=most)  # only an extension chooses html
+        terminal.wrote(output, quiet=quiet)
+        return
     from equipoise.reports.bias.data import summarize
 
     summary = summarize(table, source=source, top=20 if top is None else top)
@@ -125,12 +132,6 @@ def _give(
         from equipoise.reports.bias.markdown import render_markdown
 
         terminal.emit(render_markdown(summary), output, quiet=quiet)
-    elif kind == "html":
-        from equipoise.api import report
-
-        most = 50 if top is None else top
-        report(table, str(output), source=source, top=most)  # only an ending chooses html
-        terminal.wrote(output, quiet=quiet)
     else:
         from equipoise.reports.bias.text import render_text
 

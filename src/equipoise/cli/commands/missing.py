@@ -136,9 +136,9 @@ def command(
         terminal.draw(found, output, found.sentences, quiet=quiet)
         return
     if kind == "html":
-        from equipoise.reports.missing.page import write_missing
+        from equipoise.reports.pages import write_page
 
-        write_missing(found, str(output), source=data)
+        write_page(found, str(output), source=data)
         terminal.wrote(output, quiet=quiet)
         terminal.say("\n".join(found.sentences), quiet=quiet)
         return

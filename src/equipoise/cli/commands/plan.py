@@ -107,9 +107,9 @@ def _show(
         terminal.draw(made, output, made.explanation, quiet=quiet)
         return
     if kind == "html":
-        from equipoise.reports.plan.page import write_plan
+        from equipoise.reports.pages import write_page
 
-        write_plan(made, str(output), source=source, top=50 if top is None else top)
+        write_page(made, str(output), source=source, top=50 if top is None else top)
         terminal.wrote(output, quiet=quiet)
         terminal.say(made.explain(), quiet=quiet)
         return

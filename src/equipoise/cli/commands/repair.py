@@ -94,9 +94,9 @@ def command(
         done = repair(data, opened, output, hash_key=key, **given)
     arguments.report_skipped(data, given, quiet=quiet)
     if report is not None:
-        from equipoise.reports.repair.page import write_repair
+        from equipoise.reports.pages import write_page
 
-        write_repair(done, report, source=data, lake=shlex.join(lake), plan_file=given["plan_file"])
+        write_page(done, report, source=data, lake=shlex.join(lake), plan_file=given["plan_file"])
         terminal.wrote(report, quiet=quiet)
     terminal.emit(done.to_json(indent=2) if as_json else done.text(), None, sentences=not as_json)
     return done.exit_code

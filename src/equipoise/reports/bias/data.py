@@ -14,7 +14,6 @@ from equipoise.measures.sentences import hints, topics
 from equipoise.measures.table import BiasTable
 from equipoise.reports.bias.chart_data import matrices, ranking, side
 from equipoise.reports.bias.four_fifths import four_fifths
-from equipoise.version import __version__
 
 SCHEMA = "equipoise.report/1"
 LABELS = 12
@@ -230,8 +229,8 @@ def _provenance(table: BiasTable) -> list[list[str]]:
         ["label", counts.label.name],
         ["parameters", ", ".join(written)],
         ["fingerprint of the counts", _fingerprint(table)],
-        ["made by", f"equipoise {__version__}"],
-        ["time", table.measured.time],
+        ["made by", f"equipoise {table.version}"],
+        ["time", table.time],
     ]
 
 

@@ -12,7 +12,6 @@ from equipoise.plain import Grid
 from equipoise.reports.frame.html import Section, bullets, html_table, render_page
 from equipoise.reports.frontier import data as frontier_data
 from equipoise.reports.plan.page import asked_grid, drawn_figure
-from equipoise.version import __version__
 
 if TYPE_CHECKING:
     from equipoise.plans.frontier import Frontier
@@ -108,15 +107,9 @@ def _frontier_facts(frontier: Frontier, source: str | None) -> list[list[str]]:
         *frontier.reading.facts,
         ["costs are", sure],
         ["fingerprint of the counts", f"sha256:{frontier.fingerprint}"],
-        ["made by", f"equipoise {__version__}"],
-        ["time", _now()],
+        ["made by", f"equipoise {frontier.version}"],
+        ["time", frontier.time],
     ]
-
-
-def _now() -> str:
-    import datetime
-
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def steps_caption(data: Mapping[str, Any]) -> str:

@@ -12,7 +12,6 @@ from equipoise.measures.display import number, whole
 from equipoise.plans.maps.sentences import rows_text
 from equipoise.reports.frame.html import Section, bullets, html_table, render_page
 from equipoise.reports.policy_map.data import chart_data, drawn_limits
-from equipoise.version import __version__
 
 if TYPE_CHECKING:
     from equipoise.plans.maps.policy_map import PolicyMap
@@ -128,7 +127,7 @@ def _facts(map_: PolicyMap, source: str | None) -> list[list[str]]:
         ["sensitive attributes", ", ".join(a.name for a in counts.sensitive)],
         ["label", counts.label.name],
         ["fingerprint of the counts", f"sha256:{counts.fingerprint}"],
-        ["made by", f"equipoise {__version__}"],
+        ["made by", f"equipoise {map_.version}"],
         ["time", map_.time],
     ]
 

@@ -309,8 +309,6 @@ def _q(text: str) -> str:
 
 
 def _facts(done: Repaired, source: str | None) -> list[list[str]]:
-    from equipoise.version import __version__
-
     acquired = done.acquired
     files = (("base", source or acquired.base), ("repaired table", acquired.output))
     facts = [[name, text] for name, text in (*files, ("ledger", acquired.ledger)) if text]
@@ -322,6 +320,6 @@ def _facts(done: Repaired, source: str | None) -> list[list[str]]:
         ["seed", str(acquired.seed)],
         ["fingerprint of the counts before", f"sha256:{acquired.before.fingerprint}"],
         ["fingerprint of the counts after", f"sha256:{acquired.after.fingerprint}"],
-        ["made by", f"equipoise {__version__}"],
-        ["time", acquired.time],
+        ["made by", f"equipoise {done.version}"],
+        ["time", done.time],
     ]
