@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -207,7 +207,7 @@ class Certificate(Result):
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         made = ("time", "version")  # the plan says when and by what it was made
-        given = {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in made}
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in made}
         for name in ("worst_before", "worst_after"):
             given[name] = None if given[name] is None else given[name].to_dict()
         for name in _TUPLES:
