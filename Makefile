@@ -47,6 +47,7 @@ oldest: $(OLDEST_VENV)/.installed ## Run the quick tests with the lowest version
 	$(OLDEST_VENV)/bin/pytest -n auto -m "not slow" $(ARGS) tests src
 
 docs: $(VENV)/.installed ## Write the pages of docs/ that are read off the program itself
+	$(BIN)/python tools/build_keywords.py
 	$(BIN)/python tools/build_docs.py
 
 site: $(VENV)/.installed ## Build the documentation site into site/; a broken link fails

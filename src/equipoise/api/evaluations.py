@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from equipoise.api.columns import require_named
 from equipoise.api.measurement import column_names
 from equipoise.counts import CountRequest, Reading
 from equipoise.errors import InputError, did_you_mean
+from equipoise.options.keywords import CountKeywords, EvaluateKeywords, PaperKeywords
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def evaluate(
     jobs: int | None = None,
     runs: str | os.PathLike[str] | None = None,
     progress: Reporter = silent,
-    **options: Any,
+    **keywords: Unpack[EvaluateKeywords],
 ) -> Evaluation:
     """Train models on a table as it is and on repaired versions of it, and test both, many times.
 
@@ -83,7 +84,7 @@ def evaluate(
         A file that keeps finished work, so that an interrupted evaluation goes on.
     progress
         Is told how far the work is.
-    **options
+    **keywords
         Everything else an :class:`~equipoise.evaluation.request.EvaluationRequest` takes:
         ``seed``, ``test``, ``own_test``, ``tolerance``, ``min_group``, ``positive``,
         ``without_sensitive``, ``keep_together``, ``equal_rows``, ``same_size``, ``max_rows``,
@@ -106,6 +107,7 @@ def evaluate(
     >>> before > 0.4, after < 0.1
     (True, True)
     """
+    options: dict[str, Any] = dict(keywords)
     from equipoise.datasets.lookup import locate, locate_pool
     from equipoise.engines.sources import READING
     from equipoise.evaluation import evaluate as work
@@ -156,7 +158,7 @@ def evaluate_paper(
     jobs: int | None = None,
     runs: str | os.PathLike[str] | None = None,
     progress: Reporter = silent,
-    **options: Any,
+    **keywords: Unpack[PaperKeywords],
 ) -> Evaluation:
     """Run the paper's evaluation: Adult, Default and COMPAS with its ternary label, six models.
 
@@ -169,9 +171,10 @@ def evaluate_paper(
         years otherwise, which ``equipoise data fetch compas-two-years`` gets.
     models, sample, repeats, quick, jobs, runs, progress
         As in :func:`evaluate`; all six models, and the samples of the documentation.
-    **options
+    **keywords
         Everything else a request takes, as in :func:`evaluate`.
     """
+    options: dict[str, Any] = dict(keywords)
     from equipoise.datasets.lookup import locate
     from equipoise.evaluation import evaluate as work
     from equipoise.evaluation import paper
@@ -241,7 +244,7 @@ def compare_missing(
     max_rows: int | None = None,
     treat_label: bool = False,
     progress: Reporter = silent,
-    **options: Any,
+    **keywords: Unpack[CountKeywords],
 ) -> MissingValues:
     """Compare ways to treat the missing values of a table, on how they move Uniform Bias.
 
@@ -262,7 +265,7 @@ def compare_missing(
         compared, ``"group"`` takes them for rows with a label of their own, ``"raise"`` refuses them.
     progress
         Is told how far the work is.
-    **options
+    **keywords
         What :func:`count` takes about reading, such as ``na`` and ``missing_label``.
 
     Examples
@@ -278,6 +281,7 @@ def compare_missing(
     >>> compared.incomplete
     40
     """
+    options: dict[str, Any] = dict(keywords)
     from equipoise.evaluation.missing import comparison
 
     table, counting, reading = _rows(data, sensitive_features, label, options, progress)
@@ -308,7 +312,7 @@ def simulate_missing(
     seed: int = 0,
     max_rows: int | None = 10_000,
     progress: Reporter = silent,
-    **options: Any,
+    **keywords: Unpack[CountKeywords],
 ) -> MissingSimulation:
     """Take values away from a table, and hold each way to treat missing values against the truth.
 
@@ -327,11 +331,12 @@ def simulate_missing(
         How often values are taken away anew.
     methods, min_count, seed, max_rows, progress
         As in :func:`compare_missing`.
-    **options
+    **keywords
         What :func:`count` takes about reading. Rows without a label are set aside with
         ``missing_label="drop"``, have one of their own with ``"group"``, and are refused with
         ``"raise"``.
     """
+    options: dict[str, Any] = dict(keywords)
     from equipoise.evaluation.missing import simulation
 
     table, counting, reading = _rows(data, sensitive_features, label, options, progress)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from equipoise.api.columns import require_named
 from equipoise.counts import BinSpec, Condition, CountRequest, Counts, MissingPolicy
@@ -17,6 +17,7 @@ from equipoise.measures.findings import Evidence
 from equipoise.measures.policy import Check, Policy
 from equipoise.measures.request import MeasureRequest
 from equipoise.measures.table import BiasTable, bias_table
+from equipoise.options.keywords import CountKeywords, DiffKeywords, MeasureKeywords, TableKeywords
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def measure(
     favourable: Any = None,
     reference: str = "rest",
     measures: Sequence[str] = (),
-    **counting: Any,
+    **keywords: Unpack[TableKeywords],
 ) -> BiasTable:
     """Measure Uniform Bias of every group and label of a table, with its uncertainty.
 
@@ -187,7 +188,7 @@ def measure(
         To whom ratios and differences compare: ``"rest"``, ``"best"`` or a pattern.
     measures
         Names of further measures to show.
-    **counting
+    **keywords
         Everything else :func:`count` takes.
 
     Examples
@@ -196,6 +197,7 @@ def measure(
     >>> round(table["sex=w, race=c", "H"].ub, 4)
     0.3844
     """
+    counting: dict[str, Any] = dict(keywords)
     options = MeasureRequest(
         min_count=min_count,
         max_order=max_order,
@@ -220,7 +222,7 @@ def check(
     max_abs_ub: float | None = None,
     four_fifths: bool = False,
     evidence: Evidence | None = None,
-    **measuring: Any,
+    **keywords: Unpack[MeasureKeywords],
 ) -> Check:
     """Hold a table against agreed limits.
 
@@ -237,7 +239,7 @@ def check(
         times that of the best-off group of the same attributes.
     evidence
         ``"estimate"`` (default) or ``"interval"``.
-    **measuring
+    **keywords
         Everything else :func:`measure` takes.
 
     Examples
@@ -254,12 +256,15 @@ def check(
     >>> [(str(f.row.group), round(f.value, 3), str(f.against)) for f in rule.outside]
     [('sex=Female', 0.358, 'sex=Male')]
     """
+    measuring: dict[str, Any] = dict(keywords)
     chosen = Policy.of(policy, max_abs_ub=max_abs_ub, four_fifths=four_fifths, evidence=evidence)
     table = data if isinstance(data, BiasTable) else measure(data, **measuring)
     return chosen.check(table)
 
 
-def diff(before: Any, after: Any, *, sensitive_features: Any = None, **options: Any) -> BiasChange:
+def diff(
+    before: Any, after: Any, *, sensitive_features: Any = None, **keywords: Unpack[DiffKeywords]
+) -> BiasChange:
     """Compare the biases of two tables, with the uncertainty of the change.
 
     Parameters
@@ -268,7 +273,7 @@ def diff(before: Any, after: Any, *, sensitive_features: Any = None, **options: 
         Tables as in :func:`measure`.
     sensitive_features
         The columns, as in :func:`measure`.
-    **options
+    **keywords
         Everything else :func:`measure` takes, for both tables. The second one is read as UTF-8
         if it is that, and by its own delimiter if it does not have the given one: a repaired
         table is written so, whatever the first one is.
@@ -279,6 +284,7 @@ def diff(before: Any, after: Any, *, sensitive_features: Any = None, **options: 
     >>> {row.change for row in change}
     {0.0}
     """
+    options: dict[str, Any] = dict(keywords)
     measuring = {k: options.pop(k) for k in list(options) if k in _MEASURING}
     measuring["memory"] = lattice_memory(options.get("memory"))
     first = count(before, sensitive_features=sensitive_features, **options)
@@ -299,7 +305,7 @@ def sample_weight(
     sensitive_features: Any = None,
     label: str | None = None,
     y: Any = None,
-    **counting: Any,
+    **keywords: Unpack[CountKeywords],
 ) -> NDArray[np.float64]:
     """Weigh rows so that the weighted UB of every group and label is 0, without new rows.
 
@@ -316,7 +322,7 @@ def sample_weight(
     data, sensitive_features, label, y
         The table and its columns, or the columns themselves, as in :func:`count`. Of a file the
         weights come in the order of its lines.
-    **counting
+    **keywords
         Everything else :func:`count` takes, but for ``count`` and ``weight``.
 
     Examples
@@ -325,6 +331,7 @@ def sample_weight(
     >>> sample_weight(y=hired, sensitive_features={"sex": sex}).tolist()
     [0.75, 0.75, 1.5, 1.5, 0.75, 0.75]
     """
+    counting: dict[str, Any] = dict(keywords)
     from equipoise.plans.reweighing import row_weights
 
     _refuse_counted(data, counting)

@@ -6,11 +6,12 @@ import inspect
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from equipoise.api.measurement import count
 from equipoise.counts import Counts
 from equipoise.errors import InputError, did_you_mean
+from equipoise.options.keywords import CountKeywords, FrontierKeywords, PlanKeywords
 from equipoise.plans.request import PlanRequest
 from equipoise.progress import Reporter, silent
 
@@ -37,7 +38,7 @@ def plan(
     budget: float | None = None,
     candidates: Sequence[Plan] = (),
     progress: Reporter = silent,
-    **options: Any,
+    **keywords: Unpack[PlanKeywords],
 ) -> Plan:
     """Plan the smallest repair: how many rows to add to and delete from every cell.
 
@@ -68,7 +69,7 @@ def plan(
         Plans for the same table that may do, as those of a tighter request.
     progress
         Is told how far long work is.
-    **options
+    **keywords
         Everything else a :class:`~equipoise.plans.request.PlanRequest` takes:
         ``tolerance_on``, ``reference``, ``rounding``, ``labels``, ``label_drift``, ``target``,
         ``cost_add``, ``cost_delete``, ``priority``, ``at_least``, ``min_rows``, ``max_rows``,
@@ -88,6 +89,7 @@ def plan(
     >>> print(repair.explanation[0])
     Add 7,739 rows: the table goes from 32,561 to 40,300 rows.
     """
+    options: dict[str, Any] = dict(keywords)
     from equipoise.plans.planner import make_plan
 
     if lake is not None and available_from is not None:
@@ -132,7 +134,7 @@ def frontier(
     available_from: Any = None,
     reference: Reference = "original",
     progress: Reporter = silent,
-    **options: Any,
+    **keywords: Unpack[FrontierKeywords],
 ) -> Frontier:
     """Find the least cost at every tolerance asked: what less bias costs.
 
@@ -152,7 +154,7 @@ def frontier(
         ``"original"``, for which every cost is proved the least, or ``"new"``.
     progress
         Is told how far long work is.
-    **options
+    **keywords
         Everything else :func:`plan` takes.
 
     Examples
@@ -163,6 +165,7 @@ def frontier(
     >>> [round(point.cost) for point in front.points]
     [6225, 4837]
     """
+    options: dict[str, Any] = dict(keywords)
     from equipoise.plans.frontier import make_frontier
 
     planning = planning_options(options, costs)
@@ -192,7 +195,7 @@ def policy_map(
     tolerance: float = 0.0,
     x_max: float | None = None,
     y_max: float | None = None,
-    **counting: Any,
+    **keywords: Unpack[CountKeywords],
 ) -> PolicyMap:
     """Map the Uniform Bias of one group and label over two moves that add or delete rows.
 
@@ -212,7 +215,7 @@ def policy_map(
         The |UB| that is small enough.
     x_max, y_max
         How far the map is drawn.
-    **counting
+    **keywords
         Everything else :func:`count` takes, but ``y``, which is a move here.
 
     Examples
@@ -228,6 +231,7 @@ def policy_map(
     >>> round(map_.zero_y(0)[0], 2), round(map_.zero_y(4500)[0], 2)
     (3045.08, 2076.65)
     """
+    counting: dict[str, Any] = dict(keywords)
     from equipoise.plans.maps import policy_map as maps
 
     counts = count(data, sensitive_features=sensitive_features, label=label, **counting)

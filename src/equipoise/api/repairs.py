@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from equipoise.api.measurement import count
 from equipoise.api.plans import planning_options
 from equipoise.errors import InputError
+from equipoise.options.keywords import RepairKeywords
 from equipoise.plans.request import PlanRequest
 from equipoise.progress import Reporter, silent
 
@@ -151,7 +152,7 @@ def repair(
     hash_key: bytes | None = None,
     costs: Mapping[str, float] | None = None,
     progress: Reporter = silent,
-    **options: Any,
+    **keywords: Unpack[RepairKeywords],
 ) -> Repaired:
     """Plan the repair of a table, find real rows for it in a lake, take them, and check it all.
 
@@ -174,7 +175,7 @@ def repair(
         Makes the ledger's hashes such that rows cannot be guessed from them.
     costs, progress
         As in :func:`plan`.
-    **options
+    **keywords
         Everything :func:`count` and :func:`plan` take; how to look for rows
         (:class:`~equipoise.options.search.SearchRequest`), and within what to take them
         (:class:`~equipoise.options.search.AcquisitionLimits`).
@@ -205,6 +206,7 @@ def repair(
     >>> result.acquired.added, result.reached, result.verification.ok
     (3, True, True)
     """
+    options: dict[str, Any] = dict(keywords)
     from equipoise.datasets.lookup import locate
     from equipoise.lake import loop
     from equipoise.lake.lake import as_lake, take_options
