@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import ColumnNotFound, InputError
-from equipoise.plain import sentences
+from equipoise.plain import in_words
 from equipoise.values import MISSING, as_value
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def align_columns(theirs: Any, X: Any) -> Any:
     lacking = [repr(name) for name in names if name not in there]
     if lacking:
         raise InputError(
-            f"the pool lacks {sentences(lacking)} of X; it has: {', '.join(map(str, there))}."
+            f"the pool lacks {in_words(lacking)} of X; it has: {', '.join(map(str, there))}."
         )
     if len(set(names)) < len(names) or len(set(there)) < len(there):
         raise InputError("columns of one name cannot be matched with the pool; rename them.")

@@ -246,13 +246,22 @@ def _wrapped(text: str, letters: int) -> list[str]:
     return lines
 
 
-def sentences(items: Sequence[str]) -> str:
+def in_words(items: Sequence[str]) -> str:
     """Join words as a sentence does.
 
-    >>> sentences(["sex", "race", "age"])
+    >>> in_words(["sex", "race", "age"])
     'sex, race and age'
     """
     return ", ".join(items[:-1]) + (" and " if len(items) > 1 else "") + "".join(items[-1:])
+
+
+def counted(n: int, noun: str) -> str:
+    """Write a number of things.
+
+    >>> counted(1, "table"), counted(1200, "table")
+    ('1 table', '1,200 tables')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def rows_text(n: int) -> str:
@@ -261,7 +270,7 @@ def rows_text(n: int) -> str:
     >>> rows_text(1), rows_text(1200)
     ('1 row', '1,200 rows')
     """
-    return f"{n:,} row{'' if n == 1 else 's'}"
+    return counted(n, "row")
 
 
 def ub_text(value: float) -> str:

@@ -18,7 +18,7 @@ from equipoise.counts.reading import Condition, is_plain_type
 from equipoise.engines.base import Column
 from equipoise.engines.sql import identifier, is_float, is_text, literal, value_text
 from equipoise.errors import InputError, did_you_mean
-from equipoise.plain import sentences
+from equipoise.plain import in_words
 from equipoise.values import MISSING_MARKS
 
 _EXAMPLE = "\"age >= 18 AND state = 'CA'\""
@@ -249,7 +249,7 @@ def compared(
 def how_compared(condition: Condition) -> str:
     """Say as what the columns of a condition are compared."""
     told = condition.compared
-    return f"it compares {sentences(told)}" if told else "mend it"
+    return f"it compares {in_words(told)}" if told else "mend it"
 
 
 def as_type(column: Column, kind: str) -> str:

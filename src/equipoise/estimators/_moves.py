@@ -12,7 +12,7 @@ import numpy as np
 from equipoise.counts import Counts
 from equipoise.errors import InputError, PoolTooSmall
 from equipoise.estimators._strategy import read_strategy
-from equipoise.plain import rows_text, sentences
+from equipoise.plain import in_words, rows_text
 from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.planner import make_plan, nearest_plan
 from equipoise.plans.request import PlanRequest
@@ -201,7 +201,7 @@ def _lacks(wanted: Counts, pool: Counts) -> str:
     shown = [f"{wanted.pattern(c)} needs {n:,} and has {has:,}" for _, c, n, has in lacks[:_SHOWN]]
     more = len(lacks) - _SHOWN
     shown += [f"so on for {more:,} more cells"] if more > 0 else []
-    return f"the pool has too few rows: {sentences(shown)}"
+    return f"the pool has too few rows: {in_words(shown)}"
 
 
 def _too_small(lacks: str) -> PoolTooSmall:

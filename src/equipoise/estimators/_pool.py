@@ -21,7 +21,7 @@ from equipoise.frames import (
     pick_columns,
     row_count,
 )
-from equipoise.plain import sentences
+from equipoise.plain import in_words
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _pool_columns(
     if lacking:
         has = f"which has the columns {', '.join(there)}" if there else "which has no column names"
         raise InputError(
-            f"the sensitive features {sentences(lacking)} are not found in the pool, {has}; provide "
+            f"the sensitive features {in_words(lacking)} are not found in the pool, {has}; provide "
             "them as a third part, `pool=(X, y, sensitive_features)`."
         )
     return {name: column_at(X, there[name]) for name in sensitive}
@@ -112,8 +112,8 @@ def _matched(theirs: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     if len(theirs) == len(names) and by_position:
         return dict(zip(names, theirs.values(), strict=True))
     raise InputError(
-        f"the sensitive features of the pool are {sentences(list(theirs))}, those of the data "
-        f"{sentences(list(names))}; provide the same ones."
+        f"the sensitive features of the pool are {in_words(list(theirs))}, those of the data "
+        f"{in_words(list(names))}; provide the same ones."
     )
 
 

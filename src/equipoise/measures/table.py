@@ -17,7 +17,7 @@ from equipoise.measures.measurement import NOTE_CODES, Measurement
 from equipoise.measures.registry import measure_named
 from equipoise.measures.request import MeasureRequest
 from equipoise.measures.row import Row
-from equipoise.plain import Grid, sentences
+from equipoise.plain import Grid, in_words
 from equipoise.results import Drawable
 from equipoise.validate import one_of
 from equipoise.values import as_value, plain
@@ -398,7 +398,7 @@ class BiasTable(Drawable):
     def heading(self) -> str:
         """What was measured, in one line."""
         counts = self.counts
-        names = sentences([a.name for a in counts.sensitive])
+        names = in_words([a.name for a in counts.sensitive])
         labels = "1 label" if len(counts.label) == 1 else f"{len(counts.label)} labels"
         return (
             f"Uniform Bias of {counts.label.name} by {names}: {counts.n:,} rows, "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.lattice import format_value
-from equipoise.plain import sentences
+from equipoise.plain import in_words
 from equipoise.plans.frequencies import against
 from equipoise.plans.judgement import off_target
 
@@ -62,7 +62,7 @@ def _headline(problem: Problem, rows: Whole, certificate: Certificate) -> Iterat
     cost = float(problem.cells.cost(rows).sum())
     priced = f" at a cost of {cost:,.6g}" if cost != added + gone else ""
     yield (
-        f"{sentences(parts).capitalize()}{priced}: the table goes from {certificate.n_before:,} to "
+        f"{in_words(parts).capitalize()}{priced}: the table goes from {certificate.n_before:,} to "
         f"{certificate.n_after:,} rows."
     )
 
@@ -96,7 +96,7 @@ def _outcome(certificate: Certificate) -> Iterator[str]:
         yield (
             f"This does NOT reach what was asked: the largest {c.kind} of a group that counts is "
             f"{c.off_after:.4g}, and {c.tolerance:g} was asked for"
-            + (f"; broken: {sentences(broken)}." if broken else ".")
+            + (f"; broken: {in_words(broken)}." if broken else ".")
         )
     widest = 2 * c.tolerance / max(1 - c.tolerance, 1e-9)  # beyond are groups that do not count
     held = c.reference == "original" and c.kind == "|UB|" and c.max_abs_ub_after <= widest
@@ -149,7 +149,7 @@ def _reasons(
                 for y, d in enumerate((rows[line] - problem.have[line]).tolist())
                 if sign * d > 0
             ]
-            moves += [f"{word} {sentences(some)}"] * bool(some)
+            moves += [f"{word} {in_words(some)}"] * bool(some)
         yield f"{problem.group(line)}: {'; '.join(moves)}{_because(problem, solution, rows, base, line)}"
 
 

@@ -21,7 +21,6 @@ from equipoise.evaluation.missing.results import (
     group_biases,
     line_up,
     measured,
-    so_many,
 )
 from equipoise.evaluation.missing.rows import (
     Codes,
@@ -36,7 +35,7 @@ from equipoise.evaluation.missing.rows import (
 )
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import number, percent, whole
-from equipoise.plain import Grid, sentences
+from equipoise.plain import Grid, counted, in_words
 from equipoise.progress import Reporter, silent
 from equipoise.values import Value
 
@@ -155,16 +154,16 @@ def _require_missing(rows: Rows, without_label: int) -> None:
     request = rows.request
     if without_label:
         raise InputError(
-            f"no value of {sentences(list(request.sensitive))} is missing in {len(rows.codes):,} rows; "
+            f"no value of {in_words(list(request.sensitive))} is missing in {len(rows.codes):,} rows; "
             f"{without_label:,} lack the label {request.label!r}, which --missing-label "
             f"{request.missing_label} decides. To compare ways to treat missing labels use "
             "--treat-label."
         )
     suspects = rows.counts(rows.codes, "group").suspects()
     texts = [f"{value!r} in {name}" for name, found in suspects.items() for value in found]
-    hint = f" (as perhaps {sentences(texts)})" if texts else ""
+    hint = f" (as perhaps {in_words(texts)})" if texts else ""
     raise InputError(
-        f"no value of {sentences(list(request.columns))} is missing in {len(rows.codes):,} rows, so "
+        f"no value of {in_words(list(request.columns))} is missing in {len(rows.codes):,} rows, so "
         f"there is nothing to compare; say which texts mean a missing value with --na{hint}, or "
         "take values away in a simulation."
     )
@@ -258,7 +257,7 @@ class MissingValues(MethodComparison):
         """What was found, in sentences."""
         lacks = [f"{name} in {n:,}" for name, n in self.missing_values.items() if n]
         share = percent(self.incomplete / self.n)
-        lacking = f"{self.incomplete:,} of them ({share}) lack a value: {sentences(lacks)}"
+        lacking = f"{self.incomplete:,} of them ({share}) lack a value: {in_words(lacks)}"
         unknown = (
             "What the missing values were is not known, so these are differences between methods "
             "and not errors."
@@ -278,9 +277,9 @@ class MissingValues(MethodComparison):
         did = "keeps all rows"
         if treated.dropped:
             share = percent(treated.dropped / self.n)
-            did = f"leaves out {so_many(treated.dropped, 'row')} ({share})"
+            did = f"leaves out {counted(treated.dropped, 'row')} ({share})"
         elif treated.imputed:
-            did = f"fills values in {so_many(treated.imputed, 'row')}"
+            did = f"fills values in {counted(treated.imputed, 'row')}"
         if treated.method == self.baseline:
             return f"{treated.method} {did}; the others are held against it."
         if not treated.largest_change:

@@ -18,7 +18,7 @@ from equipoise.measures.display import number, whole
 from equipoise.measures.measurement import Measurement
 from equipoise.measures.request import MeasureRequest
 from equipoise.measures.table import bias_table
-from equipoise.plain import Grid, sentences
+from equipoise.plain import Grid, counted, in_words
 from equipoise.results import Drawable, FlatTable
 from equipoise.values import MISSING, Value, plain
 
@@ -307,7 +307,7 @@ class MethodComparison(Drawable):
     # ------------------------------------------------------------------- sentences
 
     def _rows_used(self) -> str:
-        by = sentences(list(self.request.sensitive))
+        by = in_words(list(self.request.sensitive))
         drawn = "" if self.n == self.table_rows else f" of {self.table_rows:,}"
         return f"{self.n:,}{drawn} rows were counted by {by}, with the label {self.request.label}"
 
@@ -315,7 +315,7 @@ class MethodComparison(Drawable):
         """What became of rows without a label, if there are any."""
         if not self.without_label:
             return []
-        lack = f"{so_many(self.without_label, 'row')} of the table without {self.request.label}"
+        lack = f"{counted(self.without_label, 'row')} of the table without {self.request.label}"
         one = self.without_label == 1
         if self.request.missing_label == "group":
             return [f"{lack} {'counts' if one else 'count'} as rows with a label of their own."]
@@ -324,15 +324,15 @@ class MethodComparison(Drawable):
     def _compared(self) -> str:
         groups = len({entry.group for entry in self.groups})
         return (
-            f"{so_many(groups, 'group')} without a missing value and with at least "
-            f"{so_many(self.min_count, 'row')} under every method"
+            f"{counted(groups, 'group')} without a missing value and with at least "
+            f"{counted(self.min_count, 'row')} under every method"
         )
 
     def _filled_by(self) -> list[str]:
         """What imputers looked at; nothing, if none was asked for."""
         if not any(METHODS[name].fill for name in self.names):
             return []
-        columns = so_many(len(self.looked_at), "other column")
+        columns = counted(len(self.looked_at), "other column")
         seen = columns if self.looked_at else "no other column"
         looked = (
             f"Imputers looked at {seen} beside the counted ones, and all but most_frequent at no "
@@ -340,18 +340,9 @@ class MethodComparison(Drawable):
         )
         said = [looked]
         if self.left_out:
-            columns = sentences([repr(name) for name in self.left_out])
+            columns = in_words([repr(name) for name in self.left_out])
             said.append(f"They did not look at {columns}: one value, or too many.")
         return said
-
-
-def so_many(n: int, name: str) -> str:
-    """Give a number of things in words.
-
-    >>> so_many(1, "row"), so_many(1200, "row")
-    ('1 row', '1,200 rows')
-    """
-    return f"{n:,} {name}{'s' * (n != 1)}"
 
 
 def direction(away: float) -> str:

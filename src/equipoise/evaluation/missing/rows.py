@@ -12,7 +12,7 @@ from equipoise.counts import Axis, CountRequest, Counts, MissingPolicy
 from equipoise.counts.columns import Coded, as_number, bin_codes, encode_arrow, numbers_in, take
 from equipoise.errors import ColumnNotFound, InputError
 from equipoise.lattice import format_value
-from equipoise.plain import sentences
+from equipoise.plain import in_words
 from equipoise.validate import at_least
 from equipoise.values import MISSING, Value
 
@@ -298,7 +298,7 @@ def require_values(rows: Rows) -> None:
     if whole_rows < LEAST_ROWS:
         raise InputError(
             f"{whole_rows:,} of {len(rows.codes):,} rows have a value of each of "
-            f"{sentences(list(rows.request.columns))}; at least {LEAST_ROWS} are needed."
+            f"{in_words(list(rows.request.columns))}; at least {LEAST_ROWS} are needed."
         )
 
 

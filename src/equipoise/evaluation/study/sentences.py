@@ -10,7 +10,7 @@ from equipoise.evaluation.request import TESTS, VERSIONS
 from equipoise.evaluation.study.grids import TEST_NAMES, untreated, version_name, written
 from equipoise.evaluation.study.intervals import LEAST_REPEATS
 from equipoise.evaluation.study.scores import MEASURES, PREDICTION_UB
-from equipoise.plain import sentences
+from equipoise.plain import in_words
 
 _REPAIRED = ("p", "n", "after")
 
@@ -110,11 +110,11 @@ def _equal_rows(study: Mapping[str, Any]) -> Iterator[str]:
 def _notes(study: Mapping[str, Any]) -> Iterator[str]:
     if study["telling"]:
         yield (
-            f"Warning: {sentences(study['telling'])} reveals the label of every row; leave it out "
+            f"Warning: {in_words(study['telling'])} reveals the label of every row; leave it out "
             "with `drop` unless it is known when the model is used."
         )
     if study["constant"]:
-        yield f"Left out because they have a single value: {sentences(study['constant'])}."
+        yield f"Left out because they have a single value: {in_words(study['constant'])}."
     if study["unsettled"]:
         yield f"{study['unsettled']:,} of {study['fits']:,} fits stopped before they converged."
 

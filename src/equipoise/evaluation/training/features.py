@@ -11,7 +11,7 @@ import numpy as np
 from equipoise.counts.columns import as_number, encode_arrow, take
 from equipoise.errors import ColumnNotFound, InputError
 from equipoise.options.evaluation import FeatureOptions, Impute
-from equipoise.plain import sentences
+from equipoise.plain import in_words
 from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def read_features(
     if not used:
         raise InputError(
             f"{name} has no feature to learn from: "
-            + (f"{sentences(constant)} have one value" if constant else "all columns are left out")
+            + (f"{in_words(constant)} have one value" if constant else "all columns are left out")
             + "; use a table with more columns."
         )
     return Features(
@@ -223,7 +223,7 @@ def refuse_missing(features: Features, models: Collection[Model]) -> None:
     more = f" and {len(lacking) - _SHOWN} more columns" if len(lacking) > _SHOWN else ""
     able = [m.name for m in models if m.takes_missing] or ["random_forest", "extra_trees"]
     raise InputError(
-        f"numbers are missing ({', '.join(listed)}{more}), which {sentences(unable)} cannot handle; "
+        f"numbers are missing ({', '.join(listed)}{more}), which {in_words(unable)} cannot handle; "
         "impute them with `impute='median'`, leave the columns out with `drop`, or use only models "
         f"that can: {', '.join(able)}."
     )

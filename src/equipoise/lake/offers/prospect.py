@@ -18,7 +18,7 @@ from equipoise.lake.offers.scanner import Offer, Scanner
 from equipoise.lake.offers.survey import Candidate, Survey, survey
 from equipoise.lake.tables.contents import Contents
 from equipoise.options.search import SearchRequest
-from equipoise.plain import sentences
+from equipoise.plain import in_words
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
@@ -175,14 +175,14 @@ def _barred(
         return "it is the base itself"
     unknown = () if within is None else within.lacking(candidate.alignment)
     if unknown:
-        names = sentences([repr(n) for n in unknown])
+        names = in_words([repr(n) for n in unknown])
         return f"no column of it is surely {names}, which the condition names"
     lacking = [name for name in needed if not _is_comparable(name, candidate)]
     treated = {t.name: t for t in candidate.alignment.treated if t.name in lacking}
     if treated:
         first = next(iter(treated.values()))
         return f"its {first.column} cannot be read as {first.name!r}: {first.how}"
-    return f"it lacks {sentences([repr(n) for n in lacking[:_SHOWN]])}" if lacking else None
+    return f"it lacks {in_words([repr(n) for n in lacking[:_SHOWN]])}" if lacking else None
 
 
 def _is_base(source: Source, base: Source) -> bool:

@@ -12,7 +12,7 @@ from equipoise.lake.offers.prospect import say_unchecked
 from equipoise.lake.offers.shortfall import Lack
 from equipoise.lake.repair.base import difference, say_restricted
 from equipoise.lake.repair.shift.shift import Shift
-from equipoise.plain import Grid, rows_text, sentences, ub_text
+from equipoise.plain import Grid, in_words, rows_text, ub_text
 from equipoise.results import FlatTable, Result
 from equipoise.values import plain
 
@@ -290,9 +290,9 @@ def _treated(result: Acquired) -> list[str]:
         ]
         if found:
             more = [f"{len(found) - most:,} more"] if len(found) > most else []
-            said.append(f"{what}: {sentences([*found[:most], *more])}.")
+            said.append(f"{what}: {in_words([*found[:most], *more])}.")
     if result.lost:
-        names = sentences([f"{name} ({n:,})" for name, n in result.lost.items()])
+        names = in_words([f"{name} ({n:,})" for name, n in result.lost.items()])
         said.append(f"Values that are none of the base's type are missing in the file: {names}.")
     return said
 
@@ -303,14 +303,14 @@ def _empty(result: Acquired) -> list[str]:
     doubted = {t.name for share in result.shares for t in share.treated}
     lacking = {n for share in result.shares for n in share.lacking if n not in share.uncertain}
     if lacking - doubted:
-        names = sentences([repr(n) for n in sorted(lacking - doubted)[:_SHOWN]])
+        names = in_words([repr(n) for n in sorted(lacking - doubted)[:_SHOWN]])
         said.append(f"Some sources lack {names}, which stay empty in their rows.")
     found = [f"{n} of {share.name}" for share in result.shares for n in share.uncertain]
     if found:
         more = [f"{len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
         said.append(
             "It is not certain what these columns mean, so they stay empty in added rows: "
-            f"{sentences([*found[:_SHOWN], *more])}. Confirm them in a mapping file (equipoise lake "
+            f"{in_words([*found[:_SHOWN], *more])}. Confirm them in a mapping file (equipoise lake "
             "mapping)."
         )
     return said
@@ -329,7 +329,7 @@ def _say_failures(failures: Mapping[str, Mapping[str, int]]) -> str:
     if len(most) > _SHOWN:
         others = len(most) - _SHOWN
         shown.append(f"{others:,} more column{'' if others == 1 else 's'}")
-    return f"that cannot become the base's types: {sentences(shown)}"
+    return f"that cannot become the base's types: {in_words(shown)}"
 
 
 def _left_out(result: Acquired) -> list[str]:

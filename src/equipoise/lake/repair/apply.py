@@ -30,7 +30,7 @@ from equipoise.lake.repair.output import (
     typed_for,
 )
 from equipoise.lattice import Group
-from equipoise.plain import Grid, csv_text, rows_text, sentences, ub_text
+from equipoise.plain import Grid, csv_text, in_words, rows_text, ub_text
 from equipoise.progress import Reporter, silent
 from equipoise.results import FlatTable, Result
 from equipoise.rows.texts import without_categories
@@ -372,7 +372,7 @@ def _require_columns(
     lacking = [repr(c.name) for c in engine.schema(base) if c.name not in there]
     if lacking and missing_columns == "refuse":
         raise InputError(
-            f"{pool.name} lacks {sentences(lacking)} of {base.name}; it has: {', '.join(there)}. "
+            f"{pool.name} lacks {in_words(lacking)} of {base.name}; it has: {', '.join(there)}. "
             "Give it these columns, or leave them empty with --missing-columns null."
         )
 
@@ -436,4 +436,4 @@ def _unused(name: str, taken: Sequence[str]) -> str:
 def _listed(shortfall: Sequence[Shortfall]) -> str:
     shown = [f"{s.cell} needs {s.need:,} and has {s.found:,}" for s in shortfall[:_SHOWN]]
     more = len(shortfall) - len(shown)
-    return sentences([*shown, *([f"so on for {more:,} more cells"] if more else [])])
+    return in_words([*shown, *([f"so on for {more:,} more cells"] if more else [])])

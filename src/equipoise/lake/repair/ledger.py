@@ -20,7 +20,7 @@ from equipoise.lake.offers.fingerprints import RowHashes
 from equipoise.lake.tables.contents import Contents
 from equipoise.lake.tables.index import Table
 from equipoise.lake.tables.profiles import file_hash
-from equipoise.plain import Grid, sentences
+from equipoise.plain import Grid, in_words
 from equipoise.progress import Reporter, silent
 from equipoise.results import FlatTable, Result
 
@@ -102,7 +102,7 @@ def read_ledger(path: str | os.PathLike[str], engine: Engine) -> pa.Table:
     lacking = [name for name in COLUMNS if name not in names]
     if lacking:
         raise InputError(
-            f"{path} is not a ledger: it lacks {sentences([repr(n) for n in lacking[:3]])}; give "
+            f"{path} is not a ledger: it lacks {in_words([repr(n) for n in lacking[:3]])}; give "
             "the file that equipoise acquire wrote with --ledger."
         )
     rows = _everything(source, engine)

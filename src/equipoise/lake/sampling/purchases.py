@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from equipoise.lake.sampling.sources import Cell, cell_name
-from equipoise.plain import Grid, sentences
+from equipoise.plain import Grid, in_words
 from equipoise.results import FlatTable, Result
 
 SCHEMA = "equipoise.tailor/1"
@@ -186,7 +186,7 @@ class Tailored(Result):
 
 def _listed(lacks: Sequence[str]) -> str:
     more = len(lacks) - _SHOWN
-    return sentences([*lacks[:_SHOWN], *([f"so on for {more:,} more"] if more > 0 else [])])
+    return in_words([*lacks[:_SHOWN], *([f"so on for {more:,} more"] if more > 0 else [])])
 
 
 def _plain(cell: Cell) -> Any:

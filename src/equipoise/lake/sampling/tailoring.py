@@ -31,7 +31,7 @@ from equipoise.lake.sampling.sources import (
     name_untold,
     sizes_of,
 )
-from equipoise.plain import sentences
+from equipoise.plain import in_words
 from equipoise.progress import Reporter, silent
 from equipoise.validate import at_least, one_of
 
@@ -179,7 +179,7 @@ def _require(
     names = [source.name for source in sources]
     if not names or len(set(names)) < len(names):
         raise InputError(
-            f"the sources are called {sentences(names) or 'nothing'}; "
+            f"the sources are called {in_words(names) or 'nothing'}; "
             "give at least one, each with a name of its own."
         )
     for source in sources:

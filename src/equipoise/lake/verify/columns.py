@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from equipoise.counts.columns import encode_arrow
 from equipoise.lake.verify.files import CheckedTable
 from equipoise.lake.verify.verification import EXAMPLES, CheckOutcome, judge
-from equipoise.plain import sentences as in_words
+from equipoise.plain import in_words
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:

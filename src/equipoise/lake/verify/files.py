@@ -18,7 +18,7 @@ from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
 from equipoise.lattice import Group
-from equipoise.plain import sentences as in_words
+from equipoise.plain import in_words
 from equipoise.values import Value, as_value
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from equipoise.measures.display import number, whole
-from equipoise.plain import sentences
+from equipoise.plain import in_words
 
 if TYPE_CHECKING:
     from equipoise.plans.maps.landscape import Landscape, MapPoint
@@ -71,13 +71,13 @@ def _region(map_: Landscape) -> list[str]:
         for name, move in (("x", map_.x), ("y", map_.y))
         if move.kind == "delete"
     ]
-    said = [f"{sentences(caps)}."] if caps else []
+    said = [f"{in_words(caps)}."] if caps else []
     if map_.kept:
-        kept = sentences([limit.text for limit in map_.kept])
+        kept = in_words([limit.text for limit in map_.kept])
         said.append(f"{kept[0].upper()}{kept[1:]} must stay: UB says nothing without.")
     if map_.is_empty:
         given = [limit.text for limit in (*map_.limits, *map_.built_in)]
-        said.append(f"No point is inside all limits: {sentences([*given, 'x>=0', 'y>=0'])}.")
+        said.append(f"No point is inside all limits: {in_words([*given, 'x>=0', 'y>=0'])}.")
     return said
 
 

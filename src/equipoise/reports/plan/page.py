@@ -12,7 +12,7 @@ from equipoise.counts import Counts
 from equipoise.errors import MissingDependency
 from equipoise.lattice import format_value
 from equipoise.measures.display import whole
-from equipoise.plain import Grid
+from equipoise.plain import Grid, counted
 from equipoise.plans.plan import steps_grid
 from equipoise.plans.targets import Targets
 from equipoise.reports.frame.html import Section, bullets, figure, html_table, render_page
@@ -272,14 +272,8 @@ def changes_caption(data: Mapping[str, Any]) -> str:
         "to delete red, rows to add blue."
     )
     left = data["left_out"]
-    more = (
-        f" {_so_many(left, 'cell')} with smaller changes {'are' if left > 1 else 'is'} not drawn."
-    )
+    more = f" {counted(left, 'cell')} with smaller changes {'are' if left > 1 else 'is'} not drawn."
     return said + more * bool(left)
-
-
-def _so_many(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
 def biases_caption(
@@ -300,7 +294,7 @@ def biases_caption(
         unless = "are not drawn" if data["limit"] is None else "are drawn only beyond the tolerance"
         parts.append(f"Groups of fewer than {data['least']} rows {unless}.")
     if data["left_out"]:
-        parts.append(f"{_so_many(data['left_out'], 'line')} more are not drawn.")
+        parts.append(f"{counted(data['left_out'], 'line')} more are not drawn.")
     return " ".join(parts)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.lattice import format_value
 from equipoise.measures.display import whole
 from equipoise.measures.table import bias_table
-from equipoise.plain import Grid
+from equipoise.plain import Grid, counted
 from equipoise.plans.problem import known_rows
 from equipoise.reports.bias.data import summarize
 from equipoise.reports.plan import data as plan_data
@@ -80,7 +80,7 @@ def summarize_repair(
 def _figures(done: Repaired) -> list[list[str]]:
     acquired, checks = done.acquired, done.verification
     figures = [
-        [whole(acquired.added), f"rows added, from {_things(len(acquired.shares), 'table')}"],
+        [whole(acquired.added), f"rows added, from {counted(len(acquired.shares), 'table')}"],
         [whole(acquired.removed), "rows removed"],
         [f"{acquired.cost:,.6g}", "cost of the rows"],
         [_small(acquired.max_abs_ub_before), "largest |UB| before"],
@@ -201,10 +201,6 @@ def _change(cell: PlanCell | None) -> str:
 # ------------------------------------------------------------------- lacks, shift, checks
 
 
-def _things(n: int, name: str) -> str:
-    return f"{n:,} {name}{'s' * (n != 1)}"
-
-
 def _lacks(done: Repaired) -> dict[str, Any]:
     acquired = done.acquired
     rows = tuple(
@@ -229,7 +225,7 @@ def _lacks(done: Repaired) -> dict[str, Any]:
         )
     if acquired.open_tables:
         said.append(
-            f"What is meant is not certain in {_things(acquired.open_tables, 'more table')}; rows are "
+            f"What is meant is not certain in {counted(acquired.open_tables, 'more table')}; rows are "
             "taken from there once someone says what it means: equipoise lake mapping."
         )
     counts = (
@@ -238,7 +234,7 @@ def _lacks(done: Repaired) -> dict[str, Any]:
         (acquired.unmapped, "left out since a value means nothing in the base"),
     )
     said += [
-        f"{_things(n, 'row')} {'was' if n == 1 else 'were'} {what}." for n, what in counts if n
+        f"{counted(n, 'row')} {'was' if n == 1 else 'were'} {what}." for n, what in counts if n
     ]
     if acquired.by_chance >= 1:
         said.append(

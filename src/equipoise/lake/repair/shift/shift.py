@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from equipoise.plain import Grid
-from equipoise.plain import sentences as in_words
+from equipoise.plain import Grid, counted, in_words
 from equipoise.results import FlatTable, Result
 from equipoise.values import plain
 
@@ -148,7 +147,7 @@ class Shift(Result):
         said = [c.sentence for c in notable[: MOST_SENTENCES - len(ends)]]
         compared = sum(c.distance is not None for c in self.columns)
         if compared and not notable:
-            what = f"On {_things(compared, 'other column')} added rows differ from base rows of"
+            what = f"On {counted(compared, 'other column')} added rows differ from base rows of"
             said = [f"{what} the same cells no more than chance alone would have it."]
         return (*said, *ends)
 
@@ -169,9 +168,9 @@ class Shift(Result):
     def _left_out(self) -> str:
         if not self.rows_left_out:
             return ""
-        rows = _things(self.rows_left_out, "added row")
+        rows = counted(self.rows_left_out, "added row")
         return (
-            f"{rows} of {_things(self.cells_left_out, 'cell')} with fewer than {self.min_rows:,} "
+            f"{rows} of {counted(self.cells_left_out, 'cell')} with fewer than {self.min_rows:,} "
             f"base rows {'was' if self.rows_left_out == 1 else 'were'} not compared."
         )
 
@@ -218,7 +217,3 @@ class Shift(Result):
             "columns": [c.to_dict() for c in self.columns],
             "sentences": list(self.sentences),
         }
-
-
-def _things(n: int, name: str) -> str:
-    return f"{n:,} {name}{'' if n == 1 else 's'}"
