@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from equipoise.measures.measure import Floats
 
 EVEN = 1e-11
-"""Sums this near to 0 are 0; what moves a thousand times more, moves."""
+"""Sums this close to 0 count as 0; a count has moved if it moves a thousand times more."""
 
 STEPS = 3_000
-"""After so many steps an iteration is stopped; what it leaves in doubt counts as derivable."""
+"""Maximum number of steps of an iteration; counts still in doubt then count as derivable."""
 
 TARGETS = 30
-"""So many derivable groups are looked into in one audit."""
+"""Maximum number of derivable groups that one audit treats, since each needs a solution."""
 
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """What is published of the hidden finest groups: a line a sum, a column a finest group."""
+    """The published sums over hidden finest groups: a line per sum, a column per finest group."""
 
     matrix: csr_array
     told: Lines
@@ -42,7 +42,7 @@ class System:
         from scipy.sparse import csr_array
 
         cells = np.flatnonzero((units.cell_unit < 0) | hidden[units.cell_unit])
-        # A published group that a family splits into published ones says nothing more.
+        # A published group that is split into published ones adds no information.
         out = np.add.reduceat(hidden[units.child], units.start, dtype=np.int64)
         implied = np.zeros(len(units.size), np.bool_)
         implied[units.parent[out == 0]] = True
@@ -58,15 +58,15 @@ class System:
         ones = np.ones(len(places[0]))
         return cls(csr_array((ones, places), shape=(len(told), len(cells))), told, cells)
 
-    def fit(self, wish: Floats, even: float = EVEN) -> tuple[Floats, Floats]:
-        """Weights of the sums that come nearest to the wish, and what is left of it.
+    def fit(self, target: Floats, even: float = EVEN) -> tuple[Floats, Floats]:
+        """Fit weights of the sums to a target by least squares; return them and the residual.
 
-        Conjugate gradients, until no sum of what is left differs from 0. Dot products by
-        einsum: BLAS would start threads for them, which costs more than it saves.
+        Conjugate gradients run until all sums of the residual are 0.
         """
+        # Dot products by einsum: BLAS would start threads for them, which costs more than it saves.
         scale = 1 / np.sqrt(np.maximum(np.diff(self.matrix.indptr), 1))
         across, down = self.matrix, self.matrix.T.tocsr()
-        weights, left = np.zeros(len(scale)), wish.copy()
+        weights, left = np.zeros(len(scale)), target.copy()
         slope = scale * (across @ left)
         step, length = slope, float(np.einsum("i,i", slope, slope))
         for _ in range(STEPS):
@@ -83,7 +83,7 @@ class System:
 
 
 def _holding(units: Units, cells: Lines) -> Iterator[Lines]:
-    """For each set of attributes the group that each finest group is in."""
+    """For each set of attributes, the group that each finest group belongs to."""
     sizes, codes = units.lattice.sizes, units.cells[cells]
     if units.deepest == len(sizes):
         yield from _climb(units, units.cell_line[cells], len(sizes))
@@ -105,11 +105,11 @@ def _climb(units: Units, line: Lines, axes: int) -> Iterator[Lines]:
 def derivable_groups(units: Units, system: System) -> NDArray[np.int32]:
     """The codes of the secret groups whose counts follow from published ones.
 
-    A change is drawn at random among all that leave what is published as it is; what it
-    does not move is derivable.
+    Of all changes that leave published numbers the same, one is drawn at random: almost surely
+    it moves every count that is not determined.
     """
-    wish = np.random.default_rng(0).standard_normal(len(system.cells))
-    _, change = system.fit(wish)
+    target = np.random.default_rng(0).standard_normal(len(system.cells))
+    _, change = system.fit(target)
     slack = float(np.abs(system.matrix @ change).max(initial=0))
     still = max(1_000 * EVEN, 1_000 * slack)
     codes = units.cells[system.cells]
@@ -123,14 +123,14 @@ def derivable_groups(units: Units, system: System) -> NDArray[np.int32]:
 
 
 def revealing_groups(units: Units, system: System, derivable: NDArray[np.int32]) -> Lines:
-    """For each derivable group the smallest of the published groups that give it away."""
+    """For each derivable group, the smallest of the published groups that reveal it."""
     sizes, cells = np.array(units.lattice.sizes), units.cells[system.cells]
     chosen = []
     for codes in derivable[:TARGETS]:
         inside = ((cells == codes) | (codes == sizes)).all(axis=1)
         weight = np.abs(system.fit(inside.astype(float), even=1e-6)[0])
         weight[system.told == units.all_rows] = 0
-        # Where sums depend on one another, others get small weights that say nothing.
+        # Where sums depend on one another, uninvolved ones get small weights: ignore these.
         strong = system.told[weight > max(weight.max(initial=0) / 2, 1e-6)]
         if len(strong):
             chosen.append(strong[np.argmin(units.size[strong])])

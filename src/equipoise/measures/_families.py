@@ -1,4 +1,4 @@
-"""The groups of a lattice with the families that split them, and which a small count hides."""
+"""The groups of a lattice, the families that split them, and the groups a small count hides."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ Lines: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 
 WHOLE_ENTRIES = 4_000_000
-"""A pruned lattice of at most this many groups is completed before the audit."""
+"""Maximum size at which a pruned lattice is completed before the audit."""
 
 AUDIT_ENTRIES = 400_000_000
-"""No more than so many finest groups times sets of attributes are audited."""
+"""Maximum number of finest groups times sets of attributes that is audited."""
 
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Groups of the very same rows taken as one, and the families that split them.
+    """Groups of the very same rows, merged into units, and the families that split them.
 
     Attributes
     ----------
     lattice
-        All groups, with those that are not listed; ``unit`` tells the unit of each, and of
-        all rows at the end, and ``up`` for each attribute the group without it.
+        All groups, including those that are not listed. ``unit`` is the unit of each group, and
+        of all rows at the end; ``up`` is the group without an attribute, for each attribute.
     deepest
-        The most attributes a group of the lattice fixes.
+        The largest number of attributes a group of the lattice fixes.
     counts, size, secret, listed, order, example
-        Of each unit: its rows per label and in all, whether one is too small to be shown,
-        whether the table has it, the fewest attributes that fix it, and one of its groups.
+        Of each unit: its rows per label and in total, whether one of these is too small to be
+        shown, whether the table lists it, the fewest attributes that fix it, and one of its groups.
     all_rows
         The unit of all rows.
     of_line
@@ -111,7 +111,7 @@ class Units:
 
 
 def _whole(measured: Measurement) -> tuple[Lattice, Lines, NDArray[np.int32], Lines]:
-    """The lattice with what was left out, the lines of the listed groups, the finest groups."""
+    """The complete lattice, the lines of the listed groups in it, and the finest groups."""
     lattice, options = measured.lattice, measured.options
     cells, columns = measured.counts.finest()
     width = len(lattice.sizes)
@@ -131,14 +131,14 @@ def _check_work(cells: int, width: int, deepest: int) -> None:
     sets = sum(math.comb(width, order) for order in range(deepest + 1))
     if cells * sets > AUDIT_ENTRIES:
         raise LatticeTooLarge(
-            f"to hide what small counts could be derived from, each of {cells:,} finest groups "
-            f"is looked for in {sets:,} sets of attributes, and {AUDIT_ENTRIES // cells:,} sets "
-            "can be done; look at fewer attributes, or use a smaller --max-order."
+            f"suppression would have to audit each of {cells:,} finest groups in {sets:,} sets of "
+            f"attributes, and {AUDIT_ENTRIES // cells:,} sets can be audited; measure fewer "
+            "attributes, or use a smaller `max_order`."
         )
 
 
 def _parents(lattice: Lattice) -> Lines:
-    """For each group and attribute the group without it, or −1 where it takes any value."""
+    """For each group and attribute, the group without it, or −1 where it takes any value."""
     up = np.full(lattice.codes.shape, -1)
     for axis, size in enumerate(lattice.sizes):
         line = np.flatnonzero(lattice.codes[:, axis] != size)
@@ -173,8 +173,8 @@ def _same(parent: Lines, child: Lines, groups: int) -> Lines:
 
 
 def settle(units: Units, hidden: Flags, below: int) -> None:
-    """Hide groups until every family keeps the rule; changes ``hidden``."""
-    # A group that is large, and was left out for another reason, may be derived.
+    """Hide groups until every family keeps the rule of `suppress`; changes ``hidden``."""
+    # A large group that was left out for another reason need not stay secret.
     matters = units.secret | units.listed
     while True:
         inside = hidden[units.child]
@@ -191,7 +191,7 @@ def settle(units: Units, hidden: Flags, below: int) -> None:
 
 
 def _members(units: Units, family: Lines) -> tuple[Lines, Lines]:
-    """The places of the children of some families, and where each family starts among them."""
+    """The positions of the children of some families, and where each family starts."""
     end = np.append(units.start[1:], len(units.child))
     lengths = end[family] - units.start[family]
     first = np.cumsum(lengths) - lengths
@@ -205,7 +205,7 @@ def _hidden_sums(units: Units, family: Lines, inside: Flags) -> NDArray[np.int64
 
 
 def _smallest_shown(units: Units, family: Lines, inside: Flags) -> Lines:
-    """The first child of each family that is shown; each must have one."""
+    """The first shown child of each family, which is the smallest; each family has one."""
     places, first = _members(units, family)
     shown = np.where(inside[places], len(units.child), places)
     return units.child[np.minimum.reduceat(shown, first)]

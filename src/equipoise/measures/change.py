@@ -1,4 +1,4 @@
-"""How the biases of two tables differ, with the uncertainty of the change."""
+"""The change of biases between two tables, with its uncertainty."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ChangeRow:
     note: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, with ``None`` for what is undefined."""
+        """Plain data, with ``None`` for undefined values."""
         group = {k: plain(v) for k, v in self.group.items()}
         return {"group": group, **{k: plain(v) for k, v in vars(self).items() if k != "group"}}
 
@@ -58,12 +58,12 @@ class ChangeRow:
 class BiasChange(Result):
     """The change of every UB from one table to another, largest first.
 
-    Changes with too few rows to tell come after all others: those that chance alone may explain
-    (q of 0.05 or more), unless their whole interval is inside the limit.
+    Changes with too few rows to decide come last: those that chance alone may explain (q of 0.05
+    or more) and whose interval is not entirely inside the limit.
 
-    The interval takes the two tables as independent samples. With ``suppress_below`` only groups
-    that are shown in both tables are compared. Where one holds the rows
-    of the other, as after a repair, the change itself is exact and the interval too wide.
+    The interval assumes that the two tables are independent samples. If one contains the rows of
+    the other, as after a repair, the change itself is exact and the interval is too wide. With
+    ``suppress_below``, only groups that are shown in both tables are compared.
 
     >>> before = Counts.from_mapping(
     ...     {("m", "y"): 60, ("m", "n"): 40, ("w", "y"): 20, ("w", "n"): 80},
@@ -91,7 +91,7 @@ class BiasChange(Result):
         return self if n is None else replace(self, rows=self.rows[:n])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: what ``--json`` prints."""
+        """Plain data, as written to JSON."""
         about = self.before.about()
         return {
             "schema": SCHEMA,
@@ -118,7 +118,7 @@ class BiasChange(Result):
         }
 
     def to_csv(self) -> str:
-        """One line a row, in full precision."""
+        """One line per row, in full precision."""
         return csv_text(*self._table())
 
     def _table(self) -> FlatTable:
@@ -127,7 +127,7 @@ class BiasChange(Result):
         return names, rows
 
     def grid(self) -> Grid:
-        """The rows as a table for people."""
+        """The rows as a printable table."""
         confidence = f"{self.before.options.confidence:.0%} interval"
         label = self.before.counts.label.name
         headers = ("group", label, "rows before", "rows after", "UB before", "UB after", "change")
@@ -155,13 +155,13 @@ class BiasChange(Result):
         """The outcome in a sentence."""
         known = [r for r in self.rows if not np.isnan(r.change)]
         if not known:
-            return "No group is in both tables, so nothing can be compared."
+            return "No group is in both tables, so there is nothing to compare."
         sure = sum(r.q_value < SURE for r in known)
         if not any(r.change for r in known):
             return f"None of {len(known):,} group and label pairs changed."
         said = (
             f"{sure:,} of {len(known):,} group and label pairs changed by more than chance (q below "
-            f"{SURE:g}, taking the two tables as independent samples)"
+            f"{SURE:g}, if the two tables are independent samples)"
         )
         told = [r for r in known if r.q_value < SURE and r.evident]
         if not told:
@@ -252,13 +252,13 @@ def _at(measured: Any, codes: NDArray[np.int32]) -> tuple[Any, Any, Any, Any]:
         found[there] = column[line[there]]
     sizes = np.zeros(len(codes), np.int64)
     sizes[there] = measured.n_group[line[there]]
-    if measured.options.min_count > 1:  # a group that was left out may still have rows
+    if measured.options.min_count > 1:  # a group that was left out as too small may still have rows
         sizes[~there] = [counts.of(_group(counts, code)) for code in codes[~there]]
     return numbers[0], numbers[1], numbers[2], sizes
 
 
 def _unsound(measured: Measurement, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Where a group is not in a table, or has too few rows there to say anything."""
+    """Where a group is not in a table, or has too few rows there to prove anything."""
     line = measured.lattice.find(codes) if len(measured.lattice) else np.full(len(codes), -1)
     found = np.ones((len(codes), len(measured.counts.label)), np.bool_)
     found[line >= 0] = measured.unsound[line[line >= 0]]

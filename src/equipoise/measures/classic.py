@@ -1,4 +1,4 @@
-"""The measures in common use, each from the same counts."""
+"""Measures in common use, computed from the same counts."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def mean_difference(margins: Margins) -> Floats:
 def impact_ratio_from_ub(margins: Margins) -> Floats:
     """Impact ratio against the rest, from UB and the group's share P of the rows (U = 1 − P).
 
-    The identity shows why an impact ratio alone says little: with P near 1 a small UB
-    and with P near 0 a large one give the same ratio.
+    The identity shows why an impact ratio alone says little: a small UB with P near 1 and a large
+    UB with P near 0 give the same ratio.
 
     >>> hiring = Margins.of(n=600, n_y=[200], n_g=[150, 450], n_gy=[[40], [160]])
     >>> impact_ratio_from_ub(hiring).round(4).ravel().tolist()
@@ -112,5 +112,5 @@ def impact_ratio_from_ub(margins: Margins) -> Floats:
     ub = uniform_bias(margins)
     odds = ratio(margins.n_g, margins.n - margins.n_g)
     rest = 1 + ub * odds
-    # Where no row of the rest has the label this is 0, but for rounding.
+    # This is 0 up to rounding where no row of the rest has the label.
     return ratio(1 - ub, np.where(np.abs(rest) < 1e-12, 0.0, rest))

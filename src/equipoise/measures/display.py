@@ -1,4 +1,4 @@
-"""How numbers of a bias table are written for people, the same in text, Markdown and HTML."""
+"""Numbers of a bias table as people read them, the same in text, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "–"
 TOO_FEW = "too few rows to tell: chance alone may explain these"
-"""What is written on the line that divides a table."""
+"""The text of the line that divides a table."""
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -55,7 +55,7 @@ def probability(value: float) -> str:
 
 
 def whole(value: float | None) -> str:
-    """Write a count, or a number of rows to the nearest one.
+    """Write a number of rows, rounded to the nearest whole one.
 
     >>> whole(32561), whole(-1414.8), whole(None)
     ('32,561', '−1,415', '–')
@@ -74,13 +74,13 @@ def interval(row: Row) -> str:
 
 
 def remarks(row: Row) -> str:
-    """Write what else is to be known of a row: its note, and whether it is hidden."""
+    """Write the remarks about a row: whether it is hidden, and its note."""
     words = [row.note] if row.note else []
     return "; ".join([*(["hidden"] if row.hidden else []), *words])
 
 
 def rows_grid(rows: Iterable[Row], measured: Measurement, divided_at: int | None) -> Grid:
-    """Write rows of a bias table for people: the numbers to read first, rounded.
+    """Arrange rows of a bias table for reading, with the main numbers rounded.
 
     `divided_at` is the number of the first row with too few rows to tell, if there is one.
     """

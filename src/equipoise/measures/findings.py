@@ -27,14 +27,14 @@ Key: TypeAlias = tuple[str, str | None]
 
 
 class Findings(NamedTuple):
-    """What rules find, a row each: those outside first, of these the evident ones, by size.
+    """The rows that rules find: those outside first, of these the evident ones, by size.
 
     Attributes
     ----------
     rule, line, label
         The number of the rule, and the lattice line and label number of the row.
     value, code
-        The value of what is limited, and whether it is `OUTSIDE` or `UNDECIDED`.
+        The value of the limited measure, and whether it is `OUTSIDE` or `UNDECIDED`.
     sure
         Whether it differs by more than chance.
     checked
@@ -118,15 +118,15 @@ def _statuses(
 
 
 def _relative_to(ub: Any, k: float) -> Any:
-    """UB against an allowed ratio: 1 − f_gy/(K·f_y)."""
+    """UB relative to an allowed ratio: 1 − f_gy/(K·f_y)."""
     return ub if k == 1 else 1 - (1 - ub) / k
 
 
 def _interval(table: BiasTable, rule: Rule, line: Lines, label: Lines) -> tuple[Floats, Floats]:
-    """The limits of what a rule is about, which has an interval."""
+    """The interval of the measure that a rule limits."""
     m = table.measured
     if m.interval is None:
-        raise InputError("evidence='interval' needs intervals; measure with uncertainty.")
+        raise InputError("`evidence='interval'` needs intervals; measure with `uncertainty=True`.")
     if rule.measure == "uniform_bias":
         low, high = (_relative_to(x[line, label], rule.k) for x in m.interval)
         return low, high
@@ -138,7 +138,7 @@ def _interval(table: BiasTable, rule: Rule, line: Lines, label: Lines) -> tuple[
 
 
 def _sure(table: BiasTable, rule: Rule, line: Lines, label: Lines) -> NDArray[np.bool_]:
-    """Where what a rule is about differs by more than chance from its neutral value."""
+    """Where the limited measure differs from its neutral value by more than chance."""
     m = table.measured
     usual = rule.measure == "uniform_bias" and rule.k == 1
     if usual or m.interval is None or not rule.has_interval:
@@ -149,16 +149,15 @@ def _sure(table: BiasTable, rule: Rule, line: Lines, label: Lines) -> NDArray[np
 
 
 def settle_label(rule: Rule, table: BiasTable) -> Rule:
-    """Give the rule the label it is about: who is best off depends on which is good to have."""
+    """Name the label of a rule on the best-off group, which depends on the favourable label."""
     if rule.reference != "best" or rule.label is not None:
         return rule
     if table.options.favourable is None:
         label = table.counts.label
         values = ", ".join(format_value(v) for v in label.values[:20])
         raise InputError(
-            f"the rule {rule.limits} needs the label value that is good to have; name it with "
-            f"--favourable (favourable= in Python and in [check]) or as the rule's label. "
-            f"{label.name!r} has: {values}{', …' if len(label.values) > 20 else ''}."
+            f"the rule {rule.limits} needs to know which label value is favourable; name it by "
+            f"`favourable` or as the rule's label. {label.name!r} has: {values}{', …' if len(label.values) > 20 else ''}."
         )
     return replace(rule, label=table.options.favourable)
 
@@ -170,7 +169,9 @@ def _lines(table: BiasTable, rule: Rule) -> NDArray[np.bool_]:
     for name, value in rule.where.items():
         axis = table.counts.axis(name)
         if name not in names:
-            raise InputError(f"the rule's group {rule.group} names the label; use the key label.")
+            raise InputError(
+                f"the rule's group {rule.group} names the label; use the key label instead."
+            )
         inside &= codes[:, names.index(name)] == axis.code(value)
     return inside
 

@@ -1,9 +1,9 @@
 """The four-fifths rule: each group's rate of the favourable label over the best-off group's.
 
-Which groups are compared: a group with all groups that fix the same attributes, over everything
-that was measured, whatever is shown of it. The best-off group is the one of the highest rate
-among those that have enough rows to say anything. A group with too few of them gets its ratio,
-and no verdict. ``min_count`` leaves smaller groups out altogether.
+A group is compared with all measured groups that fix the same attributes, even if they are not
+shown. The best-off group is the one with the highest rate among those with enough rows to say
+anything. A group with too few rows gets a ratio but no verdict. ``min_count`` leaves smaller groups
+out altogether.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RULE = 0.8
-"""The ratio to the best-off group's rate below which the rule looks closer."""
+"""The ratio to the best-off group's rate below which the rule asks for a closer look."""
 ROUNDING = 1e-12
-"""A ratio nearer to a limit than this is at the limit."""
+"""A ratio closer to a limit than this is at the limit: quotients of floats are rounded."""
 
 
 @dataclass(frozen=True, eq=False)
 class FourFifths:
-    """The four-fifths rule for some groups of a table, against the best-off of all measured.
+    """The four-fifths rule for some groups, against the best-off of all measured groups.
 
     Attributes
     ----------
@@ -39,8 +39,8 @@ class FourFifths:
     label
         The number of the favourable label.
     line
-        The lattice lines of the groups shown, attributes together, the lowest rate first; those
-        with too few rows for a verdict last.
+        The lattice lines of the groups shown: groups with the same attributes together, the lowest
+        rate first, and groups with too few rows for a verdict last.
     """
 
     measured: Measurement
@@ -73,7 +73,7 @@ class FourFifths:
             known &= ~m.suppressed[shown, label]
         shown = shown[known]
         fixed = m.lattice.codes[shown] != np.array(m.lattice.sizes)
-        # The first attribute counts most, so that families stand in the order of attributes.
+        # The first attribute is the highest bit, which keeps families in the order of attributes.
         family = ~fixed @ (1 << np.arange(fixed.shape[1], dtype=np.int64)[::-1])
         silent = cls(m, label, shown).too_small[shown]
         order = np.lexsort((m.margins.rate[shown, label], family, m.lattice.orders[shown], silent))
@@ -105,7 +105,7 @@ class FourFifths:
 
     @functools.cached_property
     def too_small(self) -> NDArray[np.bool_]:
-        """Which measured groups have too few rows for a verdict, and are not the whole table."""
+        """Which measured groups, other than the whole table, have too few rows for a verdict."""
         m, label = self.measured, self.label
         whole = NOTE_CODES.index("all rows")
         return np.asarray((m.notes[:, label] > 0) & (m.notes[:, label] != whole))
@@ -117,11 +117,11 @@ class FourFifths:
 
     @functools.cached_property
     def below(self) -> NDArray[np.bool_]:
-        """Which of these are below the rule."""
+        """Which of these are below the limit of the rule."""
         return self.compared & (self.impact_ratio < RULE - ROUNDING)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; ``below`` is None for a group that has too few rows for a verdict."""
+        """Plain data; ``below`` is None for a group with too few rows for a verdict."""
         shown = self.compared[self.line]
         return {
             "label": self.measured.counts.label.name,
@@ -168,7 +168,7 @@ class FourFifths:
 
 
 def ratio_to_best(m: Measurement, best: NDArray[np.int64], label: int) -> Interval:
-    """Give the interval of every group's rate of a label over that of its best-off group."""
+    """Compute the interval of each group's rate of a label over its best-off group's rate."""
     rate = m.margins.rate[:, label]
     sizes = m.n_group if m.counts.weights is None else m.effective_sizes[0][:, 0]
     limits = ratio_interval(

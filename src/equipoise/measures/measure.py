@@ -16,7 +16,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """All that a measure may look at, for G groups and k labels.
+    """The input of a measure, for G groups and k labels.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Margins:
     n_gy
         Rows of each group with each label, shape (G, k).
     reference
-        The rate each group's rate is compared with, shape (G, k); by default that of
+        The rate that each group's rate is compared with, shape (G, k). By default the rate in
         the rest of the table.
 
     >>> hiring = Margins.of(n=600, n_y=[200, 400], n_g=[150, 450], n_gy=[[40, 110], [160, 290]])
@@ -53,7 +53,7 @@ class Margins:
         n_gy: object,
         reference: Floats | None = None,
     ) -> Margins:
-        """Make margins from anything array-like; the reference defaults to the rest."""
+        """Make margins from array-likes."""
         totals, groups = np.asarray(n_y, float), np.asarray(n_g, float).reshape(-1, 1)
         cells = np.asarray(n_gy, float)
         rest = ratio(totals - cells, n - groups) if reference is None else reference
@@ -77,24 +77,24 @@ class Measure:
     Attributes
     ----------
     name, symbol, formula
-        What it is called, in words, in one sign and as a formula.
+        Its name, its symbol and its formula.
     function
         Computes it from :class:`Margins`, shape (G, k).
     low, high
-        The range of its values.
+        Range of its values.
     neutral
-        Its value where the group's rate is that to which it is compared, if there is one.
+        Its value for a group whose rate equals the rate it is compared with, if there is one.
     against
-        To what a group is compared: the ``"overall"`` rate, a ``"reference"`` rate, or
-        ``None`` if to nothing.
+        What a group is compared with: the ``"overall"`` rate, a ``"reference"`` rate, or nothing
+        (``None``).
     more_is_more
-        Whether it rises with the group's own rate.
+        Whether it increases with the group's own rate.
     scale_invariant
-        Whether it stays the same when every count is multiplied by one number.
+        Whether multiplying all counts by one number leaves it unchanged.
     symmetric
-        Whether labels can be swapped in a binary table and only its sign changes.
+        Whether swapping the labels of a binary table changes only its sign.
     sentence
-        What a value means, with ``{group}``, ``{label}`` and ``{value}`` to fill in.
+        A sentence that explains a value, with ``{group}``, ``{label}`` and ``{value}`` to fill in.
     """
 
     name: str
@@ -161,6 +161,6 @@ def register(
 
 
 def ratio(numerator: Floats, denominator: Floats | np.float64) -> Floats:
-    """Divide, with nan wherever the denominator is 0."""
+    """Divide; the result is nan where the denominator is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(denominator == 0, np.nan, np.divide(numerator, denominator))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from equipoise.counts import Counts
 
 SURE = 0.05
-"""The q below which a difference is more than chance."""
+"""A difference with q below this is called more than chance."""
 Note: TypeAlias = Literal[
     "too small to say",
     "rests on one row",
@@ -34,14 +34,14 @@ Note: TypeAlias = Literal[
     "suppressed",
 ]
 NOTES: dict[Note, str] = {
-    "too small to say": "in a group of this size not even the most extreme outcome to the same "
-    "side could differ from the rest by more than chance",
-    "rests on one row": "without one single row the group would differ to the other side",
-    "all rows": "every row is in this group, so nothing can differ",
-    "only label": "every row has this label, so nothing can differ",
+    "too small to say": "in a group of this size even the most extreme outcome in the same "
+    "direction could be chance",
+    "rests on one row": "without one single row the group would differ in the other direction",
+    "all rows": "every row is in this group, so there is nothing to compare it with",
+    "only label": "every row has this label, so no group can differ",
     "no weight": "UB is undefined: the rows of this group, or with this label, weigh nothing",
     "no such rows": "UB is undefined: no row has this label",
-    "suppressed": "hidden, since the numbers are small or small ones could be derived from them",
+    "suppressed": "hidden, because the numbers are small or small numbers could be derived from them",
 }
 NOTE_CODES: tuple[Note | None, ...] = (None, *NOTES)
 _TOO_FEW = [NOTE_CODES.index(note) for note in (None, "too small to say", "rests on one row")]
@@ -49,7 +49,7 @@ _TOO_FEW = [NOTE_CODES.index(note) for note in (None, "too small to say", "rests
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """The numbers behind a table: arrays of a line per group and a column per label."""
+    """The numbers behind a table, as arrays with a line per group and a column per label."""
 
     counts: Counts
     options: MeasureRequest
@@ -63,7 +63,7 @@ class Measurement:
 
     @classmethod
     def of(cls, counts: Counts, options: MeasureRequest) -> Measurement:
-        """Roll up and measure."""
+        """Roll up the counts over the lattice and measure every group."""
         if options.favourable is not None:
             counts.label.code(options.favourable)
         if options.reference not in REFERENCES:
@@ -84,7 +84,7 @@ class Measurement:
         return measured.with_uncertainty() if options.uncertainty else measured
 
     def with_uncertainty(self) -> Measurement:
-        """The same with intervals, p and q."""
+        """Add intervals, p-values and q-values."""
         m = self.margins
         if self.counts.weights is None:
             interval = ub_interval(
@@ -108,7 +108,7 @@ class Measurement:
                 effective=sizes,
             )
             p = weighted_p_value(m.n_gy, m.n_g, m.n_y, m.n, effective=sizes)
-        # With one label, and of all rows together, UB is 0 whatever the sample.
+        # UB of the only label, and of the group of all rows, is 0 whatever the sample.
         sure = (self.n_label == self.counts.n) | (self.n_group[:, None] == self.counts.n)
         for limit in interval:
             limit[sure & ~np.isnan(self.ub)] = 0.0
@@ -135,7 +135,7 @@ class Measurement:
 
     @functools.cached_property
     def margins(self) -> Margins:
-        """What measures look at: rows, or their weights."""
+        """The input of all measures: numbers of rows, or sums of weights."""
         if self.counts.weights is None:
             cells, total = self.lattice.columns[0], self.n_label.astype(float)
         else:
@@ -151,17 +151,17 @@ class Measurement:
         )
 
     def compared_with(self, reference: str, *, min_count: int = 1) -> Margins:
-        """The margins with the rates of a reference; see `best` for `min_count`."""
+        """Add the rates of a baseline to the margins; see `best` for `min_count`."""
         m = self.margins
         return replace(m, reference=self._reference_rates(m, reference, min_count))
 
     def _reference_rates(self, m: Margins, asked: str, min_count: int) -> Floats:
         if asked == "rest":
-            # Weights add up only to rounding; that nothing is left the rows tell.
+            # Sums of weights are rounded, so numbers of rows decide whether anything is left.
             left = np.where(self.n_cell == self.n_label, 0.0, m.n_y - m.n_gy)
             rest = np.where(self.n_group == self.counts.n, 0.0, m.n - m.n_g[:, 0])
             return ratio(left, rest[:, None])
-        # From a ratio to a hidden group's rate one could compute that rate.
+        # A ratio to a suppressed group's rate would reveal that rate.
         rate = m.rate if self.suppressed is None else np.where(self.suppressed, np.nan, m.rate)
         if asked != "best":
             return np.broadcast_to(rate[self.line(Group.parse(asked))], m.n_gy.shape)
@@ -170,11 +170,11 @@ class Measurement:
         return np.where(best < 0, np.nan, found)
 
     def best(self, *, min_count: int = 1) -> NDArray[np.int64]:
-        """The line of the best-off group that fixes the same attributes, or −1 if there is none.
+        """For each line and label, the line of the best-off group, or −1 if there is none.
 
-        That is the group of the highest rate of the label, over all groups that were measured,
-        whatever is shown of them. Suppressed groups, those of fewer rows than `min_count`, and
-        those too small to say anything do not count; the last do where all are too small.
+        The best-off group has the highest rate of the label among all measured groups that fix
+        the same attributes. Groups that are suppressed, have fewer than `min_count` rows or are
+        too small to say anything are left out; if all are too small, they are compared after all.
         """
         rate, known = self.margins.rate, np.isfinite(self.ub)
         if self.suppressed is not None:
@@ -184,7 +184,7 @@ class Measurement:
         best = np.full(self.ub.shape, -1, np.int64)
         for label in range(self.ub.shape[1]):
             telling = known[:, label] & ~self.unsound[:, label]
-            # The last one of each family wins, so the order is: any, telling, and by the rate.
+            # The last group of a family wins, so sort by: known at all, large enough, rate.
             order = np.lexsort((-np.arange(len(family)), rate[:, label], telling, known[:, label]))
             chosen = np.full(int(family.max(initial=-1)) + 1, -1, np.int64)
             chosen[family[order]] = order
@@ -193,28 +193,29 @@ class Measurement:
         return best
 
     def _families(self) -> NDArray[np.int64]:
-        """For each group the number of the set of attributes it fixes."""
+        """For each group, the number of the set of attributes it fixes."""
         fixed = self.lattice.codes != np.array(self.lattice.sizes)
         return np.asarray(np.unique(fixed, axis=0, return_inverse=True)[1]).reshape(-1)
 
     @property
     def effective_sizes(self) -> tuple[Floats, Floats]:
-        """For weighted rows, (Σw)²/Σw² of each group and of the rest."""
+        """For weighted rows, the effective sizes (Σw)²/Σw² of each group and of the rest."""
         w, w2 = (self.lattice.columns[i].sum(axis=1, keepdims=True) for i in (1, 2))
         total, squares = np.asarray(self.counts.weights).sum(axis=0)
         return ratio(w**2, w2), ratio((total - w) ** 2, np.maximum(squares - w2, 0))
 
     @functools.cached_property
     def too_small(self) -> NDArray[np.bool_]:
-        """Where not even the most extreme outcome to the same side could tell from chance."""
+        """Where even the most extreme outcome in the same direction could be chance."""
         return too_small(self.ub > 0, *self._whole_sizes(), alpha=1 - self.options.confidence)
 
     @functools.cached_property
     def on_one_row(self) -> NDArray[np.bool_]:
-        """Where a difference beyond the limit is that of one single row.
+        """Where a difference beyond the limit rests on one single row.
 
-        The group has one row with the label and so more than its share, or all its rows but
-        one and so less: with one row of a rare label a group of any size seems far above it.
+        Either the group has one row with the label, and that is more than its share, or all but
+        one of its rows have the label, and that is less. A single row of a rare label puts a
+        group of any size far above its share.
         """
         others = self.n_group[:, None] - self.n_cell
         single = ((self.ub < 0) & (self.n_cell == 1)) | ((self.ub > 0) & (others == 1))
@@ -222,15 +223,15 @@ class Measurement:
 
     @functools.cached_property
     def unsound(self) -> NDArray[np.bool_]:
-        """Where a group has too few rows to say anything: its difference proves nothing."""
+        """Where a group has too few rows for its difference to prove anything."""
         return self.too_small | self.on_one_row
 
     @functools.cached_property
     def evident(self) -> NDArray[np.bool_]:
-        """Where the rows suffice to tell.
+        """Where there are enough rows to decide.
 
         Either UB differs from 0 by more than chance (q below 0.05), or its whole interval is
-        inside the limit. Without uncertainty, where nothing is noted.
+        inside the limit. Without uncertainty: where there is no note.
         """
         enough = self.notes == 0
         if self.q_value is None or self.interval is None:
@@ -241,11 +242,11 @@ class Measurement:
 
     @functools.cached_property
     def inconclusive(self) -> NDArray[np.bool_]:
-        """Where UB is known and could be more than chance, but has too few rows to tell."""
+        """Where UB is defined but the group has too few rows to tell it from chance."""
         return np.asarray(~self.evident & np.isin(self.notes, _TOO_FEW))
 
     def _whole_sizes(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64] | int]:
-        """Rows of groups, of labels and in all; of weighted rows the effective numbers."""
+        """Rows of groups, of labels and in total; effective numbers for weighted rows."""
         if self.counts.weights is None:
             return self.n_group[:, None], self.n_label, self.counts.n
         inside, outside = (np.rint(np.nan_to_num(s)).astype(np.int64) for s in self.effective_sizes)
@@ -269,7 +270,7 @@ class Measurement:
 
     @functools.cached_property
     def hidden(self) -> NDArray[np.bool_]:
-        """Where a group is outside the limit and all its parents are seen to be inside."""
+        """Where a group is outside the limit while all its parents are shown to be inside."""
         outside = np.abs(self.ub) > self.options.limit
         outside[self.lattice.orders < 2] = False
         line, label = np.nonzero(outside)
@@ -309,11 +310,13 @@ class Measurement:
         unknown = set(group) - {a.name for a in self.counts.sensitive}
         if unknown:
             self.counts.axis(next(iter(unknown)))
-            raise PatternError(f"{group} names the label; a group names sensitive attributes only.")
+            raise PatternError(
+                f"{group} names the label; a group is named by sensitive attributes only."
+            )
         found = int(self.lattice.find(np.array([codes], np.int32))[0]) if len(self.lattice) else -1
         if found < 0:
             raise PatternError(
-                f"the group {group} has no rows in this table, or it is left out by min_count or "
-                "max_order."
+                f"the group {group} has no rows in this table, or `min_count` or `max_order` leaves it "
+                "out."
             )
         return found

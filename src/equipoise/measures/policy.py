@@ -1,4 +1,4 @@
-"""Limits that a team agrees on, and what a bias table says of them."""
+"""Limits that a team agrees on, and the check of a bias table against them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EXIT_CODES: Mapping[Status, int] = {"inside": 0, "outside": 1, "undecided": 3}
 
 
 _POLICY_KEYS = ("max_abs_ub", "four_fifths", "favourable", "min_count", "evidence", "rules")
-# A [check] table holds defaults of the command's other options, too.
+# A [check] table may also hold defaults of the command's other options.
 _OPTION_KEYS = (
     *("sensitive", "label", "count", "weight", "bin", "na", "missing", "missing_label"),
     *("encoding", "delimiter", "threads", "memory", "quiet", "max_order", "limit", "confidence"),
@@ -45,15 +45,15 @@ _OPTION_KEYS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """Rules in order: of those on one measure and reference the last that fits a row decides.
+    """Rules in order: of those on one measure and baseline, the last that fits a row decides.
 
     Parameters
     ----------
     rules
         The rules.
     evidence
-        ``"estimate"`` judges the measured value; ``"interval"`` calls a row inside or
-        outside only if its whole interval is.
+        Whether the measured value decides (``"estimate"``), or a row is inside or outside only
+        if its whole interval is (``"interval"``).
 
     >>> policy = Policy.from_dict(
     ...     {"max-abs-ub": 0.1, "rules": [{"group": "sex=Female", "max-abs-ub": 0.2}]}
@@ -69,33 +69,33 @@ class Policy:
         one_of("evidence", self.evidence, EVIDENCE)
         if not self.rules:
             raise InputError(
-                "there is no rule to check; give a limit, as in --max-abs-ub 0.1 or --four-fifths, "
-                "or rules in equipoise.toml."
+                "there is no rule to check; give a limit, as in `max_abs_ub=0.1` or "
+                "`four_fifths=True`, or rules in equipoise.toml."
             )
         uncertain = [r.measure for r in self.rules if not r.has_interval]
         if self.evidence == "interval" and uncertain:
             raise InputError(
-                f"evidence='interval' needs intervals, which {uncertain[0]} does not have; limit "
+                f"`evidence='interval'` needs intervals, which {uncertain[0]} does not have; limit "
                 "uniform_bias, or impact_ratio with the reference 'best', or use "
-                "evidence='estimate'."
+                "`evidence='estimate'`."
             )
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Policy:
-        """Read a policy from plain data, as it stands in ``equipoise.toml``."""
+        """Read a policy from plain data, as written in ``equipoise.toml``."""
         given = {key.replace("-", "_"): value for key, value in data.items()}
         refuse_unknown("a policy", given, (*_POLICY_KEYS, *_OPTION_KEYS))
         listed = given.get("rules", [])
         if not isinstance(listed, Sequence) or isinstance(listed, str):
-            raise InputError("rules are a list of tables, [[check.rules]] in TOML.")
+            raise InputError("rules must be a list of tables, [[check.rules]] in TOML.")
         rules = []
         if given.get("max_abs_ub") is not None:
             a_number("max-abs-ub", given["max_abs_ub"])
             rules.append(Rule(max_abs=given["max_abs_ub"], min_count=given.get("min_count") or 1))
         if not isinstance(given.get("four_fifths", False), bool):
             raise InputError(
-                f"four-fifths is true or false, not {given['four_fifths']!r}; a rule with "
-                "min-impact-ratio has another limit."
+                f"four-fifths must be true or false, not {given['four_fifths']!r}; for another limit "
+                "use a rule with min-impact-ratio."
             )
         if given.get("four_fifths"):
             rules.append(four_fifths_rule(given.get("favourable"), given.get("min_count") or 1))
@@ -111,7 +111,7 @@ class Policy:
         four_fifths: bool = False,
         evidence: Evidence | None = None,
     ) -> Policy:
-        """Take a policy, plain data or the path of a TOML file, with limits put before it.
+        """Take a policy, plain data or the path of a TOML file, and put further limits before it.
 
         A file has a ``[check]`` table, or ``[tool.equipoise.check]`` if it is a pyproject file.
         """
@@ -130,18 +130,18 @@ class Policy:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The measures that are limited, each once."""
+        """The measures that are limited, without repetition."""
         return tuple(dict.fromkeys(r.measure for r in self.rules))
 
     def check(self, table: BiasTable) -> Check:
-        """Hold a bias table against the rules."""
+        """Check a bias table against the rules."""
         settled = replace(self, rules=tuple(settle_label(rule, table) for rule in self.rules))
         return Check(table, settled, find_rows(table, settled.rules, settled.evidence))
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A row that a rule finds outside its limits, or cannot decide."""
+    """A row that is outside the limits of a rule, or that the rule cannot decide."""
 
     row: Row
     rule: Rule
@@ -168,7 +168,7 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class Check(Result):
-    """What a policy says of a table: the rows outside their limits or undecided.
+    """The check of a table against a policy: the rows outside their limits or undecided.
 
     >>> import equipoise as eq
     >>> result = eq.check("adult", sensitive_features=["sex"], label="income", max_abs_ub=0.1)
@@ -184,7 +184,7 @@ class Check(Result):
     def findings(self, top: int | None = None) -> Iterator[Finding]:
         """The findings, or only the first ones.
 
-        Those outside come first, and of these the ones with enough evidence; then by size.
+        Rows outside their limits come first, of these the ones with enough evidence, by size.
         """
         found = self.found
         for i, row in enumerate(self.table.rows_at(found.line[:top], found.label[:top])):
@@ -230,7 +230,7 @@ class Check(Result):
 
     @property
     def exit_code(self) -> int:
-        """What the command line returns: 0 inside, 1 outside, 3 not enough evidence."""
+        """The exit code of the command line: 0 inside, 1 outside, 3 not enough evidence."""
         return EXIT_CODES[self.status]
 
     @property
@@ -240,7 +240,7 @@ class Check(Result):
 
     @property
     def sentence(self) -> str:
-        """The outcome in a sentence, and of which rows if not of all."""
+        """The outcome in a sentence, and which rows were read if not all were."""
         return " ".join((self._outcome, *self.table.counts.reading.sentences))
 
     @property
@@ -254,18 +254,18 @@ class Check(Result):
             return f"{self._n_outside:,} {checked} are outside their limits{more}."
         if self.status == "undecided":
             why = (
-                "their intervals reach across the limit, or the measure is undefined"
+                "their intervals contain the limit, or the measure is undefined"
                 if self.policy.evidence == "interval"
                 else "they have too few rows, or the measure is undefined"
             )
             return (
-                f"{undecided:,} {checked} cannot be decided: {why}; leave small groups out with "
-                "--min-count, or get more rows."
+                f"{undecided:,} {checked} cannot be decided: {why}. Leave small groups out by "
+                "`min_count`, or get more rows."
             )
         return f"All {self.rows_checked:,} group and label pairs checked are inside their limits."
 
     def to_csv(self, top: int | None = None) -> str:
-        """One line a finding, in full precision."""
+        """One line per finding, in full precision."""
         return csv_text(*self._table(top))
 
     def _table(self, top: int | None = None) -> FlatTable:
@@ -304,13 +304,13 @@ class Check(Result):
         return Grid(tuple(headers), rows, frozenset({3, 4}), self._line(found))
 
     def _line(self, found: Sequence[Finding]) -> tuple[int, str] | None:
-        """Where findings begin that are outside their limits, perhaps by chance alone."""
+        """Where the findings begin that may be outside their limits by chance alone."""
         outside = [f.sure for f in found if f.status == "outside"]
         unsure = outside.index(False) if False in outside else None
         return None if unsure is None else (unsure, f"outside, but {TOO_FEW}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: what ``--json`` prints."""
+        """Plain data, as written to JSON."""
         about = {k: v for k, v in self.table.about().items() if k != "schema"}
         return {
             "schema": SCHEMA,

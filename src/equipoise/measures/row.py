@@ -37,7 +37,7 @@ class Row:
     measures: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, with ``None`` for what is missing or undefined."""
+        """Plain data, with ``None`` for missing or undefined values."""
         own = {k: v for k, v in vars(self).items() if k not in ("group", "measures")}
         numbers = {k: plain(v) for k, v in {**own, **self.measures}.items()}
         return {"group": {k: plain(v) for k, v in self.group.items()}, **numbers}

@@ -29,22 +29,22 @@ class Rule:
     Parameters
     ----------
     group
-        A pattern; the rule holds for that group and every group inside it.
+        Pattern of the group. The rule applies to that group and every group inside it.
     label
-        A label value; all labels, if not given.
+        Label value the rule applies to. By default all labels.
     measure
-        The measure that is limited.
+        Name of the measure that is limited.
     max_abs, min, max
-        The limits: on its absolute value, from below, from above.
+        Limits on its absolute value, from below and from above.
     k
-        The ratio f_gy/f_y that is allowed instead of 1; UB is then taken against it.
+        Ratio f_gy/f_y that is allowed instead of 1; UB is then computed relative to it.
     min_count
-        Groups with fewer rows are not looked at, nor are they anybody's best-off group.
+        Minimum number of rows of a group that is checked, and of a best-off group.
     reference
-        To whom a ratio or a difference compares a group: ``"rest"``, ``"best"`` (the best-off
-        group of the same attributes, of all that were measured) or a group's pattern; if not
-        given, as the table was measured. With ``"best"`` the rule is about the favourable label:
-        `label`, or else the label that was named as favourable when measuring.
+        Baseline that a ratio or a difference compares a group with: ``"rest"``, ``"best"`` (the
+        best-off of all measured groups of the same attributes) or a group's pattern. By default
+        the one the table was measured with. With ``"best"`` the rule applies to the favourable
+        label: `label`, or else the label that was named as favourable when measuring.
 
     >>> Rule(group="sex=Female", label=">50K", max_abs=0.2)
     Rule(|uniform_bias| ≤ 0.2 for sex=Female, label >50K)
@@ -65,7 +65,7 @@ class Rule:
     def __post_init__(self) -> None:
         for name in ("group", "measure"):
             if not isinstance(getattr(self, name), (str, Group)):
-                raise InputError(f"a rule's {name} is text, not {getattr(self, name)!r}.")
+                raise InputError(f"a rule's {name} must be text, not {getattr(self, name)!r}.")
         object.__setattr__(self, "group", self.where)
         object.__setattr__(self, "measure", measure_named(self.measure).name)
         if self.label is not None:
@@ -78,11 +78,11 @@ class Rule:
         if self.max_abs is not None:
             at_least("max-abs", self.max_abs, 0)
         if self.bounds[0] > self.bounds[1]:
-            raise InputError(f"no value is inside both limits of a rule: {self.limits}.")
+            raise InputError(f"no value can be inside both limits of a rule: {self.limits}.")
         if self.min_count < 1:
             raise InputError(f"min-count must be at least 1, not {self.min_count}.")
         if self.k != 1.0 and self.measure != "uniform_bias":
-            raise InputError("k, the allowed ratio, goes with uniform_bias only.")
+            raise InputError("k, the allowed ratio, applies to uniform_bias only.")
         if not self.k >= 1e-9:
             raise InputError(
                 f"k, the allowed ratio f_gy/f_y, must be above 0, at least 1e-9, not {self.k}."
@@ -94,32 +94,32 @@ class Rule:
         measure = measure_named(self.measure)
         if measure.against != "reference":
             raise InputError(
-                f"a rule on {measure.name} has no reference: it compares a group with "
-                f"{'nobody' if measure.against is None else 'all rows'}; use it with a measure "
-                "such as impact_ratio."
+                f"a rule on {measure.name} takes no reference, because the measure compares a group "
+                f"with {'nothing' if measure.against is None else 'all rows'}; use a measure such "
+                "as impact_ratio."
             )
         if not isinstance(self.reference, str):
-            raise InputError(f"a rule's reference is text, not {self.reference!r}.")
+            raise InputError(f"a rule's reference must be text, not {self.reference!r}.")
         require_reference("a rule's reference", self.reference)
 
     @property
     def key(self) -> tuple[str, str | None]:
-        """What is limited: of the rules on the same the last that fits a row decides it."""
+        """The measure and baseline that are limited; the last rule on them that fits a row decides."""
         return self.measure, self.reference
 
     @property
     def has_interval(self) -> bool:
-        """Whether what is limited has an interval."""
+        """Whether the limited measure has an interval."""
         return self.measure == "uniform_bias" or self.key == ("impact_ratio", "best")
 
     @property
     def where(self) -> Group:
-        """The group the rule holds for."""
+        """The group the rule applies to."""
         return Group.parse(self.group) if isinstance(self.group, str) else self.group
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The least and the greatest value allowed."""
+        """The smallest and the largest value allowed."""
         limit = np.inf if self.max_abs is None else self.max_abs
         low = -np.inf if self.min is None else self.min
         high = np.inf if self.max is None else self.max
@@ -127,7 +127,7 @@ class Rule:
 
     @property
     def limits(self) -> str:
-        """The limits in words."""
+        """The limits as a formula."""
         words = []
         if self.max_abs is not None:
             words.append(f"|{self.measure}| ≤ {self.max_abs:g}")
@@ -159,18 +159,18 @@ def rule_from_dict(data: Mapping[str, Any], min_count: int) -> Rule:
     """Read a rule from plain data, as it stands in ``equipoise.toml``."""
     if not isinstance(data, Mapping):
         raise InputError(
-            f"rules are a list of tables, [[check.rules]] in TOML; {data!r} is not a table."
+            f"rules must be a list of tables, [[check.rules]] in TOML; {data!r} is not a table."
         )
     given = {key.replace("-", "_"): value for key, value in data.items()}
     refuse_unknown("a rule", given, _RULE_KEYS)
     if "max_abs" in given and "max_abs_ub" in given:
-        raise InputError("a rule has max-abs or max-abs-ub, which are the same, not both.")
+        raise InputError("a rule has either max-abs or max-abs-ub, which mean the same, not both.")
     if "max_abs_ub" in given:
         given["max_abs"] = given.pop("max_abs_ub")
     if "min_impact_ratio" in given:
         if {"min", "measure"} & given.keys():
             raise InputError(
-                "min-impact-ratio stands for the measure impact_ratio and its min; leave these out."
+                "min-impact-ratio already sets the measure impact_ratio and its min; leave these out."
             )
         a_number("min-impact-ratio", given["min_impact_ratio"])
         given |= {"measure": "impact_ratio", "min": given.pop("min_impact_ratio")}

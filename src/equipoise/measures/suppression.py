@@ -1,4 +1,4 @@
-"""Small counts hidden, with what they could be derived from, in tables meant for others."""
+"""Tables for publication: small counts are hidden, with whatever they could be derived from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 ROUNDS = 40
-"""After so many audits that found something, whole orders of groups are hidden."""
+"""Maximum number of audits that hide single groups; after that, whole orders are hidden."""
 
 
 def suppress(table: BiasTable, below: int) -> BiasTable:
@@ -31,26 +31,25 @@ def suppress(table: BiasTable, below: int) -> BiasTable:
     Whole groups are hidden: a hidden row keeps its group, its label and the overall rate,
     and has the note ``"suppressed"`` instead of numbers. A group is hidden
 
-    - if it has fewer than ``below`` rows of any label, none at all included. (A label that
-      no row of the table has does not count.)
-    - if that is needed to keep such a group secret. For every published group (that of all
-      rows is always published) and every attribute, the groups that the attribute splits it
-      into are all shown, or at least two are not, and together these have at least ``below``
-      rows of each label; the smallest are hidden first. Groups of the very same rows are
-      hidden together.
-    - if after that some secret group could still be computed from the published ones. This
-      is audited with linear algebra on all finest groups at once.
+    - if it has fewer than ``below`` rows of any label, including none at all. (Labels that no
+      row of the table has are ignored.)
+    - if that is needed to keep such a group secret. Every published group (the group of all
+      rows is always published) is split by each attribute into smaller groups. Either all of
+      these are shown, or at least two are hidden that together have at least ``below`` rows of
+      each label; the smallest are hidden first. Groups of the very same rows are hidden together.
+    - if some secret group could then still be computed from the published ones. This is audited
+      with linear algebra on all finest groups at once.
 
-    What is measured against a hidden group is hidden too, the ``"best"`` group is the best
-    that is shown, and numbers of the whole table that would tell a hidden one (missing values
-    of a column, the fingerprint) are left out. Suppress first, then sort and choose rows: of
-    rows already chosen the hidden ones are left out, since the choice may tell of them.
+    Measures that compare with a hidden group are hidden too, and the ``"best"`` group is the best
+    one that is shown. Numbers of the whole table that would reveal a hidden one (missing values
+    of a column, the fingerprint) are left out. Suppress before you sort and select rows: hidden
+    rows of a selection are dropped, because being selected may reveal them.
 
     Parameters
     ----------
     table
-        What was measured. Groups that ``min_count`` or ``max_order`` left out are secret if
-        they are small, like any other.
+        The table to publish. Groups that ``min_count`` or ``max_order`` left out are kept secret
+        if they are small, like any other group.
     below
         The smallest count that may be shown.
 
@@ -66,32 +65,31 @@ def suppress(table: BiasTable, below: int) -> BiasTable:
 
     Notes
     -----
-    Protected: no count of a group with a count below ``below`` is the result of adding,
-    subtracting or scaling published counts, even for someone who knows which groups of the
-    whole lattice have rows. The audit draws a change of the finest groups at random among
-    all those that leave every published number as it is: what the change does not move could
-    be derived. It is found by iteration, to eleven digits; a group counts as derivable unless
-    it moves a thousand times more than published numbers do. So doubt hides more, and only a
-    derivation that weighs published numbers by factors of a thousand in all could be missed.
-    If a pruned table is part of a lattice of more than 4 million groups, secret groups are
-    audited to one attribute more than the finest that is published, and the finest of all.
+    Protected: no count of a group with a count below ``below`` can be computed by adding,
+    subtracting or scaling published counts, even by someone who knows which groups of the
+    whole lattice have rows. The audit draws a random change of the finest groups among all
+    changes that leave every published number the same: a count that the change does not move
+    could be derived. The change is computed iteratively to eleven digits, and a group counts as
+    derivable unless it moves a thousand times more than published numbers do. In doubt more is
+    hidden; only a derivation that multiplies published numbers by a thousand could be missed.
+    If a pruned table belongs to a lattice of more than 4 million groups, the audit covers secret
+    groups with up to one attribute more than the published ones, and the finest groups.
 
     Not protected:
 
     - bounds. Counts are whole and not negative, so published numbers always bound hidden
-      ones; beyond the rule for sums above this is not examined. Where attributes nearly
-      determine one another bounds can meet: of the 756 small counts of Adult by sex, race,
-      relationship and marital status, 82 (with ``below=5``) are fixed by them, by sex, race
-      and education none.
-      A row that is listed, though hidden, also says that the group has rows (at least
-      ``min_count``), one that is not listed that it has none (or fewer).
-    - totals. The number of rows, that of each label, and of rows dropped stay.
-    - several releases. Two tables, each suppressed alone, may give away by their difference
-      what neither does: other attributes, another threshold, the same data a month later.
-    - what others know already, for example of themselves; or, from q of a shown row, how
-      many rows in all have a smaller p.
+      ones; only the rule for sums above takes this into account. Where attributes nearly
+      determine one another, the bounds can meet: of the 756 small counts of Adult by sex, race,
+      relationship and marital status, they fix 82 (with ``below=5``); by sex, race and education
+      they fix none. A hidden row that is listed also says that the group has rows (at least
+      ``min_count``), and one that is not listed that it has none (or fewer).
+    - totals. The numbers of all rows, of rows of each label and of dropped rows stay.
+    - several releases. The difference of two suppressed tables may reveal what neither does
+      alone: other attributes, another threshold, the same data a month later.
+    - what readers know already, for example about themselves; or what q of a shown row implies
+      about how many rows have a smaller p.
     - the object in memory. ``table.counts`` and ``table.measured.lattice`` still hold all
-      counts: hand out ``to_dict()``, ``to_arrow()`` and text, not pickles.
+      counts: publish ``to_dict()``, ``to_arrow()`` or text, not pickles.
 
     Examples
     --------
@@ -120,7 +118,7 @@ def suppress(table: BiasTable, below: int) -> BiasTable:
 
 
 def hidden_groups(measured: Measurement, below: int) -> Flags:
-    """Which lines of the lattice are to be hidden."""
+    """Decide which lines of the lattice to hide."""
     if not len(measured.lattice):
         return np.zeros(0, np.bool_)
     units = Units.of(measured, below)
@@ -158,7 +156,7 @@ def _masked(measured: Measurement, hidden: Flags, below: int) -> Measurement:
 
 
 def _without_small_gaps(measured: Measurement, hidden: Flags, below: int) -> Counts:
-    """Leave out how many values a column lacks, where that tells the size of a hidden group."""
+    """Leave out numbers of missing values that would reveal the size of a hidden group."""
     counts, lattice = measured.counts, measured.lattice
     told = dict(counts.missing_values)
     for position, axis in enumerate(counts.sensitive):

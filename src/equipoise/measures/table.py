@@ -1,4 +1,4 @@
-"""The bias table: every group of the lattice, every label, with its Uniform Bias."""
+"""The bias table: Uniform Bias of every group of the lattice and every label."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SORTS = ("worst", "ub", "group", "n", "p")
 
 
 def bias_table(counts: Counts, options: MeasureRequest | None = None) -> BiasTable:
-    """Measure counts over the whole lattice.
+    """Measure counts over all groups of the lattice.
 
     >>> hiring = Counts.from_mapping(
     ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
@@ -69,8 +69,9 @@ def largest_ub(counts: Counts) -> float:
 class BiasTable(Drawable):
     """Uniform Bias of every group and label, in the order of the lattice or as sorted.
 
-    Read a row by its pattern and label, loop over rows, or take all as a frame. What is printed,
-    and :meth:`top`, come in the order of :meth:`worst` unless :meth:`sort` chose another.
+    Index it by pattern and label to read one row, iterate over all rows, or convert it to a
+    frame. Unless :meth:`sort` chose another order, the table is printed, and :meth:`top` is taken,
+    in the order of :meth:`worst`.
 
     >>> hiring = Counts.from_mapping(
     ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
@@ -85,7 +86,7 @@ class BiasTable(Drawable):
     measured: Measurement
     view: NDArray[np.int64] | None = None
     order: str | None = None
-    """The order that was asked for, one of ``SORTS``; rows that were only filtered have none."""
+    """The order that was asked for, one of ``SORTS``; None for rows that were only filtered."""
 
     # ------------------------------------------------------------------ reading
 
@@ -100,7 +101,7 @@ class BiasTable(Drawable):
 
     @property
     def options(self) -> MeasureRequest:
-        """How they were measured."""
+        """The options they were measured with."""
         return self.measured.options
 
     @property
@@ -119,7 +120,7 @@ class BiasTable(Drawable):
     def __getitem__(self, key: Any) -> Row:
         if not (isinstance(key, tuple) and len(key) == 2):
             raise PatternError(
-                "a row is named by a group and a label value, as in table['sex=Female', '>50K']."
+                "name a row by its group and label value, as in table['sex=Female', '>50K']."
             )
         group, label = key
         named = Group.parse(group) if isinstance(group, str) else Group(group)
@@ -149,7 +150,7 @@ class BiasTable(Drawable):
             )
 
     def _columns(self, line: NDArray[np.int64], label: NDArray[np.int64]) -> dict[str, Floats]:
-        """All numbers of some rows; the table itself stores only what is slow to compute."""
+        """All numbers of some rows; the table itself stores only those that are slow to compute."""
         m = self.measured
         unknown = np.full(len(line), np.nan)
         size, cell = m.margins.n_g[line, 0], m.margins.n_gy[line, label]
@@ -181,11 +182,11 @@ class BiasTable(Drawable):
         Parameters
         ----------
         name
-            The measure.
+            Name of the measure.
         reference
-            To whom it compares a group, if not to whom the options say.
+            Baseline that it compares a group with. By default the one of the options.
         min_count
-            The best-off group has at least so many rows.
+            Minimum number of rows of a best-off group.
 
         Examples
         --------
@@ -205,14 +206,14 @@ class BiasTable(Drawable):
     # ----------------------------------------------------------------- choosing
 
     def worst(self, n: int | None = None) -> BiasTable:
-        """The rows of the largest |UB|; those with too few rows to tell come after all others.
+        """The rows with the largest |UB|; those with too few rows to decide come last.
 
-        A row has enough if its q is below 0.05, or if its whole interval is inside the limit.
+        There are enough rows if q is below 0.05 or the whole interval is inside the limit.
         """
         return self.sort("worst").top(n)
 
     def top(self, n: int | None) -> BiasTable:
-        """The first rows: the worst ones, unless the table was sorted otherwise."""
+        """The first rows: the worst ones, unless the table was sorted in another order."""
         if n is None:
             return self
         ordered = self.ordered if n else self
@@ -220,14 +221,14 @@ class BiasTable(Drawable):
 
     @property
     def ordered(self) -> BiasTable:
-        """The table as it is printed: as it was sorted, or else the worst first."""
+        """The table in the order in which it is printed: as sorted, or else the worst first."""
         return self if self.order is not None else self.sort("worst")
 
     @property
     def inconclusive_from(self) -> int | None:
-        """Above which row the line is that divides rows that tell from those that do not.
+        """The number of the first row with too few rows to decide.
 
-        None where no such line can be drawn: in another order, or where all rows tell.
+        None if there is no such row, or if the table is in another order than the worst first.
         """
         if self.order != "worst":
             return None
@@ -236,7 +237,7 @@ class BiasTable(Drawable):
         return int(self.measured.evident[line, label].sum()) if inconclusive.any() else None
 
     def sort(self, by: str = "worst") -> BiasTable:
-        """Sort: worst first (see :meth:`worst`), by ub, by group, by rows (most first) or by p."""
+        """Sort by ``"worst"`` (see :meth:`worst`), ``"ub"``, ``"group"``, ``"n"`` (rows) or ``"p"``."""
         one_of("sort", by, SORTS)
         line, label = self.places
         m = self.measured
@@ -253,7 +254,7 @@ class BiasTable(Drawable):
         else:
             last, silent = ~m.evident[line, label], m.notes[line, label] > 0
             order = np.lexsort((-m.n_group[line], -np.abs(np.round(ub, 12)), silent, last))
-        if m.suppressed is not None:  # their order would tell of their numbers
+        if m.suppressed is not None:  # their order would reveal their numbers
             hidden = m.suppressed[line, label]
             by_group = np.argsort(self._flat())
             order = np.concatenate([order[~hidden[order]], by_group[hidden[by_group]]])
@@ -266,7 +267,7 @@ class BiasTable(Drawable):
         group: Group | str | None = None,
         hidden: bool = False,
     ) -> BiasTable:
-        """Keep the rows of some label values, of groups inside a pattern, or hidden ones."""
+        """Keep only rows with some label values, of groups inside a pattern, or that are hidden."""
         line, label = self.places
         kept = np.ones(len(line), np.bool_)
         if label_value is not None:
@@ -278,7 +279,7 @@ class BiasTable(Drawable):
             for name, value in named.items():
                 axis = self.counts.axis(name)
                 if axis.role != "sensitive":
-                    raise PatternError(f"{named} names the label; use label_value for it.")
+                    raise PatternError(f"{named} names the label; choose labels by `label_value`.")
                 position = self.counts.sensitive.index(axis)
                 kept &= self.measured.lattice.codes[line, position] == axis.code(value)
         if hidden:
@@ -291,11 +292,11 @@ class BiasTable(Drawable):
     # ------------------------------------------------------------------- giving
 
     def to_arrow(self) -> pa.Table:
-        """Give a line a row: its pattern, attributes, label and every number.
+        """Convert the rows shown to an Arrow table: pattern, attributes, label and all numbers.
 
-        An attribute is null where the group takes any value, ``<missing>`` where the value
-        is missing; the pattern tells these from values of such names. A column of the data
-        named like one of the result, such as ``rate``, is called ``data.rate``.
+        An attribute is null where the group takes any value and ``<missing>`` where the value is
+        missing; the pattern distinguishes these from values that are spelled the same. A column of
+        the data with the name of a result column, such as ``rate``, is called ``data.rate``.
         """
         import pyarrow as pa
 
@@ -313,7 +314,7 @@ class BiasTable(Drawable):
         columns["order"] = pa.array(m.lattice.orders[line])
         suppressed = None if m.suppressed is None else m.suppressed[line, label]
         for name, rows in (("n_group", m.n_group[line]), ("n_cell", m.n_cell[line, label])):
-            # Arrow keeps what is under a mask, so what is hidden is overwritten too.
+            # Arrow keeps the values under a mask, so suppressed numbers must be overwritten.
             shown = rows if suppressed is None else np.where(suppressed, 0, rows)
             columns[name] = pa.array(shown, mask=suppressed)
         for name, numbers in self._columns(line, label).items():
@@ -333,10 +334,10 @@ class BiasTable(Drawable):
         return pc.binary_join_element_wise(*parts, ", ", null_handling="skip")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: what ``--json`` prints.
+        """Plain data, as written to JSON.
 
-        With a favourable label, ``four_fifths`` holds the groups shown against the best-off
-        group of all that were measured; see :mod:`equipoise.measures.four_fifths`.
+        With a favourable label, ``four_fifths`` compares the groups shown with the best-off group
+        among all that were measured; see :mod:`equipoise.measures.four_fifths`.
         """
         rule = self.four_fifths
         return {
@@ -368,7 +369,7 @@ class BiasTable(Drawable):
                 **({} if counts.request is None else counts.request.to_dict()),
                 **self.options.to_dict(),
             },
-            # Whoever tries small counts can find those that a hash was made of.
+            # Small counts could be found by trying which ones give the published hash.
             "fingerprint": counts.fingerprint if self.measured.suppressed is None else None,
             "version": self.version,
             "time": self.measured.time,
@@ -383,7 +384,7 @@ class BiasTable(Drawable):
     __str__ = __repr__  # what is printed stays short; :meth:`text` says everything
 
     def grid(self) -> Grid:
-        """The first rows as a table for people: the worst ones, unless they were sorted."""
+        """The first rows as a printable table: the worst ones, unless they were sorted."""
         shown = self.top(20 if self.view is None else 60)
         return rows_grid(shown, self.measured, shown.inconclusive_from)
 
@@ -421,7 +422,7 @@ _OTHERS = ("group", "order", "n_group", "n_cell", "hidden", "evident", "note")
 
 
 def _dictionary(texts: Sequence[str | None], codes: NDArray[Any]) -> pa.DictionaryArray:
-    """Code texts for Arrow; where the text is ``None`` the entry is null."""
+    """Encode texts as an Arrow dictionary; where the text is ``None`` the entry is null."""
     import pyarrow as pa
 
     present = list(dict.fromkeys(t for t in texts if t is not None))

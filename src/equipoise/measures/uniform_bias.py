@@ -1,4 +1,4 @@
-"""Uniform Bias, and what follows from it directly."""
+"""Uniform Bias, and measures that follow from it directly."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def ub_of(*, n: Any, n_y: Any, n_g: Any, n_gy: Any) -> Any:
     sentence="{group} has {percent} {fewer} rows with {label} than its share of all rows.",
 )
 def uniform_bias(margins: Margins) -> Floats:
-    """Uniform Bias: the share of its expected rows with a label that a group lacks.
+    """Uniform Bias: the share of a group's expected rows with a label that are missing.
 
     >>> hiring = Margins.of(n=600, n_y=[200, 400], n_g=[150, 450], n_gy=[[40, 110], [160, 290]])
     >>> uniform_bias(hiring).round(4).tolist()
@@ -110,7 +110,7 @@ def lift(margins: Margins) -> Floats:
     sentence="weighting the {label} rows of {group} by {value} would bring its weighted UB to 0.",
 )
 def reweighing_weight(margins: Margins) -> Floats:
-    """Reweighing weight: what each row of a cell would have to weigh for UB = 0.
+    """Reweighing weight: the weight of each row of a cell that makes UB 0.
 
     >>> hiring = Margins.of(n=600, n_y=[200], n_g=[150, 450], n_gy=[[40], [160]])
     >>> reweighing_weight(hiring).round(4).ravel().tolist()
@@ -169,13 +169,13 @@ def expected_rows(margins: Margins) -> Floats:
     more_is_more=False,
     scale_invariant=False,
     symmetric=True,
-    sentence="{group} lacks {value} rows with {label} at its present size and the present label "
-    "frequencies; this is not the number to add, since adding rows changes both.",
+    sentence="{value} rows with {label} are missing in {group} at its present size and the present "
+    "label frequencies; this is not the number to add, because adding rows changes both.",
 )
 def missing_rows(margins: Margins) -> Floats:
-    """Missing rows: expected less present rows, at present sizes and frequencies.
+    """Missing rows: expected minus present rows, at present sizes and frequencies.
 
-    Not the number of rows to add: adding rows changes the group's size and the label's
+    This is not the number of rows to add: adding rows changes the group's size and the label's
     frequency.
 
     >>> hiring = Margins.of(n=600, n_y=[200], n_g=[150, 450], n_gy=[[40], [160]])

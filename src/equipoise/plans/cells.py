@@ -1,4 +1,4 @@
-"""The arrays a plan is made of: what each cell has, may have, and costs to change."""
+"""The arrays a plan is computed from: rows of each cell, bounds on them, and costs of changes."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     Real: TypeAlias = NDArray[np.float64]
 
 UNLIMITED = 2**50
-"""Stands for no upper bound on rows."""
+"""No upper bound on rows. Sums of many of these still fit in 64 bits, and in floats exactly."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cells:
-    """One line a finest group, one column a label.
+    """Arrays with one line per finest group and one column per label.
 
     Attributes
     ----------
     have
-        How many rows each cell has.
+        Present number of rows of each cell.
     least, most
-        How few and how many it may have in the end.
+        Minimum and maximum number of rows after the repair.
     add, drop
-        What adding and deleting one of its rows costs.
+        Cost of adding and of deleting one row.
     group_least, group_most
-        How few and how many rows each group may have in the end.
+        Minimum and maximum number of rows of each group after the repair.
     """
 
     have: Whole
@@ -55,7 +55,7 @@ class Cells:
         group_least: Any = 1,
         group_most: Any = UNLIMITED,
     ) -> Cells:
-        """Fill in single numbers for whole arrays.
+        """Make cells from array-likes; single numbers fill whole arrays.
 
         >>> Cells.of([[160, 290], [40, 110]], least=[[160, 290], [40, 110]]).most.shape
         (2, 2)
@@ -83,16 +83,16 @@ class Cells:
 
     @property
     def labels(self) -> int:
-        """How many labels there are."""
+        """Number of labels."""
         return int(self.have.shape[1])
 
     def take(self, lines: Any) -> Cells:
-        """Some of the groups, or some of them several times."""
+        """Select groups, possibly repeatedly."""
         return replace(self, **{name: getattr(self, name)[lines] for name in _ARRAYS})
 
     def near(self, rows: Whole) -> Cells:
-        """The same, but for rows not far from those: what a solver should look at."""
-        far = np.maximum(rows // 5, 50)
+        """Narrow the bounds to the neighbourhood of some rows, to keep a model small."""
+        far = np.maximum(rows // 5, 50)  # room for the corrections that balancing labels needs
         return replace(
             self,
             least=np.maximum(self.least, np.minimum(rows, self.have) - far),
@@ -100,7 +100,7 @@ class Cells:
         )
 
     def cost(self, rows: Whole) -> Real:
-        """What it costs each group to have those rows instead."""
+        """The cost of each group when it changes to the given rows."""
         change = rows - self.have
         return np.asarray(
             (np.where(change > 0, self.add, 0.0) * change).sum(axis=1)
@@ -109,7 +109,7 @@ class Cells:
 
     def __post_init__(self) -> None:
         if self.have.sum(dtype=float) > UNLIMITED / 1000:
-            raise InputError("these are more rows than can be planned for, 1,125,899,906,842.")
+            raise InputError("these are more rows than can be planned for; the maximum is 1,125,899,906,842.")
 
 
 _ARRAYS = tuple(Cells.__dataclass_fields__)
@@ -117,7 +117,7 @@ _ARRAYS = tuple(Cells.__dataclass_fields__)
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """Between which shares of its group each label must lie: a line a group, a column a label."""
+    """The range of shares of each label in its group: a line per group, a column per label."""
 
     low: Real
     high: Real
@@ -134,7 +134,7 @@ class Band:
 
     @classmethod
     def between(cls, least: Any, most: Any, tolerance: float, *, on: str = "ub") -> Band:
-        """The band around every target between two, for bounds that hold for all of them."""
+        """The union of the bands around all targets between two, for bounds that hold for all."""
         least, most = (
             np.atleast_2d(np.asarray(least, float)),
             np.atleast_2d(np.asarray(most, float)),
@@ -144,10 +144,10 @@ class Band:
         return cls(np.maximum(least - tolerance, 0.0), most + tolerance)
 
     def lines(self, n: int) -> Band:
-        """The same band with a line for each group."""
+        """Repeat the band for each of n groups."""
         shape = (n, self.low.shape[1])
         return Band(np.broadcast_to(self.low, shape), np.broadcast_to(self.high, shape))
 
     def take(self, lines: Any) -> Band:
-        """The lines of some groups."""
+        """Select the lines of some groups."""
         return Band(self.low[lines], self.high[lines])

@@ -1,4 +1,4 @@
-"""Small files a user writes for a plan: TOML, or JSON."""
+"""Small files that users write for a plan, in TOML or JSON."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ def read_mapping(path: str | os.PathLike[str], what: str, instead: str) -> Mappi
     Parameters
     ----------
     path
-        The file.
+        Path of the file.
     what
-        What it holds, for the message if it cannot be read.
+        Name of its contents, for error messages.
     instead
-        What to write instead of a file, for the message if there is none.
+        What the user can give instead of a file, for the error message if there is none.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
         data = json.loads(text) if str(path).endswith(".json") else tomllib.loads(text)
     except FileNotFoundError:
         raise SourceNotFound(
-            f"there is no file {path} with {what}; write one, or {instead}."
+            f"there is no file {path} with {what}; write one, or give {instead}."
         ) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
         raise InputError(f"the {what} in {path} cannot be read: {error}.") from None
     if not isinstance(data, Mapping):
-        raise InputError(f"the {what} in {path} must be keys with values.")
+        raise InputError(f"the {what} in {path} must be a table of keys and values.")
     return data

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def reference_of(problem: Problem) -> str:
-    """Against which label frequencies a plan is held: K is a ratio to the present ones."""
+    """The label frequencies a plan is compared with; K is a ratio to the present ones."""
     request = problem.request
     if problem.special and not request.tolerance:
         return "original"
@@ -24,7 +24,7 @@ def reference_of(problem: Problem) -> str:
 
 
 def against(problem: Problem, base: Real, rows: Whole) -> Against:
-    """The label frequencies that rows are held against."""
+    """The label frequencies that rows are compared with, as fractions."""
     if reference_of(problem) == "new":
         return Against.rows(rows.sum(axis=0))
     return given_frequencies(problem, base)
@@ -48,29 +48,32 @@ def base_rates(problem: Problem) -> Real:
         rates[axis.code(value)] = share
     for value, share, have in zip(axis.values, rates, problem.have.sum(axis=0), strict=True):
         if np.isnan(share) and not have:
-            rates[axis.code(value)] = 0.0  # rows that lack the label are set aside
+            rates[axis.code(value)] = 0.0  # rows with a missing label are set aside
             continue
         if np.isnan(share):
-            raise InputError(f"the label frequencies lack a share for {format_value(value)}.")
+            raise InputError(f"`labels` has no share for {format_value(value)}.")
         if not share and have:
             raise InputError(
-                f"label {format_value(value)} is to have the share 0, but {have:,} rows have it; a "
-                "plan cannot bring it there. Give it a share above 0."
+                f"`labels` gives {format_value(value)} the share 0, but {have:,} rows have this "
+                "label, which no plan can change; give it a share above 0."
             )
     if abs(rates.sum() - 1) > 1e-6:
-        mended = ", ".join(
+        rescaled = ", ".join(
             f"{format_value(v)} = {r / rates.sum():.6g}"
             for v, r in zip(axis.values, rates, strict=True)
         )
         raise InputError(
-            f"the label frequencies add up to {rates.sum():.6g}, not 1; rescaled they would be "
-            f"{mended}."
+            f"the shares of `labels` add up to {rates.sum():.6g}, not 1; rescaled they would be "
+            f"{rescaled}."
         )
     return np.asarray(rates / rates.sum())
 
 
 def drifts(problem: Problem) -> bool:
-    """Whether label frequencies could move further than they may, unless held."""
+    """Whether label frequencies could move too far if nothing limits them.
+
+    Where every group comes to K = 1 within the tolerance, so does the table as their mixture.
+    """
     request = problem.request
     if request.labels == "free":
         return request.label_drift is not None
@@ -78,7 +81,7 @@ def drifts(problem: Problem) -> bool:
 
 
 def drift(rows: Whole, base: Real, on: str) -> float:
-    """How far a label frequency moved at most: as a share of itself, or absolute."""
+    """The largest move of a label frequency, as a share of itself or absolute."""
     moved = np.abs(rows.sum(axis=0) / max(int(rows.sum()), 1) - base)
     if on == "rate":
         return float(moved.max())
@@ -86,5 +89,5 @@ def drift(rows: Whole, base: Real, on: str) -> float:
 
 
 def off_by(problem: Problem, rows: Whole, base: Real) -> float:
-    """How far the worst group that counts is from its target."""
+    """The distance of the worst judged group from its target."""
     return worst_off(problem, rows, against(problem, base, rows))

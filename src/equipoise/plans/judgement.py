@@ -1,4 +1,4 @@
-"""Whether rows reach what was asked: worked out from whole numbers, apart from any solver."""
+"""Whether rows reach the tolerance: decided in whole numbers, independently of all solvers."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ if TYPE_CHECKING:
     from equipoise.plans.cells import Real, Whole
     from equipoise.plans.problem import Problem
 
-_NEAR = 1e-9
+_NEAR = 1e-9  # far above the rounding of floats, far below the effect of a row
 
 
 @dataclass(frozen=True, eq=False)
 class Against:
-    """Label frequencies as fractions: those a repaired table is held against."""
+    """The label frequencies that a repaired table is compared with, as fractions."""
 
     parts: tuple[Fraction, ...]
 
     @classmethod
     def rows(cls, totals: Any) -> Against:
-        """The label frequencies of a table with so many rows of each label."""
+        """The label frequencies of a table with the given numbers of rows per label."""
         n = int(sum(int(t) for t in totals))
         return cls(tuple(Fraction(int(t), n) for t in totals))
 
     @classmethod
     def shares(cls, shares: Any) -> Against:
-        """Label frequencies that a user gave."""
+        """Label frequencies given by the user, as the decimal numbers that were written."""
         return cls(tuple(Fraction(repr(float(s))) for s in shares))
 
     @property
     def real(self) -> Real:
-        """The same as floats."""
+        """The frequencies as floats."""
         return np.array([float(p) for p in self.parts])
 
 
 def off_target(rows: Whole, ratios: Real, rates: Real, on: str) -> Real:
-    """How far each group's rates are from its targets: relative or absolute; nan if empty."""
+    """The distance of each group's rates from its targets, relative or absolute; nan if empty."""
     size = rows.sum(axis=1, keepdims=True)
     target = ratios * rates
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -51,10 +51,10 @@ def off_target(rows: Whole, ratios: Real, rates: Real, on: str) -> Real:
 def within(
     rows: Whole, ratios: Real, against: Against, tolerance: float, on: str = "ub"
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Whether every label's rate in every group is within the tolerance, exactly.
+    """Decide exactly whether every label's rate in every group is within the tolerance.
 
-    Floats decide what is far from the edge; what is near is worked out in whole numbers,
-    with the tolerance taken as the decimal number that was written.
+    Floats decide rates that are far from the edge of the tolerance; the others are computed in
+    whole numbers, with the tolerance as the decimal number that was written.
 
     >>> rows = np.array([[3, 7], [30, 70]])
     >>> within(rows, np.ones((2, 2)), Against.rows([25, 75]), 0.2).tolist()
@@ -76,7 +76,7 @@ def within(
 def _exactly(got: Fraction, ratio: float, rate: Fraction, limit: Fraction, on: str) -> bool:
     if ratio == 1.0:
         target = rate
-    else:  # a ratio of floats is known to a few digits less than they have
+    else:  # K is a quotient of floats, so its last digits are not known
         target = Fraction(ratio) * rate
         limit += Fraction(1, 10**12)
     if not target:
@@ -86,21 +86,21 @@ def _exactly(got: Fraction, ratio: float, rate: Fraction, limit: Fraction, on: s
 
 
 def coarse_rows(problem: Problem, rows: Whole) -> Whole:
-    """The rows of the coarser groups that are held to the tolerance."""
+    """The rows of the coarser groups that must stay within the tolerance."""
     if not problem.coarse:
         return np.zeros((0, rows.shape[1]), np.int64)
     return np.stack([rows[j.lines].sum(axis=0) for j in problem.coarse])
 
 
 def coarse_ratios(problem: Problem) -> Real:
-    """Their K."""
+    """The K of the coarser groups that must stay within the tolerance."""
     return np.array([j.k for j in problem.coarse]).reshape(-1, problem.have.shape[1])
 
 
 def within_tolerance(
     problem: Problem, rows: Whole, against: Against, tolerance: float | None = None
 ) -> bool:
-    """Whether every group that counts is within the tolerance."""
+    """Whether every judged group is within the tolerance."""
     tolerance = problem.request.tolerance if tolerance is None else tolerance
     on = problem.request.tolerance_on
     finest = rows[problem.judged]
@@ -111,7 +111,7 @@ def within_tolerance(
 
 
 def worst_off(problem: Problem, rows: Whole, against: Against) -> float:
-    """The largest distance from its target of any group that counts."""
+    """The largest distance of a judged group from its target."""
     on = problem.request.tolerance_on
     parts = [
         off_target(rows[problem.judged], problem.ratios[problem.judged], against.real, on),

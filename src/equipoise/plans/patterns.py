@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def members(counts: Counts, codes: Any, group: Group) -> Any:
-    """The lines of the finest groups inside a group."""
+    """Find the lines of the finest groups inside a group."""
     inside = np.ones(len(codes), np.bool_)
     names = [a.name for a in counts.sensitive]
     for name, value in group.items():
@@ -31,7 +31,7 @@ def members(counts: Counts, codes: Any, group: Group) -> Any:
 
 
 def cell_numbers(counts: Counts, codes: NDArray[np.int32], pattern: str) -> NDArray[np.intp]:
-    """The numbers of the cells a pattern names."""
+    """Find the numbers (line × labels + label) of the cells that a pattern names."""
     group = Group.parse(pattern)
     for name in group:
         counts.axis(name)

@@ -1,4 +1,4 @@
-"""From counts and a request to the arrays a solver works on."""
+"""A request applied to counts: the arrays that solvers work on."""
 
 from __future__ import annotations
 
@@ -28,22 +28,23 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["available", "at_least", "min_rows", "max_rows"]
 
 MOST_NEW_GROUPS = 10_000
+"""Maximum number of empty groups that one pattern of `at_least` may create."""
 
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    """A bound on how many rows are added to some cells, or they have in the end.
+    """A bound on the rows that are added to some cells, or that they have after the repair.
 
     Attributes
     ----------
     kind, number
-        The option that set it, and which of them it was.
+        The parameter that set it, and its position there.
     pattern
-        The cells it is about.
+        The pattern of the cells it applies to.
     rows
         The bound.
     cells
-        The numbers of those cells: line × labels + label.
+        The numbers of these cells: line × labels + label.
     """
 
     kind: Kind
@@ -54,18 +55,18 @@ class Limit:
 
     @property
     def words(self) -> str:
-        """The limit as a sentence part."""
+        """The limit as part of a sentence."""
         if self.kind == "available":
             return f"at most {self.rows:,} rows of {self.pattern} can be added"
         if self.kind == "at_least":
             return f"at least {self.rows:,} rows of {self.pattern}"
         least = "at least" if self.kind == "min_rows" else "at most"
-        return f"{least} {self.rows:,} rows in all"
+        return f"{least} {self.rows:,} rows in total"
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A coarser group that is held to the tolerance, by the finest groups inside it."""
+    """A coarser group that must stay within the tolerance, and the finest groups inside it."""
 
     group: Group
     lines: NDArray[np.intp]
@@ -74,28 +75,28 @@ class Judged:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
-    """A plan to be made.
+    """A planning problem.
 
     Attributes
     ----------
     counts, request
-        What it is made of.
+        The table, and the request of the user.
     codes
-        The finest groups, without those that lack a value: one line each.
+        The finest groups without missing values, one line each.
     aside
-        Rows that lack a value; they stay as they are.
+        Number of rows with missing values; they stay unchanged.
     cells
-        What the cells have, may have and cost, with the limits on single cells.
+        Rows, bounds and costs of the cells, including limits on single cells.
     rates
-        The present label frequencies.
+        Present label frequencies.
     ratios
         K of each finest group and label.
     judged
-        Which finest groups are held to the tolerance.
+        Which finest groups must stay within the tolerance.
     coarse
-        The coarser groups held to it that do not follow from the finest ones.
+        Coarser groups that must stay within it too, where that does not follow from their parts.
     limits
-        All limits on rows, those on single cells too.
+        All limits on rows, including those on single cells.
     coupling
         The limits that several groups share.
     """
@@ -114,22 +115,22 @@ class Problem:
 
     @property
     def have(self) -> Whole:
-        """The rows of each cell."""
+        """Present number of rows of each cell."""
         return self.cells.have
 
     @property
     def separable(self) -> bool:
-        """Whether every group can be planned by itself."""
+        """Whether every group can be planned independently of the others."""
         return not self.coarse and not self.coupling
 
     @property
     def plain(self) -> bool:
-        """Whether every finest group is held to K = 1, and with it the whole lattice."""
+        """Whether every finest group must come to K = 1, and so the whole lattice does."""
         return bool(self.judged.all()) and bool((self.ratios == 1).all())
 
     @property
     def special(self) -> bool:
-        """Whether some target K is not 1, so that label frequencies must be free to follow."""
+        """Whether some target K is not 1, so that label frequencies must be free to adapt."""
         return bool((self.ratios != 1).any()) or any((j.k != 1).any() for j in self.coarse)
 
     def group(self, line: int) -> Group:
@@ -140,7 +141,7 @@ class Problem:
         )
 
     def band(self, centre: Real, tolerance: float | None = None, most: Real | None = None) -> Band:
-        """Between which rates each finest group must lie, around label frequencies."""
+        """The rates allowed to each finest group, around label frequencies."""
         tolerance = self.request.tolerance if tolerance is None else tolerance
         low, high = self.ratios * centre, self.ratios * (centre if most is None else most)
         band = Band.between(low, high, tolerance, on=self.request.tolerance_on)
@@ -150,7 +151,7 @@ class Problem:
     def coarse_band(
         self, centre: Real, tolerance: float | None = None, most: Real | None = None
     ) -> Band:
-        """Between which rates each coarser group must lie."""
+        """The rates allowed to each coarser group."""
         tolerance = self.request.tolerance if tolerance is None else tolerance
         k = np.array([j.k for j in self.coarse]).reshape(-1, len(centre))
         high = k * (centre if most is None else most)
@@ -158,7 +159,7 @@ class Problem:
 
     @functools.cached_property
     def membership(self) -> Any:
-        """Which finest groups each coarser group holds, as a sparse matrix."""
+        """Which finest groups each coarser group contains, as a sparse matrix."""
         from scipy import sparse
 
         lines = [j.lines for j in self.coarse]
@@ -168,11 +169,11 @@ class Problem:
         return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
 
     def holds(self, rows: Whole) -> bool:
-        """Whether the limits that groups share hold for those rows."""
+        """Whether rows keep all limits that several groups share."""
         return all(self.slack(limit, rows) >= 0 for limit in self.coupling)
 
     def slack(self, limit: Limit, rows: Whole) -> int:
-        """How many rows are left to a limit; negative if it is broken."""
+        """The number of rows left until a limit; negative if it is broken."""
         chosen = rows.ravel()[limit.cells]
         if limit.kind == "available":
             added = (chosen - self.have.ravel()[limit.cells]).clip(0)
@@ -181,7 +182,7 @@ class Problem:
         return limit.rows - total if limit.kind == "max_rows" else total - limit.rows
 
     def part(self, lines: NDArray[np.intp]) -> Problem:
-        """The problem of some groups by themselves."""
+        """The problem restricted to some groups."""
         return replace(
             self,
             codes=self.codes[lines],
@@ -191,17 +192,17 @@ class Problem:
         )
 
     def again(self, **changes: Any) -> Problem:
-        """The same problem for a request that differs."""
+        """The same problem with changes to the request."""
         return pose(self.counts, self.request.but(**changes))
 
 
 def pose(counts: Counts, request: PlanRequest) -> Problem:
-    """Work out everything a request says about a table."""
+    """Pose the problem that a request states about a table."""
     _refuse_missing(request)
     known, aside = known_rows(counts, plan_missing=request.plan_missing)
     if not known.n:
         raise InputError(
-            "there is no row with a value for every attribute and label; nothing can be planned."
+            "no row has a value for every attribute and the label, so nothing can be planned."
         )
     codes, (have,) = known.finest()
     codes, have = _with_asked_for(counts, codes, have, request)
@@ -227,22 +228,22 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
 
 
 def _refuse_missing(request: PlanRequest) -> None:
-    """Refuse patterns about rows that stay as they are."""
+    """Refuse patterns of rows that stay unchanged."""
     constrain = request.constrain if isinstance(request.constrain, tuple) else ()
     named = [p for n in NUMBERED for p, _ in getattr(request, n)]
     for pattern in (*named, *request.priority, *request.deletable, *constrain):
         if MISSING in Group.parse(pattern).values() and not request.plan_missing:
             raise InputError(
-                f"{pattern} names rows that lack a value, which stay as they are; with "
-                "--plan-missing they are planned for."
+                f"{pattern} names rows with a missing value, which stay unchanged; use "
+                "`plan_missing=True` to plan for them."
             )
 
 
 def known_rows(counts: Counts, *, plan_missing: bool) -> tuple[Counts, int]:
-    """Leave out the rows that lack a value."""
+    """Leave out rows with missing values; return the other counts and how many were left out."""
     if counts.weights is not None:
         raise InputError(
-            "a plan is about whole rows, and these counts are weighted; count without --weight."
+            "a plan consists of whole rows, and these counts are weighted; count without `weight`."
         )
     if plan_missing:
         return counts, 0
@@ -257,7 +258,7 @@ def known_rows(counts: Counts, *, plan_missing: bool) -> tuple[Counts, int]:
 def _with_asked_for(
     counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest
 ) -> tuple[NDArray[np.int32], Whole]:
-    """Add lines for groups without rows that must get some."""
+    """Add lines for groups that have no rows yet and must get some."""
     if not request.at_least:
         return codes, have
     there = {tuple(line) for line in codes.tolist()}
@@ -276,7 +277,7 @@ def _with_asked_for(
             continue
         lines = list(itertools.islice(itertools.product(*choices), MOST_NEW_GROUPS + 1))
         if len(lines) > MOST_NEW_GROUPS:
-            raise InputError(f"{pattern} has no rows and too many groups inside; name one of them.")
+            raise InputError(f"{pattern} has no rows and contains too many groups; name one of them.")
         new += [line for line in lines if line not in there]
         there.update(lines)
     if not new:
@@ -291,13 +292,13 @@ def _require_labels(counts: Counts, rates: Real, request: PlanRequest) -> None:
     values = counts.label.values
     if len(values) < 2:
         raise InputError(
-            f"the label {counts.label.name!r} has one value only; there is no bias to repair."
+            f"the label {counts.label.name!r} has only one value; there is no bias to repair."
         )
     empty = [format_value(v) for v, r in zip(values, rates, strict=True) if not r]
     absent = MISSING in values and not request.plan_missing
     if empty and not (absent and len(empty) == 1):
         raise InputError(
-            f"label {empty[0]} has no rows: its frequency is 0, and no group can have a share of "
+            f"label {empty[0]} has no rows, so its frequency is 0 and no group can have a share of "
             "it; leave it out of the counts."
         )
 
@@ -314,7 +315,7 @@ def _limits(counts: Counts, codes: NDArray[np.int32], request: PlanRequest) -> I
 
 
 def _on_one(limit: Limit, k: int) -> bool:
-    """Whether a limit is about one cell, or is a least size of one group."""
+    """Whether a limit applies to one cell, or is the minimum size of one group."""
     if limit.kind in ("min_rows", "max_rows"):
         return False
     if len(limit.cells) <= 1:
@@ -330,7 +331,7 @@ def _cells(
     request: PlanRequest,
     limits: Sequence[Limit],
 ) -> Cells:
-    """What each cell may have in the end, and costs."""
+    """Bounds and costs of each cell."""
     k = have.shape[1]
     flat = have.ravel()
     least = flat.copy() if request.allow == "add" else np.zeros_like(flat)
@@ -342,7 +343,7 @@ def _cells(
     if request.pool is not None:
         more = np.minimum(more, offered(counts, codes, request.pool).ravel())
     group_least = (have.sum(axis=1) > 0).astype(np.int64) * (not request.may_vanish)
-    group_least[have.sum(axis=1).argmax()] = 1  # a table without rows is none
+    group_least[have.sum(axis=1).argmax()] = 1  # a plan must not empty the whole table
     for limit in limits:
         if not _on_one(limit, k) or not len(limit.cells):
             continue
@@ -366,7 +367,7 @@ def _cells(
 
 
 def deletable(problem: Problem) -> NDArray[np.bool_]:
-    """Rows of which cells may be deleted."""
+    """The cells whose rows may be deleted."""
     request = problem.request
     may = np.full(problem.have.size, request.allow != "add" and not request.deletable)
     if request.allow != "add":
@@ -383,10 +384,10 @@ def _costs(counts: Counts, codes: NDArray[np.int32], given: Any) -> Real:
 
 
 def offered(counts: Counts, codes: NDArray[np.int32], pool: Counts) -> Whole:
-    """How many rows of each cell a pool has."""
+    """The number of rows of each cell that a pool has."""
     if [a.name for a in pool.axes] != [a.name for a in counts.axes]:
         raise InputError(
-            f"the pool is counted by {', '.join(a.name for a in pool.axes)}, the table by "
+            f"the pool is counted by {', '.join(a.name for a in pool.axes)} and the table by "
             f"{', '.join(a.name for a in counts.axes)}; count the same columns."
         )
     maps = [
@@ -410,10 +411,10 @@ def offered(counts: Counts, codes: NDArray[np.int32], pool: Counts) -> Whole:
 def _judged(
     counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest, ratios: Any
 ) -> tuple[NDArray[np.bool_], tuple[Judged, ...]]:
-    """Which finest groups are held to the tolerance, and which coarser ones beside."""
+    """Which finest groups must stay within the tolerance, and which coarser ones in addition."""
     sizes = have.sum(axis=1)
     large = sizes >= request.min_group
-    large |= sizes == 0  # a group that gets its first rows
+    large |= sizes == 0  # only groups that must get their first rows are here without any
     k = have.shape[1]
     if request.constrain == "marginals":
         judged = np.zeros(len(codes), np.bool_) if len(counts.sensitive) > 1 else large
@@ -422,12 +423,12 @@ def _judged(
         for pattern in request.constrain:
             lines = members(counts, codes, Group.parse(pattern))
             if not len(lines):
-                raise InputError(f"the group {pattern} to be constrained has no rows.")
+                raise InputError(f"`constrain` names the group {pattern}, which has no rows.")
             judged[lines] = True
         judged &= large
     else:
         judged = large & ~ratios.free
-    judged = judged | ratios.given  # who has a target is held to it
+    judged = judged | ratios.given  # a group with a target of its own is always judged
     special = tuple(
         Judged(group, members(counts, codes, group), ratio) for group, ratio in ratios.coarse
     )
@@ -446,7 +447,7 @@ def _judged(
         ]
     if not judged.any() and not coarse:
         raise InputError(
-            f"no group has {request.min_group:,} rows, so none is to be repaired; lower --min-group."
+            f"no group has {request.min_group:,} rows, so there is nothing to repair; lower `min_group`."
         )
     return judged, tuple(coarse)
 
@@ -454,7 +455,7 @@ def _judged(
 def _lattice_groups(
     counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest
 ) -> Iterable[tuple[Group, NDArray[np.intp]]]:
-    """The coarser groups a request holds to the tolerance, with the finest inside each."""
+    """The coarser groups that a request judges, with the finest groups inside each."""
     names = [a.name for a in counts.sensitive]
     if len(names) < 2 or (request.constrain == "all" and request.min_group <= 1):
         return

@@ -1,6 +1,6 @@
-"""Targets K: the ratio of rates f_gy/f_y a group should have, where it is not 1.
+"""Targets K: the ratio of rates f_gy/f_y that a group should have, where it is not 1.
 
-Given as plain data or TOML::
+They are given as plain data or TOML::
 
     keep-rates-of = ["sex"]           # every finest group gets its own sex's present rates
 
@@ -38,7 +38,7 @@ RULE = "keep rates of"
 
 @dataclass(frozen=True)
 class Target:
-    """The K of one group, by label; or of each finest group inside it."""
+    """The K of one group by label, or of each finest group inside it."""
 
     group: Group
     k: tuple[tuple[Value, float], ...]
@@ -47,7 +47,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Targets:
-    """All targets of a plan, as they were given.
+    """All targets of a plan, as given by the user.
 
     >>> Targets.of("keep rates of: sex").keep_rates_of
     ('sex',)
@@ -67,11 +67,11 @@ class Targets:
             names = given.replace("-", " ", 2).strip()[len(RULE) :].lstrip(" :=")
             return cls(keep_rates_of=tuple(n.strip() for n in names.split(",") if n.strip()))
         if not isinstance(given, Mapping):
-            given = read_mapping(given, "targets", f"a rule as in --target '{RULE}: sex'")
+            given = read_mapping(given, "targets", f"a rule such as `target='{RULE}: sex'`")
         return _from_mapping({str(k): v for k, v in given.items()})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, which :meth:`of` reads."""
+        """Plain data that :meth:`of` reads."""
         listed = [
             {
                 "group": str(t.group),
@@ -85,16 +85,16 @@ class Targets:
 
 @dataclass(frozen=True, eq=False)
 class Ratios:
-    """Targets worked out for one table.
+    """Targets resolved for one table.
 
     Attributes
     ----------
     finest
         K of each finest group and label; 1 where none was given.
     given
-        Which finest groups have a K that was asked for.
+        Which finest groups have a K of their own.
     free
-        Which finest groups have none and lie in a coarser group that has one.
+        Which finest groups have none but are part of a coarser group that has one.
     coarse
         Coarser groups with a K of their own, and that K by label.
     """
@@ -106,7 +106,7 @@ class Ratios:
 
 
 def work_out(targets: Targets, counts: Counts, codes: Any, have: Any, rates: Real) -> Ratios:
-    """Give every finest group its K, and check that each group's K can be."""
+    """Resolve the K of every finest group, and check that each is possible."""
     n, k = have.shape
     finest = np.ones((n, k))
     given = np.zeros(n, np.bool_)
@@ -118,7 +118,7 @@ def work_out(targets: Targets, counts: Counts, codes: Any, have: Any, rates: Rea
     for target in targets.targets:
         lines = members(counts, codes, target.group)
         if not len(lines) or not have[lines].sum():
-            raise InputError(f"the target group {target.group} has no rows; name one that has.")
+            raise InputError(f"the target group {target.group} has no rows; name a group that has some.")
         ratio = _completed(target, counts, rates)
         if target.inside or len(target.group) == len(counts.sensitive):
             finest[lines], given[lines] = ratio, True
@@ -132,23 +132,24 @@ def work_out(targets: Targets, counts: Counts, codes: Any, have: Any, rates: Rea
 def require_consistent(
     coarse: Sequence[tuple[Group, Real]], finest: Real, lines: Sequence[Any], slack: float
 ) -> None:
-    """Refuse a coarser group's target that no mixture of its parts' targets can meet."""
+    """Refuse a target of a coarser group that no mixture of its parts' targets can meet."""
     for (group, ratio), inside in zip(coarse, lines, strict=True):
         low, high = finest[inside].min(axis=0), finest[inside].max(axis=0)
         off = (ratio * (1 + slack) < low * (1 - slack)) | (ratio * (1 - slack) > high * (1 + slack))
         if off.any():
             y = int(off.argmax())
             raise InputError(
-                f"the targets contradict each other: {group} is to have K = {ratio[y]:g}, but its "
-                f"parts are to have K from {low[y]:g} to {high[y]:g}, and a group is a mixture of "
+                f"the targets contradict each other: {group} should have K = {ratio[y]:g}, but its "
+                f"parts should have K from {low[y]:g} to {high[y]:g}, and a group is a mixture of "
                 "its parts."
             )
 
 
 def require_agreement(counts: Counts, coarse: Sequence[tuple[Group, Real]], slack: float) -> None:
-    """Refuse targets of all values of one attribute that those of another exclude.
+    """Refuse targets for all values of one attribute that contradict those of another.
 
-    Both are mixtures of the same table, whose label frequencies lie between their targets.
+    The groups of each attribute make up the same table, so its label frequencies must lie between
+    the targets of either.
     """
     whole: list[tuple[str, Real, Real]] = []
     for axis in counts.sensitive:
@@ -183,45 +184,45 @@ def _own_rates(counts: Counts, codes: Any, have: Any, names: Sequence[str]) -> R
     total: Real = sums.sum(axis=1, keepdims=True)
     if not total.all():
         raise InputError(
-            f"{RULE}: a group that is to get its first rows has no rates to keep; give it a target."
+            f"{RULE}: a group without rows has no rates to keep; give it a target of its own."
         )
     return np.asarray((sums / total)[group.ravel()])
 
 
 def _completed(target: Target, counts: Counts, rates: Real) -> Real:
-    """K for every label; those not given share what the others leave."""
+    """K of every label; labels without a K share what the others leave."""
     label = counts.label
     ratio = np.full(len(label), np.nan)
     for value, k in target.k:
         place = label.code(value)
         if not rates[place]:
             raise InputError(
-                f"label {format_value(value)} has no rows, so no ratio K to its frequency can be "
-                "asked for."
+                f"label {format_value(value)} has no rows, so a ratio K to its frequency is "
+                "impossible."
             )
         ratio[place] = k
-    ratio[np.isnan(ratio) & (rates == 0)] = 1.0  # rows that lack the label are set aside
+    ratio[np.isnan(ratio) & (rates == 0)] = 1.0  # rows with a missing label are set aside
     known = ~np.isnan(ratio)
     spent = float((ratio[known] * rates[known]).sum())
     if known.all():
         if abs(spent - 1) > 1e-6:
-            mended = ", ".join(
+            rescaled = ", ".join(
                 f"{format_value(v)} = {k / spent:.6g}"
                 for v, k in zip(label.values, ratio, strict=True)
             )
             raise InputError(
                 f"the targets of {target.group} do not add up: ΣK·f is {spent:.6g}, not 1, so its "
-                f"rates would not sum to one; rescaled they would be {mended}."
+                f"rates would not sum to one. Rescaled they would be {rescaled}."
             )
         return ratio
     if spent > 1:
         raise InputError(
-            f"the targets of {target.group} take ΣK·f = {spent:.6g} of all its rows, more than "
-            "there are; lower them so that the sum is at most 1."
+            f"the targets of {target.group} need ΣK·f = {spent:.6g} of its rows, more than all; "
+            "lower them until the sum is at most 1."
         )
     left = float(rates[~known].sum())
     if not left:
-        raise InputError(f"the targets of {target.group} leave rates of labels that have no rows.")
+        raise InputError(f"the targets of {target.group} leave a share for labels that have no rows.")
     ratio[~known] = (1 - spent) / left
     return ratio
 
@@ -234,13 +235,13 @@ def _from_mapping(given: Mapping[str, Any]) -> Targets:
     unknown = sorted(set(keys) - {"keep-rates-of", "targets"})
     if unknown:
         raise InputError(
-            f"targets have no key {unknown[0]!r}; they have keep-rates-of and targets."
+            f"targets have no key {unknown[0]!r}; the keys are keep-rates-of and targets."
             f"{did_you_mean(unknown[0], ['keep-rates-of', 'targets'])}"
         )
     names = keys.get("keep-rates-of", ())
     listed = keys.get("targets", ())
     if isinstance(listed, (str, Mapping)) or not isinstance(listed, Sequence):
-        raise InputError("targets are a list of tables, [[targets]] in TOML.")
+        raise InputError("targets must be a list of tables, [[targets]] in TOML.")
     return Targets(
         keep_rates_of=(names,) if isinstance(names, str) else tuple(names),
         targets=tuple(_target(t) for t in listed),
@@ -249,13 +250,13 @@ def _from_mapping(given: Mapping[str, Any]) -> Targets:
 
 def _target(given: Any) -> Target:
     if not isinstance(given, Mapping) or not {"group", "k"} <= set(given):
-        raise InputError("a target has a group and its k by label: group = 'sex=w', k = {H = 0.9}.")
+        raise InputError("a target needs a group and its k by label: group = 'sex=w', k = {H = 0.9}.")
     unknown = sorted(set(given) - {"group", "k", "inside"})
     if unknown:
-        raise InputError(f"a target has no key {unknown[0]!r}; it has group, k and inside.")
+        raise InputError(f"a target has no key {unknown[0]!r}; the keys are group, k and inside.")
     ratios = given["k"]
     if not isinstance(ratios, (Mapping, Sequence)) or isinstance(ratios, str) or not ratios:
-        raise InputError(f"the k of {given['group']} is given by label, as in k = {{H = 0.9}}.")
+        raise InputError(f"give the k of {given['group']} by label, as in k = {{H = 0.9}}.")
     pairs = ratios.items() if isinstance(ratios, Mapping) else [tuple(p) for p in ratios]
     k = []
     for label, ratio in pairs:

@@ -1,6 +1,6 @@
 """How sure a Uniform Bias is: intervals, p-values and q-values, from counts alone.
 
-Every function takes arrays that broadcast together. In a lattice of G groups and k labels
+All functions take arrays that broadcast together. In a lattice of G groups and k labels
 
 ====== =========== =======================================
 name   shape       meaning
@@ -13,5 +13,5 @@ name   shape       meaning
 
 Inside, ``p1 = x/m`` is the rate within the group, ``p0 = (X-x)/(N-m)`` the rate in the rest,
 ``f = X/N`` the overall rate, ``P = m/N`` the group's share and ``R = p1/f``, so that UB = 1 - R.
-Where UB is undefined (empty group, absent label) every answer is ``nan``.
+Where UB is undefined (empty group, absent label) every result is ``nan``.
 """

@@ -1,4 +1,4 @@
-"""Counts as arrays that broadcast together, worked on in parts."""
+"""Arrays of counts that broadcast together, processed in chunks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 Floats: TypeAlias = NDArray[np.float64]
 
 CHUNK = 1 << 15
-"""Elements worked on at a time: the dozen temporaries then stay in the cache."""
+"""Number of elements processed at a time: a dozen temporary arrays then fit in the cache."""
 
 
 def align(*given: ArrayLike) -> tuple[tuple[NDArray[Any], ...], tuple[int, ...]]:
-    """Give all arrays one number of axes, the first one the full shape; and that shape."""
+    """Give all arrays the same number of axes and the first one the full shape; also return it."""
     arrays = [np.asarray(array) for array in given]
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     axes = max(1, len(shape))

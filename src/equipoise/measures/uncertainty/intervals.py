@@ -1,4 +1,4 @@
-"""Confidence intervals of Uniform Bias, of a ratio of rates, and of the change between two tables."""
+"""Confidence intervals of Uniform Bias, of ratios of rates, and of changes between tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Interval(NamedTuple):
-    """Lower and upper limits, element by element."""
+    """Lower and upper limits, elementwise."""
 
     low: Floats
     high: Floats
@@ -26,7 +26,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class Change:
-    """The change of a UB between two tables, with its interval and an approximate p."""
+    """The change of UB between two tables, with its interval and an approximate p-value."""
 
     change: Floats
     low: Floats
@@ -44,17 +44,17 @@ def ub_interval(
     sampling: Sampling = "rows",
     effective: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Interval:
-    """Give a confidence interval of UB, by MOVER from modified Wilson limits.
+    """Compute a confidence interval of UB, by MOVER from modified Wilson limits.
 
     Parameters
     ----------
     x, m, X, N
         Counts, or sums of weights together with `effective`.
     confidence
-        Between 0 and 1.
+        Confidence level of the intervals, between 0 and 1.
     sampling
-        What chance decided: ``"rows"``, the rows were drawn at random, so that the sizes of the
-        groups vary too; ``"groups"``, the group sizes were fixed and only the labels vary.
+        Whether rows were drawn at random, so that group sizes vary too (``"rows"``), or group
+        sizes were fixed and only labels vary (``"groups"``).
     effective
         For weighted rows, the effective sizes (sum of w)²/(sum of w²) of the group and of the
         rest. They broadcast like `m`.
@@ -62,19 +62,19 @@ def ub_interval(
     Returns
     -------
     Interval
-        ``(low, high)``. It contains the estimate; `high` is at most 1, and under ``"groups"``
-        `low` is at least 1 - 1/P. It may reach below 1 - 1/max(f, P), the least UB that *this*
-        table allows, since f, and under ``"rows"`` P, are estimates too. A group that is the
-        whole table has UB 0 by construction: its interval is [0, 0].
+        ``(low, high)``. The interval contains the estimate; `high` is at most 1, and for
+        ``"groups"`` `low` is at least 1 - 1/P. It may reach below 1 - 1/max(f, P), the smallest UB
+        possible in *this* table, because f, and for ``"rows"`` also P, are estimates. A group that
+        is the whole table has UB 0 by construction, so its interval is [0, 0].
 
     Notes
     -----
     R = 1/(P + (1-P)·p0/p1), so the MOVER limits of p1/p0 (Donner and Zou, 2012) map exactly to
-    limits of UB. Wilson limits of counts within 3 of the boundary (2 if there are at most 50
-    rows) have the Poisson replacement of Brown, Cai and DasGupta (2001) where it widens.
-    ``"rows"`` adds by square-and-add how far R moves when P goes to its own Wilson limits while
-    p0/p1 stays at the limit in question. For large N that is the variance
-    ((p1-p0)/f)²·P(1-P)/N of log R; for small N it covers what the variance misses (see
+    limits of UB. Where a count is within 3 of the boundary (2 if there are at most 50 rows), the
+    Poisson limit of Brown, Cai and DasGupta (2001) replaces the Wilson limit if it is wider.
+    ``"rows"`` adds, by square-and-add, how far R moves when P goes to its own Wilson limits while
+    p0/p1 stays at the limit in question. For large N this is the variance
+    ((p1-p0)/f)²·P(1-P)/N of log R; for small N it has better coverage (see
     ``benchmarks/coverage.py``).
 
     Examples
@@ -110,16 +110,16 @@ def ratio_interval(
     confidence: float = 0.95,
     whole: bool = True,
 ) -> Interval:
-    """Give a confidence interval of p1/p0, rates of two groups that share no row, by MOVER.
+    """Compute a confidence interval of p1/p0, for two groups that share no row, by MOVER.
 
     Parameters
     ----------
     p1, p0
-        The rates of the label in the two groups.
+        Rates of the label in the two groups.
     n1, n0
-        Their rows, or effective sizes.
+        Numbers of rows of the groups, or effective sizes.
     confidence
-        Between 0 and 1.
+        Confidence level of the intervals, between 0 and 1.
     whole
         Whether the sizes are numbers of rows.
 
@@ -135,7 +135,7 @@ def ratio_interval(
     arrays = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (p1, n1, p0, n0)))
     inside, m1, outside, m0 = (np.array(a) for a in np.atleast_1d(*arrays))
     limits = _WilsonLimits.at(1 - confidence, whole=whole)
-    # As R of a group that is no part of the table: there R is p1/p0 itself.
+    # With P = 0, as of a group outside the table, R is p1/p0 itself.
     rates = _Rates(inside, outside, outside, np.zeros(inside.shape), inside)
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = _ratio_limits(rates, limits.of(inside, m1), limits.of(outside, m0))
@@ -153,7 +153,7 @@ class _Rates(NamedTuple):
     @classmethod
     def of(cls, x: Floats, m: Floats, X: Floats, N: Floats) -> _Rates:
         p1 = x / m
-        # weights add up only to rounding: a rate must not leave [0, 1] by that
+        # sums of weights are rounded, which must not push a rate out of [0, 1]
         p0 = np.clip((X - x) / (N - m), 0.0, 1.0)
         f = X / N
         return cls(np.minimum(p1, 1.0), p0, f, m / N, p1 / f)
@@ -167,7 +167,7 @@ class _WilsonLimits:
 
     @classmethod
     def at(cls, alpha: float, *, whole: bool) -> _WilsonLimits:
-        # rows: more than 50, at most 50; columns: the count, the last standing for any larger
+        # lines: more than 50 rows, at most 50; columns: the count, the last for any larger one
         table = np.array([[0.0, *gamma_quantiles(alpha), np.inf]] * 2)
         table[1, 3] = np.inf
         return cls(normal_quantile(1 - alpha / 2), alpha, table if whole else None)
@@ -188,15 +188,15 @@ class _WilsonLimits:
         return np.maximum(low, 0.0, out=low), np.minimum(high, 1.0, out=high)
 
     def _poisson_limit(self, count: Floats, n: Floats) -> Floats:
-        """Give the lower limit of a rate near 0, infinity where the count is not small."""
+        """The lower limit of a rate near 0; infinite where the count is not small."""
         if self.poisson is None:
             from scipy.special import gammaincinv
 
             limit = np.full(count.shape, np.inf)
-            near = count <= np.where(n > 50, 3.0, 2.0) + 1e-6  # weights add up to rounding
+            near = count <= np.where(n > 50, 3.0, 2.0) + 1e-6  # sums of weights are rounded
             limit[near] = np.where(count[near] > 0, gammaincinv(count[near], self.alpha), 0.0)
             return np.asarray(limit / n)
-        # p·n misses a whole number by rounding only; nan (empty groups) becomes the last column
+        # p·n is a whole number up to rounding; nan (empty groups) becomes the last column
         column = np.fmin(count + 0.5, 4.0).astype(np.intp)
         column += 5 * (n <= 50)
         limit = self.poisson.ravel().take(column)
@@ -207,7 +207,7 @@ class _WilsonLimits:
 def _ratio_limits(
     rates: _Rates, inside: tuple[Floats, Floats], outside: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats]:
-    """Map the MOVER limits of p1/p0 to limits of R, without ever dividing by p0."""
+    """Map the MOVER limits of p1/p0 to limits of R without dividing by p0, which may be 0."""
     p1, p0, _, P, _ = rates
     (l1, u1), (l0, u0) = inside, outside
 
@@ -225,7 +225,7 @@ def _ratio_limits(
 
 
 def _mover_root(p1: Floats, p0: Floats, d1: Floats, d0: Floats, c1: Floats, c0: Floats) -> Floats:
-    """Give p1·p0 + sqrt(c1·d1² + c0·d0²), the textbook's root written without cancellation."""
+    """Compute p1·p0 + sqrt(c1·d1² + c0·d0²), the textbook root written without cancellation."""
     d1 *= d1
     d1 *= c1
     d0 *= d0
@@ -239,7 +239,7 @@ def _mover_root(p1: Floats, p0: Floats, d1: Floats, d0: Floats, c1: Floats, c0: 
 def _widen(
     least: Floats, most: Floats, rates: _Rates, n1: Floats, n0: Floats, limits: _WilsonLimits
 ) -> None:
-    """Add, in place, what the chance of the group's size contributes to the limits of R."""
+    """Widen the limits of R, in place, by the variation of the group's size."""
     P = rates.P
     # the effective size of all rows together: (sum of w)² over the sum of w² of both parts
     size = 1 / (P * P / n1 + (1 - P) * (1 - P) / n0)
@@ -277,10 +277,10 @@ def ub_change_interval(
     *,
     confidence: float = 0.95,
 ) -> Change:
-    """Compare the UBs of two independent tables: ub1 - ub0, by MOVER square-and-add.
+    """Compute the interval of ub1 - ub0 for two independent tables, by MOVER square-and-add.
 
-    `confidence` is that of the given intervals, and so that of the answer. The p is
-    approximate: it takes the change for normal, with the half width of the side towards 0.
+    `confidence` is the level of the given intervals, and so of the result. The p-value is
+    approximate: it treats the change as normal, with the half width of the side towards 0.
 
     Examples
     --------

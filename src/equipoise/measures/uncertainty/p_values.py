@@ -21,16 +21,17 @@ LEAST_EXPECTED = 5.0
 """The chi-squared test is used when all four expected counts reach this."""
 
 TIE = 1e-12
-"""Outcomes whose probabilities differ relatively by less are held to be equally likely."""
+"""Outcomes whose probabilities differ by a smaller share count as equally likely."""
 
 
 def p_value(x: ArrayLike, m: ArrayLike, X: ArrayLike, N: ArrayLike) -> Floats:
-    """Give the two-sided p of "the group has the rate of the rest".
+    """Compute the two-sided p-value of "the group has the same rate as the rest".
 
-    The (N-1)χ² test where all four expected counts are at least 5, else Fisher's exact test
-    with mid-p: the probability of all outcomes less likely than the one seen, and half that of
-    the equally likely ones. Counts must be whole numbers. ``nan`` where there is nothing to
-    compare: an empty group, a label that no row or every row has, a group that is the whole table.
+    The (N-1)χ² test is used where all four expected counts are at least 5. Elsewhere it is
+    Fisher's exact test with mid-p: the probability of all outcomes less likely than the observed
+    one, plus half that of the equally likely ones. Counts must be whole numbers. The result is
+    ``nan`` where there is nothing to compare: for an empty group, a label that no row or every row
+    has, and a group that is the whole table.
 
     Examples
     --------
@@ -60,11 +61,10 @@ def weighted_p_value(
     *,
     effective: tuple[ArrayLike, ArrayLike],
 ) -> Floats:
-    """Give an approximate p for sums of weights: that of the same rates in the effective sizes.
+    """Compute an approximate p-value for sums of weights, by the same rates in effective sizes.
 
-    Sizes and counts are rounded to whole rows, so that equal weights give `p_value`. Where no
-    whole row with the label is left there is no evidence: p is 1. `effective` is that of
-    `ub_interval`.
+    Sizes and counts are rounded to whole rows, so equal weights give `p_value`. Where no whole
+    row with the label is left, there is no evidence and p is 1. `effective` is as in `ub_interval`.
 
     Examples
     --------
@@ -86,15 +86,15 @@ def weighted_p_value(
 def too_small(
     fewer: ArrayLike, m: ArrayLike, X: ArrayLike, N: ArrayLike, *, alpha: float = 0.05
 ) -> NDArray[np.bool_]:
-    """Tell which groups are too small to say anything to the side they lean to.
+    """Find the groups that are too small to prove anything in the direction they differ.
 
-    Where a group has `fewer` rows with the label than its share, not even having none could
-    give a p of at most `alpha`; where it has more, not even having as many as possible could.
-    Groups that cannot be compared at all (see `p_value`) count as too small.
+    A group with `fewer` rows with the label than its share is too small if even having none would
+    not give a p-value of at most `alpha`; a group with more, if even having as many as possible
+    would not. Groups that cannot be compared at all (see `p_value`) count as too small.
 
     Examples
     --------
-    Of 40 rows 10 have the label. Lacking it says something from ten rows on, having it from two:
+    Of 40 rows 10 have the label. Having none proves something from ten rows on, having all from two:
 
     >>> too_small(True, [2, 9, 10], 10, 40).tolist()
     [True, True, False]
@@ -108,9 +108,9 @@ def too_small(
 
 
 class _Folded(NamedTuple):
-    """The 2x2 table turned so that a <= b <= N/2 and x counts what a and b share.
+    """The 2x2 table arranged so that a <= b <= N/2 and x counts the rows in both a and b.
 
-    Swapping group and rest, label and other labels, or group and label changes no p.
+    Swapping group and rest, label and other labels, or group and label leaves p unchanged.
     """
 
     x: Floats
@@ -158,7 +158,7 @@ def _chi_squared_p(table: _Folded) -> Floats:
 
 
 def _distinct_mid_p(table: _Folded, where: NDArray[np.bool_]) -> Floats:
-    """Work out each distinct table once: rows of one label share X and N."""
+    """Compute each distinct table once; this is possible because rows of one label share X and N."""
     label = np.arange(math.prod(where.shape[1:])).reshape(1, *where.shape[1:])
     key = np.broadcast_to(label, where.shape)[where]
     chosen = table.at(where)
@@ -170,10 +170,10 @@ def _distinct_mid_p(table: _Folded, where: NDArray[np.bool_]) -> Floats:
 
 
 def _mid_p(table: _Folded) -> Floats:
-    """Sum the hypergeometric probabilities, in blocks of about equally long supports.
+    """Sum the hypergeometric probabilities, in blocks of tables with similarly many terms.
 
-    With an expected count below 5 the mode is at most 5, and 32 terms past both it and x the
-    rest is below 1e-15 of what was summed; at 400 every probability is below 1e-300.
+    With an expected count below 5 the mode is at most 5. From 32 terms past both the mode and x
+    on, the remaining terms are below 1e-15 of the sum; from 400 on, all are below 1e-300.
     """
     last = np.fmin(table.a, np.minimum(np.maximum(table.x, 5) + 32, 400)).astype(np.intp)
     order = np.argsort(last)
@@ -190,8 +190,8 @@ def _mid_p(table: _Folded) -> Floats:
 
 def _mid_p_block(table: _Folded, terms: int) -> Floats:
     x, a, b, N = table
-    # probabilities relative to that of 0: a product of ratios, with none of the cancellation
-    # that differences of log-gammas of ten million bring
+    # Probabilities relative to that of 0, as products of ratios: differences of log-gammas of ten
+    # million would lose half of all digits.
     weight = np.ones((terms, x.size))
     spare = N - a - b
     for j in range(terms - 1):
@@ -206,15 +206,15 @@ def _mid_p_block(table: _Folded, terms: int) -> Floats:
 
 
 def adjust(p: ArrayLike, method: Adjustment = "bh") -> Floats:
-    """Turn p-values into q-values: call all with q <= 0.05, and about 5 % of the calls are false.
+    """Turn p-values into q-values: about 5 % of all findings with q <= 0.05 are false.
 
     Parameters
     ----------
     p
         p-values of any shape; ``nan`` stays ``nan`` and does not count as a test.
     method
-        ``"bh"``, Benjamini and Hochberg, approximate for a lattice because its groups overlap;
-        ``"by"``, Benjamini and Yekutieli, valid under any dependence, and stricter.
+        ``"bh"`` for Benjamini and Hochberg, approximate for a lattice because its groups overlap;
+        ``"by"`` for Benjamini and Yekutieli, stricter and valid under any dependence.
 
     Examples
     --------
@@ -250,6 +250,6 @@ def _check_whole(*arrays: NDArray[Any]) -> None:
     for array in arrays:
         if array.dtype.kind == "f" and not (np.isnan(array) | (array == np.rint(array))).all():
             raise CountsError(
-                "p-values need whole counts, and some are fractions; "
-                "for weighted rows give the counts of rows"
+                "p-values need whole counts, and some are fractions; for weighted rows use "
+                "weighted_p_value."
             )
