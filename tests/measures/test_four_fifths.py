@@ -301,7 +301,7 @@ def test_findings_with_enough_evidence_come_first() -> None:
 
 
 def test_no_favourable_label_is_named_with_those_there_are() -> None:
-    with pytest.raises(InputError, match=r"--favourable .*'y' has: \+, -") as refused:
+    with pytest.raises(InputError, match=r"`favourable` .*'y' has: \+, -") as refused:
         eq.check(bias_table(one(a=(5, 5), b=(5, 6))), four_fifths=True)
     assert "favourable" in str(refused.value)
 
@@ -317,10 +317,10 @@ def test_an_unknown_favourable_label_is_refused() -> None:
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        ({"max-abs-ub": 0.1, "reference": "best"}, "uniform_bias has no reference"),
+        ({"max-abs-ub": 0.1, "reference": "best"}, "uniform_bias takes no reference"),
         ({"min-impact-ratio": 0.8, "reference": "bset"}, "Did you mean .best"),
         ({"min-impact-ratio": 0.8, "reference": "*"}, "or a group such as"),
-        ({"min-impact-ratio": 0.8, "reference": 3}, "reference is text, not 3"),
+        ({"min-impact-ratio": 0.8, "reference": 3}, "reference must be text, not 3"),
         ({"min-impact-ratio": 0.8, "min": 0.7}, "leave these out"),
         ({"min-impact-ratio": "0.8"}, "min-impact-ratio must be a number"),
     ],
@@ -331,7 +331,7 @@ def test_a_wrong_reference_is_refused(rule, message: str) -> None:
 
 
 def test_four_fifths_is_yes_or_no() -> None:
-    with pytest.raises(InputError, match=r"four-fifths is true or false, not 0\.9"):
+    with pytest.raises(InputError, match=r"four-fifths must be true or false, not 0\.9"):
         Policy.from_dict({"four-fifths": 0.9})
 
 

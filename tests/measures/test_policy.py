@@ -256,7 +256,7 @@ def test_an_undefined_bias_is_not_checked() -> None:
 def test_intervals_are_needed_to_judge_by_intervals() -> None:
     bare = bias_table(COMPAS, MeasureRequest(uncertainty=False))
     assert eq.check(bare, max_abs_ub=0.1).status == "outside"
-    with pytest.raises(InputError, match="measure with uncertainty"):
+    with pytest.raises(InputError, match="measure with `uncertainty=True`"):
         eq.check(bare, max_abs_ub=0.1, evidence="interval")
     with pytest.raises(InputError, match="which lift does not have"):
         Policy(rules=(Rule(measure="lift", min=0.8),), evidence="interval")
@@ -348,7 +348,7 @@ def test_no_rule_at_all_is_refused(policy) -> None:
         ({"min": math.nan}, InputError, "`min` must be a number, not nan"),
         ({"max": 1, "min-count": "30"}, InputError, "min-count must be a number, not '30'"),
         ({"max-abs": 0.1, "k": 0}, InputError, "k, .* must be above 0"),
-        ({"min": 0.8, "measure": "lift", "k": 0.9}, InputError, "goes with uniform_bias only"),
+        ({"min": 0.8, "measure": "lift", "k": 0.9}, InputError, "applies to uniform_bias only"),
         ({"min": 0.8, "measure": "lfit"}, UnknownName, "Did you mean 'lift'"),
         ({"max-abs": 0.1, "group": "sex"}, PatternError, "not a pattern"),
     ],
@@ -374,7 +374,7 @@ def test_a_rule_that_fits_no_column_or_value_is_refused(rule, message: str) -> N
 
 
 def test_one_table_of_rules_instead_of_a_list_is_refused() -> None:
-    with pytest.raises(InputError, match=r"rules are a list of tables, \[\[check.rules\]\]"):
+    with pytest.raises(InputError, match=r"rules must be a list of tables, \[\[check.rules\]\]"):
         Policy.from_dict({"rules": {"group": "sex=w", "max-abs": 0.1}})
     with pytest.raises(InputError, match=r"`evidence` must be one of .*Did you mean 'interval'"):
         Policy.from_dict({"max-abs-ub": 0.1, "evidence": "intervall"})

@@ -460,7 +460,7 @@ def test_choosing_refuses_what_is_not_there() -> None:
         table.filter(group="a=7")
     with pytest.raises(PatternError, match="'y' has no value 2"):
         table["a=1", "2"]
-    with pytest.raises(PatternError, match="left out by min_count or"):
+    with pytest.raises(PatternError, match="`min_count` or `max_order` leaves it"):
         bias_table(XOR, MeasureRequest(max_order=1))["a=1, b=1", "1"]
 
 

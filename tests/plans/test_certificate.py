@@ -189,6 +189,6 @@ def test_one_row_groups_are_spoken_of_plainly():
     assert plan.certificate.off_after > 0.9
     assert plan.certificate.rounding_bound >= 1
     said = plan.explain()
-    assert "1 group is left with more than 0.05, the smallest of them with" in said
+    assert "1 group is left with more than 0.05; the smallest of them has" in said
     assert "“reached” says little" in said
     assert "up to rounding, ≤ " in plan.text()

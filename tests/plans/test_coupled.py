@@ -354,7 +354,7 @@ def test_small_groups_do_not_count(counts):
 
 
 def test_no_group_counts(counts):
-    with pytest.raises(InputError, match="lower --min-group"):
+    with pytest.raises(InputError, match="lower `min_group`"):
         eq.plan(counts, tolerance=0.05, min_group=1000)
 
 

@@ -64,7 +64,7 @@ def test_the_group_and_the_label_come_from_the_moves_or_are_said(adult):
     assert (str(made.group), made.label_value) == ("sex=Male", ">50K")
     made = policy_map(adult, x="add sex=Male", y="add income=>50K", label_value="<=50K")
     assert (str(made.group), made.label_value) == ("sex=Male", "<=50K")
-    with pytest.raises(InputError, match=r"--group sex=Female --label-value '>50K'\.$"):
+    with pytest.raises(InputError, match=r"`group='sex=Female'` and `label_value='>50K'`\.$"):
         policy_map(adult, x="add sex=Male", y="add income=>50K")
 
 

@@ -109,7 +109,9 @@ class Cells:
 
     def __post_init__(self) -> None:
         if self.have.sum(dtype=float) > UNLIMITED / 1000:
-            raise InputError("these are more rows than can be planned for; the maximum is 1,125,899,906,842.")
+            raise InputError(
+                "these are more rows than can be planned for; the maximum is 1,125,899,906,842."
+            )
 
 
 _ARRAYS = tuple(Cells.__dataclass_fields__)

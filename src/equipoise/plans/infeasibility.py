@@ -181,7 +181,7 @@ def _ways(problem: Problem) -> Iterator[Callable[[], Relaxation | None]]:
     if request.extra:
         yield lambda: _other(problem, "extra", (), "Without the extra rows there is a plan.")
     if request.labels != "free":
-        yield lambda: _other(problem, "labels", "free", "With --labels free there is a plan.")
+        yield lambda: _other(problem, "labels", "free", "With `labels='free'` there is a plan.")
     if request.allow != "both":
         words = "deletions" if request.allow == "add" else "additions"
         yield lambda: _other(

@@ -184,7 +184,7 @@ class Plan(Drawable):
             raise CountsError(
                 f"this plan was made for other counts: {self.counts.n:,} rows with the fingerprint "
                 f"{self.counts.fingerprint[:12]}, not {counts.n:,} with {counts.fingerprint[:12]}; "
-                "plan again, or apply it all the same with --force."
+                "plan again, or apply it anyway with `force=True`."
             )
         return base + self.add - self.delete
 

@@ -60,8 +60,8 @@ def make_plan(
     solution = solve(problem, candidates=known, progress=lambda share: progress("planning", share))
     if solution.rows is None and solution.timed_out:
         raise Infeasible(
-            f"No plan was found in {request.time_limit:g} seconds, which proves nothing; allow more "
-            "time with --time-limit.",
+            f"No plan was found in {request.time_limit:g} seconds, which does not prove that there is "
+            "none; allow more time by `time_limit`.",
             proved=False,
         )
     if solution.rows is None and not explain:

@@ -56,12 +56,13 @@ class Limit:
     @property
     def words(self) -> str:
         """The limit as part of a sentence."""
+        # Written plans hold these words in their certificate, which is compared when they are read.
         if self.kind == "available":
             return f"at most {self.rows:,} rows of {self.pattern} can be added"
         if self.kind == "at_least":
             return f"at least {self.rows:,} rows of {self.pattern}"
         least = "at least" if self.kind == "min_rows" else "at most"
-        return f"{least} {self.rows:,} rows in total"
+        return f"{least} {self.rows:,} rows in all"
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +278,9 @@ def _with_asked_for(
             continue
         lines = list(itertools.islice(itertools.product(*choices), MOST_NEW_GROUPS + 1))
         if len(lines) > MOST_NEW_GROUPS:
-            raise InputError(f"{pattern} has no rows and contains too many groups; name one of them.")
+            raise InputError(
+                f"{pattern} has no rows and contains too many groups; name one of them."
+            )
         new += [line for line in lines if line not in there]
         there.update(lines)
     if not new:

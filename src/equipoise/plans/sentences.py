@@ -123,10 +123,10 @@ def _small_groups(
     sizes = rows[problem.judged][over].sum(axis=1)
     many = "1 group is" if len(sizes) == 1 else f"{len(sizes):,} groups are"
     yield (
-        f"{many} left with more than {RESIDUAL:g}, the smallest of them with {_rows(sizes.min())} in "
-        "the end: too few for whole rows to come near zero bias, so that for such groups “reached” "
-        f"says little. --tolerance {RESIDUAL:g} bounds what is left to every group, at a price; with "
-        "--min-group small groups do not count."
+        f"{many} left with more than {RESIDUAL:g}; the smallest of them has {_rows(sizes.min())} after the "
+        "repair, too few for whole rows to come close to zero bias, so “reached” says little about "
+        f"such groups. `tolerance={RESIDUAL:g}` limits what is left to every group, at a higher cost; "
+        "`min_group` leaves small groups out."
     )
 
 
@@ -256,7 +256,7 @@ def _stopped(problem: Problem, solution: Solution) -> str:
         return f"the time limit of {problem.request.time_limit:g} seconds ended the search{told}"
     if asked is not None:
         return f"the gap of {asked:g} cannot be proved any further"
-    return "the search stopped at its limit of work; with --gap 0.001, say, it goes on"
+    return "the search stopped at its limit of work; with `gap=0.001`, for example, it continues"
 
 
 def _warnings(problem: Problem, rows: Whole) -> Iterator[str]:
@@ -266,18 +266,18 @@ def _warnings(problem: Problem, rows: Whole) -> Iterator[str]:
     if small.any():
         yield (
             f"{int(small.sum()):,} groups of fewer than {SMALL_GROUP} rows take {int(change[small].sum()):,} "
-            f"of the {int(change.sum()):,} changes, more than they have rows; with --min-group "
-            f"{SMALL_GROUP} they would not count, though their rows could still change."
+            f"of the {int(change.sum()):,} changes, more than they have rows; with "
+            f"`min_group={SMALL_GROUP}` they would not be judged, though their rows could still change."
         )
     if problem.aside:
         yield (
-            f"{problem.aside:,} rows lack a value and stay as they are; groups and frequencies are "
-            "measured without them, as with --missing drop."
+            f"{problem.aside:,} rows have a missing value and stay unchanged; groups and frequencies are "
+            "measured without them, as with `missing='drop'`."
         )
     if problem.counts.dropped:
         yield (
-            f"{problem.counts.dropped:,} more rows of the table were not counted, for lack of a "
-            "value; they stay as well."
+            f"{problem.counts.dropped:,} more rows of the table were not counted because of a missing "
+            "value; they stay unchanged as well."
         )
     if problem.counts.skipped:
         yield f"{problem.counts.skipped}; they are not in the repaired table."

@@ -118,7 +118,9 @@ def work_out(targets: Targets, counts: Counts, codes: Any, have: Any, rates: Rea
     for target in targets.targets:
         lines = members(counts, codes, target.group)
         if not len(lines) or not have[lines].sum():
-            raise InputError(f"the target group {target.group} has no rows; name a group that has some.")
+            raise InputError(
+                f"the target group {target.group} has no rows; name a group that has some."
+            )
         ratio = _completed(target, counts, rates)
         if target.inside or len(target.group) == len(counts.sensitive):
             finest[lines], given[lines] = ratio, True
@@ -222,7 +224,9 @@ def _completed(target: Target, counts: Counts, rates: Real) -> Real:
         )
     left = float(rates[~known].sum())
     if not left:
-        raise InputError(f"the targets of {target.group} leave a share for labels that have no rows.")
+        raise InputError(
+            f"the targets of {target.group} leave a share for labels that have no rows."
+        )
     ratio[~known] = (1 - spent) / left
     return ratio
 
@@ -250,7 +254,9 @@ def _from_mapping(given: Mapping[str, Any]) -> Targets:
 
 def _target(given: Any) -> Target:
     if not isinstance(given, Mapping) or not {"group", "k"} <= set(given):
-        raise InputError("a target needs a group and its k by label: group = 'sex=w', k = {H = 0.9}.")
+        raise InputError(
+            "a target needs a group and its k by label: group = 'sex=w', k = {H = 0.9}."
+        )
     unknown = sorted(set(given) - {"group", "k", "inside"})
     if unknown:
         raise InputError(f"a target has no key {unknown[0]!r}; the keys are group, k and inside.")

@@ -77,7 +77,7 @@ class PolicyMap(Landscape, Drawable):
         return f"{self.heading}\n\n{about}\n\n{self.grid().text()}\n\n{said}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: what ``--json`` prints."""
+        """Plain data, as written to JSON."""
         best = {"cheapest": self.cheapest, "nearest": self.nearest, "whole": self.whole}
         return {
             "schema": SCHEMA,
@@ -235,8 +235,8 @@ def _chosen(
         label_value = next((p[label] for p in patterns if label in p), None)
     if group is None or label_value is None:
         raise InputError(
-            "whose bias is mapped is not said by the moves; name a group and a label value, as in "
-            "--group sex=Female --label-value '>50K'."
+            "the moves do not name both a group and a label value to map; name them, as in "
+            "`group='sex=Female'` and `label_value='>50K'`."
         )
     whose, value = _group(counts, group), as_value(label_value)
     counts.label.code(value)
@@ -251,7 +251,7 @@ def _group(counts: Counts, group: Group | str) -> Group:
         if name not in names:
             raise PatternError(
                 f"the group {whose} names {name!r}, which is no sensitive attribute; there are: "
-                f"{', '.join(names)}. The label is chosen by --label-value."
+                f"{', '.join(names)}. Choose the label by `label_value`."
             )
         axis.code(value)
     if not whose:
