@@ -161,7 +161,7 @@ def test_limits_that_stop_a_plan_are_not_called_reached():
 
 
 def test_a_table_of_counts_has_no_rows_to_add_to():
-    with pytest.raises(InputError, match="a repair adds rows, and 'age' counts them"):
+    with pytest.raises(InputError, match="a repair adds rows, but 'age' holds counts"):
         repaired(count="age")
 
 

@@ -41,8 +41,8 @@ class Prospect:
     looking: SearchRequest
     survey: Survey
     known: Known
-    counted: pa.Table
-    """The columns of the base that are counted."""
+    rows: pa.Table
+    """All rows of the base, which are read once."""
 
     within: Restriction | None = None
 
@@ -54,7 +54,7 @@ class Prospect:
             need,
             self.known,
             self.looking.seed,
-            counted=self.counted,
+            counted=self.rows,
             within=self.within,
         )
 
@@ -80,13 +80,15 @@ def explore(
     looking: SearchRequest,
     *,
     require_columns: bool = False,
+    rows: pa.Table | None = None,
     progress: Reporter = silent,
 ) -> Prospect:
     """Read a base, and look over a lake for tables that are like it."""
     engine = lake.engine
-    progress(f"reading {base.name}", 0)
     request = counts.request_for_rows()
-    rows = engine.read(base)
+    if rows is None:
+        progress(f"reading {base.name}", 0)
+        rows = engine.read(base)
     cell = frozenset(request.columns) - request.bins.keys()
     known = Known(RowHashes.of(rows), looking.dedupe, tuple(looking.key), cell)
     want = wanted_by(counts, base, engine)
@@ -109,7 +111,7 @@ def explore(
         looking=looking,
         survey=found,
         known=known,
-        counted=rows.select(list(request.columns)),
+        rows=rows,
         within=within,
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 from equipoise.counts import CountRequest, Counts
 from equipoise.counts.columns import values_in
 from equipoise.counts.rows import cells_of_rows
-from equipoise.engines.base import Engine, require_writable
+from equipoise.engines.base import Engine, count_frame, require_writable
 from equipoise.engines.sources import Source
 from equipoise.errors import PoolTooSmall, ShiftTooLarge
 from equipoise.lake.matching.notations import is_absent
@@ -106,53 +106,68 @@ def acquire(
         If the added rows are another population than the limit allows.
     """
     looking, limits = looking or SearchRequest(), limits or AcquisitionLimits()
-    engine = lake.engine
     places = _places(base, lake, output, ledger, looking, beside or {})
     request = plan.counts.request_for_rows()
     add, delete = bare(plan.add, request), bare(plan.delete, request)
-    progress(f"counting {base.name}", 0)
-    before = replace(engine.counts(base, request), reading=base.reading)
+    if prospect is None:
+        progress(f"reading {base.name}", 0)
+    table = lake.engine.read(base) if prospect is None else prospect.rows
+    before = replace(count_frame(table, request, base.name), reading=base.reading)
     require_counts(base, before, plan.counts, force=limits.force)
     require_deletable(base, before, delete)
     if prospect is None:
+        needs_all = limits.require_columns
         prospect = explore(
             plan.counts,
             base,
             lake,
             looking,
-            require_columns=limits.require_columns,
+            require_columns=needs_all,
+            rows=table,
             progress=progress,
         )
     need = need_of(add, request)
+    taken, lacks = _take(prospect, need, limits, progress)
+    stay = _staying(prospect, request, delete)
+    parts = [Part(c.candidate.name, c.drawn.rows) for c in taken.chosen]
+    rows = put_together(stay, parts, base.name)
+    shift = _shift(base, rows, len(stay), need, limits.max_shift)
+    after, lost = before + found_counts(add, need, taken) - delete, dict[str, int]()
+    if places is not None:
+        progress(f"writing {places[0]}", 0.8)
+        removed = _removed(lake.engine, base, request, delete, looking.seed, hash_key)
+        typed = typed_for(places[0], base, rows, len(stay))
+        lost = _lost(rows, typed)
+        with published(typed, *places, lake.engine, beside) as (written, listed):
+            progress(f"counting {places[0]}", 0.9)
+            after = lake.engine.counts(written, request)
+            lines = _lines(prospect, taken, need, len(stay), written, hash_key, lost)
+            about = _about(plan, prospect, places[0], keyed_=hash_key is not None)
+            ending = require_writable(places[1], lake.engine.writes)
+            write_ledger(ledger_table([*removed, *lines], about), listed, lake.engine, ending)
+    done = _acquired(plan, prospect, taken, before, after, add, delete, lacks, shift, places)
+    return replace(done, known_again=_known_again(rows, len(stay), request), lost=lost)
+
+
+def _take(
+    prospect: Prospect, need: Need, limits: AcquisitionLimits, progress: Reporter
+) -> tuple[Choice, tuple[tuple[str, Lack], ...]]:
+    """Choose rows, and refuse too few of them unless a part is enough."""
     taken = choose_rows(prospect, need, limits, progress)
     for part in taken.chosen:
         part.candidate.require_unchanged(surely=True)
     lacks = find_lacks(prospect, need, taken, limits, progress)
     if lacks and not limits.partial:
         raise PoolTooSmall(say_too_few(prospect, taken, lacks))
-    stay = without_categories(engine.rows(base, request, delete, looking.seed, rest=True))
-    parts = [Part(c.candidate.name, c.drawn.rows) for c in taken.chosen]
-    rows = put_together(stay, parts, base.name)
-    shift = _shift(base, rows, len(stay), need, limits.max_shift)
-    known_again = _known_again(rows, len(stay), request)
-    lost: dict[str, int] = {}
-    if places is None:
-        after = before + found_counts(add, need, taken) - delete
-    else:
-        progress(f"writing {places[0]}", 0.8)
-        removed = _removed(engine, base, request, delete, looking.seed, hash_key)
-        typed = typed_for(places[0], base, rows, len(stay))
-        lost = _lost(rows, typed)
-        with published(typed, *places, engine, beside) as (written, listed):
-            progress(f"counting {places[0]}", 0.9)
-            after = engine.counts(written, request)
-            told = prospect.looking.other_columns
-            lines = _lines(taken, need, len(stay), engine, written, hash_key, told, lost)
-            about = _about(plan, prospect, places[0], keyed_=hash_key is not None)
-            ledger_rows = ledger_table([*removed, *lines], about)
-            write_ledger(ledger_rows, listed, engine, require_writable(places[1], engine.writes))
-    done = _acquired(plan, prospect, taken, before, after, add, delete, lacks, shift, places)
-    return replace(done, known_again=known_again, lost=lost)
+    return taken, lacks
+
+
+def _staying(prospect: Prospect, request: CountRequest, delete: Counts) -> pa.Table:
+    """The rows of the base that stay; those read before, if none is removed."""
+    if not delete.n:
+        return without_categories(prospect.rows)
+    seed, engine = prospect.looking.seed, prospect.engine
+    return without_categories(engine.rows(prospect.base, request, delete, seed, rest=True))
 
 
 def _places(
@@ -260,18 +275,18 @@ def _cell_text(counts: Counts, cell: Sequence[Value]) -> str:
 
 
 def _lines(
+    prospect: Prospect,
     taken: Choice,
     need: Need,
     stay: int,
-    engine: Engine,
     written: Source,
     key: bytes | None,
-    other_columns: OtherColumns,
     lost: Collection[str],
 ) -> list[dict[str, Any]]:
     """List the rows that were added, each with its hash as it was written."""
     if not taken.rows:
         return []
+    engine = prospect.engine
     rows = engine.fetch(written, range(stay, stay + taken.rows))
     hashes = rows.column(rows.num_columns - 1).to_pylist()
     lines: list[dict[str, Any]] = []
@@ -281,7 +296,7 @@ def _lines(
         candidate.require_unchanged(surely=True)  # now that both were read: rows and their hashes
         place, md5 = (column.to_pylist() for column in sent.columns[-2:])
         original = dict(zip(place, md5, strict=True))
-        told = {**_mapping(candidate, other_columns), "lost": sorted(lost)}
+        told = {**_mapping(candidate, prospect.looking.other_columns), "lost": sorted(lost)}
         mapping = json.dumps(told, ensure_ascii=False, sort_keys=True)
         opening = candidate.conditions.table_cost / len(part.drawn.places)
         for cell, at in zip(part.drawn.cells.tolist(), part.drawn.places.tolist(), strict=True):
