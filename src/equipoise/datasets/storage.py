@@ -1,4 +1,4 @@
-"""Where data files lie: in the package, or in the user's data directory."""
+"""The locations of data files: in the package, or in the user's data directory."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from equipoise.errors import SourceNotFound
 
 
 def data_directory() -> Path:
-    """Tell where fetched data sets are kept.
+    """Give the directory of downloaded data sets, which need not exist.
 
-    That is ``EQUIPOISE_DATA`` if it is set, else ``equipoise`` in ``XDG_DATA_HOME``, else in the
-    platform's directory for a user's data. The directory need not exist.
+    It is ``EQUIPOISE_DATA`` if that is set. Otherwise it is ``equipoise`` in ``XDG_DATA_HOME`` or in
+    the platform's directory for user data.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def _user_data_home() -> Path:
 
 
 def is_available(name: str) -> bool:
-    """Tell whether a data set can be read now: bundled, or fetched before.
+    """Whether a data set can be read now, because it is bundled or was downloaded before.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def is_available(name: str) -> bool:
 
 
 def path(name: str) -> Path:
-    """Give the data file of a data set.
+    """Give the path of the file of a data set.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def path(name: str) -> Path:
     UnknownName
         If there is no such data set.
     SourceNotFound
-        If it has to be fetched first; an `InputError`.
+        If the data set has to be downloaded first; an `InputError`.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def path(name: str) -> Path:
     else:
         message = (
             f"data set {name!r} is not bundled, and not yet at {location}; "
-            f"get it with: equipoise data fetch {name}"
+            f"download it with: equipoise data fetch {name}"
         )
     raise SourceNotFound(message)
 

@@ -1,8 +1,8 @@
-"""How sure a sample drawn without replacement makes us, and how large it must be.
+"""What a sample drawn without replacement says about its table, and how large it must be.
 
-Serfling's inequality holds a whole table of frequencies to one additive error. A cell of a few
-rows in ten thousand is lost in such an error; for these the exact hypergeometric tails say how
-many rows there are at least and at most.
+Serfling's inequality bounds a whole table of frequencies by one additive error. A cell of a few rows
+in ten thousand is smaller than such an error. For rare cells, exact hypergeometric tails bound the
+number of rows from below and above.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ ROUNDINGS: tuple[Rounding, ...] = ("ceil", "floor")
 
 Terms: TypeAlias = npt.NDArray[np.float64]
 
-_FIRST_BLOCK, _LAST_BLOCK = 64, 16_384
-_OVERWHELMING = 1e200
-_TIE = 1e-12  # a probability that is just what was asked for is enough, whatever its last digit
+_FIRST_BLOCK, _LAST_BLOCK = 64, 16_384  # terms summed at once: most sums end within the first
+_OVERWHELMING = 1e200  # treated as infinite, well before a double overflows
+_TIE = 1e-12  # a probability equal to the one asked for is enough, whatever its last digit
 
 
 class RowInterval(NamedTuple):
-    """Whole numbers, both included."""
+    """An interval of numbers of rows, both ends included."""
 
     low: int
     high: int
@@ -42,26 +42,26 @@ def serfling_sample_size(
     *,
     rounding: Rounding = "ceil",
 ) -> int:
-    """Tell how many rows to draw so that every frequency is within an additive error.
+    """Give the sample size for which all frequencies are within an additive error.
 
-    By Serfling's inequality, on both sides, with a union bound over the cells: with
-    n0 = ln(2·cells/failure) / (2·error²), a sample of n = n0·(N + 1) / (N + n0) rows of N,
-    drawn without replacement, leaves any frequency farther off than ``error`` with a
-    probability of at most ``failure``.
+    By the two-sided inequality of Serfling and a union bound over the cells: let
+    n0 = ln(2·cells/failure) / (2·error²). In a sample of n = n0·(N + 1) / (N + n0) rows of N, drawn
+    without replacement, the probability that some frequency is off by more than ``error`` is at most
+    ``failure``.
 
     Parameters
     ----------
     population
-        N, the rows of the table.
+        Number of rows N of the table.
     cells
-        How many frequencies are held at once.
+        Number of frequencies that are bounded at once.
     error
-        The largest difference allowed between a frequency in the sample and in the table.
+        Maximum difference between a frequency in the sample and in the table.
     failure
-        The largest probability that any of them is farther off.
+        Maximum probability that some frequency is off by more.
     rounding
-        The guarantee needs ``"ceil"``. ``"floor"`` reproduces numbers published without it,
-        which are one row short of it.
+        The guarantee needs ``"ceil"``. ``"floor"`` reproduces published numbers that are one row short
+        of the guarantee.
 
     Examples
     --------
@@ -80,16 +80,16 @@ def serfling_sample_size(
 
 
 def serfling_error(population: int, sample: int, cells: int = 1, failure: float = 0.05) -> float:
-    """Tell the additive error that a sample of so many rows keeps all frequencies within.
+    """Give the additive error that bounds all frequencies for a sample size.
 
     The inverse of :func:`serfling_sample_size`; 0 when all rows were drawn.
 
     Parameters
     ----------
     population, sample
-        The rows of the table, and those drawn from it without replacement.
+        Number of rows of the table, and of rows drawn from it without replacement.
     cells, failure
-        How many frequencies are held at once, and the probability that one is farther off.
+        Number of frequencies, and maximum probability that one is off by more.
 
     Examples
     --------
@@ -107,19 +107,19 @@ def serfling_error(population: int, sample: int, cells: int = 1, failure: float 
 def hypergeometric_interval(
     population: int, sample: int, found: int, confidence: float = 0.95
 ) -> RowInterval:
-    """Bound how many rows of a cell a table has, by how many a sample of it found.
+    """Give an interval for the number of rows of a cell in a table, given a sample.
 
-    Exact, as Clopper and Pearson's for shares: each bound is wrong with a probability of at
-    most (1 − confidence)/2, whatever the table.
+    It is exact, as that of Clopper and Pearson is for shares: each bound is wrong with a probability
+    of at most (1 − confidence)/2, whatever the table.
 
     Parameters
     ----------
     population, sample
-        The rows of the table, and those drawn from it without replacement.
+        Number of rows of the table, and of rows drawn from it without replacement.
     found
-        How many of those drawn are of the cell.
+        Number of rows of the cell in the sample.
     confidence
-        The least probability that the interval has the number in it.
+        Confidence level of the interval.
 
     Examples
     --------
@@ -137,17 +137,17 @@ def hypergeometric_interval(
 
 
 def hypergeometric_lower(population: int, sample: int, found: int, confidence: float = 0.95) -> int:
-    """Tell how many rows of a cell a table has at least, by how many a sample of it found.
+    """Give a lower bound for the number of rows of a cell in a table, given a sample.
 
-    The smallest number under which finding so many, or more, has a probability of at least
+    It is the smallest number with which the probability to find at least as many rows is not below
     1 − confidence.
 
     Parameters
     ----------
     population, sample, found
-        The rows of the table, those drawn without replacement, and those of the cell.
+        Number of rows of the table, of rows drawn without replacement, and of those of the cell.
     confidence
-        The least probability that the bound holds.
+        Confidence level of the bound.
 
     Examples
     --------
@@ -169,14 +169,14 @@ def hypergeometric_lower(population: int, sample: int, found: int, confidence: f
 
 
 def hypergeometric_upper(population: int, sample: int, found: int, confidence: float = 0.95) -> int:
-    """Tell how many rows of a cell a table has at most, by how many a sample of it found.
+    """Give an upper bound for the number of rows of a cell in a table, given a sample.
 
     Parameters
     ----------
     population, sample, found
-        The rows of the table, those drawn without replacement, and those of the cell.
+        Number of rows of the table, of rows drawn without replacement, and of those of the cell.
     confidence
-        The least probability that the bound holds.
+        Confidence level of the bound.
 
     Examples
     --------
@@ -184,21 +184,21 @@ def hypergeometric_upper(population: int, sample: int, found: int, confidence: f
     148
     """
     _require_sample(population, sample, found)
-    # What was not found is what was found of the rest.
+    # By symmetry: at most so many of the cell is at least so many of the rest.
     return int(population) - hypergeometric_lower(population, sample, sample - found, confidence)
 
 
 def draws_needed(population: int, cell_rows: int, want: int, confidence: float = 0.95) -> int:
-    """Tell how many draws without replacement give so many rows of a cell.
+    """Give the number of draws without replacement that yield enough rows of a cell.
 
     Parameters
     ----------
     population, cell_rows
-        The rows of the table, and those of the cell.
+        Number of rows of the table, and of the cell.
     want
-        How many of the cell are wanted.
+        Number of rows of the cell that are needed.
     confidence
-        The least probability to get them.
+        Minimum probability to obtain them.
 
     Examples
     --------
@@ -213,8 +213,8 @@ def draws_needed(population: int, cell_rows: int, want: int, confidence: float =
     between("confidence", confidence, 0, 1)
     if not want <= cell_rows <= population:
         raise InputError(
-            f"{want:,} rows are wanted of a cell with {cell_rows:,} of {population:,} rows; "
-            "want no more than it has, and give it no more than there are."
+            f"`want` is {want:,}, `cell_rows` is {cell_rows:,} and `population` is {population:,}; "
+            "each must be at most the next."
         )
     if want == 0:
         return 0
@@ -240,13 +240,13 @@ def _require_sample(population: int, sample: int, found: int) -> None:
         at_least(name, value, 0, whole=True)
     if not found <= sample <= population:
         raise InputError(
-            f"{found:,} rows were found among {sample:,} drawn of {population:,}; a sample has "
-            "no more rows than its table, and no more of a cell than it has."
+            f"`found` is {found:,}, `sample` is {sample:,} and `population` is {population:,}; each "
+            "must be at most the next."
         )
 
 
 def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """Bisect for the least whole number that holds; ``high`` is known to."""
+    """Bisect for the smallest whole number for which ``holds`` is true, as it is for ``high``."""
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle + 1, high)
@@ -254,10 +254,10 @@ def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
 
 
 def _around(found: int, population: int, rows: int, sample: int) -> tuple[float, float]:
-    """Probabilities of fewer and of more rows than found, as multiples of that of just so many.
+    """Probabilities of fewer and of more rows than found, relative to that of exactly as many.
 
-    Ratios of neighbouring terms are simple and exact, where logarithms of factorials of ten
-    millions would cost half of the digits.
+    Ratios of neighbouring terms are simple and precise, whereas logarithms of factorials of ten
+    millions would lose half of the digits.
     """
     rest = population - rows - sample
 
@@ -274,7 +274,7 @@ def _around(found: int, population: int, rows: int, sample: int) -> tuple[float,
 
 
 def _total(ratios: Callable[[int, int], Terms], terms: int) -> float:
-    """Add up products of ratios that only ever fall, until what is left cannot matter."""
+    """Sum products of decreasing ratios until the remaining terms cannot matter."""
     total, term, done, block = 0.0, 1.0, 0, _FIRST_BLOCK
     while done < terms:
         stop = min(terms, done + block)
@@ -283,7 +283,7 @@ def _total(ratios: Callable[[int, int], Terms], terms: int) -> float:
             products = term * np.cumprod(factors)
             total += float(products.sum())
         term, ratio, done = float(products[-1]), float(factors[-1]), stop
-        if not total <= _OVERWHELMING:  # also when an overflow met a ratio of 0
+        if not total <= _OVERWHELMING:  # also NaN, of an overflow times 0
             return math.inf
         if ratio < 1 and term * ratio / (1 - ratio) < 1e-17 * (1 + total):
             break

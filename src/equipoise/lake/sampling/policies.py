@@ -1,4 +1,4 @@
-"""Where to draw next: by known mixes, by what is believed of unknown ones, or by chance."""
+"""Policies that choose the next source: by known mixes, by estimates of them, or at random."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from equipoise.lake.sampling.sources import Floats, Whole
 
 POLICIES: tuple[Policy, ...] = ("auto", "known", "unknown", "random")
 
-_SHARE = 0.5  # of the draws a program asks for, before it is solved again
-_GROWTH = 1 / 3  # of the draws a source had: what it gets at most before it is judged again
-_LEAST_PRIOR = 0.35  # rows of a cell taken as seen: what keeps the unseen worth a try
-_STRENGTHS = np.exp2(np.arange(6.0))  # draws that what sources have in common may count for
+_SHARE = 0.5  # of the planned draws, after which the linear program is solved again
+_GROWTH = 1 / 3  # of the draws so far: the most a source gets before its mix is estimated again
+_LEAST_PRIOR = 0.35  # pseudo-rows of a cell, so that cells not seen yet stay worth a try
+_STRENGTHS = np.exp2(np.arange(6.0))  # numbers of pseudo-draws of the prior to choose from
 _LEAST_RATE = 1e-6
 
 
@@ -51,7 +51,7 @@ CHOICES: dict[Policy, Callable[[Run], Iterator[tuple[int, int]]]] = {
 
 
 def _rates_left(run: Run) -> Floats:
-    """The mixes of what was not drawn yet; nan where they are not told."""
+    """The mixes of the rows not drawn yet; NaN where they are unknown."""
     finite = np.isfinite(run.sizes)
     rates = run.mixes.copy()
     sizes, drawn = run.sizes[finite, None], run.drawn[finite, None]
@@ -61,7 +61,7 @@ def _rates_left(run: Run) -> Floats:
 
 
 def _believed(run: Run) -> Floats:
-    """Rates drawn from what is believed of them, none below what is expected."""
+    """Rates drawn from their posterior distributions (Thompson sampling), but at least their means."""
     known = run.drawn > 0
     if not known.any():
         return np.zeros(run.seen.shape)
@@ -73,10 +73,10 @@ def _believed(run: Run) -> Floats:
 
 
 def _in_common(seen: Whole, drawn: Whole, strengths: Floats) -> tuple[Floats, Floats, Floats]:
-    """Fit the Beta distribution of each cell's rates over the sources, by likelihood.
+    """Fit a Beta prior to the rates of each cell over the sources, by maximum likelihood.
 
-    Its mean weighs sources by how much they tell about it, so that one drawn from a hundred
-    times as often does not decide what is expected of all others.
+    The mean weighs sources by their information about it, so that one source with a hundred times as
+    many draws does not determine what is expected of all others.
     """
     from scipy.special import betaln
 
@@ -90,7 +90,7 @@ def _in_common(seen: Whole, drawn: Whole, strengths: Floats) -> tuple[Floats, Fl
 
 
 def _drawn_least(run: Run, rates: Floats) -> Floats:
-    """The draws of each source that cost least if these are the rates."""
+    """The cheapest numbers of draws from each source, given the rates."""
     useful = run.useful()
     lines, columns = np.flatnonzero(useful.any(axis=1)), np.flatnonzero(useful.any(axis=0))
     some = np.where(useful, np.maximum(rates, _LEAST_RATE), 0)[np.ix_(lines, columns)]
@@ -104,7 +104,7 @@ def _drawn_least(run: Run, rates: Floats) -> Floats:
 def least_cost(
     costs: Floats, rates: Floats, left: Floats, most: Floats, budget: float | None = None
 ) -> Floats:
-    """Solve min costs·draws, draws·rates ≥ left; what cannot be had is left out at a high price."""
+    """Minimise costs·draws subject to draws·rates ≥ left; unavailable rows have a high penalty."""
     from scipy.optimize import linprog
 
     if not left.any():
@@ -128,7 +128,7 @@ def least_cost(
 
 
 def _shares_of(run: Run, wanted: Floats, trusted: Floats | float) -> Iterator[tuple[int, int]]:
-    """A part of the draws wanted, the dearest first; at least one."""
+    """A part of the planned draws, the most expensive first; at least one draw."""
     now = np.floor(np.minimum(wanted * _SHARE, trusted)).astype(np.int64)
     able = run.most() > 0
     order = np.argsort(-wanted * run.costs, kind="stable")

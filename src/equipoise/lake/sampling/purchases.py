@@ -1,4 +1,4 @@
-"""What became of buying rows draw by draw."""
+"""The result of buying rows draw by draw."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = "equipoise.tailor/1"
 Stopped: TypeAlias = Literal[
     "met", "exhausted", "no progress", "budget", "max_draws", "asked", "failed", "interrupted"
 ]
-"""Why no more was drawn."""
+"""Reason why the run ended."""
 
 Policy: TypeAlias = Literal["auto", "known", "unknown", "random"]
 """How sources are chosen."""
@@ -28,15 +28,15 @@ WHY: dict[Stopped, str] = {
     "exhausted": "all sources are exhausted",
     "no progress": "no source is likely to have what is missing",
     "budget": "the budget does not pay for another draw",
-    "max_draws": "as many draws were made as were allowed",
-    "asked": "the rule given said so",
-    "failed": "something failed",
+    "max_draws": "the maximum number of draws was reached",
+    "asked": "the function `stop` asked for it",
+    "failed": "an error occurred",
     "interrupted": "it was interrupted",
 }
 
 
 class Kept(NamedTuple):
-    """A row that is needed, and where it is from."""
+    """A row that is needed, and its source."""
 
     source: str
     row: Any
@@ -53,7 +53,7 @@ class Purchase(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """How far a run is: what a rule of one's own may judge by."""
+    """State of a run, for the function ``stop``."""
 
     draws: int
     cost: float
@@ -62,27 +62,27 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tailored(Result):
-    """What was bought.
+    """The rows that were bought.
 
     Attributes
     ----------
     need
-        How many rows of each cell were asked for.
+        Number of rows needed by cell.
     rows
-        The rows kept of each cell, never more than needed, with the source each is from.
+        Rows kept by cell, never more than needed, each with its source.
     purchases
         Draws, rows kept and cost of each source.
     stopped
-        Why no more was drawn; ``"met"`` if nothing is missing.
+        Reason why the run ended; ``"met"`` if nothing is missing.
     reasons
-        Of each cell of which rows are missing: why.
+        Why rows are missing, by cell.
     bound
-        The :func:`lower_bound` of what was needed; ``None`` if a mix is not known or the sources
-        have too few rows.
+        The :func:`lower_bound` of the cost; ``None`` if a mix is unknown or the sources have too few
+        rows.
     policy, seed
         How sources were chosen.
     error
-        What failed, if something did.
+        Error that ended the run, if any.
     """
 
     need: dict[Cell, int]
@@ -97,28 +97,28 @@ class Tailored(Result):
 
     @property
     def missing(self) -> dict[Cell, int]:
-        """How many rows are missing, of the cells of which any are; may be tailored again."""
+        """Number of missing rows by cell, without cells that have all; may be tailored again."""
         lacks = {cell: n - len(self.rows[cell]) for cell, n in self.need.items()}
         return {cell: n for cell, n in lacks.items() if n}
 
     @property
     def draws(self) -> int:
-        """How many rows were drawn and paid for."""
+        """Number of rows drawn and paid for."""
         return sum(p.draws for p in self.purchases)
 
     @property
     def cost(self) -> float:
-        """What they cost."""
+        """Cost of all draws."""
         return math.fsum(p.cost for p in self.purchases)
 
     @property
     def kept(self) -> int:
-        """How many of them were needed."""
+        """Number of rows kept."""
         return sum(map(len, self.rows.values()))
 
     @property
     def exit_code(self) -> int:
-        """The exit code of a command: 0, or 1 if rows are missing."""
+        """Exit code of a command: 0, or 1 if rows are missing."""
         return 1 if self.missing else 0
 
     @property
@@ -129,7 +129,7 @@ class Tailored(Result):
             f"{self.kept:,} of {asked:,} needed rows kept; {self.draws:,} draws cost {self.cost:,.6g}."
         ]
         if self.bound is not None:
-            said.append(f"By the mixes, at best all cost {self.bound:,.6g} on average.")
+            said.append(f"Given the mixes, the expected cost is at least {self.bound:,.6g}.")
         if self.stopped != "met":
             said.append(f"Stopped: {WHY[self.stopped]}{self._failure}.")
         said += [f"Missing because {why}: {_listed(lacks)}." for why, lacks in self._lacks.items()]
@@ -150,7 +150,7 @@ class Tailored(Result):
         return Purchase._fields, self.purchases
 
     def grid(self) -> Grid:
-        """A line for each source drawn from."""
+        """A line per source that was drawn from."""
         lines = tuple(
             (p.source, f"{p.draws:,}", f"{p.kept:,}", f"{p.cost:,.6g}")
             for p in self.purchases

@@ -1,4 +1,4 @@
-"""A run of draws: what was drawn so far, what is left to be found, and where it may be."""
+"""A run of draws: what has been drawn, what is still needed, and which sources may have it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from equipoise.lake.sampling.sources import (
 from equipoise.progress import Reporter
 
 FIRST = 8
-"""Draws to get to know a source, and the least it is given later."""
+"""Number of first draws from a source whose mix is unknown, and initial weight of the prior."""
 
 _CONFIDENCE = 0.95
 
 
 class BuyingLimits(NamedTuple):
-    """Within what rows are bought."""
+    """Limits of a run, as :func:`tailor` takes them."""
 
     budget: float | None
     max_draws: int | None
@@ -39,7 +39,7 @@ class BuyingLimits(NamedTuple):
 
 
 class Run:
-    """What was drawn so far, what is left to be found, and where it may be."""
+    """What has been drawn, what is still needed, and which sources may have it."""
 
     def __init__(
         self,
@@ -72,15 +72,15 @@ class Run:
 
     @property
     def cost(self) -> float:
-        """What was paid so far."""
+        """Cost of all draws so far."""
         return math.fsum(self.drawn * self.costs)
 
     def useful(self) -> Flags:
-        """Sources × cells: whether rows still needed may still be there."""
+        """Sources × cells: whether a source may still have rows that are needed."""
         return np.asarray(~self.exhausted[:, None] & ~self.hopeless & (self.left > 0))
 
     def most(self) -> Whole:
-        """How many draws each source that may help can be asked for next."""
+        """Maximum number of draws in the next request, by source; 0 for sources of no use."""
         most = np.minimum(self.sizes - self.drawn, float(self.limits.batch or 2**31))
         if self.limits.max_draws is not None:
             most = np.minimum(most, self.limits.max_draws - int(self.drawn.sum()))
@@ -92,7 +92,7 @@ class Run:
         budget = self.limits.budget or 0.0
         n = int(min((budget - self.cost) / self.costs[s], 2**31)) + 1
         spent = self.drawn * self.costs
-        # By the sum that is reported: a rounding error more would exceed the budget.
+        # Checked with the sum that is reported, so that no rounding error exceeds the budget.
         while n > 0:
             spent[s] = (self.drawn[s] + n) * self.costs[s]
             if math.fsum(spent) <= budget:
@@ -101,7 +101,7 @@ class Run:
         return max(n, 0)
 
     def over(self) -> Stopped | None:
-        """Why to stop, if there is a reason."""
+        """The reason to stop, if there is one."""
         if not self.left.any():
             return "met"
         if not self.useful().any():
@@ -117,7 +117,7 @@ class Run:
         return Standing(int(self.drawn.sum()), self.cost, missing)
 
     def draw(self, s: int, n: int) -> None:
-        """Draw, and take in each row as it comes: it is paid for."""
+        """Draw rows and record each as it arrives, since it has been paid for."""
         source = self.sources[s]
         self._progress(f"drawing from {source.name}", 1 - float(self.left.sum()) / self.asked)
         given = 0
@@ -145,14 +145,14 @@ class Run:
         if self.told[s] and math.isfinite(self.sizes[s]):
             rows = np.round(self.mixes[s] * self.sizes[s])
             self.hopeless[s] |= self.seen[s] >= rows
-        if self.drawn[s] * self.limits.min_rate > 1:  # fewer draws rule nothing out
+        if self.drawn[s] * self.limits.min_rate > 1:  # fewer draws cannot rule anything out
             least = np.full(len(self.cells), self.limits.min_rate)
-            if self.told[s]:  # rare as told is no reason, but what was told may be wrong
+            if self.told[s]:  # a cell may be as rare as stated; give up only if it is far rarer
                 least = np.minimum(least, self.mixes[s] / 10)
             self.hopeless[s] |= _highest_rate(self.drawn[s], self.seen[s], self.sizes[s]) < least
 
     def purchases(self) -> tuple[Purchase, ...]:
-        """What was drawn from each source."""
+        """Draws, rows kept and cost of each source."""
         return tuple(
             Purchase(
                 source.name,
@@ -165,7 +165,7 @@ class Run:
         )
 
     def reasons(self) -> dict[Cell, str]:
-        """Say why what is missing was not found."""
+        """Say why rows are missing, by cell."""
         anywhere = np.atleast_1d(self.useful().any(axis=0))
         return {
             self.cells[g]: WHY[self.stopped] if anywhere[g] else self._nowhere(g)
@@ -180,7 +180,7 @@ class Run:
 
 
 def buy(run: Run, choose: Callable[[Run], Iterator[tuple[int, int]]]) -> None:
-    """Draw until a rule says stop; what fails is told, and what was paid for is kept."""
+    """Draw until a limit is reached; an error ends the run, and what was paid for is kept."""
     try:
         while (reason := run.over()) is None:
             for s, n in choose(run):
@@ -192,12 +192,12 @@ def buy(run: Run, choose: Callable[[Run], Iterator[tuple[int, int]]]) -> None:
         run.stopped = reason
     except KeyboardInterrupt:
         run.stopped = "interrupted"
-    except Exception as error:  # noqa: BLE001 what failed is told, and what was paid for is kept
+    except Exception as error:  # noqa: BLE001 - it is in the result, and what was paid for is kept
         run.stopped, run.error = "failed", error
 
 
 def _highest_rate(drawn: int, seen: Whole, size: float) -> Floats:
-    """Bound the share of a cell among the rows not drawn yet, by Clopper and Pearson."""
+    """Upper Clopper-Pearson bound of the share of a cell among the rows not drawn yet."""
     from scipy.special import betaincinv
 
     rest = np.maximum(drawn - seen, 0)

@@ -1,10 +1,10 @@
-"""Lakes made up by a seed, to try ways of buying rows against what they could cost at best.
+"""Simulated lakes, to compare the cost of policies with its lower bound.
 
-Two kinds. In a ``"skewed"`` lake every source is mostly a few of the groups, another few in
-each: the mixes are drawn from a Dirichlet distribution with half a unit for a group, and all
-groups are needed. In a ``"minority"`` lake the needed groups are rare wherever one looks: a
-tenth of the sources (at least two) have one of them at 2 to 8 %, a third of the others at 0.1 to
-0.5 %, and the rest not at all; all other rows are of groups nobody needs.
+There are two kinds. In a ``"skewed"`` lake each source consists mostly of a few groups: the mixes are
+drawn from a Dirichlet distribution with parameters of one half, and all groups are needed. In a
+``"minority"`` lake the needed groups are rare everywhere: a tenth of the sources (at least two) have a
+group at 2 to 8 %, a third of the others at 0.1 to 0.5 %, and the rest not at all. All other rows are of
+groups that nobody needs.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ KINDS: tuple[Kind, ...] = ("skewed", "minority")
 Costs: TypeAlias = Literal["equal", "varied"]
 COSTS: tuple[Costs, ...] = ("equal", "varied")
 
-_LEAST_SIZE, _TIMES = 20_000, 10  # rows of a source, and how often that at most
-_NEEDS = {"skewed": (50, 400), "minority": (50, 200)}  # rows of a cell
+_LEAST_SIZE, _TIMES = 20_000, 10  # least rows of a source, and the largest multiple of that
+_NEEDS = {"skewed": (50, 400), "minority": (50, 200)}  # rows needed of a cell
 _CELLS = {"skewed": 8, "minority": 5}
 _COMMON = 4  # groups of a minority lake that nobody needs
 
 
 @dataclass(eq=False)
 class SimulatedSource:
-    """A table of which only the counts are made up; rows are numbers in the order drawn.
+    """A simulated table that has only counts; its rows are numbers in the order of the draws.
 
     Attributes
     ----------
     name, cost, size
-        What it is called, the price of a draw, and how many rows it has, if it tells.
+        Name in messages, price of a draw, and number of rows, if it is known.
     counts
-        How many rows of each cell it has.
+        Number of rows by cell.
     seed
-        By which rows are drawn, without replacement.
+        Seed of the draws, which are without replacement.
     tells
-        Whether its mix and size may be known.
+        Whether the source makes its mix and size known.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class SimulatedSource:
         self._drawn = 0
 
     def draw(self, n: int) -> list[tuple[Cell, int]]:
-        """Draw up to so many rows that were not drawn before."""
+        """Give up to ``n`` rows that were not drawn before, each with its cell."""
         n = min(n, int(self._left.sum()))
         taken = self._rng.multivariate_hypergeometric(self._left, n, method="marginals")
         self._left -= taken
@@ -83,14 +83,14 @@ class SimulatedSource:
 
 @dataclass(frozen=True, eq=False)
 class SimulatedLake:
-    """Sources and what is needed of them.
+    """Sources, and the rows needed from them.
 
     Attributes
     ----------
     sources
-        Each may be drawn from once; make the lake again to begin anew.
+        Sources, which remember what was drawn; simulate the lake again for another run.
     need
-        How many rows of which cell.
+        Number of rows needed by cell.
     """
 
     sources: tuple[SimulatedSource, ...]
@@ -100,20 +100,20 @@ class SimulatedLake:
 def simulate(
     kind: Kind, sources: int = 10, *, seed: int = 0, costs: Costs = "equal", tells: bool = True
 ) -> SimulatedLake:
-    """Make up a lake of one of the two kinds.
+    """Simulate a lake of one of the two kinds.
 
     Parameters
     ----------
     kind
         ``"skewed"`` or ``"minority"``, as the module describes them.
     sources
-        How many.
+        Number of sources.
     seed
-        The same seed gives the same lake, and the same rows in the same order.
+        Seed of the lake and of the order of its rows.
     costs
-        Of a draw: ``"equal"``, 1 in each source, or ``"varied"``, from 0.5 to 2.
+        Price of a draw: ``"equal"``, 1 in each source, or ``"varied"``, from 0.5 to 2.
     tells
-        Whether the sources tell their mixes and sizes.
+        Whether the sources make their mixes and sizes known.
 
     Examples
     --------

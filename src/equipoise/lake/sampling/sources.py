@@ -1,4 +1,4 @@
-"""What a source is that can only be sampled, and one made of rows at hand."""
+"""Sources that can only be sampled: their protocol, and one made of rows in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from equipoise.errors import InputError
 
 Cell: TypeAlias = Hashable
-"""What a row counts as; in Equipoise a tuple of values."""
+"""The cell of a row; in Equipoise a tuple of values."""
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Whole: TypeAlias = npt.NDArray[np.int64]
@@ -21,42 +21,42 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 class SampledSource(Protocol):
-    """Something that gives random rows, each for the same price.
+    """A source of random rows, each at the same price.
 
-    It may also have ``mix``, a mapping of cells to the shares of rows they have, and ``size``,
-    how many rows there are; without them, or if they are ``None``, they are not known.
+    It may also have the attributes ``mix``, a mapping of cells to their shares of the rows, and
+    ``size``, the number of rows. They are unknown if they are absent or ``None``.
     """
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name in messages."""
 
     @property
     def cost(self) -> float:
-        """The price of a draw, whether the row is needed or not."""
+        """Price of a draw, whether the row is needed or not."""
 
     def draw(self, n: int, /) -> Iterable[tuple[Cell, Any]]:
         """Give up to ``n`` rows that were not drawn before, each with its cell.
 
-        Fewer than ``n`` mean that there are no more.
+        Fewer than ``n`` rows mean that the source is exhausted.
         """
 
 
 class TableSource:
-    """Rows in memory as a source: a seed decides the order in which they are drawn.
+    """Rows in memory as a source, drawn in random order.
 
     Parameters
     ----------
     name
-        What messages call it.
+        Name in messages.
     rows
-        Cells and rows: pairs, of which the second may be anything.
+        Pairs of a cell and a row, which may be any object.
     cost
-        The price of a draw.
+        Price of a draw.
     seed
-        Of the order.
+        Seed of the order.
     tells
-        Whether its mix and size may be known.
+        Whether the source makes its mix and size known.
 
     Examples
     --------
@@ -92,17 +92,17 @@ class TableSource:
 
 
 def mix_of(source: SampledSource) -> Mapping[Cell, float] | None:
-    """The mix a source tells, if it does."""
+    """The mix of a source, if it is known."""
     mix: Mapping[Cell, float] | None = getattr(source, "mix", None)
     if mix is not None and not (min(mix.values(), default=0) >= 0 and sum(mix.values()) < 1 + 1e-6):
         raise InputError(
-            f"the mix of {source.name} must be shares of at least 0 that add up to 1 or less."
+            f"the shares in the mix of {source.name} must be at least 0 and add up to at most 1."
         )
     return mix
 
 
 def mixes_of(sources: Sequence[SampledSource], cells: Sequence[Cell]) -> Floats:
-    """The shares of some cells in each source; not a number where it does not tell."""
+    """The shares of some cells in each source; NaN where the mix is unknown."""
     mixes = np.full((len(sources), len(cells)), np.nan)
     for s, source in enumerate(sources):
         mix = mix_of(source)
@@ -112,18 +112,18 @@ def mixes_of(sources: Sequence[SampledSource], cells: Sequence[Cell]) -> Floats:
 
 
 def sizes_of(sources: Sequence[SampledSource]) -> Floats:
-    """How many rows each source has; infinity where it does not tell."""
+    """The number of rows of each source; infinity where it is unknown."""
     sizes = [getattr(source, "size", None) for source in sources]
     return np.array([math.inf if size is None else float(size) for size in sizes])
 
 
 def name_untold(sources: Sequence[SampledSource]) -> str:
-    """Name the first source that does not tell its mix."""
+    """Name the first source whose mix is unknown."""
     return next(source.name for source in sources if mix_of(source) is None)
 
 
 def cell_name(cell: Cell) -> str:
-    """Give a cell as text."""
+    """Write a cell as text."""
     return ", ".join(map(str, cell)) if isinstance(cell, tuple) else str(cell)
 
 

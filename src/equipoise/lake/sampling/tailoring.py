@@ -1,12 +1,12 @@
-"""Buy the rows that are needed from sources that can only be sampled, each draw at a price.
+"""Data set tailoring: buy the rows that are needed from sources that can only be sampled.
 
-A source gives random rows; those nobody needs are paid for, too. Where the mixes of the sources
-are known, a linear program says how many draws of each cost least, and it is solved again as
-draws come in. Where they are not, mixes are drawn from what is believed of them after the rows
-seen so far (each cell's rates shrunk to what the sources have in common), the same program is
-solved with these, and a few rows are bought where it says: a source is tried as often as it may
-yet turn out to be the best. (A bonus for what is uncertain in place of the draw costs about the
-same; what matters more is that the beliefs are shrunk, but not too much.)
+A source gives random rows, and those that nobody needs have to be paid for as well. If the mixes of
+the sources are known, a linear program gives the cheapest numbers of draws, and is solved again as
+rows arrive. If they are unknown, mixes are drawn from their posterior distributions given the rows
+seen so far, with the rates of each cell shrunk towards what the sources have in common. The same
+program is solved with these, and a few rows are bought accordingly: a source is tried as often as it
+may yet turn out to be the best. (An upper confidence bound in place of the draw costs about the same.
+What matters more is that the estimates are shrunk, but not too much.)
 """
 
 from __future__ import annotations
@@ -50,40 +50,40 @@ def tailor(
     seed: int = 0,
     progress: Reporter = silent,
 ) -> Tailored:
-    """Draw from sources, at the least cost one can hope for, until there are enough rows.
+    """Draw from sources at the lowest expected cost until there are enough rows.
 
-    Whatever ends it, Ctrl-C and a source that fails among these, what was paid for is in the
-    result; what is missing then can be asked for again.
+    Whatever ends the run, including Ctrl-C and a source that fails, the result has all rows that were
+    paid for. The missing rows can be requested again.
 
     Parameters
     ----------
     sources
-        Where rows can be drawn; see :class:`SampledSource`.
+        Sources to draw from; see :class:`SampledSource`.
     need
-        How many rows of which cell; or a plan, which needs what it adds.
+        Number of rows needed by cell, or a plan whose additions are needed.
     budget
-        The most all draws may cost; never exceeded. If it is too small, it goes where it gives
-        the most rows, of whichever cells.
+        Maximum cost of all draws; it is never exceeded. If it is too small, it is spent where it gives
+        the most rows, of any cell.
     max_draws
-        The most draws.
+        Maximum number of draws.
     min_rate
-        A cell is given up in a source once its share of the rows there is below this, by a 95 %
-        upper bound (and, if the source told its mix, below a tenth of that), and altogether
-        once it is given up in every source. 0 never gives up.
+        Share of rows below which a cell is given up in a source, by a 95 % upper bound. If the source
+        states its mix, the bound must also be below a tenth of the stated share. A cell is given up
+        altogether once it is given up in every source. 0 never gives up.
     stop
-        A rule of one's own: is asked before each round of draws whether this is enough.
+        Function that decides before each round of draws whether to stop.
     batch
-        The most draws from one source at a time, for sources that cannot do more.
+        Maximum number of draws from one source at a time.
     policy
-        ``"known"`` goes by the mixes the sources tell; ``"unknown"`` learns those that are not
-        told; ``"auto"`` is the first if all are told, else the second; ``"random"`` draws from
-        any source that may help, for comparison.
+        ``"known"`` uses the mixes that sources state. ``"unknown"`` estimates those that are not
+        stated. ``"auto"`` is the former if all are stated, else the latter. ``"random"`` draws from any
+        source that may help, for comparison.
     keep
-        Is given every row as it is kept, with the name of its source and its cell.
+        Function called with every row that is kept: name of the source, cell and row.
     seed
-        Of all choices; the same seed and draws give the same result.
+        Seed of all choices; the same seed and draws give the same result.
     progress
-        Is told which source is drawn from, and the share of the need that is met.
+        Progress callback.
 
     Examples
     --------
@@ -105,8 +105,8 @@ def tailor(
     chosen: Policy = ("known" if told else "unknown") if policy == "auto" else policy
     if chosen == "known" and not told:
         raise InputError(
-            f"{name_untold(sources)} does not tell its mix, which policy 'known' needs; "
-            "use policy 'unknown'."
+            f"{name_untold(sources)} does not state its mix, which `policy='known'` needs; "
+            "set `policy='unknown'`."
         )
     limits = BuyingLimits(budget, max_draws, min_rate, batch, stop)
     run = Run(sources, need, limits, np.random.default_rng(seed), keep, progress)
@@ -126,20 +126,20 @@ def tailor(
 
 
 def lower_bound(sources: Sequence[SampledSource], need: Mapping[Cell, int]) -> float:
-    """Tell what the rows needed cost at best, on average, where the mixes are known.
+    """Give a lower bound of the expected cost of the rows needed, where the mixes are known.
 
-    The cost of the best fractional draws, which no way of buying can do with less than if the
-    sources have no end. If they have, a source of N rows, K of them of a cell, counts as giving
-    (K + 1)/(N + 1) of it a draw: just what one source and one cell cost on average. With
-    several, one who leaves a source once it has given more than its share may do slightly
-    better, which matters only where a large part of a source is drawn.
+    It is the cost of the best fractional draws. For infinite sources no policy costs less. A finite
+    source of N rows, K of them of a cell, counts as giving (K + 1)/(N + 1) of it per draw, which is
+    exact for one source and one cell. With several, a policy that leaves a source once it has given
+    more than its share may be slightly cheaper, which matters only if a large part of a source is
+    drawn.
 
     Parameters
     ----------
     sources
-        All must tell their mixes.
+        Sources; all must state their mixes.
     need
-        How many rows of which cell.
+        Number of rows needed by cell.
 
     Returns
     -------
@@ -155,7 +155,9 @@ def lower_bound(sources: Sequence[SampledSource], need: Mapping[Cell, int]) -> f
     """
     mixes, sizes = mixes_of(sources, list(need)), sizes_of(sources)
     if np.isnan(mixes).any():
-        raise InputError(f"{name_untold(sources)} does not tell its mix, so no cost is known.")
+        raise InputError(
+            f"{name_untold(sources)} does not state its mix, so no cost can be computed."
+        )
     left = np.array(list(need.values()), float)
     supply = (mixes * np.where(mixes > 0, sizes[:, None], 0)).sum(axis=0)
     if (left > supply + 0.5).any():
@@ -179,8 +181,8 @@ def _require(
     names = [source.name for source in sources]
     if not names or len(set(names)) < len(names):
         raise InputError(
-            f"the sources are called {in_words(names) or 'nothing'}; "
-            "give at least one, each with a name of its own."
+            f"`sources` has the names {in_words(names) or 'of no source'}; "
+            "give at least one source, each with a different name."
         )
     for source in sources:
         at_least(f"the cost of a draw from {source.name}", source.cost, 0)
