@@ -29,7 +29,7 @@ def folder(tmp_path, monkeypatch):
 def test_real_gaps_in_text(capsys):
     assert run(["missing", "people.csv", *ASK, "--na", "?"]) == 0
     out = capsys.readouterr().out
-    assert "100 of them (16.7%) lack a value: sex in 100" in out
+    assert "100 of them (16.7%) have a missing value: sex in 100" in out
     for method in ("group", "drop", "most_frequent", "knn", "iterative_blind"):
         assert method in out
 

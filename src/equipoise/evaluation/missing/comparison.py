@@ -1,4 +1,4 @@
-"""Ways to treat missing values, compared on a table: how each moves Uniform Bias."""
+"""Imputation methods compared on a table: how far each moves Uniform Bias."""
 
 from __future__ import annotations
 
@@ -58,30 +58,28 @@ def compare_missing(
     treat_label: bool = False,
     progress: Reporter = silent,
 ) -> MissingValues:
-    """Measure a table that lacks values under each way to treat them.
+    """Measure a table with missing values under each method of treating them.
 
     Parameters
     ----------
     table
-        The rows, with all columns that may tell what is missing.
+        Rows, with all columns that may help imputation.
     request
-        What is counted, and which texts mean a missing value. Methods decide what becomes of
-        missing sensitive values; its ``missing_label`` decides what becomes of rows without a
-        label: left out, refused, or rows with a label of their own.
+        What is counted, and which texts mean a missing value. Its ``missing_label`` decides whether
+        rows without a label are left out, refused, or get a label of their own.
     methods
-        Names of :data:`~equipoise.evaluation.missing.imputation.METHODS`. They are held against ``drop``
-        or, if that is not asked for, against the first.
+        Names of :data:`~equipoise.evaluation.missing.imputation.METHODS`. They are compared with
+        ``drop`` or, without it, with the first method.
     min_count
-        The least rows of a group under every method.
+        Minimum number of rows of a group under every method.
     seed
-        Of all that chance decides.
+        Seed of all random choices.
     max_rows
-        At most so many rows are used, drawn by the seed; all, unless given.
+        Maximum number of rows to use; by default all.
     treat_label
-        Let the methods treat missing labels as they do other values, instead of what the request
-        says of them.
+        Whether the methods treat missing labels as well, instead of ``missing_label``.
     progress
-        Is told which method is at work, and the share of all that is done.
+        Progress callback.
 
     Examples
     --------
@@ -142,8 +140,8 @@ def compare_missing(
 def _at_least_two(methods: tuple[Method, ...]) -> tuple[Method, ...]:
     if len(methods) < 2:
         raise InputError(
-            f"one way to treat missing values, {methods[0].name}, is nothing to compare; name "
-            f"another: {', '.join(METHODS)}."
+            f"one method of treating missing values, {methods[0].name}, is nothing to compare; add "
+            f"another one to `methods`: {', '.join(METHODS)}."
         )
     return methods
 
@@ -155,17 +153,17 @@ def _require_missing(rows: Rows, without_label: int) -> None:
     if without_label:
         raise InputError(
             f"no value of {in_words(list(request.sensitive))} is missing in {len(rows.codes):,} rows; "
-            f"{without_label:,} lack the label {request.label!r}, which --missing-label "
-            f"{request.missing_label} decides. To compare ways to treat missing labels use "
-            "--treat-label."
+            f"{without_label:,} have no label {request.label!r}, which "
+            f"`missing_label={request.missing_label!r}` decides. To compare methods of treating missing "
+            "labels set `treat_label=True`."
         )
     suspects = rows.counts(rows.codes, "group").suspects()
     texts = [f"{value!r} in {name}" for name, found in suspects.items() for value in found]
     hint = f" (as perhaps {in_words(texts)})" if texts else ""
     raise InputError(
         f"no value of {in_words(list(request.columns))} is missing in {len(rows.codes):,} rows, so "
-        f"there is nothing to compare; say which texts mean a missing value with --na{hint}, or "
-        "take values away in a simulation."
+        f"there is nothing to compare; declare texts that mean a missing value with `na`{hint}, or "
+        "remove values in a simulation."
     )
 
 
@@ -192,21 +190,20 @@ def _treated(
 
 @dataclass(frozen=True, kw_only=True)
 class Treated:
-    """What one method made of a table.
+    """The result of one method on a table.
 
     Attributes
     ----------
     method
         Its name.
     rows, dropped, imputed
-        Rows measured, rows left out, and rows in which a value was filled.
+        Rows measured, rows left out, and rows with an imputed value.
     label_frequencies
-        The share of each label; what lacks to 1 are rows without one.
+        Share of each label; the rest to 1 are rows without a label.
     largest_change, mean_change
-        Of |UB − UB under the baseline|, over all groups and labels compared, each of which
-        counts the same.
+        Largest and mean |UB − UB under the baseline| over all groups and labels compared.
     away_from_zero
-        The mean change of UB away from 0; below 0 it came nearer to 0.
+        Mean change of UB away from 0; negative if UB came closer to 0.
     """
 
     method: str
@@ -226,18 +223,18 @@ class Treated:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MissingValues(MethodComparison):
-    """UB of a table that lacks values, under each way to treat them.
+    """UB of a table with missing values, under each method of treating them.
 
-    What the values were is not known, so these are differences between methods, not errors.
+    The true values are not known, so these are differences between methods, not errors.
 
     Attributes
     ----------
     methods
-        What each made of the table.
+        Result of each method.
     baseline
-        The method the others are held against.
+        Method that the others are compared with.
     missing_values
-        For each counted column in how many rows it has no value.
+        Number of rows without a value, for each counted column.
     """
 
     methods: tuple[Treated, ...]
@@ -257,15 +254,12 @@ class MissingValues(MethodComparison):
         """What was found, in sentences."""
         lacks = [f"{name} in {n:,}" for name, n in self.missing_values.items() if n]
         share = percent(self.incomplete / self.n)
-        lacking = f"{self.incomplete:,} of them ({share}) lack a value: {in_words(lacks)}"
-        unknown = (
-            "What the missing values were is not known, so these are differences between methods "
-            "and not errors."
-        )
+        lacking = f"{self.incomplete:,} of them ({share}) have a missing value: {in_words(lacks)}"
+        unknown = "The true values are not known, so these are differences between methods and not errors."
         return (
             f"{self._rows_used()}; {lacking}.",
             *self._without_label(),
-            f"Compared is UB of {self._compared()}, against UB under {self.baseline}.",
+            f"UB of {self._compared()} is compared with UB under {self.baseline}.",
             *(self._told(treated) for treated in self.methods),
             *self._frequencies(),
             *self._filled_by(),
@@ -279,9 +273,9 @@ class MissingValues(MethodComparison):
             share = percent(treated.dropped / self.n)
             did = f"leaves out {counted(treated.dropped, 'row')} ({share})"
         elif treated.imputed:
-            did = f"fills values in {counted(treated.imputed, 'row')}"
+            did = f"imputes values in {counted(treated.imputed, 'row')}"
         if treated.method == self.baseline:
-            return f"{treated.method} {did}; the others are held against it."
+            return f"{treated.method} {did}; the others are compared with it."
         if not treated.largest_change:
             return f"{treated.method} {did} and moves no UB."
         most = max(self.groups, key=lambda entry: abs(entry.ub[treated.method] - entry.reference))
@@ -293,7 +287,7 @@ class MissingValues(MethodComparison):
         )
 
     def _frequencies(self) -> Iterable[str]:
-        """Where methods have labels at other shares: the label with the widest range."""
+        """Name the label whose share differs most between methods."""
         ranges = {
             label: [t.label_frequencies[label] for t in self.methods] for label in self.labels
         }
@@ -322,7 +316,7 @@ class MissingValues(MethodComparison):
             )
             for t in self.methods
         )
-        rows_of = ("rows", "left out", "filled")
+        rows_of = ("rows", "left out", "imputed")
         changes = ("largest |change|", "mean |change|", "away from 0")
         shares = (f"{self.request.label}={format_value(label)}" for label in self.labels)
         headers = ("method", *rows_of, *changes, *shares)

@@ -1,4 +1,4 @@
-"""Ways to treat missing values, by name: kept apart, left out, or filled by scikit-learn."""
+"""Methods of treating missing values: a value of their own, left out, or imputed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DONORS = 5_000
-"""So many rows that have all values, drawn by the seed, are looked at to fill the others."""
+"""Maximum number of complete rows that imputers learn from; more would take minutes."""
 ROUNDS = 3
-"""How often columns are filled in turn, if several lack values."""
+"""Rounds in which columns are imputed in turn, if several have missing values."""
 TREES = 40
-_JITTER = 1e-3
+_JITTER = 1e-3  # far below the distance of any two different values
 
 
 # ----------------------------------------------------------------------------- methods
@@ -30,16 +30,16 @@ _JITTER = 1e-3
 
 @dataclass(frozen=True)
 class Method:
-    """A way to treat missing values.
+    """A method of treating missing values.
 
     Attributes
     ----------
     name, sentence
-        As a user asks for it, and what it does.
+        Name in options, and description.
     policy
-        What becomes of the values that are missing still when rows are counted.
+        Treatment of values that are still missing when rows are counted.
     fill
-        Gives the codes of the counted columns without missing ones, for rows and a seed.
+        Function that imputes the codes of the counted columns, for rows and a seed.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Method:
     fill: Callable[[Rows, int], Codes] | None = None
 
     def codes(self, rows: Rows, seed: int) -> Codes:
-        """The codes of the counted columns as this method has them."""
+        """Give the codes of the counted columns after treatment."""
         if self.fill is None or not rows.absent.any():
             return rows.codes
         return self.fill(rows, seed)
@@ -57,6 +57,8 @@ class Method:
 def choose_methods(names: str | Iterable[str]) -> tuple[Method, ...]:
     """Find methods by name.
 
+    Examples
+    --------
     >>> [method.name for method in choose_methods(["drop", "knn"])]
     ['drop', 'knn']
     >>> len(choose_methods("all"))
@@ -66,12 +68,10 @@ def choose_methods(names: str | Iterable[str]) -> tuple[Method, ...]:
     asked = [str(name).strip() for name in asked]
     asked = list(METHODS) if asked == ["all"] else list(dict.fromkeys(asked))
     if not any(asked):
-        raise InputError(
-            f"name at least one way to treat missing values: {', '.join(METHODS)}, or all."
-        )
+        raise InputError(f"`methods` must name at least one of: {', '.join(METHODS)}, or all.")
     for name in asked:
         if name not in METHODS:
-            raise UnknownName("way to treat missing values", name, METHODS)
+            raise UnknownName("method of treating missing values", name, METHODS)
     chosen = tuple(METHODS[name] for name in asked)
     if any(method.fill for method in chosen):
         require_scikit_learn()
@@ -79,7 +79,7 @@ def choose_methods(names: str | Iterable[str]) -> tuple[Method, ...]:
 
 
 def require_scikit_learn() -> None:
-    """Say how to get scikit-learn if it is not there."""
+    """Refuse to go on without scikit-learn, and say how to install it."""
     try:
         import sklearn  # noqa: F401
     except ImportError:
@@ -94,7 +94,7 @@ def _with_nan(codes: Codes) -> Floats:
 
 
 def _filled(rows: Rows, lines: NDArray[np.intp], found: Floats) -> Codes:
-    """Put what an imputer gave where values were missing, and nowhere else."""
+    """Insert imputed values where values are missing, and nowhere else."""
     codes = rows.codes.copy()
     absent = rows.absent[lines]
     part = codes[lines]
@@ -108,7 +108,7 @@ def _lacking(rows: Rows) -> NDArray[np.intp]:
 
 
 def _donors(rows: Rows, seed: int) -> NDArray[np.intp]:
-    """Rows that have all values, at most so many as one may look at."""
+    """Draw complete rows to learn from."""
     whole = np.flatnonzero(~rows.absent.any(axis=1))
     chosen = np.random.default_rng(seed).choice(whole, min(DONORS, len(whole)), replace=False)
     return np.sort(chosen)
@@ -122,7 +122,7 @@ def _most_frequent(rows: Rows, seed: int) -> Codes:  # noqa: ARG001
 
 
 def _nearest(rows: Rows, seed: int) -> Codes:
-    """Take the value of the nearest row; among rows as near, chance decides."""
+    """Take the value of the nearest row; ties are broken at random."""
     from sklearn import config_context
     from sklearn.impute import KNNImputer
 
@@ -130,7 +130,7 @@ def _nearest(rows: Rows, seed: int) -> Codes:
     both = rows.take(np.concatenate([donors, lacking]))
     sizes = [len(values) for values in rows.values]
     counted = [one_hot(c, d) for c, d in zip(both.codes.T, sizes, strict=True)]
-    # Without this all rows would have the value of the first among those as near.
+    # Without jitter, all rows would take the value of the first of several equally near rows.
     jitter = np.random.default_rng([seed, 1]).normal(scale=_JITTER, size=(len(both.codes), 1))
     matrix = np.hstack([*counted, both.others.spread(), jitter])
     with config_context(working_memory=64):
@@ -156,7 +156,7 @@ def _iterative_blind(rows: Rows, seed: int) -> Codes:
 
 
 def _chained(rows: Rows, seed: int, parts: Sequence[NDArray[np.intp]], *, drawn: bool) -> Codes:
-    """Predict each column that lacks values by those of its part and the other columns."""
+    """Predict each column with missing values from its part and the other columns."""
     lacking = _lacking(rows)
     lines = np.concatenate([_donors(rows, seed), lacking])
     some = rows.take(lines)
@@ -174,7 +174,7 @@ def _round_robin(matrix: Floats, seed: int, *, drawn: bool) -> Floats:
     from sklearn.impute import IterativeImputer
 
     incomplete = int(np.isnan(matrix).any(axis=0).sum())
-    # Every column at every split, so that the label is seen whatever else is there.
+    # Every column is considered at every split, so that the label is never left out by chance.
     forest: Any = RandomForestClassifier(
         n_estimators=TREES, min_samples_leaf=5, max_features=None, random_state=seed % 2**32
     )
@@ -184,13 +184,13 @@ def _round_robin(matrix: Floats, seed: int, *, drawn: bool) -> Floats:
         initial_strategy="most_frequent",
         skip_complete=True,
     )
-    with warnings.catch_warnings():  # codes are at rest or not, there is no nearly
+    with warnings.catch_warnings():  # codes do not converge gradually
         warnings.simplefilter("ignore", ConvergenceWarning)
         return np.asarray(imputer.fit_transform(matrix))
 
 
 class _Drawing:
-    """A classifier that draws a class by its probability and not the likeliest one."""
+    """A classifier that draws a class by its probability instead of taking the likeliest."""
 
     def __init__(self, classifier: Any, chance: np.random.Generator) -> None:
         self.classifier, self.chance = classifier, chance
@@ -198,7 +198,7 @@ class _Drawing:
     def __sklearn_clone__(self) -> _Drawing:
         from sklearn.base import clone
 
-        # All draws come from one generator, so that those of two columns have nothing in common.
+        # All draws come from one generator, so that draws for two columns are independent.
         return _Drawing(clone(self.classifier), self.chance)
 
     def fit(self, X: Floats, y: Floats) -> _Drawing:
@@ -214,8 +214,8 @@ class _Drawing:
 METHODS: Mapping[str, Method] = {
     method.name: method
     for method in (
-        Method("group", "a missing value is a value of its own, of the label too", "group"),
-        Method("drop", "rows that lack a counted value are left out", "drop"),
+        Method("group", "a missing value is a value of its own, also for the label", "group"),
+        Method("drop", "rows with a missing counted value are left out", "drop"),
         Method(
             "most_frequent",
             "the column's most frequent value (SimpleImputer)",
@@ -224,29 +224,29 @@ METHODS: Mapping[str, Method] = {
         ),
         Method(
             "knn",
-            "the value of the row most alike in all columns (KNNImputer with one neighbour)",
+            "the value of the most similar row over all columns (KNNImputer with one neighbour)",
             "raise",
             _nearest,
         ),
         Method(
             "iterative",
-            "the likeliest value by a random forest on all columns (IterativeImputer)",
+            "the likeliest value, by a random forest on all columns (IterativeImputer)",
             "raise",
             _iterative,
         ),
         Method(
             "iterative_drawn",
-            "as iterative, but drawn by the forest's probabilities and not the likeliest",
+            "as iterative, but drawn by the probabilities of the forest",
             "raise",
             _iterative_drawn,
         ),
         Method(
             "iterative_blind",
-            "as iterative, but sensitive attributes are filled without seeing the label, and the "
-            "label without seeing them",
+            "as iterative, but sensitive attributes are imputed without the label, and the label "
+            "without them",
             "raise",
             _iterative_blind,
         ),
     )
 }
-"""Every way to treat missing values, with what it does."""
+"""All methods of treating missing values."""

@@ -1,4 +1,4 @@
-"""Values taken away from rows that have them: from anyone, or from some more often."""
+"""Missingness mechanisms: which rows lose a value in a simulation."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 Mechanism: TypeAlias = Literal["random", "by_label", "by_value"]
 MECHANISMS: tuple[Mechanism, ...] = ("random", "by_label", "by_value")
-"""Who loses a value: anyone, more often those of one label, or those of one value of the column."""
+"""Rows that lose a value: any, or more often those with one label or one value of the column."""
 TIMES = 3
-"""How many times as often."""
+"""How many times as often the favoured rows lose their value."""
 
 
 class Loss(NamedTuple):
-    """Who loses a value.
+    """Which rows lose a value.
 
     Attributes
     ----------
     favoured
-        The rows that lose it more often.
+        Rows that lose it more often.
     often, seldom
-        How many of them lose it, and how many of the others.
+        Numbers of favoured and of other rows that lose it.
     group
-        What the favoured rows have in common; nothing, if there are none.
+        What the favoured rows have in common; None if there are none.
     """
 
     favoured: NDArray[np.bool_]
@@ -52,6 +52,8 @@ class Loss(NamedTuple):
 def loss_of(rows: Rows, position: int, share: float, mechanism: Mechanism) -> Loss:
     """Decide how many rows lose the value of a column, and which of them more often.
 
+    Examples
+    --------
     >>> import pyarrow as pa
     >>> from equipoise.counts import CountRequest
     >>> from equipoise.evaluation.missing.rows import read_rows
@@ -65,14 +67,14 @@ def loss_of(rows: Rows, position: int, share: float, mechanism: Mechanism) -> Lo
     taken = round(share * n)
     if not taken or n - taken < LEAST_ROWS:
         raise InputError(
-            f"a share of {share:g} takes {taken:,} of {n:,} values away; take at least one, and leave "
-            f"at least {LEAST_ROWS}."
+            f"`share={share:g}` removes {taken:,} of {n:,} values; remove at least one, and leave at "
+            f"least {LEAST_ROWS}."
         )
     if mechanism == "random":
         return Loss(np.zeros(n, np.bool_), 0, taken, None)
     place = position if mechanism == "by_value" else len(rows.values) - 1
     codes = rows.codes[:, place]
-    # The most frequent comes first; of two as frequent, the one that is first in order.
+    # Of equally frequent values, the first in order counts as the more frequent one.
     second = int(np.argsort(-np.bincount(codes), kind="stable")[1])
     favoured = codes == second
     group = Group({rows.request.columns[place]: rows.values[place][second]})
@@ -81,7 +83,7 @@ def loss_of(rows: Rows, position: int, share: float, mechanism: Mechanism) -> Lo
     often = round(TIMES * share * n * part / (1 + (TIMES - 1) * part))
     if share > most or often == favoured.sum():
         raise InputError(
-            f"a share of {share:g} cannot be taken away {mechanism}: all {int(favoured.sum()):,} rows "
-            f"with {group} would lose theirs; take away less than {most:.3g}."
+            f"`share={share:g}` is too much for `mechanism={mechanism!r}`: all {int(favoured.sum()):,} rows "
+            f"with {group} would lose their value; use a `share` below {most:.3g}."
         )
     return Loss(favoured, often, taken - often, group)

@@ -1,4 +1,4 @@
-"""What a comparison and a simulation of missing values share: groups lined up, and results."""
+"""What the comparison and the simulation of missing values share: common groups, and results."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ if TYPE_CHECKING:
 SCHEMA = "equipoise.missing/1"
 SHOWN = 20
 MIN_COUNT = 30
-"""Groups of fewer rows move much for little, and are not compared unless asked for."""
+"""Default minimum number of rows of a group; UB of smaller groups moves with single rows."""
 
 
 # ------------------------------------------------------------------------------ measuring
 
 
 def measured(rows: Rows, codes: Codes, method: Method, min_count: int) -> Measurement:
-    """Measure rows as a method has them."""
+    """Measure rows after treatment by a method."""
     counts: Counts = rows.counts(codes, method.policy)
     return bias_table(counts, MeasureRequest(uncertainty=False, min_count=min_count)).measured
 
 
 def frequencies(table: Measurement, labels: Sequence[Value]) -> Floats:
-    """The share of each of the labels, which are the first of the table's."""
+    """Give the share of each label; these labels are the first of the table's."""
     return np.asarray(table.margins.overall_rate[: len(labels)])
 
 
 @dataclass(frozen=True, eq=False)
 class LinedUp:
-    """The groups that several tables have.
+    """The groups that several tables have in common.
 
     Attributes
     ----------
     groups, rows
-        The groups, and for each table (line) how many rows they have.
+        Groups, and their rows in each table (line).
     ub
-        By table, group and label; undefined in all tables if it is in one.
+        UB by table, group and label; undefined in all tables if it is undefined in one.
     """
 
     groups: tuple[Group, ...]
@@ -63,9 +63,10 @@ class LinedUp:
 
 
 def line_up(tables: Sequence[Measurement], labels: Sequence[Value]) -> LinedUp:
-    """Find the groups that all tables have, on the same axes, and UB of these labels.
+    """Find the groups that all tables have, and their UB for these labels.
 
-    Those of a missing value fall out, since one method keeps them and it never stands alone.
+    Groups with a missing value are never among them: only one method keeps such groups, and it is
+    never the only one.
     """
     codes = tables[0].lattice.codes
     for table in tables[1:]:
@@ -76,14 +77,14 @@ def line_up(tables: Sequence[Measurement], labels: Sequence[Value]) -> LinedUp:
     if not np.isfinite(ub).any():
         raise InputError(
             f"no group without a missing value has {tables[0].options.min_count:,} rows under every "
-            "method; compare smaller groups with a lower min_count."
+            "method; compare smaller groups with a lower `min_count`."
         )
     rows = np.stack([t.n_group[at] for t, at in zip(tables, lines, strict=True)])
     return LinedUp(tuple(tables[0].group(line) for line in lines[0].tolist()), rows, ub)
 
 
 def away(reference: Floats, ub: Floats) -> float:
-    """The mean change of UB away from 0; below 0 it came nearer."""
+    """Compute the mean change of UB away from 0; negative if UB came closer to 0."""
     return float(np.nanmean(np.sign(reference) * (ub - reference)))
 
 
@@ -91,7 +92,7 @@ def away(reference: Floats, ub: Floats) -> float:
 
 
 class Estimate(NamedTuple):
-    """A mean over repeats, and between what it lies with a confidence of 95%."""
+    """Mean over repeats with its 95% interval."""
 
     mean: float
     low: float
@@ -99,14 +100,14 @@ class Estimate(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float], *, least: float = -math.inf) -> Estimate:
-        """Estimate from one number a repeat, by Student's t; one repeat gives no interval.
+        """Estimate by Student's t; a single repeat gives no interval.
 
         Parameters
         ----------
         values
-            One number a repeat.
+            One number per repeat.
         least
-            Below this no such number can be, nor the interval.
+            Smallest possible value, which also bounds the interval.
 
         Examples
         --------
@@ -135,11 +136,11 @@ class GroupBias:
     Attributes
     ----------
     rows
-        Of the group, in what methods are held against.
+        Rows of the group in the reference.
     reference
-        UB there: under the baseline, or in truth.
+        UB in the reference: the baseline, or the truth.
     ub
-        UB by method; in a simulation the mean over its repeats.
+        UB by method; in a simulation the mean over repeats.
     """
 
     group: Group
@@ -150,7 +151,7 @@ class GroupBias:
 
     @property
     def largest(self) -> float:
-        """How far the method that is farthest off moves UB."""
+        """Largest change of UB by a method."""
         return max(abs(ub - self.reference) for ub in self.ub.values())
 
     def to_dict(self) -> dict[str, Any]:
@@ -166,7 +167,7 @@ def group_biases(
     reference: Floats,
     ub: Mapping[str, Floats],
 ) -> tuple[GroupBias, ...]:
-    """Every group and label, those that are moved most first."""
+    """Give every group and label, the largest changes first."""
     found = [
         GroupBias(
             group,
@@ -183,28 +184,28 @@ def group_biases(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MethodComparison(Drawable):
-    """What a comparison and a simulation have in common.
+    """What the comparison and the simulation of methods have in common.
 
     Attributes
     ----------
     request
-        What was counted; how missing values are treated is what the methods are about.
+        What was counted.
     labels
-        The label values; MISSING among them if rows without a label have one of their own.
+        Label values, with MISSING if rows without a label have one of their own.
     groups
-        The groups and labels compared, those that are moved most first.
+        Groups and labels compared, the largest changes first.
     n, table_rows
         Rows used, and rows of the table.
     incomplete
-        Rows that lack a counted value.
+        Rows with a missing counted value.
     without_label
-        Rows of the table that lack the label, and are treated as the request says.
+        Rows of the table without a label, treated as the request says.
     min_count
-        The least rows of a group, under every method.
+        Minimum number of rows of a group under every method.
     looked_at, left_out
-        The other columns imputers saw, and those they did not.
+        Other columns that imputers used, and those they did not.
     seed, max_rows
-        By which rows were drawn, and how many at most.
+        Seed, and maximum number of rows used.
     """
 
     request: CountRequest
@@ -312,7 +313,7 @@ class MethodComparison(Drawable):
         return f"{self.n:,}{drawn} rows were counted by {by}, with the label {self.request.label}"
 
     def _without_label(self) -> list[str]:
-        """What became of rows without a label, if there are any."""
+        """Say what happened to rows without a label, if there are any."""
         if not self.without_label:
             return []
         lack = f"{counted(self.without_label, 'row')} of the table without {self.request.label}"
@@ -329,29 +330,31 @@ class MethodComparison(Drawable):
         )
 
     def _filled_by(self) -> list[str]:
-        """What imputers looked at; nothing, if none was asked for."""
+        """Say which columns imputers used, if there were imputers."""
         if not any(METHODS[name].fill for name in self.names):
             return []
         columns = counted(len(self.looked_at), "other column")
         seen = columns if self.looked_at else "no other column"
         looked = (
-            f"Imputers looked at {seen} beside the counted ones, and all but most_frequent at no "
-            f"more than {DONORS:,} of the rows that have all values."
+            f"Imputers used {seen} in addition to the counted ones, and all except most_frequent learned "
+            f"from at most {DONORS:,} complete rows."
         )
         said = [looked]
         if self.left_out:
             columns = in_words([repr(name) for name in self.left_out])
-            said.append(f"They did not look at {columns}: one value, or too many.")
+            said.append(f"They did not use {columns}, with a single value or too many.")
         return said
 
 
 def direction(away: float) -> str:
-    """Say whether UB came nearer to 0.
+    """Say whether UB came closer to 0.
 
+    Examples
+    --------
     >>> direction(-0.01)
-    '; taken together UB lies 0.0100 nearer to 0'
+    '; overall UB is 0.0100 closer to 0'
     """
     if abs(away) < 0.00005:
         return ""
-    where = "farther from" if away > 0 else "nearer to"
-    return f"; taken together UB lies {abs(away):.4f} {where} 0"
+    where = "farther from" if away > 0 else "closer to"
+    return f"; overall UB is {abs(away):.4f} {where} 0"

@@ -1,4 +1,4 @@
-"""Rows that lack values: what is counted as codes, and what the other columns tell."""
+"""Rows with missing values: counted columns as codes, and other columns as numbers."""
 
 from __future__ import annotations
 
@@ -24,29 +24,28 @@ Codes: TypeAlias = "NDArray[np.int32]"
 Floats: TypeAlias = "NDArray[np.float64]"
 
 ABSENT = -1
-"""The code of a missing value."""
-KEPT = 20
-"""So many values of a text column stand for themselves, the others for one."""
+"""Code of a missing value."""
 LEAST_ROWS = 20
-"""Rows that must have all values, for imputers to have something to learn from."""
-_RARE = 10
+"""Minimum number of complete rows, so that imputers have something to learn from."""
+_KEPT = 20  # most frequent values of a text column that keep a code of their own; others share one
+_RARE = 10  # values with fewer rows share a code as well
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A table as imputers take it: what is counted as codes, and the other columns.
+    """A table as imputers take it: counted columns as codes, and the other columns.
 
     Attributes
     ----------
     request
-        What is counted; bins are edges.
+        What is counted, with bins as edges.
     values
-        For each counted column the values it has, beside a missing one. The label may have
-        MISSING among them, as its last: then rows without a label are known to have none.
+        Values of each counted column, without the missing one. The label may have MISSING as its
+        last value: rows without a label then have a label of their own.
     codes
-        One line a row, one column a counted one, the label last; −1 where a value is missing.
+        One line per row and one column per counted column, the label last; −1 for a missing value.
     others
-        The other columns.
+        Other columns.
     """
 
     request: CountRequest
@@ -56,7 +55,7 @@ class Rows:
 
     @property
     def absent(self) -> NDArray[np.bool_]:
-        """Where a value is missing."""
+        """Whether each value is missing."""
         return np.asarray(self.codes == ABSENT)
 
     def take(self, lines: NDArray[np.intp]) -> Rows:
@@ -65,7 +64,7 @@ class Rows:
         return replace(self, codes=self.codes[lines], others=others)
 
     def counts(self, codes: Codes, policy: MissingPolicy) -> Counts:
-        """Count rows by codes, on axes that are the same for every method: MISSING is last."""
+        """Count rows by codes, on the same axes for every method, with MISSING last."""
         columns = zip(self.request.columns, self.values, codes.T, strict=True)
         coded: dict[str, Coded] = {}
         for name, values, column in columns:
@@ -88,11 +87,13 @@ def _with_missing(values: tuple[Value, ...]) -> tuple[Value, ...]:
 
 
 def with_label_policy(rows: Rows) -> tuple[Rows, int]:
-    """Treat rows without a label as was asked, and say how many there are.
+    """Treat rows without a label as the request says, and count them.
 
-    They are left out, refused, or have a label of their own; methods do not see them as rows that
-    lack a value.
+    They are left out, refused, or get a label of their own; to imputation methods their label is
+    not a missing value.
 
+    Examples
+    --------
     >>> import pyarrow as pa
     >>> people = pa.table({"sex": ["m", "w", "w"], "y": ["1", "0", None]})
     >>> request = CountRequest(sensitive=("sex",), label="y", missing_label="group")
@@ -108,8 +109,8 @@ def with_label_policy(rows: Rows) -> tuple[Rows, int]:
         raise InputError(_no_value(rows.request.label, without))
     if rows.request.missing_label == "raise":
         raise InputError(
-            f"column {rows.request.label!r} lacks a value in {without:,} rows, and missing labels are "
-            "to be refused; use --missing-label drop or group."
+            f"column {rows.request.label!r} has no value in {without:,} rows, and missing labels are "
+            "refused; set `missing_label='drop'` or `missing_label='group'`."
         )
     if rows.request.missing_label == "drop":
         return rows.take(np.flatnonzero(~lacks)), without
@@ -120,8 +121,10 @@ def with_label_policy(rows: Rows) -> tuple[Rows, int]:
 
 
 def read_rows(table: pa.Table, request: CountRequest) -> Rows:
-    """Turn a table into codes of what is counted, and what the other columns tell.
+    """Encode the counted columns of a table, and read the other columns.
 
+    Examples
+    --------
     >>> import pyarrow as pa
     >>> people = pa.table({"sex": ["m", "?", "w"], "y": ["1", "0", None], "age": [20, 30, 40]})
     >>> rows = read_rows(people, CountRequest(sensitive=("sex",), label="y", na=("?",)))
@@ -131,7 +134,7 @@ def read_rows(table: pa.Table, request: CountRequest) -> Rows:
     for name in request.columns:
         if name not in table.column_names:
             raise ColumnNotFound(name, table="the table", columns=table.column_names)
-    # Counting refuses what cannot be counted, and finds the edges of quantile bins.
+    # Counting rejects columns that cannot be counted, and finds the edges of quantile bins.
     edges = Counts.from_arrow(table, replace(request, missing="group", missing_label="group")).bins
     coded = [_coded(name, table[name], request.na, edges.get(name)) for name in request.columns]
     return Rows(
@@ -160,18 +163,18 @@ def _coded(
 
 @dataclass(frozen=True, eq=False)
 class Others:
-    """The columns beside the counted ones.
+    """The columns that are not counted.
 
     Attributes
     ----------
     matrix
-        One line a row: numbers scaled, texts by the number of their value.
+        One line per row: numbers scaled, texts as codes.
     names
-        What each column is called.
+        Name of each column.
     sizes
-        How many values a column of texts has, and 0 for numbers.
+        Number of values of a text column, and 0 for numbers.
     left_out
-        Columns that tell nothing: of one value, of too many texts, or of nested values.
+        Columns that cannot help: with a single value, too many texts, or nested values.
     """
 
     matrix: Floats
@@ -180,7 +183,7 @@ class Others:
     left_out: tuple[str, ...]
 
     def spread(self) -> Floats:
-        """Give every value of a text a column of its own, so that any two are as far apart."""
+        """Encode texts one-hot, so that any two values are equally far apart."""
         parts = [
             column[:, None] if not size else one_hot(column.astype(np.int32), size)
             for column, size in zip(self.matrix.T, self.sizes, strict=True)
@@ -189,7 +192,7 @@ class Others:
 
 
 def read_others(table: pa.Table, request: CountRequest) -> Others:
-    """Read every column that is not counted; a missing number is the median, a text a value."""
+    """Read the other columns; missing numbers become the median, missing texts a value."""
     columns, names, sizes, left_out = [], [], [], []
     for name in table.column_names:
         if name in request.columns:
@@ -218,7 +221,7 @@ def _other(name: str, column: pa.ChunkedArray, na: Sequence[str]) -> tuple[Float
         return _scaled(numbers_in(name, column, na))
     values, codes = encode_arrow(column, None)
     numbers = [as_number(v, na) for v in values]
-    if len(values) > KEPT and not any(n is None for n in numbers):
+    if len(values) > _KEPT and not any(n is None for n in numbers):
         return _scaled(np.array(numbers, np.float64)[codes])
     return _lumped(values, codes, na)
 
@@ -228,16 +231,16 @@ def _scaled(numbers: Floats) -> tuple[Floats, int] | None:
     if not len(known) or not (known != known[0]).any():
         return None
     filled = np.where(np.isfinite(numbers), numbers, np.median(known))
-    filled /= np.abs(filled).max()  # so that no square is too large
+    filled /= np.abs(filled).max()  # so that squares do not overflow
     spread = filled.std()
     return ((filled - filled.mean()) / spread, 0) if spread > 0 else None
 
 
 def _lumped(values: Sequence[Value], codes: Codes, na: Sequence[str]) -> tuple[Floats, int] | None:
-    """Number the frequent values; the rare ones are one, and so are the missing ones."""
+    """Encode frequent values; all rare values share a code, and so do missing ones."""
     rows = np.bincount(codes, minlength=len(values))
     known = np.array([v is not MISSING and v not in na for v in values])
-    order = np.argsort(np.where(known, -rows, 1), kind="stable")[:KEPT]
+    order = np.argsort(np.where(known, -rows, 1), kind="stable")[:_KEPT]
     frequent = [i for i in order.tolist() if known[i] and rows[i] >= min(_RARE, len(codes) // 10)]
     if 2 * rows[frequent].sum() < rows[known].sum() or not known.any():
         return None
@@ -250,8 +253,10 @@ def _lumped(values: Sequence[Value], codes: Codes, na: Sequence[str]) -> tuple[F
 
 
 def one_hot(codes: Codes, size: int) -> Floats:
-    """Spread codes over columns; a missing one is nan in all of them.
+    """Encode codes one-hot; a missing one is nan in all columns.
 
+    Examples
+    --------
     >>> one_hot(np.array([1, 0, -1], np.int32), 2).tolist()
     [[0.0, 1.0], [1.0, 0.0], [nan, nan]]
     """
@@ -264,18 +269,18 @@ def one_hot(codes: Codes, size: int) -> Floats:
 
 
 def require_rows_of_people(request: CountRequest) -> None:
-    """Refuse counts and weights: values are missing in rows, and filled row by row."""
+    """Refuse counts and weights, since values are imputed row by row."""
     given = request.count or request.weight
     if given is not None:
         what = "a table of counts" if request.count else "weighted rows"
         raise InputError(
-            f"missing values are treated row by row, which {what} (column {given!r}) do not have; "
+            f"missing values are treated row by row; {what} (column {given!r}) cannot be used: "
             "give the rows themselves."
         )
 
 
 def require_settings(min_count: int, seed: int, max_rows: int | None) -> None:
-    """Refuse numbers that cannot be meant."""
+    """Check the numeric settings."""
     at_least("min_count", min_count, 1, whole=True)
     at_least("seed", seed, 0, whole=True)
     if max_rows is not None:
@@ -283,7 +288,7 @@ def require_settings(min_count: int, seed: int, max_rows: int | None) -> None:
 
 
 def require_values(rows: Rows) -> None:
-    """Refuse columns that have nothing to compare, and tables too small to learn from."""
+    """Refuse columns without anything to compare, and tables too small to learn from."""
     for name, values, codes in zip(rows.request.columns, rows.values, rows.codes.T, strict=True):
         known = np.unique(codes[codes >= 0])
         if not len(known):
@@ -291,8 +296,8 @@ def require_values(rows: Rows) -> None:
         if len(known) == 1:
             only = format_value(values[known[0]])
             raise InputError(
-                f"column {name!r} has one value, {only}, beside missing ones, so no group differs "
-                "by it; leave it out."
+                f"column {name!r} has only one value, {only}, in addition to missing ones, so it "
+                "distinguishes no groups; leave it out."
             )
     whole_rows = int((~rows.absent.any(axis=1)).sum())
     if whole_rows < LEAST_ROWS:
@@ -307,7 +312,7 @@ def _no_value(name: str, rows: int) -> str:
 
 
 def drawn(lines: NDArray[np.intp], max_rows: int | None, seed: int) -> NDArray[np.intp]:
-    """At most so many lines, drawn by the seed and in their order."""
+    """Draw at most ``max_rows`` lines at random, and keep their order."""
     if max_rows is None or len(lines) <= max_rows:
         return lines
     chosen = np.random.default_rng([seed, 3]).choice(lines, int(max_rows), replace=False)

@@ -1,4 +1,4 @@
-"""Ways to treat missing values, held against the truth: values that are known are taken away."""
+"""Imputation methods compared with the truth, by removing values that are known."""
 
 from __future__ import annotations
 
@@ -65,39 +65,38 @@ def simulate_missing(
     max_rows: int | None = MAX_ROWS,
     progress: Reporter = silent,
 ) -> MissingSimulation:
-    """Take values away that are known, and see how far each method is from the truth.
+    """Remove known values, and measure how far each method is from the truth.
 
-    Rows that lack a counted value are set aside, and of the others ``max_rows`` are drawn once.
-    Rows without a label are treated as the request says: set aside too, refused, or kept as rows
-    with a label of their own.
-    The intervals are about which values were taken away from them, not about other rows.
+    Rows with a missing counted value are set aside, and ``max_rows`` of the others are drawn once.
+    Rows without a label are treated as the request says: set aside, refused, or kept with a label of
+    their own. The intervals reflect which values were removed, not which rows were drawn.
 
     Parameters
     ----------
     table
-        The rows, with all columns that may tell what is missing.
+        Rows, with all columns that may help imputation.
     request
         What is counted, and which texts mean a missing value.
     column
-        A sensitive attribute, or the label; the first sensitive attribute unless given.
+        Sensitive attribute or label that loses values; by default the first sensitive attribute.
     share
-        From how many of the rows its value is taken away.
+        Share of the rows that lose their value.
     mechanism
-        ``"random"``: completely at random. ``"by_label"``: rows of the second most frequent
-        label lose the value three times as often as others. ``"by_value"``: so do rows of the
-        column's own second most frequent value, which no method can see.
+        ``"random"``: completely at random. ``"by_label"``: rows with the second most frequent label
+        lose the value three times as often as others. ``"by_value"``: rows with the second most
+        frequent value of the column do so, which no method can observe.
     repeats
-        How often this is done.
+        Number of repeats.
     methods
         Names of :data:`~equipoise.evaluation.missing.imputation.METHODS`.
     min_count
-        The least rows of a group, in truth and under every method.
+        Minimum number of rows of a group, in truth and under every method.
     seed
-        Of all that chance decides.
+        Seed of all random choices.
     max_rows
-        At most so many rows are used; all for ``None``.
+        Maximum number of rows to use; all for ``None``.
     progress
-        Is told what is at work, and the share of all that is done.
+        Progress callback.
 
     Examples
     --------
@@ -169,13 +168,13 @@ def _position(request: CountRequest, column: str | None) -> int:
 def _require_known_label(rows: Rows, position: int) -> None:
     if position == len(rows.values) - 1 and MISSING in rows.values[-1]:
         raise InputError(
-            f"{rows.request.label!r} is to be taken away, so rows without it cannot have a label of "
-            "their own; use --missing-label drop, or take another column away."
+            f"values of {rows.request.label!r} are removed, so rows without it cannot have a label of "
+            "their own; set `missing_label='drop'`, or remove values of another `column`."
         )
 
 
 class _Runs(NamedTuple):
-    """The true table, and by repeat and method the tables and the share filled right."""
+    """The true table, and by repeat and method the tables and the share imputed correctly."""
 
     truth: Measurement
     tables: list[list[Measurement]]
@@ -232,23 +231,23 @@ def _simulated(
 
 @dataclass(frozen=True, kw_only=True)
 class Simulated:
-    """How far one method is from the truth, over groups and labels and then over repeats.
+    """How far one method is from the truth: means over groups and labels, then over repeats.
 
     Attributes
     ----------
     method
         Its name.
     mean_error
-        UB − true UB. Groups that lose make up for groups that gain, so it is near 0 even where
-        single errors are not.
+        UB − true UB. Errors of opposite sign cancel, so it can be near 0 where single errors are
+        large.
     mean_abs_error, largest_error
-        The mean and the largest of its absolute value.
+        Mean and largest absolute error.
     away_from_zero
-        The mean error away from 0; below 0 the method draws UB towards 0.
+        Mean error away from 0; negative if the method moves UB towards 0.
     right
-        The share of the values taken away that were filled with the true one; nan if none are.
+        Share of the removed values that were imputed correctly; nan if none are imputed.
     label_frequencies
-        The share of each label, the mean over repeats.
+        Share of each label, as a mean over repeats.
     """
 
     method: str
@@ -268,20 +267,20 @@ class Simulated:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MissingSimulation(MethodComparison):
-    """How far each way to treat missing values is from the truth, where that is known.
+    """How far each method of treating missing values is from the known truth.
 
     Attributes
     ----------
     methods
-        How far each is off.
+        Errors of each method.
     column, share, mechanism
-        What was taken away, from how many rows, and from whom.
+        Column that loses values, share of the rows, and mechanism.
     chosen
-        The label or the value whose rows lose theirs more often, if any.
+        Label or value whose rows lose theirs more often, if any.
     taken
-        How many rows lose their value, in each repeat.
+        Number of rows that lose their value in each repeat.
     repeats
-        How often values were taken away.
+        Number of repeats.
     """
 
     methods: tuple[Simulated, ...]
@@ -304,19 +303,19 @@ class MissingSimulation(MethodComparison):
     def sentences(self) -> tuple[str, ...]:
         """What was found, in sentences."""
         again = f"{self.repeats:,} times" if self.repeats > 1 else "Once"
-        aside = f"; rows that lack one ({self.incomplete:,}) were set aside"
+        aside = f"; rows with a missing value ({self.incomplete:,}) were set aside"
         left = aside if self.incomplete else ""
         taken = f"{self.taken:,} of them ({percent(self.taken / self.n)})"
         over = ", with 95% intervals over the repeats" if self.repeats > 1 else ""
         caution = (
-            "Errors hold for values taken away in this way; those that are missing in truth may be "
-            "missing in another."
+            "The errors hold for values removed in this way; values that are really missing may be "
+            "missing for other reasons."
         )
         return (
-            f"{self._rows_used()}, all with their values{left}.",
+            f"{self._rows_used()}, all without missing values{left}.",
             *self._without_label(),
-            f"{again}, {self.column} was taken away from {taken}, {self._from_whom()}.",
-            f"Errors are UB less the true UB, of {self._compared()}{over}.",
+            f"{again}, {self.column} was removed from {taken}, {self._from_whom()}.",
+            f"Errors are UB minus the true UB, of {self._compared()}{over}.",
             *(self._told(simulated) for simulated in self.methods),
             *self._filled_by(),
             caution,
@@ -337,7 +336,7 @@ class MissingSimulation(MethodComparison):
         sure = moved.low > 0 or moved.high < 0
         right = ""
         if not math.isnan(simulated.right):
-            right = f"; {percent(simulated.right)} of the values it filled in are the true ones"
+            right = f"; {percent(simulated.right)} of the values it imputed are correct"
         return (
             f"{simulated.method} is off by {error.mean:.4f} on average{_between(error)} and by "
             f"{simulated.largest_error.mean:.3f} at most{direction(moved.mean) if sure else ''}{right}."
@@ -359,7 +358,7 @@ class MissingSimulation(MethodComparison):
             for s in self.methods
         )
         errors = ("mean error", "mean |error|", "95% interval", "largest |error|")
-        headers = ("method", *errors, "away from 0", "95% interval", "filled right")
+        headers = ("method", *errors, "away from 0", "95% interval", "imputed correctly")
         return Grid(headers, rows, frozenset(range(1, len(headers))))
 
     def groups_grid(self, top: int = SHOWN) -> Grid:
