@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "equipoise.frontier/1"
 TOGETHER = 200_000
-"""How many groups are searched in one go."""
+"""Number of groups searched at once, to limit memory."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def make_frontier(
     counts, request
         The table, and what is asked for but the tolerance.
     tolerances
-        At which; if not given, ``points`` of them from near zero to the present bias.
+        Tolerances to solve for. By default ``points`` of them, from near zero to the present bias.
     budgets
         For each, the smallest tolerance it buys.
     """

@@ -142,7 +142,7 @@ class Plan(Drawable):
 
     @property
     def exit_code(self) -> int:
-        """What the command line returns: 0, or 1 if the tolerance is not reached."""
+        """The exit code of the command line: 0, or 1 if the tolerance is not reached."""
         return 0 if self.reached else 1
 
     @functools.cached_property
@@ -175,7 +175,7 @@ class Plan(Drawable):
         Parameters
         ----------
         counts
-            What to apply it to; the counts it was made for, if not given.
+            Counts to apply it to. By default those it was made for.
         force
             Apply it to other counts as well.
         """
@@ -360,7 +360,7 @@ class Plan(Drawable):
         return cls.from_dict(data)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the plan as JSON, to a file that is whole or not there."""
+        """Write the plan as JSON; the file is written atomically."""
         from equipoise.atomic import write_text
 
         write_text(path, self.to_json(indent=2) + "\n")

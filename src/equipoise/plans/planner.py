@@ -42,16 +42,16 @@ def make_plan(
     counts, request
         The table, and what is asked for.
     candidates
-        Plans for the same table that may do, as those of a tighter request.
+        Plans for the same table that may serve, such as those of a tighter request.
     explain
-        Whether to look for what would help, if no plan can do it; that takes a while.
+        Whether to search for changes that would help if there is no plan; this takes a while.
     progress
-        Is told how far long work is.
+        Progress callback.
 
     Raises
     ------
     Infeasible
-        If no plan can do it; says which single changes of the request would help.
+        If there is no plan. It says which single changes of the request would help.
     """
     problem = pose(counts, request)
     known = [rows_after(problem, plan) for plan in candidates]
@@ -92,7 +92,7 @@ def nearest_plan(
     patience
         How many seconds a solver may look for what comes nearest.
     progress
-        Is told how far the work is.
+        Progress callback.
     """
     try:
         return make_plan(counts, request, explain=False, progress=progress)

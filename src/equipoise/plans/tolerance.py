@@ -41,7 +41,7 @@ def least_tolerance(
     unless
         Stop where it is certain that nothing below this is found: another plan leaves as much.
     progress
-        Is told how far the work is.
+        Progress callback.
     """
     asked = problem.request.tolerance
     end = time.monotonic() + problem.request.time_limit

@@ -35,16 +35,17 @@ if TYPE_CHECKING:
     from equipoise.plans.problem import Problem
 
 SMALL = 400
-"""Up to so many cells one model holds all groups; beyond, only the largest are balanced."""
+"""Maximum number of cells for one model of all groups; in larger tables only the largest groups
+balance the labels, because HiGHS takes too long otherwise."""
 
 BALANCING = 40
-"""How many of the largest groups balance the labels of a large table."""
+"""Number of the largest groups that balance the labels of a large table."""
 
 WORK = 16_000
-"""How many groups of different kinds are searched for the first centres and the bound."""
+"""Number of distinct groups that are searched for the first centres and the bound."""
 
 QUICK = 0.2
-"""An effort below this takes the first good plan, and does not close the gap."""
+"""With less effort than this, the first good plan is taken and the gap is not closed."""
 
 RELAXED = 2_400
 """How many cells are put into models in real numbers, to move a centre, and to raise the bound.
@@ -68,15 +69,15 @@ def solve_new(
     Parameters
     ----------
     problem
-        With a tolerance above zero.
+        The problem, with a tolerance above zero.
     base
-        The label frequencies to keep near to.
+        Label frequencies to stay close to.
     candidates
-        Rows that are known to be possible, as plans of a tighter request.
+        Rows that are known to be possible, such as plans of a tighter request.
     effort
-        Less than 1 looks at fewer centres.
+        Share of the usual work; less than 1 tries fewer centres.
     first
-        Whether the first plan found will do.
+        Whether to stop at the first plan found.
     """
     search = _Search(problem, base, effort, first=first, progress=progress)
     for rows in (problem.have, *candidates):

@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from equipoise.plans.solvers.incumbent import Incumbent
 
 CONSTRUCTED = 12
-"""Around so many frequencies plans are made as in the first search; later whole rows do."""
+"""Number of frequencies around which plans are constructed; later, models in whole rows suffice."""
 
 WHOLE = 1.0
-"""How many rows a product may be off where whole rows are asked for."""
+"""Maximum error of a product, in rows, at which a model in whole rows is solved."""
 
 NARROW = 1e-9
 """A box that is not split any further."""
 
 SECONDS = 10.0
-"""How long one model in whole rows may take."""
+"""Time limit of one model in whole rows, in seconds."""
 
 
 def close_gap(
@@ -60,7 +60,7 @@ def close_gap(
     box
         Where label frequencies may come out.
     gap
-        By which share of its cost a plan may be dearer than the bound.
+        Share of its cost by which a plan may be more expensive than the bound.
     deadline
         When to stop, by the monotonic clock.
     construct

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from equipoise.plans.cells import Band, Cells, Real, Whole
 
 CHUNK = 60_000
-"""How many groups are searched at once, so that memory stays small."""
+"""Number of groups searched at once, to limit memory."""
 
 _HAIR = 1e-14  # relative: products of a few floats that should be whole are this near to it
 _NEVER = 1e30
@@ -67,7 +67,7 @@ def solve_separable(
         Keep a hair's breadth inside the band, instead of as much outside: floats cannot
         tell the edge itself.
     progress
-        Is told which share of the groups is done.
+        Progress callback.
 
     >>> cells = Cells.of([[30, 18]], add=0.5, drop=[[0.1, 2.0]])
     >>> found = solve_separable(cells, Band.around([[1 / 6, 5 / 6]], 0.2, on="rate"))
