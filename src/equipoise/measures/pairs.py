@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,38 @@ from numpy.typing import NDArray
 from equipoise.measures.measurement import NOTES, SURE, Note
 
 if TYPE_CHECKING:
+    from equipoise.counts import Counts
     from equipoise.lattice import Group
-    from equipoise.measures.table import BiasTable
+    from equipoise.measures.measurement import Measurement
+    from equipoise.measures.request import MeasureRequest
+    from equipoise.measures.row import Row
     from equipoise.values import Value
 
 Mask = NDArray[np.bool_]
+
+
+class MeasuredTable(Protocol):
+    """What sentences need of a bias table, which stands above them and says them."""
+
+    @property
+    def measured(self) -> Measurement:
+        """All numbers of the table."""
+
+    @property
+    def counts(self) -> Counts:
+        """The counts it was measured on."""
+
+    @property
+    def options(self) -> MeasureRequest:
+        """How it was measured."""
+
+    @property
+    def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Line and label of each row that is shown."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, key: Any, /) -> Row: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +62,7 @@ class Pairs:
     (1, 1)
     """
 
-    table: BiasTable
+    table: MeasuredTable
 
     @functools.cached_property
     def line(self) -> NDArray[np.int64]:

@@ -13,13 +13,12 @@ import numpy as np
 from equipoise.lattice import Group
 from equipoise.measures.display import interval, number, percent, probability, whole
 from equipoise.measures.measurement import SURE
-from equipoise.measures.pairs import Pairs
+from equipoise.measures.pairs import MeasuredTable, Pairs
 from equipoise.measures.registry import measure_named
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
     from equipoise.measures.row import Row
-    from equipoise.measures.table import BiasTable
     from equipoise.values import Value
 
 MISSING_ROWS = (
@@ -37,7 +36,7 @@ class Topic(TypedDict):
     sentences: list[str]
 
 
-def topics(table: BiasTable) -> list[Topic]:
+def topics(table: MeasuredTable) -> list[Topic]:
     """Say what a table shows, topic by topic; topics with nothing to say are left out.
 
     >>> from equipoise.counts import Counts
@@ -62,7 +61,7 @@ def topics(table: BiasTable) -> list[Topic]:
     return [Topic(id=i, title=t, sentences=s) for i, t, s in said if s]
 
 
-def sentences(table: BiasTable) -> list[str]:
+def sentences(table: MeasuredTable) -> list[str]:
     """All that :func:`topics` says, as one list.
 
     >>> from equipoise.counts import Counts
@@ -106,7 +105,7 @@ def hints(counts: Counts) -> list[str]:
     return said
 
 
-def row_sentence(table: BiasTable, row: Row) -> str:
+def row_sentence(table: MeasuredTable, row: Row) -> str:
     """Say one row of a table: what, for whom, how sure.
 
     >>> from equipoise.counts import Counts
@@ -138,7 +137,7 @@ def _what(row: Row, label: str) -> str:
     return f"{row.group} has {percent(abs(row.ub))} {more} rows with {label} than its share of all rows"
 
 
-def _how_sure(table: BiasTable, row: Row) -> str:
+def _how_sure(table: MeasuredTable, row: Row) -> str:
     parts = f"UB {number(row.ub)}"
     if math.isnan(row.ub_low):
         return parts
@@ -148,7 +147,7 @@ def _how_sure(table: BiasTable, row: Row) -> str:
     return f"{parts}; q {probability(row.q_value)}"
 
 
-def _evidence(table: BiasTable, row: Row) -> str:
+def _evidence(table: MeasuredTable, row: Row) -> str:
     if table.counts.weights is not None:
         return f"{percent(row.rate)} of its weight, where {percent(row.overall_rate)} would be expected"
     rows = f"{whole(row.n_cell)} of {whole(row.n_group)}"
@@ -187,7 +186,7 @@ def _on_one_row(tally: Pairs) -> list[str]:
     return [text]
 
 
-def _nothing_to_compare(table: BiasTable) -> str | None:
+def _nothing_to_compare(table: MeasuredTable) -> str | None:
     counts = table.counts
     if counts.n == 0:
         return "There are no rows, so there is nothing to measure."
@@ -281,7 +280,7 @@ def _further(tally: Pairs) -> list[str]:
     return [_measure_sentence(table, row, name) for name in table.options.measures]
 
 
-def _measure_sentence(table: BiasTable, row: Row, name: str) -> str:
+def _measure_sentence(table: MeasuredTable, row: Row, name: str) -> str:
     measure = measure_named(name)
     value = row.measures.get(name, math.nan)
     if not math.isfinite(value):
@@ -345,7 +344,7 @@ _ADJUST = {
 }
 
 
-def _certainty(table: BiasTable) -> list[str]:
+def _certainty(table: MeasuredTable) -> list[str]:
     options = table.options
     if _nothing_to_compare(table):
         return []
@@ -366,7 +365,7 @@ def _certainty(table: BiasTable) -> list[str]:
 # ---------------------------------------------------------------------------- missing
 
 
-def _missing(table: BiasTable) -> list[str]:
+def _missing(table: MeasuredTable) -> list[str]:
     counts = table.counts
     said = [f"{counts.skipped}."] if counts.skipped else []
     said += [_missing_values(counts, c, n) for c, n in counts.missing_values.items() if n]
@@ -388,7 +387,7 @@ def _missing_values(counts: Counts, column: str, n: int) -> str:
 # ------------------------------------------------------------------------------ words
 
 
-def _label(table: BiasTable, value: Value) -> str:
+def _label(table: MeasuredTable, value: Value) -> str:
     return str(Group({table.counts.label.name: value}))
 
 

@@ -17,6 +17,7 @@ from equipoise.measures.measurement import NOTE_CODES, Measurement
 from equipoise.measures.registry import measure_named
 from equipoise.measures.request import MeasureRequest
 from equipoise.measures.row import Row
+from equipoise.measures.sentences import sentences
 from equipoise.plain import Grid, in_words
 from equipoise.results import Drawable
 from equipoise.validate import one_of
@@ -394,6 +395,16 @@ class BiasTable(Drawable):
         shown = min(len(self), 20 if self.view is None else 60)
         more = f" ({shown:,} of {len(self):,} rows)" if len(self) > shown else ""
         return [self.heading + more]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What differs, for whom, and how sure that is."""
+        return tuple(sentences(self))
+
+    def text(self) -> str:
+        """The heading, the first rows and the sentences."""
+        said = "\n".join(f"- {sentence}" for sentence in self.sentences)
+        return f"{self!r}\n\n{said}"
 
     @property
     def heading(self) -> str:

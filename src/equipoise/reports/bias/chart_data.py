@@ -11,13 +11,12 @@ import numpy as np
 
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import interval, number, whole
-from equipoise.measures.pairs import Pairs
+from equipoise.measures.pairs import MeasuredTable, Pairs
 from equipoise.values import ANY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from equipoise.measures.table import BiasTable
 
 MATRICES = 3
 VALUES = 30
@@ -25,7 +24,7 @@ LABELS = 6
 RANKED = 30
 
 
-def matrices(table: BiasTable) -> list[dict[str, Any]]:
+def matrices(table: MeasuredTable) -> list[dict[str, Any]]:
     """Matrices of UB, one for each pair of attributes, the first few pairs.
 
     The attribute of more values gives the rows. Where no group fixes two attributes,
@@ -51,7 +50,7 @@ def matrices(table: BiasTable) -> list[dict[str, Any]]:
     return [matrix for matrix in made if matrix["cells"]]
 
 
-def ranking(table: BiasTable) -> dict[str, Any]:
+def ranking(table: MeasuredTable) -> dict[str, Any]:
     """The pairs of the largest |UB| with their intervals, worst first, if rows suffice to tell.
 
     Only of the favourable label if one is named; of two labels, which mirror each other,
@@ -77,7 +76,7 @@ def ranking(table: BiasTable) -> dict[str, Any]:
     }
 
 
-def _with_interval(table: BiasTable) -> str:
+def _with_interval(table: MeasuredTable) -> str:
     if table.measured.interval is None:
         return ""
     return f", with its {table.options.confidence:.0%} interval"
@@ -145,7 +144,7 @@ def _matrix(tally: Pairs, chosen: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def _most_rows(table: BiasTable, axis: int) -> list[int]:
+def _most_rows(table: MeasuredTable, axis: int) -> list[int]:
     """The values of an attribute with the most rows, in their own order."""
     size = len(table.counts.sensitive[axis])
     rows = np.bincount(table.counts.codes[:, axis], table.counts.rows, size)
@@ -206,6 +205,6 @@ def _about(tally: Pairs, place: int) -> list[str]:
     return [*about, *([note] if note else [])]
 
 
-def _value(table: BiasTable, axis: int, code: int) -> str:
+def _value(table: MeasuredTable, axis: int, code: int) -> str:
     values = table.counts.sensitive[axis].values
     return format_value(values[code] if code < len(values) else ANY)
