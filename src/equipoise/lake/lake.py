@@ -6,11 +6,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError, did_you_mean
 from equipoise.lake.tables.contents import Contents
+from equipoise.options.keywords import AcquireKeywords, SearchKeywords
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Lake(Contents):
         encoding: str | None = None,
         delimiter: str | None = None,
         top: int = 10,
-        **looking: Any,
+        **looking: Unpack[SearchKeywords],
     ) -> Found:
         """Rank the tables by how many of the rows a plan needs they offer per cost.
 
@@ -112,7 +113,7 @@ class Lake(Contents):
             made,
             self,
             base=_base(made, base, encoding, delimiter),
-            looking=_options(looking)[0],
+            looking=_options(dict(looking))[0],
             top=top,
             progress=self._progress,
         )
@@ -125,7 +126,7 @@ class Lake(Contents):
         encoding: str | None = None,
         delimiter: str | None = None,
         file: str = "mapping.toml",
-        **looking: Any,
+        **looking: Unpack[SearchKeywords],
     ) -> str:
         """Propose how columns and values of tables become the base's: the text of a mapping file.
 
@@ -135,7 +136,7 @@ class Lake(Contents):
 
         made = read_plan(plan)
         located = _base(made, base, encoding, delimiter)
-        how = _options(looking)[0]
+        how = _options(dict(looking))[0]
         return propose(made.counts, self, located, how, file=file, progress=self._progress)
 
     def acquire(
@@ -148,7 +149,7 @@ class Lake(Contents):
         delimiter: str | None = None,
         ledger: str | os.PathLike[str] | None = None,
         hash_key: bytes | None = None,
-        **options: Any,
+        **options: Unpack[AcquireKeywords],
     ) -> Acquired:
         """Take the rows a plan needs, and write the repaired table and the ledger.
 
@@ -173,7 +174,7 @@ class Lake(Contents):
         if located is None:
             named = f" ({made.source} is not there)" if made.source else ""
             raise InputError(f"name the table the plan was made for with --base{named}.")
-        looking, limits = _options(options)
+        looking, limits = _options(dict(options))
         return acquire(
             made,
             located,
