@@ -35,7 +35,7 @@ def package_version() -> str:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evaluation(Drawable):
-    """What models trained on versions of tables do, over many repeats.
+    """How models trained on versions of tables perform, over many repeats.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Evaluation(Drawable):
         One for each table, plain data: the ``tables`` themselves with their measured UB, the
         ``scores`` of models on both tests, ``differences`` to the table as it is, the scores
         ``by_group``, and the ``relation`` of a group's UB to its error. A mean over repeats
-        stands as [mean, low, high].
+        is stored as [mean, low, high].
     is_paper
         Whether these are the data and models of the paper.
     """
@@ -112,7 +112,7 @@ class Evaluation(Drawable):
     def from_dict(cls, data: Mapping[str, Any]) -> Evaluation:
         """Read what :meth:`to_dict` gave."""
         if data.get("schema") != SCHEMA:
-            raise InputError(f"this is no evaluation: its schema is {data.get('schema')!r}.")
+            raise InputError(f"this is not an evaluation: its schema is {data.get('schema')!r}.")
         own = ("is_paper", "version", "time")
         studies = tuple(  # losses are a function of the differences, and older files lack them
             s if "losses" in s else {**s, "losses": losses_of(s["differences"])}
@@ -130,7 +130,7 @@ class Evaluation(Drawable):
                 f"{os.fspath(path)} cannot be read as an evaluation: {error}."
             ) from error
         if not isinstance(data, dict):
-            raise InputError(f"{os.fspath(path)} is no evaluation.")
+            raise InputError(f"{os.fspath(path)} is not an evaluation.")
         return cls.from_dict(data)
 
 

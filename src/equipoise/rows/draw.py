@@ -1,7 +1,8 @@
-"""Choose rows that are in memory by cell, where the engine's own choice is not needed.
+"""Draw rows in memory at random, by cell.
 
-:meth:`equipoise.engines.base.Engine.rows` chooses from tables of any size, the same rows on
-every engine. Here the rows are numbered already, and a generator of random numbers decides.
+:meth:`equipoise.engines.base.Engine.rows` draws from tables of any size, the same rows on every
+engine. Here the cells of the rows are known already, so a random number generator is enough, and much
+faster for the thousands of draws of an evaluation.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ def draw(
     *,
     again: bool = False,
 ) -> NDArray[np.int64]:
-    """Choose as many rows of each cell as are asked for, or all there are; in rising order.
+    """Draw as many rows of each cell as asked for, or all there are, in ascending order.
 
     Parameters
     ----------
     cells
-        The number of each row's cell; rows of none have a negative one.
+        Cell of each row; negative for rows in no cell.
     take
-        How many rows of each cell.
+        Number of rows to draw from each cell.
     generator
-        What decides.
+        Random number generator.
     again
-        Whether a row may be taken several times; a cell without rows gives none even so.
+        Whether a row may be drawn several times. A cell without rows gives none even so.
 
     Examples
     --------
