@@ -152,8 +152,8 @@ def test_a_lattice_that_is_too_large_says_how_large_and_what_to_do(way):
     assert "6 attributes with 3 × 3 × 3 × 3 × 3 × 3 values" in text
     assert "groups, about" in text
     assert "GB may be used" in text
-    assert "--max-order 2" in text
-    assert "--min-count 30" in text
+    assert "`max_order=2`" in text
+    assert "`min_count=30`" in text
     assert text.endswith(".")
     assert isinstance(caught.value, (ValueError, MemoryError))
     found = way(codes, (3,) * 6, columns, memory=10**9)

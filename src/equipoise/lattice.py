@@ -449,5 +449,5 @@ class _Limit:
             f"the lattice of {len(self.sizes)} attributes with {' × '.join(map(str, self.sizes))} "
             f"values has more than {groups // 2:,} groups, "
             f"about {groups * self.bytes_a_group / 1e9:.1f} GB, and {self.memory / 1e9:.1f} GB may "
-            "be used; look at fewer groups with --max-order 2 or --min-count 30."
+            "be used; measure fewer groups, as with `max_order=2` or `min_count=30`."
         )

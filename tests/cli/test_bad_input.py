@@ -44,7 +44,7 @@ CASES = {
     "misspelt column": (GOOD, ["-s", "sx", "-l", "income"], "Did you mean 'sex'?"),
     "empty file": ("", COLUMNS, "is empty"),
     "header only": ("sex,race,income\n", COLUMNS, "has no rows"),
-    "all labels missing": ("sex,race,income\nw,a,\nm,b,\n", COLUMNS, "lacks a value"),
+    "all labels missing": ("sex,race,income\nw,a,\nm,b,\n", COLUMNS, "has a missing value"),
     "duplicate columns": ("sex,sex,income\nw,w,low\n", COLUMNS, "more than one column named 'sex'"),
     "both sensitive and label": (GOOD, ["-s", "sex,income", "-l", "income"], "given twice"),
     "not UTF-8": ("sex,race,income\nw,Jos\xe9,low\n".encode("latin-1"), COLUMNS, "--encoding"),
@@ -66,7 +66,7 @@ CASES = {
     "refused missing values": (
         "sex,race,income\nw,,low\n",
         [*COLUMNS, "--missing", "raise"],
-        "lacks a value in 1 rows",
+        "has no value in 1 rows",
     ),
     "negative count": ("sex,y,n\nw,a,-1\n", ["-s", "sex", "-l", "y", "--count", "n"], "'-1'"),
     "fractional count": ("sex,y,n\nw,a,1.5\n", ["-s", "sex", "-l", "y", "--count", "n"], "'1.5'"),

@@ -213,7 +213,7 @@ def test_as_what_it_compares_is_decided_once_and_holds_for_other_tables():
         ("age > 3; DROP TABLE x", "without a semicolon"),
         ("age > 3;", "without a semicolon"),
         ("WHERE age > 3", "without WHERE"),
-        ("SELECT * FROM input WHERE age > 3", "A whole query goes to --sql."),
+        ("SELECT * FROM input WHERE age > 3", "Give a whole query as `sql`."),
         ("1 = 1) GROUP BY (age", "it says more than which rows"),
         ("1 = 1) UNION SELECT 1 --", "syntax error"),
         ("age > (SELECT avg(age) FROM input)", "a query inside it"),

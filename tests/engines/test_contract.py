@@ -166,7 +166,7 @@ def test_missing_value_policies(engine, policies, n, dropped):
 
 def test_missing_values_can_be_refused(engine):
     request = CountRequest(sensitive=("sex",), label="hired", missing="raise")
-    with pytest.raises(InputError, match="'sex' lacks a value in 1 rows"):
+    with pytest.raises(InputError, match="'sex' has no value in 1 rows"):
         engine.counts(locate(PEOPLE), request)
 
 
@@ -197,7 +197,9 @@ def test_a_table_without_rows(engine):
 
 
 def test_a_table_without_labels(engine):
-    with pytest.raises(InputError, match=r"every row .* lacks a value \('hired' in 2 of 2 rows\)"):
+    with pytest.raises(
+        InputError, match=r"every row .* has a missing value \('hired' in 2 of 2 rows\)"
+    ):
         engine.counts(locate({"sex": ["m", "w"], "hired": [None, None]}), REQUEST)
 
 

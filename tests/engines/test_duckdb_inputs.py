@@ -428,7 +428,7 @@ def test_queries(query):
 )
 def test_statements_that_are_no_query(query):
     # Some versions of DuckDB take a PRAGMA for a query, which then cannot stand in another.
-    assert refusal(PEOPLE, sql=query).startswith(("--sql takes one SELECT", "the SQL over"))
+    assert refusal(PEOPLE, sql=query).startswith(("`sql` takes one SELECT", "the SQL over"))
     assert not list(Path("/tmp").glob("equipoise-must-not-exist*"))
 
 

@@ -110,7 +110,7 @@ def test_the_folder_goes_also_after_an_error(table):
     engine = DuckDBEngine(threads=2, memory="20MB")
     folder = engine._session.folder
     request = CountRequest(sensitive=("padding",), label="hired")
-    with pytest.raises(InputError, match="needs more memory than allowed; give more with --memory"):
+    with pytest.raises(InputError, match="needs more memory than allowed; raise `memory`"):
         engine.counts(locate(table), request)
     assert folder.exists()
     del engine  # nobody closes it

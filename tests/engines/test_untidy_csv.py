@@ -22,7 +22,7 @@ from equipoise.values import MISSING
 
 ENGINES = {"duckdb": shared_engine(), "memory": MemoryEngine()}
 REQUEST = CountRequest(sensitive=("a",), label="b")
-HOW_TO = "mend the file, or skip such lines with --lenient (lenient=True)."
+HOW_TO = "fix the file, or skip such lines with `lenient=True`."
 
 
 @pytest.fixture(params=list(ENGINES))
@@ -122,7 +122,9 @@ def test_a_quote_that_is_never_closed_takes_its_lines_with_it(engine, put):
 
 def test_a_file_of_which_most_is_no_row_is_refused(engine, put):
     text = said(engine, put("a,b\nx,1\n1,2,3\n1,2,3\n"), lenient=True)
-    assert "is no table of 2 columns: 2 lines have another number of fields and 1 have that" in text
+    assert (
+        "is not a table of 2 columns: 2 lines have another number of fields and 1 have that" in text
+    )
 
 
 def test_of_several_files_each_broken_line_is_told_with_its_file(tmp_path):
@@ -260,7 +262,7 @@ def test_a_file_without_a_header(engine, put, lenient):
 
 
 def test_a_header_is_not_asked_about_where_names_are_stored(put, tmp_path):
-    with pytest.raises(InputError, match=r"--no-header \(header=False\) is for CSV and Excel"):
+    with pytest.raises(InputError, match="`header=False` is for CSV and Excel"):
         locate({"a": [1]}, header=False)
 
 
@@ -283,7 +285,7 @@ def test_a_mark_is_no_part_of_the_first_name_where_the_encoding_is_given(engine,
         path = put(f"{mark}größe,b\né,1\n".encode(encoding))
         assert names(engine, path, encoding=encoding) == ["größe", "b"]
         assert rows(engine, path, encoding=encoding) == [("é", "1")]
-    with pytest.raises(InputError, match="UTF-16 without a byte-order mark, say so"):
+    with pytest.raises(InputError, match="UTF-16 without a byte-order mark, set"):
         rows(engine, path)
 
 

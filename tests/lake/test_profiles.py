@@ -130,13 +130,13 @@ BROKEN = {
     "bare.csv": (b"sex,hired", "bare.csv has no rows."),
     "binary.csv": (
         bytes(range(256)) * 9,
-        "binary.csv is not text; it has an ending of a CSV file but binary content.",
+        "binary.csv is not text; it has the extension of a CSV file but binary content.",
     ),
     "ragged.csv": (
         b"a,b,c\n1,2,3\n4,5\n6,7\n",
-        "ragged.csv is no table of 3 columns: 2 lines have another number of fields and 1 have that",
+        "ragged.csv is not a table of 3 columns: 2 lines have another number of fields and 1 have that",
     ),
-    "wide.csv": (b"a,b\n1,2,3\n", "wide.csv is no table of 2 columns: 1 lines have another"),
+    "wide.csv": (b"a,b\n1,2,3\n", "wide.csv is not a table of 2 columns: 1 lines have another"),
     "plain.csv.gz": (TEXT.encode(), "plain.csv.gz cannot be read: Not a gzipped file (b'se')."),
     "cut.csv.gz": (
         PACKED[: len(PACKED) // 2],
@@ -251,7 +251,7 @@ def test_a_last_line_without_end_is_told_of_and_not_left_out(end, monkeypatch):
 
 def test_uneven_lines_still_tell_what_a_table_is_about():
     found = looked_at("a.csv", "a,b,a\n1,2,3\n4,5\n6,7,8,9\n")
-    assert found.problem.startswith("a.csv is no table of 3 columns")
+    assert found.problem.startswith("a.csv is not a table of 3 columns")
     assert table(found) == {"a": ["1", "4", "6"], "b": ["2", "5", "7"], "a_2": ["3", "8"]}
     assert found.profile.columns[2].nulls == 1
 

@@ -138,7 +138,7 @@ def test_a_lenient_base_is_repaired_verified_and_replayed():
     Path("lake/more.csv").write_text("\n".join(lines()) + "\n")
     Path("people.csv").write_text("\n".join([*lines(PEOPLE), "1,Female", "2,Male,no,Ulm,x"]) + "\n")
     asked = {"sensitive_features": ["sex"], "label": "hired"}
-    with pytest.raises(eq.errors.InputError, match="skip such lines with --lenient"):
+    with pytest.raises(eq.errors.InputError, match="skip such lines with `lenient=True`"):
         eq.repair("people.csv", "lake", "out.csv", tolerance=0.2, **asked)
     done = eq.repair(
         "people.csv", "lake", "out.csv", plan_file="plan.json", tolerance=0.2, lenient=True, **asked

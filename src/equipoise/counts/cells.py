@@ -117,10 +117,10 @@ def apply_policies(
         absent = np.asarray(code == axis.codes.get(MISSING, -1))
         missing_values[name] = int(rows[absent].sum())
         if missing_values[name] and request.policy(name) == "raise":
+            parameter = "missing_label" if name == request.label else "missing"
             raise InputError(
-                f"column {name!r} lacks a value in {missing_values[name]:,} rows, and missing "
-                "values are to be refused; use --missing group or drop (--missing-label for "
-                "the label)."
+                f"column {name!r} has no value in {missing_values[name]:,} rows, and missing "
+                f"values are to be refused; set `{parameter}='group'` or `{parameter}='drop'`."
             )
         if request.policy(name) == "drop":
             kept &= ~absent

@@ -184,7 +184,7 @@ def distinct_edges(name: str, edges: Iterable[float], least: float) -> tuple[flo
     if not kept:
         raise InputError(
             f"column {name!r} has too few different numbers for quantile bins; give edges, "
-            f"as in --bin {name}=25,45,65, or count it as it is."
+            f"as in `bins={{{name!r}: (25, 45, 65)}}`, or count it as it is."
         )
     return kept
 
@@ -204,7 +204,7 @@ def checked_counts(rows: Any) -> NDArray[np.int64]:
     if not good.all():
         raise CountsError(
             f"{given[~good][0]!s} is not a count; counts are whole numbers of at least 0 "
-            "(for fractional weights use --weight)."
+            "(for fractional weights use `weight`)."
         )
     return given.astype(np.int64)
 
@@ -236,8 +236,8 @@ def not_a_number(name: str, text: str) -> InputError:
     """Say that a column to bin holds text."""
     return InputError(
         f"column {name!r} is to be binned but holds {text!r}, which is not a number; if that "
-        f"means a missing value, name it with --na {text!r}, and if the column is text, leave out "
-        "--bin."
+        f"means a missing value, name it, as in `na={text!r}`, and if the column is text, leave it "
+        "out of `bins`."
     )
 
 
@@ -246,7 +246,7 @@ def not_a_count(name: str, value: Value) -> CountsError:
     shown = "empty fields" if value is MISSING else f"{value!r}, which is not a count"
     return CountsError(
         f"column {name!r} holds {shown}; counts are whole numbers of at least 0 (for fractional "
-        "weights use --weight)."
+        "weights use `weight`)."
     )
 
 
@@ -262,5 +262,5 @@ def nested_values(name: str, table: str, kind: str) -> InputError:
     """Say that a column holds lists or structures."""
     return InputError(
         f"column {name!r} of {table} holds nested values ({kind}); name a column of plain values, "
-        "or take one out with --sql."
+        "or take one out of them with `sql`."
     )

@@ -35,10 +35,10 @@ class Engine(Protocol):
 
     name: ClassVar[str]
     reads: ClassVar[Mapping[str, str]]
-    """What it can open, each with a word on how; the support table is printed from this."""
+    """The kinds of data it can open, and how; the table of support is printed from this."""
 
     writes: ClassVar[tuple[str, ...]]
-    """The file endings it can write."""
+    """The file extensions it can write."""
 
     def tables(self, source: Source) -> tuple[str, ...]:
         """Names of the tables at a source."""
@@ -55,7 +55,7 @@ class Engine(Protocol):
         """
 
     def profile(self, source: Source) -> Profile:
-        """What one pass over the table tells."""
+        """Profile the columns of a table, in one pass."""
 
     def counts(self, source: Source, request: CountRequest) -> Counts:
         """How many rows each cell has."""
@@ -97,7 +97,7 @@ class Engine(Protocol):
         """
 
     def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
-        """Write rows to a file that is whole or not there."""
+        """Write rows to a file, atomically."""
 
 
 def require_names(
@@ -115,7 +115,7 @@ _NESTED = re.compile(r"\[\d*\]$|^(struct|map|union|(\w+_)?list)", re.IGNORECASE)
 
 
 def require_columns(columns: tuple[Column, ...], request: CountRequest, table: str) -> None:
-    """Refuse a request for columns the table lacks, or that are not plain values."""
+    """Refuse a request for columns that the table does not have, or that hold nested values."""
     types = {c.name: c.type for c in columns}
     for name in (*request.columns, *filter(None, (request.count, request.weight))):
         if name not in types:
@@ -169,17 +169,17 @@ def require_rows(counts: Counts, table: str) -> Counts:
         raise InputError(f"{table} has no rows; there is nothing to measure.")
     lacking = [f"{name!r} in {n:,}" for name, n in counts.missing_values.items() if n]
     raise InputError(
-        f"every row of {table} lacks a value ({', '.join(lacking)} of {counts.dropped:,} rows) and "
-        "was left out; name another column, or keep them with --missing-label group."
+        f"every row of {table} has a missing value ({', '.join(lacking)} of {counts.dropped:,} rows) and "
+        "was left out; name another column, or keep them with `missing_label='group'`."
     )
 
 
 def require_writable(path: str | os.PathLike[str], writes: tuple[str, ...]) -> str:
-    """Give the ending of a file to write, or say which endings can be written."""
+    """Return the extension of a file to write, or say which extensions can be written."""
     name = str(path)
-    for ending in sorted(writes, key=len, reverse=True):
-        if name.endswith(ending):
-            return ending
+    for extension in sorted(writes, key=len, reverse=True):
+        if name.endswith(extension):
+            return extension
     raise InputError(
-        f"{name} has an ending that cannot be written; use one of {', '.join(writes)}."
+        f"{name} has an extension that cannot be written; use one of {', '.join(writes)}."
     )

@@ -9,7 +9,7 @@ from equipoise.errors import InputError
 
 
 def numbered(names: Sequence[str]) -> tuple[str, ...]:
-    """Tell columns of one name apart, whatever its case.
+    """Number columns whose names are the same but for their case.
 
     >>> numbered(["x", "IOD", "x", "iod"])
     ('x', 'IOD', 'x_2', 'iod_2')
@@ -30,13 +30,13 @@ def numbered(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def refuse_duplicates(names: Sequence[str], table: str, *, any_case: bool = True) -> None:
-    """Refuse columns of one name; or, in any case, that differ only in it."""
+    """Refuse columns of the same name, or, by default, of names that differ only in case."""
     seen: dict[str, str] = {}
     for name in names:
         key = name.casefold() if any_case else name
         other = seen.get(key)
         if other == name:
-            offer = "" if any_case else ", or number them with --lenient (lenient=True)"
+            offer = "" if any_case else ", or number them with `lenient=True`"
             raise InputError(f"{table} has more than one column named {name!r}; rename one{offer}.")
         if other is not None:
             raise InputError(

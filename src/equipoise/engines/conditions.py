@@ -1,8 +1,8 @@
 """Conditions on rows: what they may say, as what they compare columns, and their SQL text.
 
-A condition is given for one table and held against others: the tables of a lake, the repaired
-table. So it may say nothing that depends on more than the row, and as what it compares a column
-is decided once, by the table it was given for.
+A condition is given for one table and applied to others: the tables of a lake, the repaired
+table. So it may depend on nothing but the row, and the type as which it compares a column is
+decided once, by the table it was given for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from equipoise.errors import InputError, did_you_mean
 from equipoise.plain import in_words
 from equipoise.values import MISSING_MARKS
 
-_EXAMPLE = "\"age >= 18 AND state = 'CA'\""
+_EXAMPLE = "age >= 18 AND hours < 40"
 _OTHERS = {
     "SUBQUERY": "a query inside it",
     "WINDOW": "a window over other rows",
@@ -30,7 +30,7 @@ _OTHERS = {
     "POSITIONAL_REFERENCE": "the number of a column",
     "LAMBDA": "a lambda",
 }
-"""What a condition may not hold, since it says nothing of one row alone or of columns by name."""
+"""Expressions a condition may not hold: they do not depend on the named columns of one row."""
 
 _KINDS: Mapping[str, str] = {
     "BIGINT": r"[+-]?(0|[1-9][0-9]{0,17})",
@@ -111,10 +111,10 @@ def _parts(node: Any) -> Iterator[dict[str, Any]]:
 def not_a_condition(text: str, why: str) -> InputError:
     """Say that something is no condition, and how one is written."""
     first = (text.split() or [""])[0].casefold()
-    more = " A whole query goes to --sql." if first in ("select", "with", "from") else ""
+    more = " Give a whole query as `sql`." if first in ("select", "with", "from") else ""
     return InputError(
-        f"--where {text!r} is not a condition on rows: {why.rstrip('. ')}. Write one over the "
-        f"columns, without WHERE and without a semicolon, as in --where {_EXAMPLE}.{more}"
+        f"`where={text!r}` is not a condition on rows: {why.rstrip('. ')}. Write one over the "
+        f"columns, without WHERE and without a semicolon, as in `where={_EXAMPLE!r}`.{more}"
     )
 
 
@@ -185,7 +185,7 @@ def tell_types(table: str, columns: Sequence[Column]) -> str:
                 reads += f" AND TRY_CAST(t AS {kind}) IS NOT NULL"
             answers.append(f"coalesce(bool_and({reads}) FILTER (WHERE {present}), false)")
         said = ", ".join(f"{a} AS a{i}_{j}" for j, a in enumerate(answers))
-        # Each value once: a table has few of most columns, and to hold one against patterns is slow.
+        # Each value once: most columns have few values, and matching a pattern is slow.
         asked.append(f"(SELECT {said} FROM (SELECT DISTINCT {_trimmed(column)} AS t FROM {table}))")
     return f"SELECT * FROM {' CROSS JOIN '.join(asked)}"
 
@@ -249,7 +249,7 @@ def compared(
 def how_compared(condition: Condition) -> str:
     """Say as what the columns of a condition are compared."""
     told = condition.compared
-    return f"it compares {in_words(told)}" if told else "mend it"
+    return f"it compares {in_words(told)}" if told else "correct it"
 
 
 def as_type(column: Column, kind: str) -> str:

@@ -64,7 +64,7 @@ def kind_of(path: Path) -> Kind:
         return EXTENSIONS[extension(path)]
     except KeyError:
         raise InputError(
-            f"{path} has an ending that says nothing of its format; "
+            f"{path} has an extension that no format is known for; "
             f"{', '.join(EXTENSIONS)} (and .gz) are read."
         ) from None
 

@@ -72,7 +72,7 @@ class MemoryEngine:
         return source
 
     def profile(self, source: Source) -> Profile:
-        """What one pass over the table tells."""
+        """Profile the columns of a table, in one pass."""
         import pyarrow as pa
 
         table = _table(source)
@@ -132,7 +132,7 @@ class MemoryEngine:
         return _located(table.take(pa.array(there, pa.int64())), there)
 
     def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
-        """Write rows to a file that is whole or not there."""
+        """Write rows to a file, atomically."""
         ending = require_writable(path, self.writes)
         write = {".csv": _write_csv, ".parquet": _write_parquet, ".jsonl": _write_jsonl}[ending]
         with atomic_path(path) as temporary:

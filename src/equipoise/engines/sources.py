@@ -45,9 +45,9 @@ class Source:
     Attributes
     ----------
     name
-        How messages call it.
+        Its name in messages.
     kind
-        What it is.
+        The kind of data.
     paths
         Its files.
     table
@@ -110,7 +110,7 @@ def locate(
     columns: Collection[str] = (),
     known: Collection[str] = (),
 ) -> Source:
-    """Find out what a user means: a path, folder, glob, ``file.duckdb::table``, ``-`` or a frame.
+    """Find the data a user names: a path, folder, glob, ``file.duckdb::table``, ``-`` or a frame.
 
     With ``columns`` only these are taken from a frame, if it has them all. ``known`` are names
     that a user may have meant by a path that is not there.
@@ -139,8 +139,7 @@ def locate(
         source = _from_frame(data, options, () if sql or where else columns)
     if not source.header and source.kind not in ("csv", "excel"):
         raise InputError(
-            f"{source.name} has names for its columns; --no-header (header=False) is for CSV and "
-            "Excel files."
+            f"{source.name} has names for its columns; `header=False` is for CSV and Excel files."
         )
     return source
 
@@ -242,7 +241,7 @@ def _is_data(path: Path, folder: Path) -> bool:
 def _many(text: str, paths: list[Path], options: dict[str, Any]) -> Source:
     if not paths:
         raise SourceNotFound(
-            f"{text} holds no table; files ending in {', '.join(EXTENSIONS)} (or .gz) are read."
+            f"{text} holds no table; files with the extensions {', '.join(EXTENSIONS)} (or .gz) are read."
         )
     kinds = {kind_of(p) for p in paths}
     if len(paths) > 1 and kinds <= CONTAINERS:

@@ -61,8 +61,8 @@ def csv_dialect(
 ) -> Dialect:
     """Read the header of a CSV file, and find the delimiter if it is not given.
 
-    Columns that differ only in case are numbered; columns of one name are refused, or numbered
-    too if it shall be lenient.
+    Columns that differ only in case are numbered. Columns of the same name are refused, or numbered
+    too if reading is lenient.
 
     The delimiter is the one that splits the first lines into the same, largest number
     of fields. Guessing from all lines, as databases do, reads a table with one broken
@@ -119,8 +119,8 @@ def _head(path: Path, encoding: str) -> str:
                 )
     if b"\0" in raw and not encoding.startswith(("utf-16", "utf-32")):
         raise InputError(
-            f"{path} is not text; it has an ending of a CSV file but binary content. If it is UTF-16 "
-            "without a byte-order mark, say so with --encoding utf-16-le (or utf-16-be)."
+            f"{path} is not text; it has the extension of a CSV file but binary content. If it is UTF-16 "
+            "without a byte-order mark, set `encoding='utf-16-le'` (or utf-16-be)."
         )
     # A character cut in two at the end of the block is not a fault of the file.
     decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == "utf-8" else encoding)()

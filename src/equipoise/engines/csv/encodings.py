@@ -95,6 +95,6 @@ def as_utf8(path: Path, encoding: str, folder: str) -> Path:
 def not_encoded(path: object, encoding: str) -> InputError:
     """Say that a file is not in an encoding, and what to do."""
     return InputError(
-        f"{path} is not {encoding.upper()} text; if it is in another encoding, say so, as in "
-        "--encoding cp1252 (or latin-1, utf-16)."
+        f"{path} is not {encoding.upper()} text; if it is in another encoding, name it, as in "
+        "`encoding='cp1252'` (or latin-1, utf-16)."
     )

@@ -1,7 +1,7 @@
 r"""CSV files that a database cannot read as they are, read record by record and copied as Parquet.
 
-Needed for lines that end in different ways, and for files with broken lines of which a user wants
-the others. A broken line is skipped and counted, never filled up, cut or shifted.
+This is needed for files with several kinds of line breaks, and for files with broken lines that
+a user wants to skip. A broken line is skipped and counted, never filled up, cut or shifted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NULL = r"\N"
 _LONGEST_RECORD = 1 << 21
 _MARK = "\ufdd0"  # a code point that is no character, so that no text has it
 _VALUES = 200_000
-"""At most so many values are held in memory at once."""
+"""Maximum number of values held in memory at once."""
 
 
 def copy_records(
@@ -89,7 +89,7 @@ class Records:
         if self.skipped.lines > self.rows:
             columns = len(self.dialect.columns)
             raise InputError(
-                f"{self.name} is no table of {columns:,} columns: {self.skipped.lines:,} lines have "
+                f"{self.name} is not a table of {columns:,} columns: {self.skipped.lines:,} lines have "
                 f"another number of fields and {self.rows:,} have that one; check its delimiter and "
                 "its first line."
             )
@@ -106,7 +106,7 @@ class Records:
             except csv.Error as error:
                 if not begun:
                     raise InputError(
-                        f"the header of {self.name} is not well-formed CSV: {error}; mend the file."
+                        f"the header of {self.name} is not well-formed CSV: {error}; fix the file."
                     ) from None
                 self._skip(start, reader.line_num, f"is not well-formed CSV: {error}")
                 continue
@@ -146,7 +146,7 @@ class Records:
         self.skipped += Skipped(end - start + 1, first)
 
 
-MEND = "mend the file, or skip such lines with --lenient (lenient=True)"
+MEND = "fix the file, or skip such lines with `lenient=True`"
 """What to do about a broken line."""
 
 

@@ -80,15 +80,15 @@ class DuckDBEngine:
     Parameters
     ----------
     threads
-        How many cores to use; all, if not given.
+        Number of threads; by default as many as there are cores.
     memory
-        How much memory to use, as in ``"2GB"``; beyond it DuckDB spills to a temporary
-        folder that is removed at the end.
+        Memory limit, such as ``"2GB"``. Beyond it DuckDB spills to a temporary folder that is
+        removed at the end.
     in_place
-        Frames of at most so many rows are counted where they are: that takes less time than
-        starting a query.
+        Maximum number of rows of a frame that is counted without a query, which takes less time
+        than starting one.
     report
-        Is told how far a long scan is.
+        Progress callback.
 
     >>> import pyarrow as pa
     >>> from equipoise.engines.sources import locate
@@ -160,7 +160,7 @@ class DuckDBEngine:
 
     @_tidied
     def profile(self, source: Source) -> Profile:
-        """What one pass over the table tells."""
+        """Profile the columns of a table, in one pass."""
         with self._tables.opened(source) as (table, columns), self._session.in_order():
             texts = [f"{sql.value_text(c.name, c.type)} AS c{i}" for i, c in enumerate(columns)]
             query = f"SELECT {', '.join(texts)} FROM {table}"
@@ -265,7 +265,7 @@ class DuckDBEngine:
             return self._brought(source, table, query, "fetching rows", in_order=True)
 
     def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
-        """Write rows, in their order, to a file that is whole or not there."""
+        """Write rows, in their order, to a file, atomically."""
         options = _COPY_OPTIONS[require_writable(path, self.writes)]
         with (
             self._session.lock,

@@ -39,7 +39,7 @@ def explained(error: Exception, source: Source) -> Exception:
         return not_encoded(source.name, source.encoding)
     if "Out of Memory" in text or isinstance(error, duckdb.OutOfMemoryException):
         return InputError(
-            f"{source.name} needs more memory than allowed; give more with --memory, or name "
+            f"{source.name} needs more memory than allowed; raise `memory`, or name "
             f"fewer attributes ({reason(error)})."
         )
     broken = _broken_csv(text, source.name)

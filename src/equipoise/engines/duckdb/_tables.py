@@ -94,7 +94,7 @@ class Tables:
         # DuckDB 1 rewrites a PRAGMA as a query, which is then not what was given.
         if not is_one or statements[0].query.strip() not in text:
             raise InputError(
-                "--sql takes one SELECT over the table, which is called input, as in "
+                "`sql` takes one SELECT over the table, which is called input, as in "
                 "\"SELECT * FROM input WHERE age >= '18'\"."
             )
         return re.sub(r";\s*(--[^\n]*\s*)*$", "", statements[0].query.rstrip())
