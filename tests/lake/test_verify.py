@@ -556,7 +556,7 @@ def test_a_row_taken_twice_from_a_source_is_named():
     found = repair.verified()
     assert broken(found) == ["sources"]
     assert sentence(found, "sources") == (
-        f"Entry {number + 1} of ledger.csv takes row 3 of more.csv, which entry {number} takes, too."
+        f"Entry {number + 1} of ledger.csv takes row 3 of more.csv, which entry {number} takes as well."
     )
     repair.entries[number + 1]["source"] = "other.csv"
     repair.write_ledger()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from equipoise.engines.profiling import FEW_VALUES, Profile
 from equipoise.lake.matching.columns.assignment import PLAUSIBLE
 from equipoise.lake.matching.columns.headers import header_similarity
-from equipoise.lake.matching.columns.likeness import Contents, Likeness
+from equipoise.lake.matching.columns.likeness import ColumnContents, Likeness
 from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.columns.wording import Level, compare_headers
 from equipoise.lake.matching.values.vocabulary import ValueMap, match_values
@@ -102,7 +102,7 @@ def gather_evidence(want: Wanted, table: Profile, maps: ValueMaps) -> Evidence:
         [[_header_similarity(a.name, b.name) for b in table.columns] for a in want.columns]
     ).reshape(len(want.columns), len(table.columns))
     opaque = np.array([is_opaque(c.name) for c in table.columns], bool)
-    likeness = Likeness(want.contents, Contents.of(table.columns))
+    likeness = Likeness(want.contents, ColumnContents.of(table.columns))
     logs = likeness.evidence.copy()
     for i, base in enumerate(want.columns):
         if base.name in want.vocabularies:

@@ -50,18 +50,18 @@ def content_similarity(a: ColumnProfile, b: ColumnProfile) -> float:
     column has. Two columns of few values that share none may be the same in other words; then the
     shares of their values say a little.
     """
-    return float(Likeness(Contents.of([a]), Contents.of([b])).similarity[0, 0])
+    return float(Likeness(ColumnContents.of([a]), ColumnContents.of([b])).similarity[0, 0])
 
 
 @dataclass(frozen=True, eq=False)
-class Contents:
+class ColumnContents:
     """The values of the columns of a table, prepared for comparison."""
 
     columns: tuple[ColumnProfile, ...]
     recoded: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, columns: Sequence[ColumnProfile], recoded: Iterable[str] = ()) -> Contents:
+    def of(cls, columns: Sequence[ColumnProfile], recoded: Iterable[str] = ()) -> ColumnContents:
         """Prepare columns; those in ``recoded`` are likely to be written in other words elsewhere."""
         return cls(tuple(columns), frozenset(recoded))
 
@@ -169,8 +169,8 @@ class Contents:
 class Likeness:
     """Similarities of the columns of two tables; matrices have a row per column of the first."""
 
-    ours: Contents
-    theirs: Contents
+    ours: ColumnContents
+    theirs: ColumnContents
 
     @functools.cached_property
     def gaps(self) -> _Matrix:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from equipoise.counts.columns import as_number
 from equipoise.engines.profiling import ColumnProfile
 from equipoise.lake.matching.columns.headers import ordinal
-from equipoise.lake.matching.columns.likeness import NUMERIC, SAMPLED, Contents
+from equipoise.lake.matching.columns.likeness import NUMERIC, SAMPLED, ColumnContents
 
 _Matrix = NDArray[np.float64]
 _Rows = NDArray[np.float64]
@@ -92,7 +92,7 @@ class Relations:
         self.measured[at], self.known[at] = measured, 1.0
 
 
-def relations(contents: Contents, *, alike: bool = False) -> Relations:
+def relations(contents: ColumnContents, *, alike: bool = False) -> Relations:
     """Measure the relations of every two columns of a table.
 
     Parameters
@@ -107,7 +107,7 @@ def relations(contents: Contents, *, alike: bool = False) -> Relations:
     >>> profiler = Profiler(["a", "b"], ["BIGINT", "BIGINT"])
     >>> numbers = [str(n) for n in range(50)]
     >>> profiler.add([pa.array(numbers), pa.array(numbers[::-1])])
-    >>> found = relations(Contents.of(profiler.profile().columns))
+    >>> found = relations(ColumnContents.of(profiler.profile().columns))
     >>> int(found.rows[0]), bool(found.measured[0, 0, 1] < 0)
     (50, True)
     """

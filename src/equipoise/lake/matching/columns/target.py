@@ -11,7 +11,7 @@ import numpy as np
 
 from equipoise.counts import Counts
 from equipoise.engines.profiling import ColumnProfile, Profile
-from equipoise.lake.matching.columns.likeness import Contents
+from equipoise.lake.matching.columns.likeness import ColumnContents
 from equipoise.lake.matching.columns.relations import Relations, relations
 from equipoise.values import MISSING
 
@@ -43,9 +43,9 @@ class Wanted:
         return (*self.vocabularies, *self.bins)
 
     @functools.cached_property
-    def contents(self) -> Contents:
+    def contents(self) -> ColumnContents:
         """Values of the columns, prepared for comparison."""
-        return Contents.of(self.columns, recoded=self.vocabularies)
+        return ColumnContents.of(self.columns, recoded=self.vocabularies)
 
     @functools.cached_property
     def relations(self) -> Relations:
