@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError
 from equipoise.lattice import Group
 from equipoise.measures.display import rows_grid
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from equipoise.counts import Counts
 
 SCHEMA = "equipoise.measure/1"
 SORTS = ("worst", "ub", "group", "n", "p")
