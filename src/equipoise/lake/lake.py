@@ -173,7 +173,7 @@ class Lake(Contents):
         located = _base(made, base, encoding, delimiter)
         if located is None:
             named = f" ({made.source} is not there)" if made.source else ""
-            raise InputError(f"name the table the plan was made for with --base{named}.")
+            raise InputError(f"name the table the plan was made for with `base`{named}.")
         looking, limits = _options(dict(options))
         return acquire(
             made,

@@ -308,7 +308,7 @@ def find(
     if base is None and reading.where is not None:
         raise InputError(
             f"the plan is about rows where {reading.where.one_line}, and the table it was made for "
-            "tells what that means in others; name it with --base."
+            "tells what that means in others; name it with `base`."
         )
     if base is None:
         over = survey(lake, wanted(plan.counts), looking, progress)

@@ -314,7 +314,7 @@ def _require_apart(base: Source, pool: Source | None, output: Path, listing: Pat
     if pool is not None and _same_table(base, pool):
         raise InputError(
             f"{pool.name} is both the table to repair and the pool, so its rows would be there "
-            "twice; give another table as --pool."
+            "twice; give another table as `pool`."
         )
     if _files([listing]) & (_files(base.paths) | _files(pool.paths if pool else ())) or (
         os.path.realpath(listing) == os.path.realpath(output)
@@ -352,7 +352,7 @@ def _files(paths: Iterable[Path]) -> set[tuple[int, int]]:
 def _required(pool: Source | None, add: Counts) -> Source:
     if pool is None:
         raise InputError(
-            f"the plan adds {rows_text(add.n)}; name the table that has them with --pool."
+            f"the plan adds {rows_text(add.n)}; name the table that has them with `pool`."
         )
     return pool
 
@@ -373,7 +373,7 @@ def _require_columns(
     if lacking and missing_columns == "refuse":
         raise InputError(
             f"{pool.name} lacks {in_words(lacking)} of {base.name}; it has: {', '.join(there)}. "
-            "Give it these columns, or leave them empty with --missing-columns null."
+            "Give it these columns, or leave them empty with `missing_columns='null'`."
         )
 
 
@@ -381,7 +381,7 @@ def _require_enough(pool: Source, shortfall: Sequence[Shortfall], *, partial: bo
     if shortfall and not partial:
         raise PoolTooSmall(
             f"{pool.name} has too few rows for the plan: {_listed(shortfall)}; plan again with "
-            f"--available-from {pool.name}, or take what there is with --partial."
+            f"--available-from {pool.name}, or set `partial` to take what there is."
         )
 
 

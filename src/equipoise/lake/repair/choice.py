@@ -224,7 +224,7 @@ def say_too_few(prospect: Prospect, taken: Choice, lacks: Sequence[tuple[str, La
     chance = warn_of_chance(duplicates, sum(o.by_chance for o in taken.offers))
     shown = [lack.sentence(name).rstrip(".") for name, lack in lacks[:_SHOWN]]
     more = [f"so on for {len(lacks) - _SHOWN:,} more cells"] if len(lacks) > _SHOWN else []
-    hints = ["take what there is with --partial", "plan again with equipoise repair"]
+    hints = ["set `partial` to take what there is", "plan again with equipoise repair"]
     if prospect.survey.open:
         hints.append(
             f"confirm what {len(prospect.survey.open):,} more "
