@@ -143,18 +143,18 @@ def test_copies_do_not_raise_scores():
         (
             pa.concat_tables([people(300)] * 2),
             {},
-            "300 of them count as copies and are never",
+            "300 of them count as duplicates and are always in the same",
         ),
         (
             narrow(600),
             {},
-            "they count as separate rows, since chance makes about as many",
+            "they count as separate rows, since chance explains about as many",
         ),
-        (narrow(600), {"equal_rows": "together"}, "as asked, equal rows are never in two parts"),
+        (narrow(600), {"equal_rows": "together"}, "as requested, equal rows are always in the same part"),
         (
             narrow(600),
             {"equal_rows": "apart"},
-            "as asked, they are separate rows, so copies may be",
+            "as requested, they count as separate rows, so duplicates may be",
         ),
     ],
 )

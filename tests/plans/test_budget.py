@@ -257,7 +257,7 @@ def test_a_priority_that_names_nothing_known(counts):
 
 
 def test_a_priority_without_a_budget(counts):
-    with pytest.raises(InputError, match="--budget"):
+    with pytest.raises(InputError, match="`budget`"):
         eq.plan(counts, priority=["sex=w"])
 
 

@@ -92,8 +92,8 @@ def test_free_labels_are_not_dearer_than_kept_ones():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"deletable": ["s=m"]}, "--allow both"),
-        ({"rounding": "floor", "tolerance": 0.1}, "zero tolerance"),
+        ({"deletable": ["s=m"]}, "allow='both'"),
+        ({"rounding": "floor", "tolerance": 0.1}, "tolerance=0"),
         ({"available": 100}, "patterns"),
     ],
 )

@@ -65,6 +65,7 @@ class BiasChange(Result):
     the other, as after a repair, the change itself is exact and the interval is too wide. With
     ``suppress_below``, only groups that are shown in both tables are compared.
 
+    >>> from equipoise import Counts
     >>> before = Counts.from_mapping(
     ...     {("m", "y"): 60, ("m", "n"): 40, ("w", "y"): 20, ("w", "n"): 80},
     ...     sensitive=["sex"],

@@ -36,6 +36,7 @@ SORTS = ("worst", "ub", "group", "n", "p")
 def bias_table(counts: Counts, options: MeasureRequest | None = None) -> BiasTable:
     """Measure counts over all groups of the lattice.
 
+    >>> from equipoise import Counts
     >>> hiring = Counts.from_mapping(
     ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
     ...     sensitive=["sex"],
@@ -52,6 +53,7 @@ def bias_table(counts: Counts, options: MeasureRequest | None = None) -> BiasTab
 def largest_ub(counts: Counts) -> float:
     """The largest |UB| over the whole lattice; not a number if no group has a UB.
 
+    >>> from equipoise import Counts
     >>> hiring = Counts.from_mapping(
     ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
     ...     sensitive=["sex"],
@@ -74,6 +76,7 @@ class BiasTable(Drawable):
     frame. Unless :meth:`sort` chose another order, the table is printed, and :meth:`top` is taken,
     in the order of :meth:`worst`.
 
+    >>> from equipoise import Counts
     >>> hiring = Counts.from_mapping(
     ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
     ...     sensitive=["sex"],
@@ -191,6 +194,7 @@ class BiasTable(Drawable):
 
         Examples
         --------
+        >>> from equipoise import Counts
         >>> c = Counts.from_mapping(
         ...     {("m", "y"): 3, ("m", "n"): 1, ("w", "y"): 1, ("w", "n"): 3},
         ...     sensitive=["sex"],

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 class Reweighing:
     """The weight of each cell, and what it cannot do.
 
+    >>> from equipoise import Counts
     >>> hiring = Counts.from_mapping(
     ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40},
     ...     sensitive=["sex"],
@@ -77,6 +78,7 @@ added.
 def cell_weights(counts: Counts) -> NDArray[np.float64]:
     """Give for each cell the rows expected over the rows there are: 1/(1 − UB).
 
+    >>> from equipoise import Counts
     >>> hiring = Counts.from_mapping(
     ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
     ...     sensitive=["sex"],
@@ -100,6 +102,7 @@ def cell_weights(counts: Counts) -> NDArray[np.float64]:
 def row_weights(table: pa.Table, counts: Counts) -> NDArray[np.float64]:
     """Give each row of a table, in its order, the weight of its cell; 0 if it was not counted.
 
+    >>> from equipoise import Counts
     >>> import pyarrow as pa
     >>> people = pa.table({"sex": ["m", "m", "w", "w"], "y": ["1", "1", "1", None]})
     >>> row_weights(people, Counts.from_frame(people, sensitive=["sex"], label="y")).tolist()

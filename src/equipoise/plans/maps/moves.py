@@ -44,6 +44,7 @@ class Move:
     equally
         Whether no cell has rows.
 
+    >>> from equipoise import Counts
     >>> counts = Counts.from_mapping(
     ...     {("m", "y"): 60, ("m", "n"): 40, ("w", "y"): 20, ("w", "n"): 80},
     ...     sensitive=["sex"],

@@ -159,6 +159,7 @@ def policy_map(
 
     Examples
     --------
+    >>> from equipoise import Counts
     >>> counts = Counts.from_mapping(
     ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
     ...     sensitive=["sex"],

@@ -69,6 +69,7 @@ def solve_separable(
     progress
         Progress callback.
 
+    >>> from equipoise.plans.cells import Band, Cells
     >>> cells = Cells.of([[30, 18]], add=0.5, drop=[[0.1, 2.0]])
     >>> found = solve_separable(cells, Band.around([[1 / 6, 5 / 6]], 0.2, on="rate"))
     >>> found.rows.tolist(), round(found.cost, 9)
