@@ -7,12 +7,15 @@ value. Here they become what the user of a command types.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
+
+from equipoise.options import options_of
 
 # The library takes the key itself, the command line a file that holds it.
 _KEYWORDS: Mapping[str, str] = {"hash_key_file": "hash_key"}
@@ -25,7 +28,8 @@ def with_flags(text: str, parameters: Iterable[click.Parameter] | None = None) -
     Parameters
     ----------
     text
-        A message of the library. Words in backquotes that are no parameter stay as they are.
+        A message of the library. A parameter that the command does not have is spelled as other
+        commands spell it; words in backquotes that are no parameter stay as they are.
     parameters
         The command's own; by default those of the running command.
 
@@ -33,7 +37,7 @@ def with_flags(text: str, parameters: Iterable[click.Parameter] | None = None) -
     --------
     >>> least = click.Option(["--min-rows"], type=int)
     >>> with_flags("lower `min_rows`, as in `min_rows=30`; see `max_rows`.", [least])
-    'lower --min-rows, as in --min-rows 30; see `max_rows`.'
+    'lower --min-rows, as in --min-rows 30; see --max-rows.'
     """
     if "`" not in text:
         return text
@@ -43,10 +47,36 @@ def with_flags(text: str, parameters: Iterable[click.Parameter] | None = None) -
     known = {_KEYWORDS.get(str(p.name), str(p.name)): p for p in parameters}
 
     def spelled(found: re.Match[str]) -> str:
-        parameter = known.get(found[1])
-        return found[0] if parameter is None else _typed(parameter, found[2])
+        if found[1] in known:
+            return _typed(known[found[1]], found[2])
+        flag = _flags_elsewhere().get(found[1])
+        value = "" if found[2] is None else f" {shlex.quote(str(_read(found[2])))}"
+        return found[0] if flag is None else flag + value
 
     return _QUOTED.sub(spelled, text)
+
+
+@functools.cache
+def _flags_elsewhere() -> Mapping[str, str]:
+    """The flags of all declared options by their keywords, for what another command takes."""
+    from equipoise.options.count import CountRequest, ReadOptions, RunOptions
+    from equipoise.options.plan import PlanOptions
+    from equipoise.options.search import AcquisitionLimits, SearchRequest
+
+    requests = (
+        CountRequest,
+        ReadOptions,
+        RunOptions,
+        PlanOptions,
+        SearchRequest,
+        AcquisitionLimits,
+    )
+    return {
+        each.keyword: each.flags[0] if each.flags else f"--{each.keyword.replace('_', '-')}"
+        for request in requests
+        for each in options_of(request)
+        if each.flags is not None
+    }
 
 
 def _typed(parameter: click.Parameter, value: str | None) -> str:
