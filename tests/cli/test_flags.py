@@ -55,7 +55,7 @@ def test_parameters_become_flags(command, text, shown):
 
 
 @pytest.mark.parametrize(
-    "text", ["`nonsense`", "`min_rows=3`", "`Some text`", "a ` b", "``label``"]
+    "text", ["`nonsense`", "`no_such_option=3`", "`Some text`", "a ` b", "``label``"]
 )
 def test_what_is_no_parameter_of_the_command_stays(text):
     shown = with_flags(text, parameters("verify"))
@@ -83,3 +83,8 @@ def test_columns_that_are_not_named_are_asked_for_in_flags(tmp_path, monkeypatch
     error = capsys.readouterr().err
     assert "--sensitive and --label are missing" in error
     assert "as in --sensitive sex and --label income" in error
+
+
+def test_a_parameter_of_another_command_is_spelled_as_there():
+    shown = with_flags("restrict it with `where`, or `min_rows=3`.", parameters("verify"))
+    assert shown == "restrict it with --where, or --min-rows 3."

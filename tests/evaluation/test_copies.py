@@ -150,7 +150,11 @@ def test_copies_do_not_raise_scores():
             {},
             "they count as separate rows, since chance explains about as many",
         ),
-        (narrow(600), {"equal_rows": "together"}, "as requested, equal rows are always in the same part"),
+        (
+            narrow(600),
+            {"equal_rows": "together"},
+            "as requested, equal rows are always in the same part",
+        ),
         (
             narrow(600),
             {"equal_rows": "apart"},
