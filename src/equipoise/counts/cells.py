@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -45,6 +45,22 @@ def merge_lines(axes: Sequence[Axis], lines: Lines) -> Lines:
         np.add.at(totals, place, weights)
         weights = totals[kept]
     return Lines(distinct[kept], summed[kept], weights)
+
+
+def pivot_labels(
+    sizes: Sequence[int], lines: Lines
+) -> tuple[NDArray[np.int32], tuple[NDArray[Any], ...]]:
+    """Return the groups of cells that differ only in the label, the last axis.
+
+    For each group come its rows and, with weights, their two sums: a column per label.
+    """
+    groups, place = distinct_lines(lines.codes[:, :-1], sizes[:-1])
+    columns = []
+    for values in (lines.rows, *(() if lines.weights is None else lines.weights.T)):
+        pivot = np.zeros((len(groups), sizes[-1]), values.dtype)
+        pivot[place, lines.codes[:, -1]] = values
+        columns.append(pivot)
+    return groups, tuple(columns)
 
 
 def distinct_lines(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import json
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +17,9 @@ from equipoise.counts.axes import Axis, missing_last
 from equipoise.counts.cells import (
     Lines,
     apply_policies,
-    distinct_lines,
     drop_unused,
     merge_lines,
+    pivot_labels,
     recode,
     tally,
 )
@@ -163,15 +161,7 @@ class Counts(Result):
 
     def finest(self) -> tuple[NDArray[np.int32], tuple[NDArray[Any], ...]]:
         """Pivot the cells: the finest groups, and for each its rows (and weights) per label."""
-        width, k = len(self.sensitive), len(self.label)
-        groups, line = distinct_lines(self.codes[:, :width], [len(a) for a in self.sensitive])
-        stored = [self.rows, *([] if self.weights is None else self.weights.T)]
-        columns = []
-        for values in stored:
-            pivot = np.zeros((len(groups), k), values.dtype)
-            pivot[line, self.codes[:, width]] = values
-            columns.append(pivot)
-        return groups, tuple(columns)
+        return pivot_labels([len(a) for a in self.axes], Lines(self.codes, self.rows, self.weights))
 
     def dense(self) -> NDArray[np.int64]:
         """The whole cube as an array with a dimension per axis."""
@@ -195,12 +185,7 @@ class Counts(Result):
 
         Weights count to nine digits, since their sums depend on the order of the rows.
         """
-        lines = sorted(
-            json.dumps([[None if v is MISSING else v for v in cell], n, *(f"{w:.9g}" for w in ws)])
-            for cell, (n, *ws) in self._cells().items()
-        )
-        names = json.dumps([[a.name, a.role] for a in self.axes])
-        return hashlib.sha256("\n".join([names, *lines]).encode()).hexdigest()
+        return storage.fingerprint(self.axes, self._cells())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counts):
@@ -458,11 +443,7 @@ class Counts(Result):
     @classmethod
     def from_json(cls, text: str) -> Counts:
         """Read what :meth:`to_json` wrote."""
-        try:
-            data = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise CountsError(f"this is not JSON, so not counts: {error}.") from None
-        return cls.from_dict(data)
+        return cls.from_dict(storage.parse_json(text))
 
     def to_arrow(self) -> pa.Table:
         """A line a cell: its values, its rows ``n`` and, with weights, their sums.

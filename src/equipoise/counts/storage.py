@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from equipoise.counts.reading import Reading
 from equipoise.counts.skipped import Skipped
 from equipoise.errors import CountsError
 from equipoise.options.count import request_from_dict
-from equipoise.values import MISSING
+from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
     import os
@@ -33,6 +34,24 @@ def plain_axes(axes: Sequence[Axis]) -> list[dict[str, Any]]:
         {"name": a.name, "role": a.role, "values": [None if v is MISSING else v for v in a.values]}
         for a in axes
     ]
+
+
+def fingerprint(axes: Sequence[Axis], cells: Mapping[tuple[Value, ...], Sequence[float]]) -> str:
+    """Hash cells by their values, in an order that does not depend on how they were made."""
+    lines = sorted(
+        json.dumps([[None if v is MISSING else v for v in cell], n, *(f"{w:.9g}" for w in ws)])
+        for cell, (n, *ws) in cells.items()
+    )
+    names = json.dumps([[a.name, a.role] for a in axes])
+    return hashlib.sha256("\n".join([names, *lines]).encode()).hexdigest()
+
+
+def parse_json(text: str) -> Any:
+    """Read a JSON document, or say that it is none."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise CountsError(f"this is not JSON, so not counts: {error}.") from None
 
 
 def fields_from(data: Any) -> dict[str, Any]:
