@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import click
+import options_docs
 import pytest
 
 from equipoise.cli.app import cli
@@ -110,6 +111,11 @@ def test_types_of_keywords_are_up_to_date():
         [sys.executable, tool, "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_page_of_options_is_up_to_date_and_complete():
+    assert (ROOT / "docs" / "options.md").read_text(encoding="utf-8") == options_docs.page()
+    assert {r for requests in options_docs.USES.values() for r in requests} == set(REQUESTS)
 
 
 def test_mypy_knows_the_keywords_of_public_functions(tmp_path):

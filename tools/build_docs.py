@@ -2,7 +2,7 @@
 
 python tools/build_docs.py            write them
 python tools/build_docs.py --check    only say whether they are up to date
-python tools/build_docs.py --picture  draw the pictures, docs/*.svg, anew, too
+python tools/build_docs.py --picture  draw the pictures, docs/*.svg, again, too
 """
 # ruff: noqa: INP001, T201
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 import evaluation_docs
+import options_docs
 
 from equipoise.api import count, frontier, measure, plan
 from equipoise.cli.app import cli
@@ -36,6 +37,7 @@ def main() -> int:
     """Write or check every generated page."""
     pages = {
         "cli.md": command_line(),
+        "options.md": options_docs.page(),
         "measures.md": measures_page(),
         "evaluation.md": evaluation_docs.page(),
     }
@@ -65,7 +67,8 @@ def command_line() -> str:
         (
             "Results go to stdout, progress and hints to stderr. Exit codes: 0 fine, 1 a check "
             "failed, 2 bad usage or input, 3 not enough evidence, 130 interrupted. Defaults of "
-            "every option can stand in `equipoise.toml`, in a table with the command's name."
+            "every option can stand in `equipoise.toml`, in a table with the command's name. The "
+            "[options](options.md) are also listed with their Python keywords."
         ),
     ]
     for path, command in _commands(cli, "equipoise"):
@@ -89,7 +92,7 @@ def _support() -> str:
     rows = []
     for name, engine in engines().items():
         rows += [(name, "reads", what, how) for what, how in engine.reads.items()]
-        rows.append((name, "writes", ", ".join(engine.writes), "whole or not there"))
+        rows.append((name, "writes", ", ".join(engine.writes), "written atomically"))
     return Grid(("engine", "", "what", "how"), tuple(rows)).markdown()
 
 

@@ -72,7 +72,7 @@ def _flags_elsewhere() -> Mapping[str, str]:
         AcquisitionLimits,
     )
     return {
-        each.keyword: each.flags[0] if each.flags else f"--{each.keyword.replace('_', '-')}"
+        each.keyword: each.spellings[0]
         for request in requests
         for each in options_of(request)
         if each.flags is not None

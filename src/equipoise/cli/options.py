@@ -177,16 +177,14 @@ def request_options(
 
 def _flag(declared: Option) -> Decorator:
     """Make the click option of a declared one."""
-    name = declared.keyword.replace("_", "-")
-    turns_off = declared.is_switch and declared.flag_help is not None
-    flags = declared.flags or (f"--no-{name}" if turns_off else f"--{name}",)
+    flags = declared.spellings
     said: dict[str, Any] = {
         "group": declared.group,
         "common": declared.common,
         "help": _help(declared),
         "metavar": declared.metavar,
     }
-    if turns_off:
+    if declared.turns_off:
         return option(*flags, declared.keyword, cls=SwitchOff, otherwise=declared.default, **said)
     if declared.is_switch:
         return option(*flags, declared.keyword, is_flag=True, **said)
@@ -292,21 +290,11 @@ lake_options = stacked(
 )
 """Where the index of a lake is, and whether it is updated."""
 
-base_options = stacked(
-    [
-        option(
-            "--encoding",
-            metavar="NAME",
-            group="Data",
-            help="Encoding of the base, if it is a CSV file. By default that of the plan.",
-        ),
-        option(
-            "--delimiter",
-            metavar="CHARACTER",
-            group="Data",
-            help="Delimiter of the base, if it is a CSV file. By default that of the plan.",
-        ),
-    ]
+base_options = request_options(
+    ReadOptions,
+    only=("encoding", "delimiter"),
+    encoding={"help": "Encoding of the base, if it is a CSV file. By default that of the plan."},
+    delimiter={"help": "Delimiter of the base, if it is a CSV file. By default that of the plan."},
 )
 """How the table of a plan is read, if it has changed since the plan was made."""
 

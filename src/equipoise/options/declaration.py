@@ -109,6 +109,23 @@ class Option:
         return self.type is bool
 
     @property
+    def turns_off(self) -> bool:
+        """Whether its flag sets it to False."""
+        return self.is_switch and self.flag_help is not None
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """Its flags; there are none if it is for Python only.
+
+        >>> Option(help="", group="Data", keyword="min_count", type=int).spellings
+        ('--min-count',)
+        """
+        if self.flags is None:
+            return ()
+        name = self.keyword.replace("_", "-")
+        return self.flags or (f"--no-{name}" if self.turns_off else f"--{name}",)
+
+    @property
     def is_repeatable(self) -> bool:
         """Whether several values may be given."""
         return self.form in ("names", "texts", "numbers", "pattern numbers", "bins")

@@ -135,11 +135,11 @@ class AcquisitionLimits:
         group="Costs and limits",
     )
     partial: bool = option(
-        False, help="Take what there is if the lake has too few rows.", group="Costs and limits"
+        False, help="Take what there is if there are too few rows.", group="Costs and limits"
     )
     force: bool = option(
         False,
-        help="Continue even if the base does not have the counts the plan was made for.",
+        help="Continue even if the table does not have the counts the plan was made for.",
         group="Costs and limits",
     )
     time_limit: float = option(

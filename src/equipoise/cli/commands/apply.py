@@ -9,7 +9,8 @@ import click
 from equipoise.cli import terminal
 from equipoise.cli.command import Command
 from equipoise.cli.options import json_option, option, request_options, run_options
-from equipoise.options.search import SearchRequest
+from equipoise.options.count import ReadOptions
+from equipoise.options.search import AcquisitionLimits, SearchRequest
 
 
 @click.command(
@@ -40,18 +41,7 @@ Exit codes: 0 fine, 1 the pool is too small or the output not as planned, 2 bad 
     help="Repaired table to write; the extension sets the format. It may be the table itself.",
 )
 @request_options(SearchRequest, only=("seed",))
-@option(
-    "--force",
-    is_flag=True,
-    group="Costs and limits",
-    help="Continue even if the table does not have the counts the plan was made for.",
-)
-@option(
-    "--partial",
-    is_flag=True,
-    group="Costs and limits",
-    help="Take what there is if the pool has too few rows.",
-)
+@request_options(AcquisitionLimits, only=("force", "partial"))
 @option(
     "--missing-columns",
     type=click.Choice(["refuse", "null"]),
@@ -68,17 +58,11 @@ Exit codes: 0 fine, 1 the pool is too small or the output not as planned, 2 bad 
     group="Output",
     help="List of changes to write. By default OUTPUT.changes.csv.",
 )
-@option(
-    "--encoding",
-    metavar="NAME",
-    group="Data",
-    help="Encoding of CSV files. By default that of the plan, for the table.",
-)
-@option(
-    "--delimiter",
-    metavar="CHARACTER",
-    group="Data",
-    help="Delimiter of CSV files. By default that of the plan, for the table.",
+@request_options(
+    ReadOptions,
+    only=("encoding", "delimiter"),
+    encoding={"help": "Encoding of CSV files. By default that of the plan, for the table."},
+    delimiter={"help": "Delimiter of CSV files. By default that of the plan, for the table."},
 )
 @run_options
 @json_option

@@ -14,8 +14,10 @@ from equipoise.cli.options import (
     option,
     output_format,
     output_options,
+    request_options,
     table_options,
 )
+from equipoise.options.plan import PlanOptions
 
 FORMATS = ("text", "json", "html", *PICTURES)
 
@@ -85,14 +87,8 @@ Exit codes: 0 the tolerance can be reached inside the limits, 1 it cannot, 2 bad
     group="Costs and limits",
     help="Cost of a row of the second move.",
 )
-@option(
-    "--tolerance",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    show_default=True,
-    group="What is allowed",
-    common=True,
-    help="Largest |UB| that is accepted.",
+@request_options(
+    PlanOptions, only=("tolerance",), tolerance={"help": "Largest |UB| that is accepted."}
 )
 @option("--x-max", type=click.FloatRange(min=1), group="Output", help="Largest x that is drawn.")
 @option("--y-max", type=click.FloatRange(min=1), group="Output", help="Largest y that is drawn.")

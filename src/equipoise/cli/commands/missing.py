@@ -14,11 +14,15 @@ from equipoise.cli.options import (
     option,
     output_format,
     output_options,
+    request_options,
     table_options,
 )
 from equipoise.errors import InputError
+from equipoise.options.evaluation import EvaluationOptions, RunningOptions
+from equipoise.options.measure import MeasureOptions
 
 FORMATS = ("text", "json", "html", *PICTURES)
+_HERE = {"group": "Missing values"}
 
 
 @click.command(
@@ -72,36 +76,13 @@ lack the label are left out, or treated as --missing-label or --treat-label say.
     group="Missing values",
     help="Column that values are removed from. By default the first sensitive attribute.",
 )
-@option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    default=5,
-    show_default=True,
-    group="Missing values",
-    help="Number of repeats.",
+@request_options(
+    RunningOptions,
+    only=("repeats",),
+    repeats={**_HERE, "default": 5, "help": "Number of repeats.", "common": False},
 )
-@option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    group="Missing values",
-    help="Seed of the random choices.",
-)
-@option(
-    "--min-count",
-    type=click.IntRange(min=1),
-    default=30,
-    show_default=True,
-    group="Which groups",
-    help="Minimum number of rows of a group. Smaller groups are left out.",
-)
-@option(
-    "--max-rows",
-    type=click.IntRange(min=10),
-    group="Missing values",
-    help="Maximum number of rows. A larger table is sampled down to it.",
-)
+@request_options(MeasureOptions, only=("min_count",), min_count={"default": 30, "common": False})
+@request_options(EvaluationOptions, only=("seed", "max_rows"), seed=_HERE, max_rows=_HERE)
 @output_options(*FORMATS)
 def command(
     data: str,
