@@ -226,7 +226,7 @@ def test_a_key_is_read_from_a_file(capsys):
     printed(["acquire", "plan.json", "lake", "-o", "out.csv", "--hash-key-file", "key"], capsys)
     replay = ["lake", "replay", "out.csv.ledger.parquet", "lake"]
     printed([*replay, "--hash-key-file", "key"], capsys)
-    assert "give it with --hash-key-file" in refused(replay, capsys)
+    assert "pass it as --hash-key-file" in refused(replay, capsys)
 
 
 @pytest.mark.slow

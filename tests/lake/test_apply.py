@@ -393,7 +393,7 @@ def test_a_pool_that_is_too_small(files, engine):
     plan = planned("people.csv", {"w_yes": 12, "m_no": 30, "m_yes": 1})
     match = (
         "more.csv has too few rows for the plan: sex=m, hired=no needs 30 and has 10 and "
-        "sex=w, hired=yes needs 12 and has 10; plan again with --available-from more.csv, or set "
+        "sex=w, hired=yes needs 12 and has 10; plan again with `available_from='more.csv'`, or set "
         "`partial` to take what there is"
     )
     refused(PoolTooSmall, match, plan, engine=engine)

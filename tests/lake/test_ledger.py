@@ -60,10 +60,10 @@ def test_hashes_with_a_key_need_it():
     assert {len(line["hash"]) for line in ledger()} == {64}
     assert replayed(hash_key=b"secret", repaired="out.csv").ok
     assert not replayed(hash_key=b"other").ok
-    with pytest.raises(InputError, match="were made with a key; give it with --hash-key-file"):
+    with pytest.raises(InputError, match="were made with a key; pass it as `hash_key`"):
         replayed()
     taken()
-    with pytest.raises(InputError, match="were made without a key; leave out --hash-key-file"):
+    with pytest.raises(InputError, match="were made without a key; do not pass `hash_key`"):
         replayed(hash_key=b"secret")
 
 

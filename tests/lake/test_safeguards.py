@@ -120,8 +120,8 @@ def test_rows_left_out_by_chance_are_warned_of():
     Path("people.csv").write_text(narrow + "\n", "utf-8")
     found = eq.Lake("lake").find(plan())
     assert not found.offers
-    assert any("--dedupe multiset" in sentence for sentence in found.sentences)
-    with pytest.raises(eq.EquipoiseError, match="--dedupe multiset"):
+    assert any("`dedupe='multiset'`" in sentence for sentence in found.sentences)
+    with pytest.raises(eq.EquipoiseError, match="`dedupe='multiset'`"):
         eq.Lake("lake").acquire(plan(), "out.csv")
 
 
@@ -322,7 +322,7 @@ def test_rows_with_a_name_of_their_own_that_the_base_has_are_told_of():
     write(Path("lake/staff.csv"), OFFER, first=20)  # the numbers of the base, one for each row
     done = acquired(partial=True)
     assert 0 < done.known_again["age"] <= done.added
-    assert any("--dedupe key --key age" in sentence for sentence in done.sentences)
+    assert any("`dedupe='key'` and `key='age'`" in sentence for sentence in done.sentences)
 
 
 @pytest.mark.slow

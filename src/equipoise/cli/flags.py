@@ -71,7 +71,8 @@ def _flags_elsewhere() -> Mapping[str, str]:
         SearchRequest,
         AcquisitionLimits,
     )
-    return {
+    # A function takes a whole table here, so no request declares it.
+    return {"available_from": "--available-from"} | {
         each.keyword: each.spellings[0]
         for request in requests
         for each in options_of(request)

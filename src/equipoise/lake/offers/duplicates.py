@@ -67,7 +67,7 @@ class Known:
             )
         if (self.policy == "key") != bool(self.key):
             raise InputError(
-                "--dedupe key needs the columns of the key as --key, and only it does."
+                "set `dedupe='key'` together with `key`, the columns of the key, or neither."
             )
         lacking = [name for name in self.key if name not in self.base.columns]
         if lacking:

@@ -336,7 +336,7 @@ def warn_of_chance(duplicates: int, chance: float) -> str | None:
     if not duplicates or chance < max(1.0, 0.2 * duplicates):
         return None
     return (
-        f"Of the {rows_text(duplicates)} left out as duplicates many may be others who look alike, "
-        f"since few columns are compared: about {chance:,.0f} of as many new ones would be by "
-        "chance. Consider --dedupe multiset, or key."
+        f"Many of the {rows_text(duplicates)} left out as duplicates may be other people who look "
+        f"alike, since few columns are compared: among as many new rows, about {chance:,.0f} would "
+        "be left out by chance. Consider `dedupe='multiset'` or `dedupe='key'`."
     )

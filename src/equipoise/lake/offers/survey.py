@@ -23,7 +23,7 @@ from equipoise.progress import Reporter, silent
 
 _AT_ONCE = 500
 _SHOWN = 4
-_AGAIN = "index the lake again with equipoise lake index, and leave out --no-refresh."
+_AGAIN = "index the lake again with equipoise lake index, and leave out `refresh=False`."
 
 
 @dataclass(frozen=True, kw_only=True)

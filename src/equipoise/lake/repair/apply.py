@@ -381,7 +381,7 @@ def _require_enough(pool: Source, shortfall: Sequence[Shortfall], *, partial: bo
     if shortfall and not partial:
         raise PoolTooSmall(
             f"{pool.name} has too few rows for the plan: {_listed(shortfall)}; plan again with "
-            f"--available-from {pool.name}, or set `partial` to take what there is."
+            f"`available_from={pool.name!r}`, or set `partial` to take what there is."
         )
 
 

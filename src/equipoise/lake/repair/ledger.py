@@ -103,7 +103,7 @@ def read_ledger(path: str | os.PathLike[str], engine: Engine) -> pa.Table:
     if lacking:
         raise InputError(
             f"{path} is not a ledger: it lacks {in_words([repr(n) for n in lacking[:3]])}; give "
-            "the file that equipoise acquire wrote with --ledger."
+            "the file that equipoise acquire wrote as `ledger`."
         )
     rows = _everything(source, engine)
     try:
@@ -226,11 +226,11 @@ def _require_key(
     lengths = {len(line["source_hash"] or "") for line in lines}
     if key is None and lengths == {_KEYED}:
         raise InputError(
-            f"the hashes in {ledger} were made with a key; give it with --hash-key-file."
+            f"the hashes in {ledger} were made with a key; pass it as `hash_key`."
         )
     if key is not None and lengths and _KEYED not in lengths:
         raise InputError(
-            f"the hashes in {ledger} were made without a key; leave out --hash-key-file."
+            f"the hashes in {ledger} were made without a key; do not pass `hash_key`."
         )
 
 
