@@ -343,7 +343,7 @@ def _copies(truth: planlake.Truth, lake: Any, ledger: Path) -> int:
 
 def _is_replayed(lake: Any, ledger: Path, output: Path) -> bool:
     from equipoise.engines.sources import locate
-    from equipoise.lake.repair.ledger import replay
+    from equipoise.lake.repair.replay import replay
 
     return replay(ledger, lake, repaired=locate(str(output))).ok
 

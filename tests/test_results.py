@@ -51,7 +51,7 @@ def public_results():
     public = {name: getattr(eq, name) for name in eq.__all__}
     for name in (
         "equipoise.lake.tables.hits",
-        "equipoise.lake.repair.ledger",
+        "equipoise.lake.repair.replay",
         "equipoise.evaluation.missing.comparison",
         "equipoise.evaluation.missing.simulation",
     ):

@@ -17,7 +17,7 @@ from equipoise.progress import Reporter, silent
 if TYPE_CHECKING:
     from equipoise.lake.offers.find import Found
     from equipoise.lake.repair.acquisition import Acquired
-    from equipoise.lake.repair.ledger import Replayed
+    from equipoise.lake.repair.replay import Replayed
     from equipoise.lake.tables.hits import Hits
     from equipoise.options.search import AcquisitionLimits, SearchRequest
     from equipoise.plans.plan import Plan
@@ -206,7 +206,7 @@ class Lake(Contents):
             The key, if the ledger's hashes are keyed.
         """
         from equipoise.datasets.lookup import locate
-        from equipoise.lake.repair.ledger import replay
+        from equipoise.lake.repair.replay import replay
 
         located = None if repaired is None else locate(repaired)
         return replay(ledger, self, repaired=located, hash_key=hash_key, progress=self._progress)

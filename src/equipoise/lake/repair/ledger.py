@@ -1,28 +1,18 @@
-"""The ledger: where every added row came from, and every removed one stood; and its replay."""
+"""The ledger: the source of every added row, and the place of every removed one."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import hmac
 import json
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.engines.base import Engine
-from equipoise.engines.sources import Source, locate
-from equipoise.errors import EquipoiseError, InputError
-from equipoise.lake.matching.conversions import Conversion, meant_query
-from equipoise.lake.offers.fingerprints import RowHashes
-from equipoise.lake.tables.contents import Contents
-from equipoise.lake.tables.index import Table
-from equipoise.lake.tables.profiles import file_hash
-from equipoise.plain import Grid, in_words
-from equipoise.progress import Reporter, silent
-from equipoise.results import FlatTable, Result
+from equipoise.engines.sources import locate
+from equipoise.errors import InputError
+from equipoise.plain import in_words
 
 if TYPE_CHECKING:
     import os
@@ -30,8 +20,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCHEMA = "equipoise.ledger/1"
-
-_KEYED = 64  # digits of a hash made with a key; one without has 32
 
 COLUMNS = {
     "action": "string",
@@ -105,283 +93,8 @@ def read_ledger(path: str | os.PathLike[str], engine: Engine) -> pa.Table:
             f"{path} is not a ledger: it lacks {in_words([repr(n) for n in lacking[:3]])}; give "
             "the file that equipoise acquire wrote as `ledger`."
         )
-    rows = _everything(source, engine)
+    rows = engine.read(source)
     try:
         return pa.table({n: pc.cast(rows[n], getattr(pa, k)()) for n, k in COLUMNS.items()})
     except pa.ArrowException as error:
         raise InputError(f"{path} is damaged: {str(error).splitlines()[0]}.") from None
-
-
-def _everything(source: Source, engine: Engine) -> pa.Table:
-    """Read a whole table: fetch it from all places."""
-    rows = engine.profile(source).rows
-    return engine.fetch(source, range(rows))
-
-
-# ------------------------------------------------------------------------------ replay
-
-
-@dataclass(frozen=True)
-class Replayed(Result):
-    """What became of fetching every added row again.
-
-    Attributes
-    ----------
-    rows, sources
-        How many rows were fetched again, from how many tables.
-    problems
-        What was not as the ledger says, in sentences.
-    """
-
-    rows: int
-    sources: int
-    problems: tuple[str, ...] = field(default_factory=tuple)
-
-    @property
-    def ok(self) -> bool:
-        """Whether every row is where the ledger says, and as it says."""
-        return not self.problems
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of the command."""
-        return 0 if self.ok else 1
-
-    def _table(self) -> FlatTable:
-        return ("problem",), [(problem,) for problem in self.problems]
-
-    def _said(self) -> list[str]:
-        return [f"{self.rows:,} rows of {self.sources:,} tables, {len(self.problems):,} problems."]
-
-    def grid(self) -> Grid:
-        """What is not as the ledger says, as a table for people."""
-        return Grid(("problem",), tuple((problem,) for problem in self.problems))
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """What is not as the ledger says, or that everything is."""
-        if not self.ok:
-            return self.problems
-        tables = f"{self.sources:,} table{'' if self.sources == 1 else 's'}"
-        all_rows = f"All {self.rows:,} added rows were fetched again from {tables}"
-        return (f"{all_rows}, and are as the ledger says.",)
-
-    def text(self) -> str:
-        """The sentences, a line each."""
-        return "\n".join(self.sentences)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data: what ``--json`` prints."""
-        return {
-            "schema": "equipoise.replay/1",
-            "ok": self.ok,
-            "rows": self.rows,
-            "sources": self.sources,
-            "problems": list(self.problems),
-        }
-
-
-def replay(
-    ledger: str | os.PathLike[str],
-    lake: Contents,
-    *,
-    repaired: Source | None = None,
-    hash_key: bytes | None = None,
-    progress: Reporter = silent,
-) -> Replayed:
-    """Fetch every added row again from its source, and compare it with the ledger.
-
-    Parameters
-    ----------
-    ledger
-        The file.
-    lake
-        Where the sources are.
-    repaired
-        The repaired table: then its added rows are compared with the sources' rows, value by
-        value, by the maps the ledger tells.
-    hash_key
-        The key, if the ledger's hashes are keyed.
-    progress
-        Is told which source is read.
-    """
-    lines = [
-        line for line in read_ledger(ledger, lake.engine).to_pylist() if line["action"] == "add"
-    ]
-    _require_key(ledger, lines, hash_key)
-    by_source = defaultdict(list)
-    for line in lines:
-        by_source[str(line["source"])].append(line)
-    problems: list[str] = []
-    for i, (name, own) in enumerate(by_source.items()):
-        progress(f"fetching rows of {name}", i / len(by_source))
-        problems += _replay_source(name, own, lake, repaired, hash_key)
-    return Replayed(len(lines), len(by_source), tuple(problems))
-
-
-def _require_key(
-    ledger: str | os.PathLike[str], lines: Sequence[Mapping[str, Any]], key: bytes | None
-) -> None:
-    """Say that a key lacks, which would else look like rows that have changed."""
-    lengths = {len(line["source_hash"] or "") for line in lines}
-    if key is None and lengths == {_KEYED}:
-        raise InputError(
-            f"the hashes in {ledger} were made with a key; pass it as `hash_key`."
-        )
-    if key is not None and lengths and _KEYED not in lengths:
-        raise InputError(
-            f"the hashes in {ledger} were made without a key; do not pass `hash_key`."
-        )
-
-
-def _replay_source(
-    name: str,
-    lines: Sequence[Mapping[str, Any]],
-    lake: Contents,
-    repaired: Source | None,
-    key: bytes | None,
-) -> list[str]:
-    snapshots = {line["snapshot"] for line in lines}
-    table = _table_of(name, snapshots, lake)
-    if table is None:
-        return [f"{name} is not in the lake any more; {len(lines):,} rows came from it."]
-    try:
-        problems = _listed_twice(name, lines)
-        if table.name != name:
-            problems.append(
-                f"{name} is not in the lake any more, but its content is: {table.name}."
-            )
-        is_same = snapshots == {file_hash(table.source.paths[0])}
-        places = sorted({line["place"] for line in lines if line["place"] is not None})
-        fetched = lake.engine.fetch(table.source, places)
-    except (EquipoiseError, OSError) as error:
-        return [f"{name} cannot be read: {error}"]
-    place, md5 = (column.to_pylist() for column in fetched.columns[-2:])
-    now = {p: keyed(m, key) for p, m in zip(place, md5, strict=True)}
-    wrong = [line for line in lines if now.get(line["place"]) != line["source_hash"]]
-    if wrong:
-        first = wrong[0]
-        what = "is not there" if first["place"] not in now else "is another row"
-        problems.append(
-            f"{len(wrong):,} of {len(lines):,} rows of {name} are not as the ledger says; the "
-            f"first is row {_number(first['place'])}, which {what}."
-        )
-    elif not is_same:
-        problems.append(
-            f"{name} has changed since, but all {len(lines):,} rows that were taken from it are "
-            "there as they were."
-        )
-    elif repaired is not None and not problems:
-        problems += _unlike(name, lines, fetched, table.source, lake.engine, repaired, key)
-    return problems
-
-
-def _table_of(name: str, snapshots: set[str], lake: Contents) -> Table | None:
-    """Find a source by its name, or by its content if it was moved."""
-    inner = name.partition("::")[2] or None
-    same = [t for t in lake.tables if {t.snapshot} == snapshots and t.source.table == inner]
-    return next((t for t in lake.tables if t.name == name), same[0] if same else None)
-
-
-def _listed_twice(name: str, lines: Sequence[Mapping[str, Any]]) -> list[str]:
-    times = Counter(line["place"] for line in lines)
-    twice = [place for place, n in times.items() if n > 1]
-    if not twice:
-        return []
-    return [
-        f"row {_number(twice[0])} of {name} is listed {times[twice[0]]} times, but was taken once."
-    ]
-
-
-def _number(place: int | None) -> str:
-    return "without a number" if place is None else f"{place:,}"
-
-
-def _unlike(
-    name: str,
-    lines: Sequence[Mapping[str, Any]],
-    fetched: pa.Table,
-    source: Source,
-    engine: Engine,
-    repaired: Source,
-    key: bytes | None,
-) -> list[str]:
-    """Compare rows of the repaired table with those of their source, value by value."""
-    import numpy as np
-
-    ordered = sorted(lines, key=lambda line: line["place"])
-    written = engine.fetch(repaired, [-1 if n["row"] is None else n["row"] for n in ordered])
-    row, md5 = (column.to_pylist() for column in written.columns[-2:])
-    by_row = {row: i for i, row in enumerate(row)}
-    if any(line["row"] not in by_row for line in ordered):
-        return [f"{repaired.name} lacks rows that the ledger says came from {name}."]
-    places = np.array([by_row[line["row"]] for line in ordered])
-    try:
-        (told,) = {line["mapping"] for line in ordered}
-        mapping = json.loads(told)
-        columns = list(mapping["columns"])
-        meant = _meant(fetched, source, engine, mapping)
-        theirs = RowHashes.of(_as_mapped(meant, mapping, written.schema))
-        ours = RowHashes.of(written, columns).take(places)
-    except (TypeError, ValueError, LookupError, AttributeError, InputError):
-        return [f"the ledger does not say truly what columns and values of {name} became."]
-    hashes = [line["hash"] != keyed(md5[at], key) for line, at in zip(ordered, places, strict=True)]
-    wrong = np.flatnonzero((ours.over(columns) != theirs.over(columns)) | np.array(hashes))
-    if not len(wrong):
-        return []
-    line = ordered[int(wrong[0])]
-    said = (
-        f"{len(wrong):,} of {len(ordered):,} rows of {repaired.name} that came from {name} are not "
-        f"as there; the first is row {line['row']:,}, from row {line['place']:,} there."
-    )
-    return [said]
-
-
-def _meant(
-    fetched: pa.Table, source: Source, engine: Engine, mapping: Mapping[str, Any]
-) -> pa.Table:
-    """Give rows of a source with numbers and dates converted as the ledger tells."""
-    told = {n: Conversion.from_dict(how) for n, how in mapping.get("conversions", {}).items()}
-    absent = set(mapping.get("absent", ()))
-    if not told and not absent:
-        return fetched
-    kinds = {column.name: column.type for column in engine.schema(source)}
-    sources = mapping["columns"]
-    columns = {n: (sources[n], kinds[sources[n]]) for n in sources if n in told or n in absent}
-    query = meant_query(columns, told, absent, mapping.get("spellings", {}))
-    places = fetched.column(fetched.num_columns - 2).to_pylist()
-    meant = engine.fetch(replace(source, sql=query), places)
-    for name, (column, _) in columns.items():
-        place = fetched.column_names.index(column)
-        fetched = fetched.set_column(place, column, meant[name])
-    return fetched
-
-
-def _as_mapped(rows: pa.Table, mapping: Mapping[str, Any], written: pa.Schema) -> pa.Table:
-    """Give rows of a source with the base's columns and values, and if they can be its types."""
-    import pyarrow as pa
-
-    from equipoise.counts.columns import values_in
-    from equipoise.lake.repair.output import cast, cast_where_possible
-    from equipoise.values import MISSING
-
-    columns = {}
-    for base, source in mapping["columns"].items():
-        column = rows[source]
-        if base in mapping["values"]:
-            known = mapping["values"][base]
-            texts = values_in(column)
-            column = pa.array([None if t is MISSING else known.get(t) for t in texts], pa.string())
-        elif base in mapping.get("spellings", {}):
-            told = mapping["spellings"][base]
-            texts = values_in(column)
-            column = pa.array(
-                [None if t is MISSING else told.get(t, t) for t in texts], pa.string()
-            )
-        kind = written.field(base).type
-        if base in mapping.get("lost", ()):
-            column = cast_where_possible(pa.chunked_array(column).cast(pa.string()), kind)
-        with contextlib.suppress(pa.ArrowException):
-            column = cast(pa.chunked_array(column), kind)
-        columns[base] = column
-    return pa.table(columns)
