@@ -1,7 +1,7 @@
 """The ``equipoise`` program: its commands, its exit codes, and one sentence for each error.
 
-Exit codes: 0 fine, 1 a check failed or a plan falls short, 2 bad usage or input, 3 not enough evidence,
-130 interrupted.
+Exit codes: 0 success, 1 a check failed or a plan falls short, 2 bad usage or input, 3 not enough
+evidence, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from equipoise.plain import terminal_width
 
 COMMANDS: Mapping[str, str] = {
     "measure": "Measure the Uniform Bias of every group and label.",
-    "check": "Hold a table against agreed limits.",
+    "check": "Check a table against limits.",
     "diff": "Compare the biases of two tables.",
-    "plan": "Plan the smallest repair, and prove what it does.",
-    "frontier": "Show the least cost of every tolerance.",
+    "plan": "Plan the smallest repair, with a certificate of its effect.",
+    "frontier": "Show the lowest cost of a repair at each tolerance.",
     "map": "Map a bias over two ways to add or delete rows.",
-    "apply": "Carry out a plan with real rows of a pool.",
-    "lake": "Index and search a lake of tables; map what they mean; replay a ledger.",
+    "apply": "Carry out a plan with real rows from a pool.",
+    "lake": "Index, search and map a lake of tables, or replay a ledger.",
     "find": "Rank the tables of a lake by the needed rows they offer.",
-    "acquire": "Carry out a plan with real rows of a lake.",
-    "repair": "Plan, find, acquire and verify in one go.",
+    "acquire": "Carry out a plan with real rows from a lake.",
+    "repair": "Plan, find, acquire and verify in one command.",
     "verify": "Check a repair against its base, plan and ledger.",
     "evaluate": "Train and test models before and after a repair.",
-    "missing": "Compare ways to treat missing values.",
+    "missing": "Compare methods of treating missing values.",
     "data": "List, show and fetch data sets.",
-    "engines": "Show what can be read and written.",
-    "demo": "Run the main job end to end on embedded data.",
+    "engines": "Show which formats can be read and written.",
+    "demo": "Run a complete repair on bundled data.",
 }
 
 
 class Commands(click.Group):
-    """Loads a command's module when it is asked for, so that starting is quick."""
+    """Loads the module of a command only when it is used, so that the program starts quickly."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """All commands, in the order of the method."""
+        """All commands, in the order in which they are used."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -60,7 +60,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the nearest."""
+        """Find the command, or suggest the nearest one."""
         from equipoise.errors import did_you_mean
 
         if args and args[0] not in COMMANDS:
@@ -94,7 +94,8 @@ Examples:
   equipoise measure adult --sensitive sex --label income -o adult.html
   equipoise repair people.csv ./lake --sensitive sex,race --label income -o repaired.parquet
 
-Exit codes: 0 fine, 1 a check failed or a plan falls short, 2 bad usage or input, 3 not enough evidence.""",
+Exit codes: 0 success, 1 a check failed or a plan falls short, 2 bad usage or input, 3 not enough
+evidence, 130 interrupted.""",
 )
 @click.option(
     "--version",
@@ -108,12 +109,12 @@ Exit codes: 0 fine, 1 a check failed or a plan falls short, 2 bad usage or input
     "--config",
     "config_file",
     type=click.Path(),
-    help="Defaults and rules; else equipoise.toml or [tool.equipoise] in pyproject.toml, "
-    "here or in a folder above.",
+    help="File of defaults and rules. By default equipoise.toml, or [tool.equipoise] in "
+    "pyproject.toml, in this folder or one above.",
 )
 @click.pass_context
 def cli(ctx: click.Context, config_file: str | None) -> None:
-    """Measure bias in tabular data, plan its repair, and find the real rows that make it."""
+    """Measure bias in tabular data, plan its repair, and find the real rows that carry it out."""
     terminal_width.set(terminal.width())
     ctx.obj = config.load(config_file, COMMANDS)
     name = ctx.invoked_subcommand
@@ -123,7 +124,7 @@ def cli(ctx: click.Context, config_file: str | None) -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the program and give its exit code; an error is one sentence on stderr."""
+    """Run the program and return its exit code. An error is one sentence on stderr."""
     _make_ready()
     try:
         outcome: Any = cli.main(arguments, prog_name="equipoise", standalone_mode=False)
@@ -138,9 +139,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except EquipoiseError as error:
         return _fail(str(error), error.exit_code)
     except MemoryError:
-        return _fail("out of memory; look at fewer groups with --max-order 2 or --min-count 30.")
+        return _fail("out of memory; measure fewer groups with --max-order 2 or --min-count 30.")
     except BrokenPipeError:
-        # Whoever read our output has had enough; Python would complain when it flushes.
+        # The reader of our output has closed it; Python would fail when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
@@ -150,20 +151,20 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if "EQUIPOISE_DEBUG" in os.environ:
             raise
         return _fail(
-            f"a fault of the program itself, {type(error).__name__}: {' '.join(str(error).split())}; "
-            "set EQUIPOISE_DEBUG=1 to see where, and report it."
+            f"internal error, {type(error).__name__}: {' '.join(str(error).split())}; "
+            "set EQUIPOISE_DEBUG=1 for a traceback, and please report it."
         )
 
 
 def _make_ready() -> None:
-    """Let nothing but the command decide how the program ends."""
+    """Set up streams and signals, so that the program always ends in an orderly way."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal may not know every sign
+            stream.reconfigure(errors="replace")  # a terminal may lack a character
     if threading.current_thread() is threading.main_thread():
-        # Asked to stop, the program removes its temporary files first.
+        # When it is asked to stop, the program removes its temporary files first.
         for name in ("SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)  # Windows knows no SIGHUP
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
             if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # by nohup
                 signal.signal(number, lambda caught, _: sys.exit(128 + caught))
 

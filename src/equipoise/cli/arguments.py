@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def library_arguments(data: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the library's keywords for a command's options, with progress shown meanwhile."""
+    """Give the library's keywords for a command's options, and show progress meanwhile."""
     given = {name: value for name, value in options.items() if value != ()}  # () is not given
     quiet = given.pop("quiet")
     _suggest(data, given, quiet=quiet)
@@ -46,7 +46,7 @@ def _suggest(data: str, given: dict[str, Any], *, quiet: bool) -> None:
 
 
 def show_hints(counts: Counts, *, quiet: bool) -> None:
-    """Say on stderr which lines were skipped, and what looks like a missing value and is counted."""
+    """Report on stderr skipped lines, and counted values that look like missing ones."""
     from equipoise.measures.sentences import hints
 
     if counts.skipped:
@@ -56,7 +56,7 @@ def show_hints(counts: Counts, *, quiet: bool) -> None:
 
 
 def report_skipped(data: str, given: dict[str, Any], *, quiet: bool) -> None:
-    """Say on stderr which lines were skipped, where the result itself does not know of them."""
+    """Report skipped lines on stderr, for results that do not list them."""
     if quiet or not given.get("lenient"):
         return
     from equipoise.datasets.lookup import locate

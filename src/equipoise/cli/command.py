@@ -32,6 +32,10 @@ class GroupedOption(click.Option):
         self.group = _COMMON if common else group
         super().__init__(*args, **options)
 
+    def make_metavar(self, ctx: click.Context) -> str:
+        """How its value shows in help; the bounds of a number follow its text."""
+        return super().make_metavar(ctx).replace(" RANGE", "").replace("FLOAT", "NUMBER")
+
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """How it shows in help; other parameters in its text become flags."""
         record = super().get_help_record(ctx)
@@ -54,7 +58,7 @@ class Command(click.Command):
         listed: dict[str, list[tuple[str, str]]] = {title: [] for title in (_COMMON, *GROUPS)}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            if record is not None:
+            if record is not None and isinstance(parameter, click.Option):
                 listed[getattr(parameter, "group", GROUPS[-1])].append(record)
         for title, records in listed.items():
             if records:

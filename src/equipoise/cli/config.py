@@ -16,7 +16,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {"check": ("rules",)}
 
 
 def load(path: str | None, commands: Collection[str]) -> dict[str, Any]:
-    """Read the file named, or the nearest one from here upward; nothing if there is none."""
+    """Read the given file, or the nearest one in this folder or above; empty if there is none."""
     file = Path(path) if path is not None else _nearest()
     if file is None:
         return {}

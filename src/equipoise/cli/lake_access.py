@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def open_lake(places: Sequence[str], options: dict[str, Any]) -> Iterator[Lake]:
-    """Give the lake that a command's options name, with progress shown meanwhile."""
+    """Give the lake that a command's options name, and show progress meanwhile."""
     index, refresh = options.pop("index"), options.pop("refresh")
     threads, memory = options.pop("threads"), options.pop("memory")
     quiet = options.pop("quiet")

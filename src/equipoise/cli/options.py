@@ -204,6 +204,8 @@ def _type(declared: Option) -> Any:
         return click.Path()
     if not declared.is_number:
         return str
+    if declared.is_unbounded:
+        return declared.type
     return _Whole(declared) if declared.is_whole else _Number(declared)
 
 

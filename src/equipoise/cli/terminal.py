@@ -38,18 +38,18 @@ def width() -> int | None:
 
 
 def emit(text: str, output: str | None, *, quiet: bool = False, sentences: bool = False) -> None:
-    """Print a result, or write it to a file that is whole or not there.
+    """Print a result, or write it to a file atomically.
 
     Parameters
     ----------
     text
-        The result.
+        Result as text.
     output
-        The file; printed if there is none.
+        File to write. By default the text is printed.
     quiet
-        Do not say that a file was written.
+        Whether to leave out the message that a file was written.
     sentences
-        Whether the text is for people: it names flags, and a terminal shows long lines over several.
+        Whether the text is prose. Parameters in it become flags, and a terminal wraps long lines.
     """
     if sentences:
         text = with_flags(text)
@@ -62,7 +62,7 @@ def emit(text: str, output: str | None, *, quiet: bool = False, sentences: bool 
 
 
 def _folded(text: str, most: int) -> str:
-    """Put what is longer than the terminal is wide on several lines, none broken inside a word."""
+    """Wrap the lines that are wider than the terminal, without breaking words."""
     folded = []
     for line in text.split("\n"):
         if width_of(line) <= most or _RULE in line:
@@ -85,27 +85,27 @@ _RULE = "──"
 
 
 def wrote(path: object, *, quiet: bool = False) -> None:
-    """Say on stderr what was written."""
+    """Report on stderr which file was written."""
     say(f"wrote {path}", quiet=quiet)
 
 
 def draw(result: Drawable, output: str | None, said: Iterable[str] = (), *, quiet: bool) -> None:
-    """Write the charts of a result to a picture, and say the sentences on stderr."""
-    result.save_plot(str(output))  # only an ending chooses a picture
+    """Write the charts of a result to a picture, and print the sentences to stderr."""
+    result.save_plot(str(output))  # pictures are chosen by the extension of a file
     wrote(output, quiet=quiet)
     for sentence in said:
         say(sentence, quiet=quiet)
 
 
 def say(sentence: str, *, quiet: bool = False) -> None:
-    """Say something beside the result, on stderr."""
+    """Print a message to stderr, in addition to the result."""
     if not quiet:
         click.echo(with_flags(sentence), err=True)
 
 
 @contextlib.contextmanager
 def progress(*, quiet: bool) -> Iterator[Reporter]:
-    """Show how far long work is: a bar on a terminal, else a line now and then."""
+    """Show progress: a bar on a terminal, a line every ten seconds otherwise."""
     startup.spare_pandas()  # all long work is about tables
     if quiet:
         yield silent

@@ -104,6 +104,12 @@ class Option:
         return self.type in (int, float)
 
     @property
+    def is_unbounded(self) -> bool:
+        """Whether it may be any number."""
+        bounds = (self.at_least, self.at_most, self.above, self.below)
+        return all(bound is None or math.isinf(bound) for bound in bounds)
+
+    @property
     def is_switch(self) -> bool:
         """Whether it is true or false."""
         return self.type is bool

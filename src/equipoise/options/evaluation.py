@@ -51,7 +51,7 @@ class RunningOptions:
     )
     quick: bool = option(
         False,
-        help="Run a first look with 3 repeats and at most 10,000 rows.",
+        help="Run a quick evaluation with 3 repeats and at most 10,000 rows.",
         group=_GROUP,
         common=True,
     )

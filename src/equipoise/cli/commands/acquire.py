@@ -31,10 +31,10 @@ Examples:
   equipoise acquire plan.json ./lake --mapping mapping.toml --deny 'drafts/*' -o repaired.csv
   equipoise acquire plan.json ./lake --dry-run
 
-The base itself is never touched. The output is counted again before it is moved into place,
-and the ledger says for each added row from where it came.
+The base itself is never changed. The output is counted again before it is moved into place,
+and the ledger lists the source of each added row.
 
-Exit codes: 0 fine, 1 the lake has too few rows or too different ones, 2 bad input.""",
+Exit codes: 0 success, 1 the lake has too few rows or its rows differ too much, 2 bad input.""",
 )
 @click.argument("plan")
 @click.argument("lake", nargs=-1, required=True)
@@ -54,7 +54,7 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Carry out PLAN with real rows of LAKE: write the repaired table, and a ledger."""
+    """Carry out PLAN with real rows from LAKE: write the repaired table and a ledger."""
     require_output(output, dry_run=dry_run)
     key = hash_key(hash_key_file)
     with lake_access.open_lake(lake, options) as opened:

@@ -22,11 +22,11 @@ Examples:
   equipoise apply plan.json --to people.csv --pool 'archive/*.csv' --seed 7 -o people.csv
   equipoise apply plan.json --to people.csv -o fewer.csv
 
-The rows that stay keep their order and values; the added ones stand behind them. Every row
-added or removed is listed in OUTPUT.changes.csv: where it is from, its place there, its md5.
-A condition the plan was made with (--where) holds for the table and the pool.
+The remaining rows keep their order and values, and the added rows follow them. OUTPUT.changes.csv
+lists every row that was added or removed, with its source, its position there and its MD5 hash. If
+the plan was made with --where, the condition also applies to the table and the pool.
 
-Exit codes: 0 fine, 1 the pool is too small or the output not as planned, 2 bad input.""",
+Exit codes: 0 success, 1 the pool is too small or the output is not as planned, 2 bad input.""",
 )
 @click.argument("plan")
 @option("--to", required=True, metavar="DATA", common=True, help="Table the plan was made for.")
@@ -67,9 +67,9 @@ Exit codes: 0 fine, 1 the pool is too small or the output not as planned, 2 bad 
 @run_options
 @json_option
 def command(plan: str, quiet: bool, as_json: bool, **options: Any) -> int:
-    """Carry out PLAN: write a table with rows removed, and real rows of a pool added.
+    """Carry out PLAN: write a table with rows removed, and with real rows from a pool added.
 
-    PLAN is a file that equipoise plan wrote. The output is counted again and compared with it.
+    PLAN is a file written by equipoise plan. The output is counted again and compared with it.
     """
     from equipoise.api import apply
 

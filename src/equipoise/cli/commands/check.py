@@ -39,15 +39,15 @@ equipoise.toml (or [tool.equipoise.check] in pyproject.toml):
   sensitive = ["sex", "race"]
   label = "income"
   max-abs-ub = 0.1
-  [[check.rules]]                       # of the rules that fit a row the last decides
-  group = "sex=Female"                  # this group and all inside it
+  [[check.rules]]                       # the last rule that matches a row decides
+  group = "sex=Female"                  # this group and all groups inside it
   label = ">50K"
   max-abs-ub = 0.2
-  k = 0.9                               # the allowed ratio of rates, instead of 1
-  [[check.rules]]                       # as --four-fifths, with a limit of your own
+  k = 0.9                               # allowed ratio of rates, instead of 1
+  [[check.rules]]                       # like --four-fifths, with another limit
   min-impact-ratio = 0.9
-  reference = "best"                    # or "rest", or a group as "sex=Male"
-  label = ">50K"                        # the label that is good to have
+  reference = "best"                    # or "rest", or a group such as "sex=Male"
+  label = ">50K"                        # the favourable label
 
 Exit codes: 0 inside the limits, 1 outside, 2 bad input, 3 not enough evidence.""",
 )

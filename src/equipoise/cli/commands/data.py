@@ -16,16 +16,16 @@ from equipoise.plain import Grid
 
 @click.group("data", cls=CommandGroup)
 def command() -> None:
-    """List, show and fetch data sets; each has a card: source, licence, known harms.
+    """List, show and fetch data sets. Each has a card with its source, licence and known harms.
 
-    Their names stand for the tables everywhere: equipoise measure adult …
+    Every command accepts the name of a data set as a table, as in equipoise measure adult.
     """
 
 
 @command.command("list", epilog="Example: equipoise data list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(as_json: bool) -> None:
-    """List the data sets there are."""
+    """List the available data sets."""
     cards = [datasets.card(name) for name in datasets.names()]
     if as_json:
         click.echo(json.dumps([c.to_dict() for c in cards], ensure_ascii=False, indent=2))
@@ -70,15 +70,15 @@ def _text(value: Any) -> str:
 @command.command(epilog="Example: duckdb -c \"FROM '$(equipoise data path adult)'\"")
 @click.argument("name")
 def path(name: str) -> None:
-    """Print where a data set's file is."""
+    """Print the path of a data set."""
     click.echo(datasets.path(name))
 
 
 @command.command(epilog="Example: equipoise data fetch compas-two-years")
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Fetch again even if it is there.")
-@click.option("--quiet", "-q", is_flag=True, help="Print the path only.")
+@click.option("--force", is_flag=True, help="Download again even if it is present.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only the path.")
 def fetch(name: str, force: bool, quiet: bool) -> None:
-    """Fetch a data set that is not bundled: the only command that uses the network."""
+    """Download a data set that is not bundled. No other command uses the network."""
     said = None if quiet else terminal.say
     click.echo(datasets.fetch(name, force=force, progress=said))

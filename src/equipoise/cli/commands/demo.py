@@ -24,9 +24,9 @@ ASKED = "--sensitive sex,race --label income"
 HOW = "--tolerance 0.1"
 BASE_ROWS = 3000
 KEPT = 0.4
-"""The share of women above 50K that stay in the base: more bias than Adult has."""
+"""Share of women above 50K that stay in the base, which gives it more bias than Adult has."""
 USED = 0.4
-"""The share of the other rows that are somewhere in the lake; a smaller lake is quicker."""
+"""Share of the other rows that are in the lake; a smaller lake is quicker."""
 
 
 @click.command("demo", epilog="Example: equipoise demo --output demo")
@@ -36,40 +36,40 @@ USED = 0.4
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("demo"),
     show_default=True,
-    help="The folder to write to.",
+    help="Folder to write to.",
 )
 def command(output: Path) -> None:
-    """Run the main job end to end on embedded data: measure, plan, find the rows, take them, prove it.
+    """Run a complete repair on bundled data: measure, plan, find rows, add them and verify.
 
-    A biased part of the Adult table is repaired with rows of a small lake, made of other parts
-    of it: under other headers, with other spellings, in other formats.
+    A biased part of the Adult table is repaired with rows of a small lake. The lake is made of
+    other parts of the table, with other headers, spellings and formats.
     """
     output.mkdir(parents=True, exist_ok=True)
     people, lake = output / "people.parquet", output / "lake"
     tables = _build(people, lake)
     click.echo(
-        f"{people}: rows of the census table Adult, without most of its women above 50K.\n"
-        f"{lake}: {tables} tables, many of them other rows of Adult under other headers, with other\n"
-        "spellings and in other formats; and what else lies in a lake. Nobody has described them.\n"
+        f"{people}: rows of the census table Adult, without most of the women above 50K.\n"
+        f"{lake}: {tables} undocumented tables. Many hold other rows of Adult, with other headers,\n"
+        "spellings and formats; some are unrelated.\n"
     )
     _measure_and_plan(output, people)
     _find(output, people, lake)
     _repair(output, people, lake)
-    _say(f"The pages: {output / 'people.html'}, {output / 'plan.html'}, {output / 'repair.html'}")
+    _say(f"Pages: {output / 'people.html'}, {output / 'plan.html'}, {output / 'repair.html'}")
 
 
 def _measure_and_plan(output: Path, people: Path) -> None:
     plan = output / "plan.json"
-    _say("1. What is there: how many rows of which kind does each group lack?")
+    _say("1. Measure: which rows is each group missing?")
     _run(f"measure {_q(people)} {ASKED} --label-value '>50K' --top 6", lines=13)
     _run(f"measure {_q(people)} {ASKED} -o {_q(output / 'people.html')}")
-    _say("2. What would mend it: the fewest rows to add, whether or not there are such.")
+    _say("2. Plan: the smallest number of rows to add, whether or not such rows exist.")
     _run(f"plan {_q(people)} {ASKED} {HOW} -o {_q(plan)}")
     _show_plan(plan, output / "plan.html", str(people))
 
 
 def _show_plan(file: Path, page: Path, source: str) -> None:
-    """Show a plan, and write its page, without finding it once more."""
+    """Show a plan and write its page, without solving it again."""
     from equipoise.plans.plan import Plan
     from equipoise.reports.pages import write_page
 
@@ -84,10 +84,10 @@ def _show_plan(file: Path, page: Path, source: str) -> None:
 def _find(output: Path, people: Path, lake: Path) -> None:
     plan, mapping = output / "plan.json", output / "mapping.toml"
     where = f"{_q(plan)} {_q(lake)} --base {_q(people)}"
-    _say("3. Where such rows are: the tables of the lake, by how many needed rows they offer.")
+    _say("3. Find: the tables of the lake, ranked by how many needed rows they offer.")
     _run(f"lake index {_q(lake)}")
     _run(f"find {where}", code=1)
-    _say("4. What only a person knows: a table has the sexes 1 and 2, which are never guessed.")
+    _say("4. Confirm: one table codes sex as 1 and 2, and codes are never guessed.")
     _run(f"lake mapping {where} -o {_q(mapping)}")
     _confirm(mapping)
 
@@ -96,9 +96,9 @@ def _repair(output: Path, people: Path, lake: Path) -> None:
     repaired, mapping = output / "repaired.parquet", output / "mapping.toml"
     ledger, plan = (output / f"repaired.parquet.{n}" for n in ("ledger.parquet", "plan.json"))
     files = f"-o {_q(repaired)} --report {_q(output / 'repair.html')}"
-    _say("5. Plan, take the rows, count the written table again, check it all: one command.")
+    _say("5. Repair: plan, add the rows, count the new table and verify it, in one command.")
     _run(f"repair {_q(people)} {_q(lake)} {ASKED} {HOW} --mapping {_q(mapping)} {files}")
-    _say("6. The proof: from the files alone, then each added row once more from its source.")
+    _say("6. Verify: from the files alone, then by reading each added row from its source again.")
     _run(f"verify {_q(repaired)} --base {_q(people)} --plan {_q(plan)} --ledger {_q(ledger)}")
     _run(f"lake replay {_q(ledger)} {_q(lake)} --repaired {_q(repaired)}")
     _run(f"measure {_q(repaired)} {ASKED} --label-value '>50K' --top 3", lines=10)
@@ -113,7 +113,7 @@ def _say(sentence: str) -> None:
 
 
 def _run(line: str, *, lines: int | None = None, code: int = 0) -> None:
-    """Type a command, run it as the program would, and show the first lines it prints."""
+    """Show a command, run it, and show the first lines of its output."""
     program = click.get_current_context().find_root().command
     click.echo(f"$ equipoise {line}")
     printed = io.StringIO()
@@ -268,15 +268,15 @@ _KNOWN = (
     ('"1" = ""  # open: no value is known for it', '"1" = "Male"'),
     ('"2" = ""  # open: no value is known for it', '"2" = "Female"'),
 )
-"""What the people who keep the registry would say of it."""
+"""What the owners of the registry know about its codes."""
 
 
 def _confirm(mapping: Path) -> None:
-    """Do what a person does with an editor who knows what the codes mean."""
+    """Edit the mapping as a person would who knows what the codes mean."""
     from equipoise import atomic
 
     before, name, after = mapping.read_text(encoding="utf-8").partition('"partners/registry.csv"')
-    click.echo(f"# {mapping}, edited by the demo in the place of a person who knows the registry:")
+    click.echo(f"# {mapping}, edited by the demo in place of a person who knows the registry:")
     for old, new in _KNOWN:
         click.echo(f"-  {old.strip()}\n+  {new.strip()}")
         after = after.replace(old, new, 1)

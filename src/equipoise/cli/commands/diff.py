@@ -29,8 +29,8 @@ Examples:
   equipoise diff january.csv february.csv --sensitive sex,race --label income
   equipoise diff before.parquet after.parquet -s sex -l income --json -o change.json
 
-The interval takes the two tables as independent samples. Where one holds the rows of the
-other, the change itself is exact and the interval too wide.""",
+The interval treats the two tables as independent samples. If one table contains the rows of the
+other, the change itself is exact, and the interval is too wide.""",
 )
 @click.argument("before")
 @click.argument("after")

@@ -9,7 +9,7 @@ from equipoise.plain import Grid
 
 @click.command("engines", epilog="Example: equipoise engines")
 def command() -> None:
-    """Show what each engine can read and write, as it declares itself."""
+    """Show which formats each engine can read and write."""
     from equipoise.engines import engines
 
     rows = [
@@ -17,6 +17,6 @@ def command() -> None:
         for name, engine in engines().items()
         for what, how in engine.reads.items()
     ]
-    rows += [(n, "writes", ", ".join(e.writes), "whole or not there") for n, e in engines().items()]
+    rows += [(n, "writes", ", ".join(e.writes), "written atomically") for n, e in engines().items()]
     rows.sort(key=lambda row: row[:2])
     click.echo(Grid(("engine", "", "what", "how"), tuple(rows)).text())

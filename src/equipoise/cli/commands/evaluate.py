@@ -39,12 +39,13 @@ Examples:
   equipoise evaluate before.parquet after.parquet --sensitive sex,race --label income
   equipoise evaluate --paper -o paper-evaluation.html
 
-A table is split at random into rows set aside for the test, an initial sample and a pool. Models
-are trained on the sample as it is (u) and on versions repaired with real rows of the pool, label
-frequencies kept (p) or free (n), and for two models on baselines: reweighed, deleted, duplicated.
-Finished work is kept beside the output (or in --runs), and the same command goes on from there.
+A table is split at random into a held-out test set, an initial sample and a pool. Models are
+trained on the sample as it is (u) and on versions repaired with real rows of the pool, with label
+frequencies kept (p) or free (n). Two models are also trained on baselines: reweighed, deleted and
+duplicated. Finished work is kept next to the output (or in --runs), so that the same command can
+continue after an interruption.
 
-Exit codes: 0 fine, 2 bad input, 130 interrupted.""",
+Exit codes: 0 success, 2 bad input, 130 interrupted.""",
 )
 @click.argument("data", required=False)
 @click.argument("after", required=False)
@@ -54,7 +55,7 @@ Exit codes: 0 fine, 2 bad input, 130 interrupted.""",
     "--paper",
     is_flag=True,
     group="Models",
-    help="Run the paper's evaluation: three data sets, six models.",
+    help="Run the paper's evaluation of six models on three data sets.",
 )
 @option(
     "--studies",
@@ -67,7 +68,7 @@ Exit codes: 0 fine, 2 bad input, 130 interrupted.""",
     type=click.Path(),
     metavar="FILE",
     group="Models",
-    help="Raw scores for `paper`: compas-scores-raw.csv.",
+    help="File compas-scores-raw.csv of raw scores, for `paper`.",
 )
 @output_options(*FORMATS)
 def command(
@@ -78,13 +79,13 @@ def command(
     paper: bool,
     **options: Any,
 ) -> None:
-    """Train and test models on DATA as it is and repaired, or on DATA and AFTER."""
+    """Train and test models on DATA and on repaired versions of it, or on DATA and AFTER."""
     kind = output_format(format_, output, FORMATS)
     quiet = options["quiet"]
     if options["runs"] is None and output is not None:
         options["runs"] = f"{output}.runs.jsonl"
     if options["runs"] is not None and options["runs"] == output:
-        raise InputError("--runs and -o name one file; the finished work needs a file of its own.")
+        raise InputError("--runs and -o name the same file; give finished work a file of its own.")
     found = _paper(data, options) if paper else _tables(data, after, options)
     if kind in PICTURES:
         terminal.draw(found, output, found.sentences, quiet=quiet)
@@ -105,7 +106,7 @@ def _tables(data: str | None, after: str | None, options: dict[str, Any]) -> Any
         raise InputError("name a table, or --paper for the paper's data sets.")
     for name in PAPER_ONLY:
         if options.pop(name):
-            raise InputError(f"--{name} goes with --paper.")
+            raise InputError(f"--{name} needs --paper.")
     with arguments.library_arguments(data, options) as given:
         from equipoise.api import evaluate
 
@@ -124,7 +125,7 @@ def _paper(data: str | None, options: dict[str, Any]) -> Any:
         typed = source is click.core.ParameterSource.COMMANDLINE
         if typed and name not in (*_PAPER_TAKES, *PAPER_ONLY, "runs", "quiet", "threads", "memory"):
             raise InputError(
-                f"--{name.replace('_', '-')} does not go with --paper, which has its own columns."
+                f"--{name.replace('_', '-')} cannot be combined with --paper, which has its own columns."
             )
     given = {name: options[name] for name in _PAPER_TAKES if options[name] not in (None, ())}
     given |= {name: options[name] for name in PAPER_ONLY if options[name]}

@@ -27,11 +27,11 @@ Examples:
   equipoise find plan.json ./lake
   equipoise find plan.json ./lake --base people.csv --mapping mapping.toml --json
 
-A table counts with the rows of each needed cell that the base does not have already, per what
-it costs. Tables whose meaning is not certain are not used until you confirm them: equipoise
-lake mapping.
+Tables are ranked by their rows of the needed cells that the base does not have yet, in relation to
+their cost. Tables whose meaning is uncertain are used only after you have confirmed them with
+equipoise lake mapping.
 
-Exit codes: 0 fine, 1 the lake has too few rows, 2 bad input.""",
+Exit codes: 0 success, 1 the lake has too few rows, 2 bad input.""",
 )
 @click.argument("plan")
 @click.argument("lake", nargs=-1, required=True)
@@ -49,7 +49,7 @@ Exit codes: 0 fine, 1 the lake has too few rows, 2 bad input.""",
 @run_options
 @json_option
 def command(plan: str, lake: tuple[str, ...], as_json: bool, **options: Any) -> int:
-    """Rank the tables of LAKE by how many of the rows PLAN needs they offer per cost."""
+    """Rank the tables of LAKE by how many of the rows that PLAN needs they offer per unit of cost."""
     with lake_access.open_lake(lake, options) as opened:
         found = opened.find(plan, **options)
     terminal.emit(found.to_json(indent=2) if as_json else found.text(), None, sentences=not as_json)

@@ -31,8 +31,8 @@ Examples:
   equipoise frontier adult -s sex,race -l income --allow both --tolerance 0.01 --tolerance 0.05
   equipoise frontier compas --allow both --budget 2000 --points 10
 
-The cost is a step function of the tolerance. It is the least one at every tolerance asked,
-against the original label frequencies; with --reference new it is the least found, with a bound.""",
+The cost is a step function of the tolerance. With the original label frequencies it is proved to
+be the lowest cost at each tolerance. With --reference new it is the lowest cost found, with a lower bound.""",
 )
 @click.argument("data")
 @table_options
@@ -79,7 +79,7 @@ def command(
     tolerances: tuple[float, ...],
     **options: Any,
 ) -> None:
-    """Show the least cost of repairing DATA at every tolerance."""
+    """Show the lowest cost of repairing DATA at each tolerance."""
     kind = output_format(format_, output, FORMATS)
     quiet = options["quiet"]
     with arguments.library_arguments(data, options) as given:

@@ -34,10 +34,10 @@ _SHOWN = 10
 
 @click.group("lake", cls=CommandGroup)
 def command() -> None:
-    """Index and search a lake of tables; map what they mean; replay a ledger.
+    """Index, search and map a lake of tables, or replay a ledger.
 
-    A lake is folders, globs and files of CSV (any dialect, gzipped or not), Parquet and JSON
-    lines, DuckDB and SQLite databases, and Excel workbooks. Nobody needs to have described the tables.
+    A lake consists of folders, globs and files: CSV (any dialect, gzipped or not), Parquet and
+    JSON lines, DuckDB and SQLite databases, and Excel workbooks. The tables may be undocumented.
     """
 
 
@@ -47,15 +47,15 @@ Examples:
   equipoise lake index ./lake
   equipoise lake index ./lake 'archive/*.parquet' warehouse.duckdb --index lake.duckdb
 
-Only tables that are new or have changed are looked at. A run may be interrupted, and the next
-goes on where it stopped; two at once wait for each other.""",
+Only new and changed tables are read. An interrupted run is continued by the next one. Two runs
+at the same time wait for each other.""",
 )
 @click.argument("lake", nargs=-1, required=True)
 @lake_options
 @run_options
 @json_option
 def index(lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Look at the tables of LAKE, and keep what they hold in one index file."""
+    """Read the tables of LAKE, and describe them in one index file."""
     options["refresh"] = True
     with lake_access.open_lake(lake, options) as opened:
         done = opened.refresh()
@@ -78,7 +78,7 @@ def index(lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
 
 
 def _list(title: str, what: str, tables: list[tuple[str, str]]) -> None:
-    """List some tables, with what there is to say of each."""
+    """List the first tables with a remark on each."""
     if tables:
         click.echo(f"\n{title}\n")
         click.echo(Grid(("table", what), tuple(tables[:_SHOWN])).text())
@@ -121,7 +121,7 @@ Examples:
 @run_options
 @json_option
 def search(data: str, lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Find the tables of LAKE whose rows could be put below those of DATA."""
+    """Find the tables of LAKE whose rows could be appended to DATA."""
     with lake_access.open_lake(lake, options) as opened:
         found = opened.search(data, **options)
     terminal.emit(found.to_json(indent=2) if as_json else found.text(), None, sentences=not as_json)
@@ -132,7 +132,7 @@ def search(data: str, lake: tuple[str, ...], as_json: bool, **options: Any) -> N
 Examples:
   equipoise lake mapping plan.json ./lake -o mapping.toml
 
-Read the file, fill in what is open, and give it to equipoise acquire with --mapping.""",
+Read the file, fill in what is open, and pass it to equipoise acquire with --mapping.""",
 )
 @click.argument("plan")
 @click.argument("lake", nargs=-1, required=True)
@@ -150,7 +150,7 @@ Read the file, fill in what is open, and give it to equipoise acquire with --map
 @lake_options
 @run_options
 def mapping(plan: str, lake: tuple[str, ...], output: str | None, **options: Any) -> None:
-    """Propose what the columns and values of tables mean for PLAN, to read, edit and confirm."""
+    """Propose what columns and values of LAKE mean for PLAN, for you to edit and confirm."""
     quiet = options["quiet"]
     with lake_access.open_lake(lake, options) as opened:
         lake_access.refuse_overwriting(opened, output)
@@ -176,7 +176,7 @@ Examples:
   equipoise lake replay ledger.parquet ./lake
   equipoise lake replay ledger.parquet ./lake --repaired repaired.parquet
 
-Exit codes: 0 all rows are as the ledger says, 1 some are not, 2 bad input.""",
+Exit codes: 0 all rows agree with the ledger, 1 some do not, 2 bad input.""",
 )
 @click.argument("ledger")
 @click.argument("lake", nargs=-1, required=True)
@@ -185,7 +185,7 @@ Exit codes: 0 all rows are as the ledger says, 1 some are not, 2 bad input.""",
     metavar="DATA",
     group="Data",
     common=True,
-    help="Repaired table whose rows are compared with the sources, too.",
+    help="Repaired table whose rows are also compared with the sources.",
 )
 @hash_key_option
 @lake_options
@@ -199,7 +199,7 @@ def replay(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Fetch every row that LEDGER lists again from LAKE, and compare."""
+    """Read every row that LEDGER lists from LAKE again, and compare it with the ledger."""
     key = hash_key(hash_key_file)
     with lake_access.open_lake(lake, options) as opened:
         done = opened.replay(ledger, repaired=repaired, hash_key=key)

@@ -36,7 +36,7 @@ Examples:
     --group sex=w --label-value yes
 
 \b
-Limits are sums of x, y, n (the rows after both moves), cost and numbers:
+Limits compare sums of x, y, n (the number of rows after both moves), cost and numbers:
   'x<=4500'   'n>=30000'   '2*x + y <= 9000'   'cost<=7500'
 
 Exit codes: 0 the tolerance can be reached inside the limits, 1 it cannot, 2 bad input.""",
@@ -96,8 +96,8 @@ Exit codes: 0 the tolerance can be reached inside the limits, 1 it cannot, 2 bad
 def command(data: str, format_: str | None, output: str | None, **options: Any) -> int:
     """Map the Uniform Bias of one group and label of DATA over two moves.
 
-    A move adds or deletes rows of a pattern. The map says where UB is 0, what the limits
-    allow, and which point inside them is the cheapest.
+    A move adds or deletes rows of a pattern. The map shows where UB is 0, what the limits
+    allow, and which point within them is the cheapest.
     """
     kind = output_format(format_, output, FORMATS)
     quiet = options["quiet"]
@@ -111,7 +111,7 @@ def command(data: str, format_: str | None, output: str | None, **options: Any) 
     elif kind == "html":
         from equipoise.reports.pages import write_page
 
-        write_page(made, str(output), source=data)  # only an ending chooses html
+        write_page(made, str(output), source=data)  # the extension of a file chooses html
         terminal.wrote(output, quiet=quiet)
     else:
         text = made.to_json(indent=2) if kind == "json" else made.text()

@@ -35,7 +35,7 @@ Examples:
   equipoise measure adult -s sex,race -l income --favourable '>50K' -o adult.html
   equipoise measure 'parts/*.csv.gz' -s sex -l hired --where "year = 2025 AND dept <> 'Sales'"
 
-Positive UB: the group has fewer such rows than its share; 0.2 means 20 % fewer.""",
+A positive UB means that the group has fewer such rows than its share: 0.2 means 20 % fewer.""",
 )
 @click.argument("data")
 @table_options

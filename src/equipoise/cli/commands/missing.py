@@ -33,10 +33,10 @@ Examples:
   equipoise missing adult --sensitive workclass --label income --na '?' -o missing.html
   equipoise missing adult -s sex -l income --take-away 0.2 --mechanism by_label
 
-Ways: group (a value of its own), drop (rows are left out), and imputation by scikit-learn:
-most_frequent, knn, iterative, iterative_drawn (drawn by their probabilities), iterative_blind
-(without seeing the label). With --take-away the truth is known, and errors are given. Rows that
-lack the label are left out, or treated as --missing-label or --treat-label say.""",
+Methods: group (a value of its own), drop (rows are left out), and imputation by scikit-learn:
+most_frequent, knn, iterative, iterative_drawn (drawn from the predicted probabilities) and
+iterative_blind (without using the label). With --take-away the true values are known, and errors
+are reported. Rows without a label are left out, unless --missing-label or --treat-label is given.""",
 )
 @click.argument("data")
 @table_options
@@ -93,13 +93,13 @@ def command(
     max_rows: int | None,
     **options: Any,
 ) -> None:
-    """Compare ways to treat the missing values of DATA, on how they move Uniform Bias."""
+    """Compare how methods of treating the missing values of DATA change Uniform Bias."""
     kind = output_format(format_, output, FORMATS)
     quiet = options["quiet"]
     if share is not None and options.pop("treat_label"):
         raise InputError(
-            "--treat-label goes without --take-away: labels that are missing have no truth to compare "
-            "with; to take labels away name the label as --column."
+            "--treat-label cannot be combined with --take-away: missing labels have no true value to "
+            "compare with. To remove labels, give the label as --column."
         )
     simulating = {name: options.pop(name) for name in ("mechanism", "column", "repeats")}
     most = {} if max_rows is None else {"max_rows": max_rows}

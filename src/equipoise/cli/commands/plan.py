@@ -43,9 +43,10 @@ Examples:
   equipoise plan compas --labels free
   equipoise plan compas --target 'keep rates of: sex' --rounding floor
 
-Every plan carries a certificate: the repaired counts, measured again over all groups.
+Every plan has a certificate: the repaired counts, measured again over all groups.
 
-Exit codes: 0 the tolerance is reached (zero: up to rounding), 1 it is not, or no plan can do it, 2 bad input.""",
+Exit codes: 0 the tolerance is reached (zero: up to rounding), 1 it is not reached or no plan is
+possible, 2 bad input.""",
 )
 @click.argument("data")
 @table_options

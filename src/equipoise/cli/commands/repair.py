@@ -35,11 +35,11 @@ Examples:
   equipoise repair people.csv ./lake -s sex -l hired --allow both --dry-run
   equipoise repair people.csv ./lake -s sex -l hired --where "year >= 2024" -o repaired.csv
 
-With --where, only rows that satisfy the condition are in the output: others of DATA are left
-out, and only such rows of LAKE are added. If the lake lacks rows of the cheapest plan, the plan is made again with what it has; if no
-plan reaches the tolerance then, the one that comes nearest is carried out.
+With --where, the output contains only rows that satisfy the condition. Other rows of DATA are left
+out, and only such rows of LAKE are added. If the lake lacks rows for the cheapest plan, a new plan
+is made with the rows it has. If no plan reaches the tolerance, the closest one is carried out.
 
-Exit codes: 0 fine, 1 the tolerance was not reached or a check failed, 2 bad input.""",
+Exit codes: 0 success, 1 the tolerance was not reached or a check failed, 2 bad input.""",
 )
 @click.argument("data")
 @click.argument("lake", nargs=-1, required=True)
@@ -77,7 +77,7 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Plan the repair of DATA, find real rows for it in LAKE, take them, and check it all."""
+    """Plan the repair of DATA, find real rows for it in LAKE, add them, and verify the result."""
     require_output(output, dry_run=dry_run)
     key = hash_key(hash_key_file)
     opening = {name: options.pop(name) for name in ("index", "refresh")}

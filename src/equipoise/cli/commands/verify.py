@@ -23,13 +23,13 @@ from equipoise.cli.options import (
 Examples:
   equipoise verify repaired.parquet --base people.csv --plan plan.json --ledger ledger.parquet
 
-Both tables are counted again, the base read as when the plan was made: only rows of its
-condition, in its encoding. Nothing of the planner or of the acquirer is used.
+Both tables are counted again. The base is read as it was when the plan was made, with the same
+condition and encoding. No code of the planner or of the acquisition is used.
 
-Exit codes: 0 all checks hold, 1 some do not, 2 bad input.""",
+Exit codes: 0 all checks pass, 1 some fail, 2 bad input.""",
 )
 @click.argument("repaired")
-@option("--base", required=True, metavar="DATA", common=True, help="Table it was made from.")
+@option("--base", required=True, metavar="DATA", common=True, help="Table that was repaired.")
 @option("--plan", required=True, type=click.Path(), metavar="FILE", common=True, help="Plan file.")
 @option(
     "--ledger",
@@ -54,7 +54,7 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Check that REPAIRED is its base with just the rows removed and added that were planned."""
+    """Check that REPAIRED is its base with exactly the planned rows removed and added."""
     from equipoise.api import verify
 
     key = hash_key(hash_key_file)
