@@ -97,7 +97,7 @@ def test_from_a_plan_to_a_table_that_is_verified(capsys):
     out = printed([*acquire, "-o", "out.parquet", "--ledger", "l.csv"], capsys)
     assert out.startswith("Wrote out.parquet: people.csv with ")
     out = printed(["lake", "replay", "l.csv", "lake", "--repaired", "out.parquet"], capsys)
-    assert out.endswith("are as the ledger says.\n")
+    assert out.endswith("match the ledger.\n")
     check = ["verify", "out.parquet", "--base", "people.csv", "--plan", "plan.json"]
     assert printed([*check, "--ledger", "l.csv"], capsys).startswith("All 8 checks hold.")
     assert Path("people.csv").read_bytes() == base
@@ -154,7 +154,7 @@ def test_what_falls_short_ends_with_one(capsys):
     assert "cannot be reached" in printed(repair, capsys, 1)
     share("lake/a.csv", more(300, 1))
     replay = ["lake", "replay", "out.csv.ledger.parquet", "lake"]
-    assert "are not as the ledger says" in printed(replay, capsys, 1)
+    assert "differ from the ledger" in printed(replay, capsys, 1)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_a_plan_names_its_table_and_says_if_it_is_gone(capsys):
     said = refused(["acquire", "plan.json", "lake", "-o", "out.csv"], capsys)
     assert (
         said
-        == "error: name the table the plan was made for with --base (people.csv is not there).\n"
+        == "error: pass the table that the plan was made for as --base (people.csv does not exist).\n"
     )
     assert "The base was not at hand" in printed(["find", "plan.json", "lake"], capsys)
     printed(["acquire", "plan.json", "lake", "-o", "out.csv", "--base", "moved.csv"], capsys)

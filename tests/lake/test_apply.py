@@ -475,7 +475,7 @@ def test_what_may_not_be_written_over(files):
     refused(InputError, "more.csv is the pool", plan, output="more.csv")
     for sidecar in ("out.csv", "people.csv", "more.csv"):
         refused(InputError, "list of changes cannot go to", plan, sidecar=sidecar)
-    refused(InputError, "ending that cannot be written", plan, output="out.xlsx")
+    refused(InputError, "extension that cannot be written", plan, output="out.xlsx")
     refused(InputError, "does not exist; make it first", plan, output="no/out.csv")
     refused(InputError, "does not exist; make it first", plan, sidecar="no/list.csv")
 

@@ -74,7 +74,7 @@ def test_a_changed_row_of_a_source_is_found():
     Path("lake/a.csv").write_text(text.replace("101,", "999,"), "utf-8")
     done = replayed()
     assert done.exit_code == 1
-    assert done.problems[0].startswith("1 of 3 rows of a.csv are not as the ledger says; the first")
+    assert done.problems[0].startswith("1 of 3 rows of a.csv differ from the ledger; the first")
 
 
 @pytest.mark.slow
@@ -83,14 +83,14 @@ def test_rows_added_behind_change_the_file_but_not_the_rows():
     with Path("lake/a.csv").open("a", encoding="utf-8") as file:
         file.write("500,Male,no,33\n")
     (problem,) = replayed().problems
-    assert problem.startswith("a.csv has changed since, but all 3 rows that were taken from it")
+    assert problem.startswith("a.csv has changed since, but the 3 rows that were taken from it")
 
 
 @pytest.mark.slow
 def test_a_shortened_source_is_found():
     taken()
     share("lake/a.csv", [])
-    assert "is another row" in replayed().text() or "is not there" in replayed().text()
+    assert "is another row" in replayed().text() or "does not exist" in replayed().text()
     write("lake/a.csv", HEADER, [])
     assert not replayed().ok
 
@@ -99,7 +99,7 @@ def test_a_shortened_source_is_found():
 def test_a_removed_source_is_found():
     taken()
     Path("lake/a.csv").unlink()
-    assert replayed().problems == ("a.csv is not in the lake any more; 3 rows came from it.",)
+    assert replayed().problems == ("a.csv is no longer in the lake; 3 rows came from it.",)
     lake = Lake("lake", refresh=False)
     assert not lake.replay("out.csv.ledger.parquet").ok
 
@@ -180,7 +180,9 @@ def test_a_value_filled_in_where_the_source_has_none_is_found():
 def test_a_repaired_table_that_lacks_rows_is_found():
     taken()
     write("out.csv", HEADER, [line.values() for line in read("out.csv")[:-1]])
-    assert "lacks rows that the ledger says came from" in replayed(repaired="out.csv").text()
+    assert (
+        "does not have all rows that the ledger lists from" in replayed(repaired="out.csv").text()
+    )
 
 
 @pytest.mark.parametrize("text", ["a,b\n1,2\n", "action,row\nadd,1\n"])

@@ -243,7 +243,7 @@ def test_limits_that_stop_a_repair_are_named():
         budget=0,
     )
     assert not done.reached
-    assert "The limits do not let all these rows be taken." in done.sentences
+    assert "The limits do not allow all these rows to be taken." in done.sentences
     assert any("over the budget" in sentence for sentence in done.sentences)
     assert json.loads(done.to_json())["reached"] is False
 
@@ -346,7 +346,7 @@ def test_replay_tells_a_harmless_change_from_a_harmful_one():
     with Path("lake/staff.csv").open("a", encoding="utf-8", newline="") as file:
         file.write("Female,yes,999\r\n")
     (problem,) = eq.Lake("lake").replay("out.csv.ledger.parquet").problems
-    assert problem.endswith("rows that were taken from it are there as they were.")
+    assert problem.endswith("rows that were taken from it have not.")
 
 
 @pytest.mark.slow
@@ -355,7 +355,7 @@ def test_replay_finds_a_source_that_was_moved():
     Path("lake/archive").mkdir()
     Path("lake/staff.csv").rename("lake/archive/old.csv")
     (problem,) = eq.Lake("lake").replay("out.csv.ledger.parquet").problems
-    assert problem == "staff.csv is not in the lake any more, but its content is: archive/old.csv."
+    assert problem == "staff.csv is no longer in the lake, but its content is, as archive/old.csv."
 
 
 def test_a_plan_says_what_rows_are_to_be_bought():

@@ -1,4 +1,4 @@
-"""A lake: undocumented tables, and everything that can be done with them."""
+"""A lake of undocumented tables, and what can be done with it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Lake(Contents):
-    r"""Folders, globs, files and databases of tables, with an index of what is in them.
+    r"""Folders, globs, files and databases of tables, with an index of their contents.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Lake(Contents):
     progress
         Progress callback.
     waiting
-        Callback for the case that another run is writing the index; it is called once.
+        Callback that is called once if another run is writing the index.
 
     Examples
     --------
@@ -63,16 +63,16 @@ class Lake(Contents):
         encoding: str | None = None,
         delimiter: str | None = None,
     ) -> Hits:
-        """Find the tables whose rows could be put below those of a table.
+        """Find the tables whose rows could be appended to a table.
 
         Parameters
         ----------
         data
             A path, the name of a bundled data set, or a frame.
         top
-            How many to give.
+            Maximum number of tables to return.
         encoding, delimiter
-            How the table is read if it is a CSV file.
+            Encoding and delimiter of the table if it is a CSV file.
         """
         from equipoise.datasets.lookup import locate
         from equipoise.lake.tables.hits import search_lake
@@ -90,21 +90,22 @@ class Lake(Contents):
         top: int = 10,
         **looking: Unpack[SearchKeywords],
     ) -> Found:
-        """Rank the tables by how many of the rows a plan needs they offer per cost.
+        """Rank the tables by the number of needed rows they offer per unit of cost.
 
         Parameters
         ----------
         plan
             A plan, or the file of one.
         base
-            The table it was made for; unless given the one it names, if that is there. It is read
-            as when the plan was made: only rows of its condition, in its encoding.
+            Table that the plan was made for. By default, the table that the plan names, if it
+            exists. It is read as when the plan was made, with the same condition and encoding.
         encoding, delimiter
-            How the base is read if it is a CSV file, if otherwise than when the plan was made.
+            Encoding and delimiter of the base if it is a CSV file. By default, those used when
+            the plan was made.
         top
-            How many tables to give.
+            Maximum number of tables to return.
         **looking
-            How to look; see :class:`~equipoise.options.search.SearchRequest`.
+            Options of the search; see :class:`~equipoise.options.search.SearchRequest`.
         """
         from equipoise.lake.offers.find import find
 
@@ -128,9 +129,9 @@ class Lake(Contents):
         file: str = "mapping.toml",
         **looking: Unpack[SearchKeywords],
     ) -> str:
-        """Propose how columns and values of tables become the base's: the text of a mapping file.
+        """Write the text of a mapping file that proposes how tables map to the base.
 
-        Parameters are those of :meth:`find`; ``file`` is the name the text calls itself.
+        The parameters are those of :meth:`find`; ``file`` is the file name that the text mentions.
         """
         from equipoise.lake.offers.proposals import propose
 
@@ -151,29 +152,29 @@ class Lake(Contents):
         hash_key: bytes | None = None,
         **options: Unpack[AcquireKeywords],
     ) -> Acquired:
-        """Take the rows a plan needs, and write the repaired table and the ledger.
+        """Take the rows that a plan needs, and write the repaired table and the ledger.
 
         Parameters
         ----------
         plan, base, encoding, delimiter
-            As in :meth:`find`; the base must be there.
+            As in :meth:`find`; the base must exist.
         output
-            The file to write; without one it is a dry run.
+            File of the repaired table. With None nothing is written (a dry run).
         ledger
-            The list of changes; ``OUTPUT.ledger.parquet`` unless given.
+            File that lists every change; ``OUTPUT.ledger.parquet`` by default.
         hash_key
-            Makes the ledger's hashes such that rows cannot be guessed from them.
+            Key of the hashes in the ledger, so that nobody can guess rows from them.
         **options
-            How to look, see :class:`~equipoise.options.search.SearchRequest`, and within what to take
-            rows, see :class:`~equipoise.options.search.AcquisitionLimits`.
+            Options of the search, see :class:`~equipoise.options.search.SearchRequest`, and limits
+            on the rows taken, see :class:`~equipoise.options.search.AcquisitionLimits`.
         """
         from equipoise.lake.repair.acquire import acquire
 
         made = read_plan(plan)
         located = _base(made, base, encoding, delimiter)
         if located is None:
-            named = f" ({made.source} is not there)" if made.source else ""
-            raise InputError(f"name the table the plan was made for with `base`{named}.")
+            named = f" ({made.source} does not exist)" if made.source else ""
+            raise InputError(f"pass the table that the plan was made for as `base`{named}.")
         looking, limits = _options(dict(options))
         return acquire(
             made,
@@ -199,11 +200,11 @@ class Lake(Contents):
         Parameters
         ----------
         ledger
-            The file.
+            File of the ledger.
         repaired
-            The repaired table, to compare its rows as well.
+            Repaired table, whose rows are then compared as well.
         hash_key
-            The key, if the ledger's hashes are keyed.
+            Key of the hashes, if the ledger was written with one.
         """
         from equipoise.datasets.lookup import locate
         from equipoise.lake.repair.replay import replay
@@ -217,19 +218,19 @@ def as_lake(
     *,
     progress: Reporter = silent,
 ) -> Lake:
-    """Give a lake, or what a user calls one as a lake."""
+    """Return a lake, opening it if its places are given."""
     return lake if isinstance(lake, Lake) else Lake(lake, progress=progress)
 
 
 def read_plan(plan: Plan | str | os.PathLike[str]) -> Plan:
-    """Give a plan, or read the file of one."""
+    """Return a plan, reading it if a file is given."""
     from equipoise.plans.plan import Plan
 
     return Plan.read(plan) if isinstance(plan, (str, os.PathLike)) else plan
 
 
 def _base(plan: Plan, base: Any, encoding: str | None, delimiter: str | None) -> Source | None:
-    """Find the table a plan was made for, read as then: the one given, or the one it names."""
+    """Locate the table that a plan was made for, read in the same way."""
     from equipoise.datasets import names
     from equipoise.datasets.lookup import locate
     from equipoise.lake.matching.restriction import refuse_sql
@@ -245,7 +246,7 @@ def _base(plan: Plan, base: Any, encoding: str | None, delimiter: str | None) ->
 
 
 def take_options(options: dict[str, Any]) -> tuple[SearchRequest, AcquisitionLimits]:
-    """Take how to look, and within what to take rows, out of some options."""
+    """Take the options of a search and the limits on rows out of a dictionary."""
     from equipoise.lake.matching.mapping import read_codebook
     from equipoise.options.search import AcquisitionLimits, SearchRequest
 
@@ -256,7 +257,7 @@ def take_options(options: dict[str, Any]) -> tuple[SearchRequest, AcquisitionLim
     parts = []
     for kind in (SearchRequest, AcquisitionLimits):
         names = [f.name for f in fields(kind)]
-        # A time limit is one of the plan, too.
+        # Planning has a time limit of the same name, so this one stays for it.
         chosen = {n: options[n] for n in names if n in options}
         for name in chosen:
             if name != "time_limit":
@@ -273,5 +274,5 @@ def _options(options: dict[str, Any]) -> tuple[SearchRequest, AcquisitionLimits]
     options.pop("time_limit", None)
     known = [f.name for kind in (SearchRequest, AcquisitionLimits) for f in fields(kind)]
     for name in options:
-        raise TypeError(f"there is no option {name!r}.{did_you_mean(name, known)}")
+        raise TypeError(f"unknown option {name!r}.{did_you_mean(name, known)}")
     return taken

@@ -1,4 +1,4 @@
-"""The whole loop: plan, look for the rows, plan again with what there is, take them, check."""
+"""The whole repair: plan, search, plan again with the rows there are, take them, verify."""
 
 from __future__ import annotations
 
@@ -38,31 +38,35 @@ if TYPE_CHECKING:
     from equipoise.plans.request import PlanRequest
 
 _MOST_CELLS = 50_000
-"""If there can be more cells, only those the table has are asked for."""
+"""Maximum number of possible cells that are all searched for.
+
+With more, only the cells that the table has are searched for: counts of every possible cell would
+take longer than the plan, which rarely adds to empty cells.
+"""
 
 _SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Repaired(Drawable):
-    """What the whole loop did.
+    """Result of a whole repair.
 
     Attributes
     ----------
     ideal
-        The plan made before looking into the lake; none if there is none.
+        Plan made before the lake was searched; None if there is no such plan.
     plan
-        The plan that was carried out.
+        Plan that was carried out.
     acquired
-        What was taken, and the file counted again.
+        Rows that were taken, and counts of the file that was written.
     verification
-        What the independent check found; none after a dry run.
+        Result of the independent verification; None after a dry run.
     tolerance
-        What was asked for.
+        Requested tolerance.
     lacks
-        What the lake lacks for the first plan, by cell, and why.
+        Cells of the first plan for which the lake has too few rows, and the reasons.
     chance
-        A warning, if many rows were left out as duplicates that may be others who look alike.
+        Warning if many rows that were left out as duplicates may be other people.
     """
 
     ideal: Plan | None
@@ -75,29 +79,29 @@ class Repaired(Drawable):
 
     @property
     def reached(self) -> bool:
-        """Whether the tolerance that was asked for is reached, by the rows that were taken."""
+        """Whether the rows that were taken reach the requested tolerance."""
         return self.plan.reached and self.acquired.as_planned
 
     @property
     def exit_code(self) -> int:
-        """0, or 1 if the tolerance was not reached, or the check refutes something."""
+        """0, or 1 if the tolerance was not reached or the verification failed."""
         verified = self.verification is None or self.verification.ok
         return 0 if self.reached and verified else 1
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was done, in sentences."""
+        """Summary in sentences."""
         said = [self._planned()]
         said += [lack.sentence(name) for name, lack in self.lacks[:_SHOWN]]
         said += [self.chance] if self.chance else []
         if not self.plan.reached:
             reached = self.plan.certificate.off_after
             said.append(
-                f"With the rows the lake has, a tolerance of {self.tolerance:g} cannot be reached; "
-                f"this is the least that was found: {reached:.3g}."
+                f"With the rows of the lake, a tolerance of {self.tolerance:g} cannot be reached; "
+                f"the smallest one found is {reached:.3g}."
             )
         elif not self.acquired.as_planned:
-            said.append("The limits do not let all these rows be taken.")
+            said.append("The limits do not allow all these rows to be taken.")
         said += self.acquired.sentences
         if self.verification is not None:
             said.append(self.verification.sentences[0])
@@ -105,15 +109,15 @@ class Repaired(Drawable):
 
     def _planned(self) -> str:
         if self.ideal is None:
-            return "Without the lake there is no plan."
+            return "There is no plan that ignores what the lake has."
         if not self.plan.additions and self.ideal is self.plan:
             return "The cheapest plan needs no rows of the lake."
         if self.ideal is self.plan:
-            return f"The lake has what the cheapest plan adds: {rows_text(self.plan.additions)}."
+            return f"The lake has all rows that the cheapest plan adds: {rows_text(self.plan.additions)}."
         return (
-            f"The cheapest plan needs {rows_text(self.ideal.additions)}, not all of which the lake "
-            f"has; the plan with what it has adds {rows_text(self.plan.additions)} and deletes "
-            f"{self.plan.deletions:,}."
+            f"The cheapest plan needs {rows_text(self.ideal.additions)}, but the lake does not have "
+            f"them all; the plan with the rows it has adds {rows_text(self.plan.additions)} and "
+            f"deletes {self.plan.deletions:,}."
         )
 
     def _table(self) -> FlatTable:
@@ -124,13 +128,13 @@ class Repaired(Drawable):
         return [self.acquired.grid(), self.plan.certificate.grid()]
 
     def text(self) -> str:
-        """The sentences, and what came from which table."""
+        """Summary in sentences, and the number of rows from each table."""
         said = "\n".join(self.sentences)
         shares = self.acquired.grid().text() if self.acquired.shares else ""
         return f"{said}\n\n{shares}" if shares else said
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: what ``--json`` prints."""
+        """Plain data, as ``--json`` prints it."""
         return {
             "schema": "equipoise.repair/1",
             "reached": self.reached,
@@ -158,24 +162,11 @@ def repair(
     hash_key: bytes | None = None,
     progress: Reporter = silent,
 ) -> Repaired:
-    """Plan the repair of a table, and carry it out with rows of a lake as far as it has them.
+    """Plan the repair of a table, carry it out with rows of a lake, and verify it.
 
-    If the lake lacks rows of the cheapest plan, the plan is made again with what the lake has;
-    if no plan reaches the tolerance then, the one that comes nearest is carried out.
-
-    Parameters
-    ----------
-    counts, base
-        The counts of the table, and the table.
-    lake
-        Where the rows may come from.
-    request
-        What is asked for.
-    output, ledger, plan_file
-        The repaired table, the list of changes and the plan; the last two beside the first
-        unless given. Without an output nothing is written.
-    looking, limits, hash_key, progress
-        As :func:`~equipoise.lake.repair.acquire.acquire` takes them.
+    If the lake lacks rows of the cheapest plan, the plan is made again with the rows there are.
+    If no such plan reaches the tolerance, the one that comes closest is carried out. By default
+    the ledger and the plan are written next to the output; without an output nothing is written.
     """
     looking, limits = looking or SearchRequest(), limits or AcquisitionLimits()
     file = None if output is None else Path(plan_file or f"{os.fspath(output)}.plan.json")
@@ -229,7 +220,7 @@ def repair(
 def _lacks(
     ideal: Plan | None, counts: Counts, prospect: Prospect, progress: Reporter
 ) -> tuple[tuple[tuple[str, Lack], ...], str | None]:
-    """Say why the lake has not the rows of the cheapest plan."""
+    """Explain which rows of the cheapest plan the lake does not have."""
     if ideal is None:
         return (), None
     scanner = prospect.scanner(need_of(ideal.add, counts.request_for_rows()))
@@ -252,7 +243,7 @@ def _with_what_there_is(
     prospect: Prospect,
     progress: Reporter,
 ) -> Plan:
-    """Give the cheapest plan if the lake has its rows, else the best with what it has."""
+    """Return the cheapest plan if the lake has its rows, or else the best one with its rows."""
     if ideal is not None:
         need = need_of(ideal.add, counts.request_for_rows())
         if not len(need.rows) or (available(need, prospect, progress) >= need.rows).all():
@@ -262,24 +253,24 @@ def _with_what_there_is(
 
 
 def all_available(counts: Counts, prospect: Prospect, progress: Reporter = silent) -> Counts:
-    """Count the rows of every cell that all usable tables have together, each row once."""
+    """Count the distinct rows of every cell in all usable tables together."""
     everything = _every_cell(counts)
     return replace(everything.cells, rows=available(everything, prospect, progress))
 
 
 def available(need: Need, prospect: Prospect, progress: Reporter) -> np.ndarray[Any, Any]:
-    """How many rows of some cells all usable tables have together, each row once."""
+    """Count the distinct rows of the needed cells in all usable tables together."""
     scanner = prospect.scanner(need)
     total, union = np.zeros(len(need.rows), np.int64), Union(scanner)
     usable = [c for c in prospect.survey.usable if scanner.bound(c).any()]
     for i, candidate in enumerate(usable):
-        progress(f"looking into {candidate.name}", i / len(usable))
+        progress(f"scanning {candidate.name}", i / len(usable))
         total += union.add(candidate)
     return total
 
 
 def _every_cell(counts: Counts) -> Need:
-    """Ask for all cells: those the table has, and if they are not too many all there can be."""
+    """Need all possible cells, or those of the table if there would be too many."""
     known = [[i for i, v in enumerate(a.values) if v is not MISSING] for a in counts.axes]
     if np.prod([float(len(k)) for k in known]) > _MOST_CELLS:
         cells: Sequence[Sequence[int]] = counts.codes.tolist()

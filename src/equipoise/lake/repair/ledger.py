@@ -35,18 +35,18 @@ COLUMNS = {
     "licence": "string",
     "consent": "bool_",
 }
-"""A line for each row added or removed.
+"""Columns of a ledger, which has a line for each row added or removed.
 
-``row`` is its place in the repaired table, ``place`` that in its source, both from 0; ``hash``
-is the md5 of the row as it stands in the repaired table (of a removed one: in the base), and
-``source_hash`` that of the row as its source has it. With a key both are HMACs.
+``row`` is the position in the repaired table and ``place`` that in the source, both from 0.
+``hash`` is the md5 of the row in the repaired table (of a removed row: in the base), and
+``source_hash`` that of the row in its source. With a key both are HMACs.
 """
 
 
 def keyed(md5: str, key: bytes | None) -> str:
-    """Give the hash of a row as ledgers hold it: the md5, or with a key an HMAC of it.
+    """Return the md5 of a row, or with a key an HMAC of it.
 
-    Rows of few columns can be guessed from their md5; without the key an HMAC cannot.
+    A row with few columns can be guessed from its md5, but not from an HMAC without the key.
 
     >>> keyed("d41d8cd98f00b204e9800998ecf8427e", b"secret")[:8]
     '4a75b667'
@@ -55,7 +55,7 @@ def keyed(md5: str, key: bytes | None) -> str:
 
 
 def ledger_table(lines: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> pa.Table:
-    """Give a ledger as a table; what it is about stands in its metadata."""
+    """Make a table of the lines; the metadata describes the repair."""
     import pyarrow as pa
 
     columns = {
@@ -67,7 +67,7 @@ def ledger_table(lines: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -
 
 
 def write_ledger(ledger: pa.Table, path: Path, engine: Engine, ending: str) -> None:
-    """Write a ledger; Parquet keeps what it is about, other kinds the lines alone."""
+    """Write a ledger; only Parquet keeps the metadata."""
     if ending == ".parquet":
         import pyarrow.parquet as pq
 
@@ -79,7 +79,7 @@ def write_ledger(ledger: pa.Table, path: Path, engine: Engine, ending: str) -> N
 
 
 def read_ledger(path: str | os.PathLike[str], engine: Engine) -> pa.Table:
-    """Read a ledger, of whatever kind, with its own column types."""
+    """Read a ledger of any format, with the column types of :data:`COLUMNS`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -90,8 +90,8 @@ def read_ledger(path: str | os.PathLike[str], engine: Engine) -> pa.Table:
     lacking = [name for name in COLUMNS if name not in names]
     if lacking:
         raise InputError(
-            f"{path} is not a ledger: it lacks {in_words([repr(n) for n in lacking[:3]])}; give "
-            "the file that equipoise acquire wrote as `ledger`."
+            f"{path} is not a ledger: it has no column {in_words([repr(n) for n in lacking[:3]])}; "
+            "give the file that equipoise acquire wrote as `ledger`."
         )
     rows = engine.read(source)
     try:

@@ -38,14 +38,14 @@ _KEYED = 64
 
 @dataclass(frozen=True)
 class Replayed(Result):
-    """What became of fetching every added row again.
+    """Result of fetching every added row again.
 
     Attributes
     ----------
     rows, sources
-        How many rows were fetched again, from how many tables.
+        Number of rows fetched again, and of the tables they come from.
     problems
-        What was not as the ledger says, in sentences.
+        Differences from the ledger, in sentences.
     """
 
     rows: int
@@ -54,12 +54,12 @@ class Replayed(Result):
 
     @property
     def ok(self) -> bool:
-        """Whether every row is where the ledger says, and as it says."""
+        """Whether every row is in its place and unchanged."""
         return not self.problems
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command."""
+        """0, or 1 if there are problems."""
         return 0 if self.ok else 1
 
     def _table(self) -> FlatTable:
@@ -69,24 +69,24 @@ class Replayed(Result):
         return [f"{self.rows:,} rows of {self.sources:,} tables, {len(self.problems):,} problems."]
 
     def grid(self) -> Grid:
-        """What is not as the ledger says, as a table for people."""
+        """Differences from the ledger as a table for people."""
         return Grid(("problem",), tuple((problem,) for problem in self.problems))
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is not as the ledger says, or that everything is."""
+        """Differences from the ledger, or a sentence that there are none."""
         if not self.ok:
             return self.problems
         tables = f"{self.sources:,} table{'' if self.sources == 1 else 's'}"
         all_rows = f"All {self.rows:,} added rows were fetched again from {tables}"
-        return (f"{all_rows}, and are as the ledger says.",)
+        return (f"{all_rows}, and match the ledger.",)
 
     def text(self) -> str:
-        """The sentences, a line each."""
+        """Sentences, one per line."""
         return "\n".join(self.sentences)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: what ``--json`` prints."""
+        """Plain data, as ``--json`` prints it."""
         return {
             "schema": "equipoise.replay/1",
             "ok": self.ok,
@@ -106,19 +106,8 @@ def replay(
 ) -> Replayed:
     """Fetch every added row again from its source, and compare it with the ledger.
 
-    Parameters
-    ----------
-    ledger
-        The file.
-    lake
-        Where the sources are.
-    repaired
-        The repaired table: then its added rows are compared with the sources' rows, value by
-        value, by the maps the ledger tells.
-    hash_key
-        The key, if the ledger's hashes are keyed.
-    progress
-        Is told which source is read.
+    With a repaired table, its added rows are also compared with those of the sources, value by
+    value, after the mapping that the ledger records.
     """
     lines = [
         line for line in read_ledger(ledger, lake.engine).to_pylist() if line["action"] == "add"
@@ -137,7 +126,7 @@ def replay(
 def _require_key(
     ledger: str | os.PathLike[str], lines: Sequence[Mapping[str, Any]], key: bytes | None
 ) -> None:
-    """Say that a key lacks, which would else look like rows that have changed."""
+    """Refuse a missing or superfluous key: all rows would seem to have changed."""
     lengths = {len(line["source_hash"] or "") for line in lines}
     if key is None and lengths == {_KEYED}:
         raise InputError(f"the hashes in {ledger} were made with a key; pass it as `hash_key`.")
@@ -155,12 +144,12 @@ def _replay_source(
     snapshots = {line["snapshot"] for line in lines}
     table = _table_of(name, snapshots, lake)
     if table is None:
-        return [f"{name} is not in the lake any more; {len(lines):,} rows came from it."]
+        return [f"{name} is no longer in the lake; {len(lines):,} rows came from it."]
     try:
         problems = _listed_twice(name, lines)
         if table.name != name:
             problems.append(
-                f"{name} is not in the lake any more, but its content is: {table.name}."
+                f"{name} is no longer in the lake, but its content is, as {table.name}."
             )
         is_same = snapshots == {file_hash(table.source.paths[0])}
         places = sorted({line["place"] for line in lines if line["place"] is not None})
@@ -172,15 +161,15 @@ def _replay_source(
     wrong = [line for line in lines if now.get(line["place"]) != line["source_hash"]]
     if wrong:
         first = wrong[0]
-        what = "is not there" if first["place"] not in now else "is another row"
+        what = "does not exist" if first["place"] not in now else "is another row"
         problems.append(
-            f"{len(wrong):,} of {len(lines):,} rows of {name} are not as the ledger says; the "
-            f"first is row {_number(first['place'])}, which {what}."
+            f"{len(wrong):,} of {len(lines):,} rows of {name} differ from the ledger; the first is "
+            f"row {_number(first['place'])}, which {what}."
         )
     elif not is_same:
         problems.append(
-            f"{name} has changed since, but all {len(lines):,} rows that were taken from it are "
-            "there as they were."
+            f"{name} has changed since, but the {len(lines):,} rows that were taken from it have "
+            "not."
         )
     elif repaired is not None and not problems:
         problems += _unlike(name, lines, fetched, table.source, lake.engine, repaired, key)
@@ -188,7 +177,7 @@ def _replay_source(
 
 
 def _table_of(name: str, snapshots: set[str], lake: Contents) -> Table | None:
-    """Find a source by its name, or by its content if it was moved."""
+    """Find a source by its name, or by its content if it was moved or renamed."""
     inner = name.partition("::")[2] or None
     same = [t for t in lake.tables if {t.snapshot} == snapshots and t.source.table == inner]
     return next((t for t in lake.tables if t.name == name), same[0] if same else None)
@@ -223,7 +212,7 @@ def _unlike(
     row, md5 = (column.to_pylist() for column in written.columns[-2:])
     by_row = {row: i for i, row in enumerate(row)}
     if any(line["row"] not in by_row for line in ordered):
-        return [f"{repaired.name} lacks rows that the ledger says came from {name}."]
+        return [f"{repaired.name} does not have all rows that the ledger lists from {name}."]
     places = np.array([by_row[line["row"]] for line in ordered])
     try:
         (told,) = {line["mapping"] for line in ordered}
@@ -233,15 +222,15 @@ def _unlike(
         theirs = RowHashes.of(_as_mapped(meant, mapping, written.schema))
         ours = RowHashes.of(written, columns).take(places)
     except (TypeError, ValueError, LookupError, AttributeError, InputError):
-        return [f"the ledger does not say truly what columns and values of {name} became."]
+        return [f"the ledger records a mapping of {name} that cannot be right."]
     hashes = [line["hash"] != keyed(md5[at], key) for line, at in zip(ordered, places, strict=True)]
     wrong = np.flatnonzero((ours.over(columns) != theirs.over(columns)) | np.array(hashes))
     if not len(wrong):
         return []
     line = ordered[int(wrong[0])]
     said = (
-        f"{len(wrong):,} of {len(ordered):,} rows of {repaired.name} that came from {name} are not "
-        f"as there; the first is row {line['row']:,}, from row {line['place']:,} there."
+        f"{len(wrong):,} of {len(ordered):,} rows of {repaired.name} that came from {name} differ "
+        f"from it; the first is row {line['row']:,}, which was row {line['place']:,} there."
     )
     return [said]
 
@@ -249,7 +238,7 @@ def _unlike(
 def _meant(
     fetched: pa.Table, source: Source, engine: Engine, mapping: Mapping[str, Any]
 ) -> pa.Table:
-    """Give rows of a source with numbers and dates converted as the ledger tells."""
+    """Convert numbers and dates of a source as the ledger records."""
     told = {n: Conversion.from_dict(how) for n, how in mapping.get("conversions", {}).items()}
     absent = set(mapping.get("absent", ()))
     if not told and not absent:
@@ -267,7 +256,7 @@ def _meant(
 
 
 def _as_mapped(rows: pa.Table, mapping: Mapping[str, Any], written: pa.Schema) -> pa.Table:
-    """Give rows of a source with the base's columns and values, and if they can be its types."""
+    """Map rows of a source to the base's columns and values, and if possible to its types."""
     import pyarrow as pa
 
     columns = {}
