@@ -94,7 +94,7 @@ def test_commands_that_read_twice_and_that_write(piped, capsys):
     assert run(["diff", "-", "-", *COLUMNS, "--quiet"]) == 0
     Path("lake").mkdir()
     Path("lake/more.csv").write_text("sex,hired,id\n" + "".join(f"w,yes,{i}\n" for i in range(50)))
-    assert "name the table the plan was made for with --base" in printed(
+    assert "pass the table that the plan was made for as --base" in printed(
         ["acquire", "plan.json", "lake", "-o", "out.csv", "--quiet"], capsys, 2
     )
 

@@ -188,7 +188,7 @@ def test_a_repaired_table_that_lacks_rows_is_found():
 @pytest.mark.parametrize("text", ["a,b\n1,2\n", "action,row\nadd,1\n"])
 def test_what_is_no_ledger_is_said(text):
     Path("l.csv").write_text(text, "utf-8")
-    with pytest.raises(InputError, match=r"l\.csv is not a ledger: it lacks"):
+    with pytest.raises(InputError, match=r"l\.csv is not a ledger: it has no column"):
         replayed("l.csv")
 
 
