@@ -621,7 +621,7 @@ def test_one_class_is_refused_and_an_unreachable_tolerance_explained():
     with pytest.raises(InputError, match="y has 1 class, yes, and needs more"):
         sampler.fit(X, np.full(24, "yes"), sensitive_features=X["sex"])
     never = people({("m", "yes"): 5, ("m", "no"): 5, ("w", "no"): 5})
-    with pytest.raises(eq.Infeasible, match="With additions allowed, too, there is a plan"):
+    with pytest.raises(eq.Infeasible, match="If additions are allowed as well, there is a plan"):
         UniformBiasSampler(tolerance=0.5).fit(*never, sensitive_features=never[0]["sex"])
 
 

@@ -38,7 +38,7 @@ def test_csv(capsys):
 def test_text_and_markdown(flag, capsys):
     text = output([*COMPAS, *THREE, *flag], capsys)
     assert "3,769" in text
-    assert "Every cost is the least there is" in text
+    assert "Every cost is proved to be the lowest" in text
 
 
 @pytest.mark.parametrize("ending", ["json", "csv", "md", "txt"])

@@ -177,7 +177,7 @@ def test_a_version_that_no_plan_makes_is_told_and_the_rest_goes_on():
     request = asked(tolerance=0.01)
     material = prepare(table.filter(pa.array(keep)), request, name="people")
     (record,) = run_job(material, request, Job(0, 20.0, "deleted", choose_models("logistic")))
-    assert record["failed"].startswith("No plan does all that was asked")
+    assert record["failed"].startswith("No plan meets all limits of the request")
 
 
 def test_outcomes_count_every_tested_row_once():

@@ -197,7 +197,7 @@ def test_a_budget_against_the_new_frequencies(counts):
     worst = float(largest_bias(rows_of(plan.after())))
     assert plan.certificate.off_after == pytest.approx(worst, rel=1e-9)
     assert worst < float(largest_bias(CELLS))
-    assert any("budget of 20 buys" in s for s in plan.explanation)
+    assert any("With the budget of 20" in s for s in plan.explanation)
 
 
 def test_a_budget_that_suffices_buys_the_plan(counts):

@@ -114,7 +114,7 @@ def test_a_broken_constraint_is_told(counts):
     assert not held["at least 300 rows of sex=w"].holds
     assert held["cost at most 10"].holds
     assert not plan.reached
-    assert any("broken" in s for s in plan.explanation)
+    assert any("Violated constraints" in s for s in plan.explanation)
 
 
 def test_the_edge_is_inside_exactly():
@@ -189,6 +189,6 @@ def test_one_row_groups_are_spoken_of_plainly():
     assert plan.certificate.off_after > 0.9
     assert plan.certificate.rounding_bound >= 1
     said = plan.explain()
-    assert "1 group is left with more than 0.05; the smallest of them has" in said
+    assert "1 group is left with a bias above 0.05; the smallest of them has" in said
     assert "“reached” says little" in said
     assert "up to rounding, ≤ " in plan.text()

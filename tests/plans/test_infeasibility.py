@@ -147,7 +147,7 @@ def test_a_pool_that_lacks_rows(counts):
 
 def test_bounds_that_exclude_each_other_are_a_reason(counts):
     request = PlanRequest(**CASES["at least and available"])
-    assert "must have at least 40 rows and can have 25 at most" in str(refusal(counts, request))
+    assert "must have at least 40 rows and can have at most 25" in str(refusal(counts, request))
 
 
 def test_the_sentence_of_the_design(counts):

@@ -1,4 +1,4 @@
-"""When money does not suffice: the least largest bias it buys, or the user's own order."""
+"""Plans within a budget: minimise the largest bias, or follow the user's priorities."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 REST = "everything else"
 
 PARTS = 200
-"""How many parts of a plan of zero bias are compared at most."""
+"""Maximum number of partial plans for zero bias that are compared."""
 
 NEAR_ZERO = 1e-3
-"""Zero bias up to rounding that leaves no more is taken as soon as it can be paid."""
+"""A plan for zero bias that leaves at most this is used whenever the budget pays for it."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One entry of a priority list, and how far the budget served it.
+    """One entry of a priority list, and how much of it the budget paid for.
 
     Attributes
     ----------
     pattern
-        The cells it is about.
+        Pattern of the cells.
     needed, cost
-        How many changes it takes, and what they cost.
+        Number of changes in the full plan, and their cost.
     served
-        How many of them the budget paid.
+        Number of changes that the budget paid for.
     left
-        What was left of the budget after it.
+        Budget left after this entry.
     """
 
     pattern: str
@@ -53,7 +53,7 @@ class Step:
 
     @property
     def missing(self) -> int:
-        """How many changes were not paid for."""
+        """Number of changes that were not paid for."""
         return self.needed - self.served
 
     def to_dict(self) -> dict[str, Any]:
@@ -70,37 +70,20 @@ class Step:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Spent:
-    """What is done of all that was asked for.
-
-    Attributes
-    ----------
-    solution, rows
-        The plan, and the rows of each cell in the end.
-    needed
-        What all that was asked for costs.
-    steps
-        How far a budget served each priority.
-    in_full
-        Whether it is the plan for all that was asked for.
-    cut_short
-        Whether a budget did not pay for zero bias, so that what is left is not rounding.
-    passed_over
-        What the plan for all that was asked for would leave, if it was passed over for leaving
-        more than this one.
-    """
+    """The part of a request that is carried out."""
 
     solution: Solution
     rows: Whole
-    needed: float
+    needed: float  # cost of the full plan
     steps: tuple[Step, ...] = ()
     in_full: bool = True
-    cut_short: bool = False
-    passed_over: float | None = None
+    cut_short: bool = False  # the budget did not pay for zero bias: what is left is not rounding
+    passed_over: float | None = None  # what the full plan leaves, if it leaves more than this one
 
     @classmethod
     def on_all(cls, problem: Problem, solution: Solution) -> Spent:
-        """Everything that was asked for."""
-        assert solution.rows is not None  # noqa: S101 - what cannot be done is not paid for
+        """The full plan, without a budget."""
+        assert solution.rows is not None  # noqa: S101 - infeasible requests have raised before
         cost = float(problem.cells.cost(solution.rows).sum())
         return cls(solution=solution, rows=solution.rows, needed=cost)
 
@@ -111,11 +94,11 @@ def spend(
     *,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Spent | None:
-    """Spend the budget of a request: in the user's order, or on the least largest bias.
+    """Spend the budget of a request by its priorities, or to minimise the largest bias.
 
-    At zero tolerance whole rows can leave much to small groups, and a plan that costs less can
-    leave less; then it is the better one, however much money there is. A rounding, a priority or
-    extra rows that were named are kept to. None if the budget does not pay for the limits.
+    At zero tolerance, rounding can leave small groups with a large bias, and a cheaper plan can
+    leave less. That plan is then preferred whatever the budget is, unless the request sets a
+    rounding, priorities or extra rows. Returns None if the budget does not pay for the limits.
     """
     request = problem.request
     budget = request.budget or 0.0
@@ -148,7 +131,7 @@ def spend(
 
 
 def _held_to(problem: Problem, found: Solution) -> Real:
-    """The label frequencies that rounding is judged by: where they are free, those that come out."""
+    """Label frequencies that rounding is judged by: the resulting ones if labels are free."""
     request = problem.request
     free = request.labels == "free" and request.label_drift is None
     if found.rows is None or request.tolerance or not free or reference_of(problem) != "new":
@@ -157,12 +140,11 @@ def _held_to(problem: Problem, found: Solution) -> Real:
 
 
 def _best_part(problem: Problem, ideal: Solution, budget: float) -> tuple[Solution | None, float]:
-    """Zero bias carried out group by group, the worst first, up to where it leaves least.
+    """The part of a plan for zero bias, worst groups first, that leaves the least bias.
 
-    Which parts there are does not depend on the budget, so that more money has more to choose
-    from.
+    The parts do not depend on the budget, so a larger budget never gives a worse result.
     """
-    assert ideal.rows is not None  # noqa: S101 - parts are parts of a plan
+    assert ideal.rows is not None  # noqa: S101 - there is a plan to take parts of
     best, least = None, math.inf
     if ideal.method != "closed form" or problem.request.label_drift is not None:
         return best, least
@@ -182,17 +164,17 @@ def _best_part(problem: Problem, ideal: Solution, budget: float) -> tuple[Soluti
 
 
 def _holds(problem: Problem, rows: Whole) -> bool:
-    """Whether rows keep to every limit but the tolerance."""
+    """Whether rows satisfy every limit except the tolerance."""
     cells = problem.cells
     inside = bool((rows >= cells.least).all() and (rows <= cells.most).all())
     return inside and bool((rows.sum(axis=1) >= cells.group_least).all()) and problem.holds(rows)
 
 
 def serve(problem: Problem, ideal: Whole) -> tuple[Whole, tuple[Step, ...]]:
-    """Spend the budget on an ideal plan in the order of the priorities.
+    """Spend the budget on the full plan in the order of the priorities.
 
-    The first entry that the rest of the budget cannot pay is served in part, in proportion
-    to what its cells need; what is not in the list comes last.
+    An entry that the remaining budget does not cover is served in part, in proportion to what its
+    cells need. Cells that are not in the list come last.
     """
     left = float(problem.request.budget or 0.0)
     rows = problem.have.ravel().copy()
@@ -220,7 +202,7 @@ def serve(problem: Problem, ideal: Whole) -> tuple[Whole, tuple[Step, ...]]:
 
 
 def _in_part(need: Whole, price: Any, left: float) -> Whole:
-    """As many changes as the money pays, in proportion to the need; the rest buys the cheapest."""
+    """Share the remaining budget in proportion to the need; spend what is left on the cheapest."""
     exact = need * (left / float(need @ price))
     take = np.floor(exact + 1e-12).astype(np.int64)
     left -= float(take @ price)
@@ -229,8 +211,8 @@ def _in_part(need: Whole, price: Any, left: float) -> Whole:
             take[cell] += 1
             left -= float(price[cell])
     for cell in np.argsort(price, kind="stable"):
-        lacking = int(need[cell] - take[cell])
-        paid = int((left + 1e-9) // price[cell]) if price[cell] > 0 else lacking
-        take[cell] += min(lacking, paid)
-        left -= min(lacking, paid) * float(price[cell])
+        missing = int(need[cell] - take[cell])
+        paid = int((left + 1e-9) // price[cell]) if price[cell] > 0 else missing
+        take[cell] += min(missing, paid)
+        left -= min(missing, paid) * float(price[cell])
     return np.asarray(take)

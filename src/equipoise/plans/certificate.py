@@ -1,4 +1,4 @@
-"""The proof of a plan: applied to the counts, and measured again over the whole lattice."""
+"""Certificates: the bias a plan leaves, measured again on the counts after it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from equipoise.plans.solution import Solution
 
 MEMORY = 4_000_000_000
-"""How many bytes the lattice of a certificate may take; beyond, finest groups are measured."""
-
+"""Maximum memory of the lattice of a certificate, in bytes; above it only the finest groups are measured."""
 
 _TUPLES = ("labels_before", "labels_after", "labels_planned")
 
@@ -57,7 +56,7 @@ class Worst:
 
 @dataclass(frozen=True)
 class Held:
-    """One thing that was asked for, and whether it holds."""
+    """One constraint of the request, and whether the plan satisfies it."""
 
     constraint: str
     holds: bool
@@ -76,39 +75,39 @@ class Held:
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate(Result):
-    """What a repaired table would be, measured from its counts alone.
+    """The properties of the repaired table, measured from its counts alone.
 
     Attributes
     ----------
     tolerance, tolerance_on, reference
-        What was asked for, and against which label frequencies.
+        The requested tolerance, what it limits, and the label frequencies it refers to.
     reached
-        Whether every group that counts is within the tolerance, and every limit holds. At
-        zero tolerance: whether every cell is within one row of its exact number, and what is
-        left to any group is within ``rounding_bound``.
+        Whether every judged group is within the tolerance and every limit holds. At zero
+        tolerance: whether every cell is within one row of its exact number, and the remaining
+        bias of every group is at most ``rounding_bound``.
     off_before, off_after
-        The largest distance of a group that counts from its target, as the tolerance means it.
+        The largest distance of a judged group from its target, measured as the tolerance is.
     rounding_bound
-        At zero tolerance, how large whole numbers can leave ``off_after`` at most. With groups
-        of a few rows that is 1 and more, and says nothing.
+        Upper bound of ``off_after`` at zero tolerance, because rows are whole numbers. For
+        groups of a few rows it is 1 or more, and then it says nothing.
     max_abs_ub_before, max_abs_ub_after, worst_before, worst_after
-        The largest |UB| of all groups of the lattice, and where it is, before and after,
-        each against the table's own label frequencies.
+        The largest |UB| of all groups of the lattice and the group that has it, before and
+        after, each relative to the table's own label frequencies.
     label_drift
-        By how much the label frequencies moved: half the sum of the differences.
+        Total variation distance between the label frequencies before and after.
     labels_before, labels_after
-        The label frequencies.
+        Label frequencies.
     n_before, n_after
-        How many rows.
+        Number of rows.
     groups
-        How many groups of the lattice were measured.
+        Number of groups of the lattice that were measured.
     constraints
-        Everything that was asked for, with whether it holds.
+        The constraints of the request, and whether each holds.
     targets
         Whether some group has a target K other than 1.
     labels_planned, planned_at, cut_short
-        The label frequencies and the tolerance the plan was made for, and whether a budget
-        paid for a part of it only.
+        The label frequencies and the tolerance the plan was made for, and whether the budget
+        paid for only a part of it.
     """
 
     tolerance: float
@@ -136,7 +135,7 @@ class Certificate(Result):
 
     @property
     def kind(self) -> str:
-        """What is held to the tolerance, as a formula."""
+        """The quantity that the tolerance limits, as a formula."""
         if self.tolerance_on == "rate":
             return "|f_gy − K·f_y|" if self.targets else "difference of rates"
         return "|f_gy/(K·f_y) − 1|" if self.targets else "|UB|"
@@ -148,7 +147,7 @@ class Certificate(Result):
         return (f"The tolerance of {self.tolerance:g} {word} reached.",)
 
     def grid(self) -> Grid:
-        """The proof as a small table: before, after, and each limit."""
+        """The certificate as a small table: before, after, and each limit."""
         c = self
 
         def where(worst: Any) -> str:
@@ -206,7 +205,7 @@ class Certificate(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        made = ("time", "version")  # the plan says when and by what it was made
+        made = ("time", "version")  # a plan stores its own
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in made}
         for name in ("worst_before", "worst_after"):
             given[name] = None if given[name] is None else given[name].to_dict()
@@ -233,9 +232,9 @@ class Certificate(Result):
 def certify(
     problem: Problem, solution: Solution, rows: Whole, *, cut_short: bool = False
 ) -> Certificate:
-    """Measure the table a plan leads to, and hold it against all that was asked for.
+    """Measure the table that a plan leads to, and check it against the request.
 
-    What a budget cut short at zero tolerance is not taken for rounding.
+    If a budget cut a plan for zero tolerance short, the remaining bias does not count as rounding.
     """
     have, base = problem.have, solution.base
     cost = float(problem.cells.cost(rows).sum())
@@ -282,14 +281,15 @@ def _before(problem: Problem, solution: Solution) -> Against:
 
 
 def _bound(problem: Problem, base: Real, rows: Whole, held: Against) -> float:
-    """How far rounding can leave a group from its target, against new frequencies, too."""
+    """Upper bound of the distance between a group and its target that rounding can leave."""
     size = rows[problem.judged].sum(axis=1).astype(float)
     each = rounding_bound(problem.ratios[problem.judged] * base, size)
     coarse = rounding_bound(coarse_ratios(problem) * base, coarse_rows(problem, rows).sum(axis=1))
     own = float(max(each.max(initial=0.0), coarse.max(initial=0.0)))
     if reference_of(problem) == "original":
         return own
-    if problem.judged.all():  # then the table is off by what its groups are off at most
+    # The table is a mixture of its groups, so its frequencies are off by their weighted mean at most.
+    if problem.judged.all():
         moved = float((each * size).sum() / max(size.sum(), 1))
     else:
         moved = drift(rows, base, "ub")
@@ -299,7 +299,7 @@ def _bound(problem: Problem, base: Real, rows: Whole, held: Against) -> float:
 
 
 def _rounded(problem: Problem, rows: Whole, solution: Solution) -> bool:
-    """Whether every group is a row at most from some multiple of its target, label by label."""
+    """Whether every label of every group is within one row of a common multiple of its target."""
     ratios = np.concatenate([problem.ratios[problem.judged], coarse_ratios(problem)])
     every = np.concatenate([rows[problem.judged], coarse_rows(problem, rows)])
     targets = ratios * solution.base
@@ -311,14 +311,14 @@ def _rounded(problem: Problem, rows: Whole, solution: Solution) -> bool:
 
 
 def _worst(problem: Problem, rows: Whole) -> tuple[Worst | None, int]:
-    """The group of the whole lattice with the largest |UB|, against the rows' own frequencies."""
+    """The group with the largest |UB| relative to the rows' own label frequencies."""
     present = rows.sum(axis=1) > 0
     axes = problem.counts.sensitive
     codes, sizes = problem.codes[present], [len(a) for a in axes]
     try:
         lattice = roll_up(codes, sizes, [rows[present]], memory=MEMORY)
         lines, sums = lattice.codes, lattice.columns[0]
-    except LatticeTooLarge:  # a parent is a mixture of its parts, so none is worse than they
+    except LatticeTooLarge:  # a coarser group is a mixture of finer ones, so it is never worse
         lines, sums = codes, rows[present]
     total = rows.sum(axis=0)
     rates = total / max(int(total.sum()), 1)
@@ -336,7 +336,11 @@ def _worst(problem: Problem, rows: Whole) -> tuple[Worst | None, int]:
 
 
 def _constraints(problem: Problem, rows: Whole, solution: Solution, cost: float) -> Iterator[Held]:
-    """Everything that was asked for beside the tolerance."""
+    """The constraints of a request other than its tolerance.
+
+    Plan files store these texts and are compared with them when they are read, so they must not
+    change.
+    """
     request = problem.request
     have = problem.have
     for limit in problem.limits:
@@ -367,7 +371,7 @@ def _constraints(problem: Problem, rows: Whole, solution: Solution, cost: float)
 
 
 def _drift(problem: Problem, rows: Whole, solution: Solution) -> Iterator[Held]:
-    """How far label frequencies may move, where that was asked for."""
+    """The limit on how far label frequencies move, if the request has one."""
     request, base = problem.request, solution.base
     relative, absolute = (drift(rows, base, on) for on in ("ub", "rate"))
     if request.label_drift is not None:

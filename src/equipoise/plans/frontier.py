@@ -1,4 +1,4 @@
-"""The least cost against the tolerance: a step function, exact at every tolerance asked."""
+"""Frontiers: the lowest cost of a repair as a step function of its tolerance."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ TOGETHER = 200_000
 
 @dataclass(frozen=True)
 class Point:
-    """The least cost at one tolerance.
+    """The lowest cost at one tolerance.
 
     Attributes
     ----------
     tolerance
-        The tolerance asked.
+        Requested tolerance.
     reached
-        What the plan really leaves: from there to the tolerance the cost is the same.
+        Bias that the plan leaves. The cost is the same for all tolerances from it to ``tolerance``.
     cost, bound
-        Its cost, which is infinite if there is no plan; no plan costs less than the bound.
+        Cost of the plan, infinite if there is no plan, and a lower bound of the cost of any plan.
     additions, deletions
-        Its rows.
+        Number of rows added and deleted.
     """
 
     tolerance: float
@@ -57,7 +57,7 @@ class Point:
     deletions: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON; None for no plan."""
+        """Plain data, for JSON; None where there is no plan."""
         return {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in vars(self).items()
@@ -66,7 +66,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Bought:
-    """The smallest tolerance a budget buys, and what its plan costs; none if nothing will do."""
+    """The smallest tolerance a budget pays for and the cost of its plan; None if there is no plan."""
 
     budget: float
     tolerance: float | None
@@ -75,7 +75,7 @@ class Bought:
 
 @dataclass(frozen=True, eq=False)
 class Frontier(Drawable):
-    """What each tolerance costs, from the tightest to the widest.
+    """The lowest cost of a repair at each tolerance, from the smallest to the largest.
 
     >>> import equipoise as eq
     >>> front = eq.frontier(
@@ -101,7 +101,7 @@ class Frontier(Drawable):
 
     @property
     def exact(self) -> bool:
-        """Whether every cost is proved to be the least."""
+        """Whether every cost is proved to be the lowest."""
         return all(
             math.isinf(p.cost) or p.bound >= p.cost - 1e-6 * max(p.cost, 1) for p in self.points
         )
@@ -111,24 +111,24 @@ class Frontier(Drawable):
         """What to read first."""
         kind = "|UB|" if self.request.tolerance_on == "ub" else "difference of rates"
         first = (
-            f"The largest {kind} of a group that counts is {self.now:.4g} now; plans are held "
-            f"against the {self.reference} label frequencies."
+            f"The largest {kind} of a judged group is {self.now:.4g} now; plans are measured relative "
+            f"to the {self.reference} label frequencies."
         )
         sure = (
-            "Every cost is the least there is at its tolerance."
+            "Every cost is proved to be the lowest at its tolerance."
             if self.exact
-            else "Costs are the least found; the bound says what no plan is below."
+            else "The costs are the lowest found; no plan costs less than the bound."
         )
         bought = tuple(
-            f"A budget of {b.budget:,g} buys {b.tolerance:.4g}."
+            f"A budget of {b.budget:,g} pays for a tolerance of {b.tolerance:.4g}."
             if b.tolerance is not None
-            else f"A budget of {b.budget:,g} buys nothing that the limits allow."
+            else f"A budget of {b.budget:,g} does not pay for any plan within the limits."
             for b in self.budgets
         )
         return (first, sure, *bought, *self.reading.sentences)
 
     def grid(self) -> Grid:
-        """A line a tolerance."""
+        """One line per tolerance."""
         rows = tuple(
             (f"{p.tolerance:.4g}", "no plan", "", "", "", "")
             if not math.isfinite(p.cost)
@@ -163,7 +163,7 @@ class Frontier(Drawable):
         }
 
     def to_csv(self) -> str:
-        """A line a tolerance, in full precision."""
+        """One line per tolerance, in full precision."""
         return csv_text(*self._table())
 
     def _table(self) -> FlatTable:
@@ -173,7 +173,7 @@ class Frontier(Drawable):
     def __repr__(self) -> str:
         return f"<Frontier of {len(self.points)} tolerances; now {self.now:.4g}>"
 
-    __str__ = __repr__  # what is printed stays short; :meth:`text` says everything
+    __str__ = __repr__  # printing stays short; :meth:`text` has everything
 
 
 def make_frontier(
@@ -185,16 +185,16 @@ def make_frontier(
     budgets: Sequence[float] = (),
     progress: Reporter = silent,
 ) -> Frontier:
-    """Find the least cost at several tolerances.
+    """Find the lowest cost at several tolerances.
 
     Parameters
     ----------
     counts, request
-        The table, and what is asked for but the tolerance.
+        The table, and the request; its tolerance is ignored.
     tolerances
         Tolerances to solve for. By default ``points`` of them, from near zero to the present bias.
     budgets
-        For each, the smallest tolerance it buys.
+        Budgets to find the smallest affordable tolerance for.
     """
     problem = pose(counts, request)
     base = base_rates(problem)
@@ -224,19 +224,20 @@ def _asked(problem: Problem, tolerances: Sequence[float] | None, points: int) ->
             at_least("tolerance", t, 0)
             if t == 0 or math.isinf(t):
                 raise InputError(
-                    f"a frontier's tolerances are above 0 and finite, not {t:g}; for zero bias use plan."
+                    f"`tolerances` of a frontier must be above 0 and finite, not {t:g}; for zero bias, make a plan."
                 )
         if not asked:
-            raise InputError("a frontier needs one tolerance at least.")
+            raise InputError("a frontier needs at least one tolerance.")
         return asked
     at_least("points", points, 2, whole=True)
     now = off_by(problem, problem.have, base_rates(problem))
     top = float(f"{max(now, 1e-3):.3g}")
+    # A little beyond the present bias, so that the frontier ends at a cost of 0.
     return [float(f"{t:.4g}") for t in np.geomspace(top / 100, top * 1.02, int(points))]
 
 
 def _together(problem: Problem, asked: list[float], progress: Reporter) -> list[Point]:
-    """All tolerances at once: groups are searched by themselves, so they can be stacked."""
+    """Solve all tolerances at once: groups are independent, so their searches can be stacked."""
     n, k = problem.have.shape
     base = base_rates(problem)
     each = max(1, TOGETHER // n)
@@ -255,7 +256,7 @@ def _together(problem: Problem, asked: list[float], progress: Reporter) -> list[
 
 
 def _one_by_one(problem: Problem, asked: list[float], progress: Reporter) -> list[Point]:
-    """From the tightest on; a tighter plan stays a candidate for the wider tolerance."""
+    """Solve from the smallest tolerance on, since each plan is a candidate for the next tolerance."""
     points: list[Point] = []
     known: list[Whole] = []
     for number, t in enumerate(asked):

@@ -1,4 +1,4 @@
-"""Requests that cannot be met: which limits are in the way, and how far each would have to give."""
+"""Infeasible requests: the single changes that would make each of them feasible."""
 
 from __future__ import annotations
 
@@ -25,27 +25,29 @@ if TYPE_CHECKING:
     from equipoise.plans.request import PlanRequest
 
 MOST_ROWS = 2**40
+"""A limit on rows that stands for no limit; larger ones lose digits in the solver."""
+
 PATIENCE, EACH = 30.0, 3.0
-"""How many seconds are spent on explaining, and on each trial."""
+"""Time limits of the whole explanation and of one trial, in seconds."""
 
 QUICKLY = 0.3
-"""The effort with which single changes are tried."""
+"""Share of the usual effort that a trial of one change takes."""
 
 
 @dataclass(frozen=True)
 class Relaxation:
-    """One thing that, changed alone, makes the request possible.
+    """A single change that makes a request feasible.
 
     Attributes
     ----------
     option
-        The option to change.
+        Option to change.
     pattern
-        The cells it is about, if any.
+        Pattern of the cells that the option limits, if any.
     asked, needed
-        Its value, and the nearest one that would do.
+        Requested value, and the nearest feasible one.
     sentence
-        The same in words.
+        The change in words.
     """
 
     option: str
@@ -65,7 +67,7 @@ class Relaxation:
         }
 
     def apply(self, request: PlanRequest) -> PlanRequest:
-        """The request with this one thing changed."""
+        """The request with this change."""
         if self.option == "tolerance":
             return request.widened(self.needed)
         if self.pattern is None:
@@ -77,7 +79,7 @@ class Relaxation:
 
 
 class Infeasible(EquipoiseError, Result):
-    """No plan can do what was asked; says what is in the way and what would help."""
+    """No plan meets the request; the message names the reason and changes that would help."""
 
     exit_code = 1
 
@@ -90,7 +92,7 @@ class Infeasible(EquipoiseError, Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is in the way, and what would help."""
+        """The reason, and the changes that would help."""
         return (self.sentence, *(r.sentence for r in self.relaxations))
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,7 +109,7 @@ class Infeasible(EquipoiseError, Result):
         return names, [[getattr(r, name) for name in names] for r in self.relaxations]
 
     def grid(self) -> Grid:
-        """What would help, each alone, as a table for people."""
+        """The changes that would help, as a table for people."""
         names, rows = self._table()
         texts = (tuple("" if v is None else str(v) for v in row) for row in rows)
         return Grid(tuple(names), tuple(texts))
@@ -119,7 +121,7 @@ def explain_infeasible(
     proved: bool,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Infeasible:
-    """Find every single change that would make a request possible."""
+    """Find every single change that would make a request feasible."""
     found = []
     end = time.monotonic() + min(problem.request.time_limit, PATIENCE)
     hurried = min(problem.request.time_limit, EACH)
@@ -134,19 +136,23 @@ def explain_infeasible(
         if relaxation is not None:
             found.append(relaxation)
         progress((number + 1) / len(ways))
-    sentence = f"No plan does all that was asked{_shortest(problem)}."
+    sentence = f"No plan meets all limits of the request{_shortest(problem)}."
     if not proved:
-        sentence = "No plan was found that does all that was asked, which proves nothing."
+        sentence = (
+            "No plan was found that meets all limits, which does not prove that there is none."
+        )
     if untried:
-        sentence += " Not every single change of it could be tried in the time."
+        sentence += " There was not enough time to try every single change."
     elif not found:
-        sentence += " No single limit is to blame: give way in more than one."
+        sentence += " Changing a single limit does not help: relax more than one."
     return Infeasible(sentence, tuple(found), proved=proved)
 
 
 def explain_poor(problem: Problem, budget: float) -> Infeasible:
-    """Say what a budget lacks that does not even pay for the limits on rows."""
-    sentence = f"A budget of {budget:,g} does not pay for what the other limits ask for."
+    """Explain that a budget does not pay for the limits on rows, and what would help."""
+    sentence = (
+        f"A budget of {budget:,g} does not pay for the changes that the other limits require."
+    )
     found = []
     cost = _least_cost(problem.counts, problem.request)
     if math.isfinite(cost):
@@ -161,7 +167,7 @@ def explain_poor(problem: Problem, budget: float) -> Infeasible:
 
 
 def _least_cost(counts: Counts, request: PlanRequest) -> float:
-    """What the limits on rows cost, whatever the bias."""
+    """The lowest cost of meeting the limits on rows, whatever the bias."""
     problem = pose(counts, request.widened(ANY_PLAN, labels="free", label_drift=None))
     nobody = np.zeros(len(problem.cells), np.bool_)
     free = replace(problem, judged=nobody, coarse=())
@@ -185,11 +191,11 @@ def _ways(problem: Problem) -> Iterator[Callable[[], Relaxation | None]]:
     if request.allow != "both":
         words = "deletions" if request.allow == "add" else "additions"
         yield lambda: _other(
-            problem, "allow", "both", f"With {words} allowed, too, there is a plan."
+            problem, "allow", "both", f"If {words} are allowed as well, there is a plan."
         )
     if request.deletable:
         yield lambda: _other(
-            problem, "deletable", (), "If all rows were deletable there is a plan."
+            problem, "deletable", (), "If all rows are deletable, there is a plan."
         )
 
 
@@ -205,7 +211,7 @@ def possible(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> b
 def _give_rows(
     problem: Problem, limit: Limit, works: Callable[[PlanRequest, float], bool] | None = None
 ) -> Relaxation | None:
-    """The nearest bound of a limit on rows that would do, by bisection."""
+    """Find the nearest feasible value of a limit on rows, by bisection."""
     works = works or (lambda request, effort: possible(problem.counts, request, effort))
     raise_ = limit.kind in ("available", "max_rows")
     named = limit.kind in ("available", "at_least")
@@ -229,7 +235,7 @@ def _give_rows(
             near = middle
     step = -1 if raise_ else 1
     while far + step != limit.rows and works(request(far + step), 1.0):
-        far += step  # looking harder finds some more
+        far += step  # the quick trials may have missed a plan
     return Relaxation(
         limit.kind,
         limit.pattern if named else None,
@@ -240,7 +246,7 @@ def _give_rows(
 
 
 def _far(works: Callable[[int], bool], start: int, *, raise_: bool) -> tuple[int, int] | None:
-    """A bound that works and one nearer that does not, found by doubling steps."""
+    """A value that does not work and one further away that does, found with growing steps."""
     if not raise_:
         return (start, 0) if works(0) else None
     if not works(MOST_ROWS):
@@ -254,8 +260,8 @@ def _far(works: Callable[[int], bool], start: int, *, raise_: bool) -> tuple[int
 def _row_sentence(limit: Limit, needed: int) -> str:
     if limit.kind == "available":
         return (
-            f"{limit.rows:,} of the {needed:,} rows of {limit.pattern} that are needed are "
-            f"available; with {needed:,} there is a plan."
+            f"{limit.rows:,} of the {needed:,} rows of {limit.pattern} that a plan needs are "
+            f"available; with {needed:,}, there is a plan."
         )
     if limit.kind == "at_least":
         return f"With at least {needed:,} rows of {limit.pattern}, not {limit.rows:,}, there is a plan."
@@ -277,7 +283,7 @@ def _give_tolerance(problem: Problem) -> Relaxation | None:
     for _ in range(100):
         if possible(problem.counts, problem.request.widened(needed)):
             break
-        needed *= 1.005  # what was found on the way here need not be found again
+        needed *= 1.005  # the search above may find plans that the quick trial misses
     else:
         return None
     sentence = f"A tolerance of {needed:g} can be reached."
@@ -304,22 +310,22 @@ def _give_drift(problem: Problem) -> Relaxation | None:
 
 
 def _without_pool(problem: Problem) -> Relaxation | None:
-    """What the pool lacks for the plan there would be without it."""
+    """The rows that the cheapest plan without the pool needs and the pool does not have."""
     request = problem.request.but(pool=None)
     rows = solve(pose(problem.counts, request), effort=0.1).rows
     if rows is None:
         return None
     offered = problem.cells.most - problem.have
-    lacking = (rows - problem.have).clip(0) - offered
+    missing = (rows - problem.have).clip(0) - offered
     parts = []
-    for cell in np.argsort(-lacking.ravel())[:5]:
+    for cell in np.argsort(-missing.ravel())[:5]:
         line, y = divmod(int(cell), rows.shape[1])
-        if lacking[line, y] > 0:
+        if missing[line, y] > 0:
             label = problem.counts.label
             name = Group({**problem.group(line), label.name: label.values[y]})
             need = int(rows[line, y] - problem.have[line, y])
             parts.append(f"{offered[line, y]:,} of the {need:,} rows {name}")
-    sentence = f"The pool offers {'; '.join(parts)} that the best plan without it needs."
+    sentence = f"The pool offers {'; '.join(parts)} that the best plan needs."
     return Relaxation("pool", None, None, None, sentence)
 
 
@@ -335,7 +341,7 @@ def _other(problem: Problem, option: str, value: Any, sentence: str) -> Relaxati
 
 
 def _shortest(problem: Problem) -> str:
-    """A first reason, where one can be read off: a cell whose bounds exclude each other."""
+    """The reason, if it is as simple as a cell whose bounds exclude each other."""
     over = problem.cells.least > problem.cells.most
     if not over.any():
         return ""
@@ -343,5 +349,5 @@ def _shortest(problem: Problem) -> str:
     label = format_value(problem.counts.label.values[y])
     return (
         f": {problem.group(line)}, label {label}, must have at least "
-        f"{problem.cells.least[line, y]:,} rows and can have {problem.cells.most[line, y]:,} at most"
+        f"{problem.cells.least[line, y]:,} rows and can have at most {problem.cells.most[line, y]:,}"
     )

@@ -1,4 +1,4 @@
-"""A plan: whole-number additions and deletions per cell, with its proof and its reasons."""
+"""Plans: additions and deletions per cell, with a certificate and an explanation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SCHEMA = "equipoise.plan/1"
 
 @dataclass(frozen=True)
 class PlanCell:
-    """What happens to one cell."""
+    """The changes of one cell."""
 
     group: Group
     label: Value
@@ -44,7 +44,7 @@ class PlanCell:
 
     @property
     def after(self) -> int:
-        """How many rows it has in the end."""
+        """Number of rows after the repair."""
         return self.before + self.add - self.delete
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class PlanCell:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan(Drawable):
-    """How many rows to add to and delete from every cell, and the proof of what that does.
+    """The number of rows to add to and delete from every cell, with a certificate.
 
     >>> import equipoise as eq
     >>> counts = eq.Counts.from_mapping(
@@ -78,29 +78,28 @@ class Plan(Drawable):
     Attributes
     ----------
     counts, request
-        What it was made for.
+        The table and the request that the plan was made for.
     add, delete
-        The rows to add and to delete, per cell.
+        Rows to add and to delete, per cell.
     cost, bound
-        What it costs; no plan for the same request costs less than the bound.
+        Cost of the plan, and a lower bound of the cost of any plan for the same request.
     method
-        How it was found: ``"closed form"``, ``"separated"``, ``"solver"`` or ``"centre"``.
+        Method that found it: ``"closed form"``, ``"separated"``, ``"solver"`` or ``"centre"``.
     timed_out
-        Whether time ran out before it was sure that nothing is cheaper.
+        Whether the time limit ended the search before the plan was proved to be the cheapest.
     stopped
-        What ended the search for the cheapest plan: ``"gap"``, it is as near to the bound as was
-        asked for; ``"work"`` or ``"time"``, its limit of work, or the time limit; none where
-        no search is needed.
+        What ended the search for the cheapest plan: ``"gap"`` (the requested gap is reached),
+        ``"work"`` or ``"time"`` (a limit is reached), or None if no search is needed.
     certificate
-        The proof.
+        The measured result of the plan.
     explanation
         The plan in sentences.
     steps
-        How far a budget served each priority.
+        How much of each priority the budget paid for.
     price
-        What keeping the label frequencies costs: the cost with them kept and free.
+        The cost with the label frequencies kept and with them free.
     source
-        What the table it was made for was called, if it has a name.
+        Name of the table, if it has one.
     """
 
     counts: Counts
@@ -122,22 +121,22 @@ class Plan(Drawable):
 
     @property
     def additions(self) -> int:
-        """How many rows are added."""
+        """Number of rows added."""
         return self.add.n
 
     @property
     def deletions(self) -> int:
-        """How many rows are deleted."""
+        """Number of rows deleted."""
         return self.delete.n
 
     @property
     def reached(self) -> bool:
-        """Whether it reaches all that was asked for."""
+        """Whether the plan meets the request."""
         return self.certificate.reached
 
     @property
     def gap(self) -> float:
-        """By what share of its cost a cheaper plan is not excluded."""
+        """The share of the cost by which another plan could be cheaper."""
         return max(self.cost - self.bound, 0.0) / self.cost if self.cost > 0 else 0.0
 
     @property
@@ -147,7 +146,7 @@ class Plan(Drawable):
 
     @functools.cached_property
     def cells(self) -> tuple[PlanCell, ...]:
-        """Every cell that has rows or gets some."""
+        """The cells with rows before or after the plan."""
         return tuple(self._cells())
 
     @property
@@ -175,9 +174,9 @@ class Plan(Drawable):
         Parameters
         ----------
         counts
-            Counts to apply it to. By default those it was made for.
+            Counts to apply the plan to. By default those it was made for.
         force
-            Apply it to other counts as well.
+            Whether to apply it to other counts as well.
         """
         base = self.counts if counts is None else counts
         if counts is not None and not force and counts.fingerprint != self.counts.fingerprint:
@@ -190,12 +189,12 @@ class Plan(Drawable):
 
     @property
     def created(self) -> str:
-        """When the plan was made: the same as ``time``."""
+        """Time at which the plan was made, the same as ``time``."""
         return self.time
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the plan does, in sentences: the same as ``explanation``."""
+        """The plan in sentences, the same as ``explanation``."""
         return self.explanation
 
     def explain(self) -> str:
@@ -221,7 +220,7 @@ class Plan(Drawable):
         return Grid(headers, rows, frozenset({2, 3, 4, 5}))
 
     def text(self, top: int | None = 20) -> str:
-        """Everything to read first: the sentences, the largest changes, the proof."""
+        """The plan as text: the sentences, the largest changes, and the certificate."""
         parts = ["\n".join(self.explanation)]
         if self.moves:
             left = len(self.moves) - len(self.moves[:top])
@@ -233,7 +232,7 @@ class Plan(Drawable):
         return "\n\n".join(parts)
 
     def markdown(self, top: int | None = None) -> str:
-        """The same as Markdown."""
+        """The plan as Markdown."""
         sentences = "\n".join(f"- {s}" for s in self.explanation)
         parts = [sentences, self.grid(top).markdown()]
         if self.steps:
@@ -241,7 +240,7 @@ class Plan(Drawable):
         return "\n\n".join([*parts, self.certificate.grid().markdown()])
 
     def to_csv(self, top: int | None = None) -> str:
-        """The cells that change, a line each."""
+        """The cells that change as CSV, one line each."""
         return csv_text(*self._table(top))
 
     def _table(self, top: int | None = None) -> FlatTable:
@@ -267,7 +266,7 @@ class Plan(Drawable):
             f"cost {self.cost:,g}; {reached} tolerance {self.request.tolerance:g}>"
         )
 
-    __str__ = __repr__  # what is printed stays short; :meth:`text` says everything
+    __str__ = __repr__  # printing stays short; :meth:`text` has everything
 
     def _grids(self) -> list[Grid]:
         steps = [steps_grid(self.steps)] if self.steps else []
@@ -304,7 +303,7 @@ class Plan(Drawable):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Plan:
-        """Read what :meth:`to_dict` wrote; a plan that was changed by hand is refused."""
+        """Read what :meth:`to_dict` wrote; a plan that was edited by hand is rejected."""
         schema = dict(data).get("schema") if hasattr(data, "keys") else None
         if schema != SCHEMA:
             raise InputError(
@@ -345,8 +344,8 @@ class Plan(Drawable):
         )
         for part in contradictions(plan, data):
             raise InputError(
-                f"this plan contradicts itself in its {part}; it was changed after it was made, so "
-                "make it again."
+                f"the {part} of this plan does not match the rest of it; the plan was edited after it was "
+                "made, so make it again."
             )
         return plan
 
@@ -356,7 +355,7 @@ class Plan(Drawable):
         try:
             data = json.loads(text)
         except json.JSONDecodeError as error:
-            raise InputError(f"this is not JSON, so not a plan: {error}.") from None
+            raise InputError(f"this is not a plan, because it is not JSON: {error}.") from None
         return cls.from_dict(data)
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -383,18 +382,18 @@ class Plan(Drawable):
 
 
 def contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
-    """Which parts of a written plan differ from what its cells and counts lead to."""
+    """The parts of a written plan that differ from what its cells and counts lead to."""
     if data["fingerprint"] != plan.counts.fingerprint:
         yield "counts"
     if data["cells"] != [cell.to_dict() for cell in plan.cells]:
         yield "cells"
     problem = pose(plan.counts, plan.request)
     rows = rows_after(problem, plan)
-    told = plan.certificate
-    base, at = np.array(told.labels_planned), told.planned_at
+    written = plan.certificate
+    base, at = np.array(written.labels_planned), written.planned_at
     solution = Solution(rows, plan.bound, "solver", base, tolerance=at)
-    proved = certify(problem, solution, rows, cut_short=told.cut_short)
-    if not _alike(told.to_dict(), proved.to_dict()):
+    proved = certify(problem, solution, rows, cut_short=written.cut_short)
+    if not _alike(written.to_dict(), proved.to_dict()):
         yield "certificate"
     totals = {
         "additions": plan.additions,
@@ -408,20 +407,20 @@ def contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
             yield name.replace("_", " ")
 
 
-def _alike(told: Any, proved: Any) -> bool:
-    """Whether two pieces of plain data are the same, numbers up to the last digits."""
-    if isinstance(told, dict) and isinstance(proved, dict):
-        return told.keys() == proved.keys() and all(_alike(told[k], proved[k]) for k in told)
-    if isinstance(told, list) and isinstance(proved, list):
-        return len(told) == len(proved) and all(map(_alike, told, proved))
-    if isinstance(told, float) or isinstance(proved, float):
-        numbers = isinstance(told, (int, float)) and isinstance(proved, (int, float))
-        return numbers and math.isclose(told, proved, rel_tol=1e-9, abs_tol=1e-12)
-    return bool(told == proved)
+def _alike(one: Any, other: Any) -> bool:
+    """Whether plain data is the same; floats may differ in the last digits between machines."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(one[k], other[k]) for k in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if isinstance(one, float) or isinstance(other, float):
+        numbers = isinstance(one, (int, float)) and isinstance(other, (int, float))
+        return numbers and math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(one == other)
 
 
 def rows_after(problem: Problem, plan: Plan) -> Whole:
-    """The rows of each cell after a plan, on the lines of a problem."""
+    """The rows of each cell of a problem after a plan."""
     rows = problem.have.copy()
     place = {tuple(line): i for i, line in enumerate(problem.codes.tolist())}
     for counts, sign in ((plan.add, 1), (plan.delete, -1)):
@@ -452,7 +451,9 @@ def _read_moves(counts: Counts, cells: Any, name: str) -> Counts:
         if not cell[name]:
             continue
         if not isinstance(cell[name], int) or cell[name] < 0:
-            raise InputError(f"a plan has whole numbers of rows, not {name}: {cell[name]!r}.")
+            raise InputError(
+                f"numbers of rows in a plan must be whole numbers, not {name}: {cell[name]!r}."
+            )
         values = [cell["group"][a.name] for a in counts.sensitive] + [cell["label"]]
         codes.append(
             [a.code(MISSING if v is None else v) for a, v in zip(counts.axes, values, strict=True)]
@@ -468,7 +469,7 @@ def _read_moves(counts: Counts, cells: Any, name: str) -> Counts:
 
 
 def steps_grid(steps: tuple[Step, ...]) -> Grid:
-    """How far a budget served each priority."""
+    """The priorities as a table: how much of each the budget paid for."""
     rows = tuple(
         (
             s.pattern,

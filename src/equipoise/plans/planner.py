@@ -1,4 +1,4 @@
-"""From counts and a request to a plan with its proof."""
+"""Make a plan and its certificate from counts and a request."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def make_plan(
     Parameters
     ----------
     counts, request
-        The table, and what is asked for.
+        The table, and the request.
     candidates
-        Plans for the same table that may serve, such as those of a tighter request.
+        Known plans for the same table to compare with, such as those of a tighter request.
     explain
-        Whether to search for changes that would help if there is no plan; this takes a while.
+        Whether to search for changes that would help if there is no plan, which takes a while.
     progress
         Progress callback.
 
     Raises
     ------
     Infeasible
-        If there is no plan. It says which single changes of the request would help.
+        If there is no plan. The error lists the single changes of the request that would help.
     """
     problem = pose(counts, request)
     known = [rows_after(problem, plan) for plan in candidates]
@@ -65,7 +65,9 @@ def make_plan(
             proved=False,
         )
     if solution.rows is None and not explain:
-        raise Infeasible("No plan does all that was asked.", proved=solution.bound == math.inf)
+        raise Infeasible(
+            "No plan meets all limits of the request.", proved=solution.bound == math.inf
+        )
     if solution.rows is None:
         raise explain_infeasible(
             problem,
@@ -83,17 +85,7 @@ def make_plan(
 def nearest_plan(
     counts: Counts, request: PlanRequest, *, patience: float = 20.0, progress: Reporter = silent
 ) -> Plan:
-    """Plan what is asked for, or if no plan does it what comes nearest.
-
-    Parameters
-    ----------
-    counts, request
-        As in :func:`make_plan`.
-    patience
-        How many seconds a solver may look for what comes nearest.
-    progress
-        Progress callback.
-    """
+    """Make the requested plan or, if there is none, search ``patience`` seconds for the nearest."""
     try:
         return make_plan(counts, request, explain=False, progress=progress)
     except Infeasible:
@@ -102,18 +94,18 @@ def nearest_plan(
 
 
 def best_within(counts: Counts, request: PlanRequest, *, progress: Reporter = silent) -> Plan:
-    """Plan what comes nearest to a tolerance that cannot be reached: the least largest |UB|.
+    """Plan for the smallest tolerance that can be reached within the other limits.
 
-    Its certificate says that it does not reach what was asked for.
+    The certificate states that the requested tolerance is not reached.
 
     Raises
     ------
     Infeasible
-        If no plan keeps to the other limits either.
+        If no plan meets the other limits.
     """
     problem = pose(counts, request)
     found = least_tolerance(
-        problem, progress=lambda share: progress("coming as near as can be", share)
+        problem, progress=lambda share: progress("finding the nearest plan", share)
     )
     if found is None or found[1].rows is None:
         raise explain_infeasible(problem, proved=False)
@@ -121,7 +113,7 @@ def best_within(counts: Counts, request: PlanRequest, *, progress: Reporter = si
 
 
 def _with_labels_kept(problem: Problem) -> Whole | None:
-    """Where labels are free: the plan that keeps them, which is one way to be free."""
+    """If labels are free, the plan that keeps them: a candidate, and the price of keeping them."""
     request = problem.request
     if request.labels != "free" or not request.tolerance or request.budget is not None:
         return None
@@ -158,7 +150,7 @@ def _finished(problem: Problem, spent: Spent, kept: Whole | None) -> Plan:
 def _price(
     problem: Problem, solution: Solution, cost: float, kept: Whole | None
 ) -> dict[str, float] | None:
-    """What keeping the label frequencies costs, where that can be told."""
+    """The cost with the label frequencies kept and free, if both are known."""
     request = problem.request
     if not problem.separable or not problem.plain or not isinstance(request.labels, str):
         return None

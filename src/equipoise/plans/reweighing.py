@@ -1,9 +1,9 @@
-"""The repair without new rows: a weight per row that brings every weighted UB to 0.
+"""Reweighing: a repair without new rows, by weights that bring every weighted UB to 0.
 
-A row of the finest group s with the label y gets n_s·n_y/(n·n_sy), the rows expected over
-those there are, which is 1/(1 − UB). Groups and labels keep their total weight. It needs a row
-in every cell, and a tool that takes weights; where it gives few rows large weights, results
-hang on those few.
+A row of the finest group s with the label y gets the weight n_s·n_y/(n·n_sy), the expected number
+of rows divided by the actual one, which is 1/(1 − UB). Groups and labels keep their total weight.
+Every cell needs at least one row, and the learner must accept weights. Where a few rows get large
+weights, results depend on those few.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Reweighing:
-    """The weight of each cell, and what it cannot do.
+    """The weight of each cell, and the cells that have no rows to weigh.
 
     >>> from equipoise import Counts
     >>> hiring = Counts.from_mapping(
@@ -43,11 +43,11 @@ added.
     Attributes
     ----------
     counts
-        What was weighed.
+        The counts of the table.
     weights
-        For each cell of the counts the weight of its rows.
+        Weight of the rows of each cell.
     empty
-        The cells without rows of groups that have rows.
+        Cells without rows in groups that have rows.
     """
 
     counts: Counts
@@ -61,7 +61,7 @@ added.
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The largest weight, and the cells that no weight helps."""
+        """The largest weight, and the cells that no weight can repair."""
         most = int(self.weights.argmax())
         cell = _cell(self.counts, self.counts.codes[most].tolist())
         said = [f"The largest weight is {self.weights[most]:,.2f}, of {cell}."]
@@ -76,7 +76,7 @@ added.
 
 
 def cell_weights(counts: Counts) -> NDArray[np.float64]:
-    """Give for each cell the rows expected over the rows there are: 1/(1 − UB).
+    """Compute the weight of each cell: expected rows divided by actual rows, 1/(1 − UB).
 
     >>> from equipoise import Counts
     >>> hiring = Counts.from_mapping(
@@ -88,7 +88,9 @@ def cell_weights(counts: Counts) -> NDArray[np.float64]:
     [0.938, 1.034, 1.25, 0.909]
     """
     if counts.weights is not None:
-        raise InputError("these rows have weights already; count them without, and weigh again.")
+        raise InputError(
+            "these rows have weights already; count them without weights, and reweigh them then."
+        )
     if not counts.n:
         raise InputError("there are no rows to weigh.")
     width = len(counts.sensitive)
@@ -100,7 +102,7 @@ def cell_weights(counts: Counts) -> NDArray[np.float64]:
 
 
 def row_weights(table: pa.Table, counts: Counts) -> NDArray[np.float64]:
-    """Give each row of a table, in its order, the weight of its cell; 0 if it was not counted.
+    """Compute the weight of each row of a table; 0 for rows that were not counted.
 
     >>> from equipoise import Counts
     >>> import pyarrow as pa

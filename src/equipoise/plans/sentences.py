@@ -1,4 +1,4 @@
-"""A plan in sentences: what to do, why so much, what it does, and what to beware of."""
+"""Plans in sentences: the changes, the reasons for them, the result, and warnings."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from equipoise.plans.solution import Solution
 
 SMALL_GROUP = 30
+"""Groups with fewer rows have rates too uncertain to justify large changes, so a warning names them."""
+
 RESIDUAL = 0.05
-"""Rounding that leaves more than this at zero tolerance is worth a word."""
+"""Remaining bias at zero tolerance above which a sentence explains the effect of rounding."""
 
 
 def explain(
@@ -32,7 +34,7 @@ def explain(
     certificate: Certificate,
     price: Mapping[str, float] | None,
 ) -> tuple[str, ...]:
-    """Say what a plan does and why."""
+    """Explain what a plan does and why."""
     solution, rows = spent.solution, spent.rows
     sure = certificate.reached and spent.in_full
     return tuple(
@@ -89,28 +91,30 @@ def _outcome(certificate: Certificate) -> Iterator[str]:
         goal = "Every target is" if c.targets else "Zero bias is"
         yield (
             f"{goal} reached up to rounding: every cell is within one row of its exact number. "
-            f"That leaves {c.off_after:.3g} at most; rounding can leave {c.rounding_bound:.3g}."
+            f"The largest remaining bias is {c.off_after:.3g}; rounding can leave up to {c.rounding_bound:.3g}."
         )
     elif not c.reached:
         broken = [h.constraint for h in c.constraints if not h.holds]
         yield (
-            f"This does NOT reach what was asked: the largest {c.kind} of a group that counts is "
-            f"{c.off_after:.4g}, and {c.tolerance:g} was asked for"
-            + (f"; broken: {in_words(broken)}." if broken else ".")
+            f"This plan does NOT meet the request: the largest {c.kind} of a judged group is "
+            f"{c.off_after:.4g}, and the tolerance is {c.tolerance:g}"
+            + (f". Violated constraints: {in_words(broken)}." if broken else ".")
         )
-    widest = 2 * c.tolerance / max(1 - c.tolerance, 1e-9)  # beyond are groups that do not count
+    # Moving from the old to the new frequencies at most doubles a tolerance (and divides it by 1 − τ).
+    # A larger |UB| belongs to a group that is not judged, which this sentence is not about.
+    widest = 2 * c.tolerance / max(1 - c.tolerance, 1e-9)
     held = c.reference == "original" and c.kind == "|UB|" and c.max_abs_ub_after <= widest
     if held and c.tolerance and c.reached:
         yield (
-            f"Groups are held to {c.tolerance:g} against the original label frequencies; against "
-            f"those of the repaired table the largest |UB| is {c.max_abs_ub_after:.3g}."
+            f"Groups stay within {c.tolerance:g} relative to the original label frequencies; relative "
+            f"to those of the repaired table, the largest |UB| is {c.max_abs_ub_after:.3g}."
         )
 
 
 def _small_groups(
     problem: Problem, solution: Solution, rows: Whole, certificate: Certificate
 ) -> Iterator[str]:
-    """Say plainly where zero bias up to rounding is far from zero."""
+    """Warn about groups whose bias stays far from zero because of rounding."""
     c = certificate
     if c.rounding_bound is None or not c.reached or c.off_after <= RESIDUAL:
         return
@@ -123,9 +127,9 @@ def _small_groups(
     sizes = rows[problem.judged][over].sum(axis=1)
     many = "1 group is" if len(sizes) == 1 else f"{len(sizes):,} groups are"
     yield (
-        f"{many} left with more than {RESIDUAL:g}; the smallest of them has {_rows(sizes.min())} after the "
+        f"{many} left with a bias above {RESIDUAL:g}; the smallest of them has {_rows(sizes.min())} after the "
         "repair, too few for whole rows to come close to zero bias, so “reached” says little about "
-        f"such groups. `tolerance={RESIDUAL:g}` limits what is left to every group, at a higher cost; "
+        f"such groups. `tolerance={RESIDUAL:g}` limits the remaining bias of every group, at a higher cost; "
         "`min_group` leaves small groups out."
     )
 
@@ -133,7 +137,7 @@ def _small_groups(
 def _reasons(
     problem: Problem, solution: Solution, rows: Whole, certificate: Certificate
 ) -> Iterator[str]:
-    """Why the groups that change most need so much."""
+    """The reasons for the largest changes."""
     change = np.abs(rows - problem.have).sum(axis=1)
     names = problem.counts.label.values
     base = solution.base
@@ -162,8 +166,8 @@ def _because(problem: Problem, solution: Solution, rows: Whole, base: Real, line
     size = math.inf if solution.sizes is None else float(solution.sizes[line])
     if rows[line, free] == have[free] and abs(rows[line].sum() - size) < len(have):
         return (
-            f"; its {have[free]:,} {label} rows, which stay, are {target[free]:.2%} of "
-            f"{size:,.1f} rows, so it grows to that."
+            f"; its {have[free]:,} {label} rows stay and must be {target[free]:.2%} of the group, so it "
+            f"grows to {size:,.1f} rows."
         )
     request = problem.request
     if request.at_least or request.min_rows is not None or request.extra:
@@ -190,15 +194,15 @@ def _budget(problem: Problem, certificate: Certificate, spent: Spent) -> Iterato
     asked, needed = certificate.tolerance, f"{spent.needed:,.6g}"
     goal = f"{asked:g}" if asked else "zero bias up to rounding"
     buys = (
-        f"The budget of {budget:,g} buys {certificate.off_after:.4g} as the least largest found, "
-        f"as {certificate.kind}"
+        f"With the budget of {budget:,g}, the smallest largest {certificate.kind} found is "
+        f"{certificate.off_after:.4g}"
     )
     if spent.passed_over is None:
         yield f"{buys}; {goal} would cost {needed}."
     else:
         yield (
             f"{buys}. Zero bias up to rounding costs {needed}, but would leave "
-            f"{spent.passed_over:.4g}, which is more; so that plan is not taken."
+            f"{spent.passed_over:.4g}, which is more, so that plan is not used."
         )
 
 
@@ -217,9 +221,9 @@ def _labels(
     if moved:
         yield f"Label frequencies move: {', '.join(moved)}."
     else:
-        yield "Label frequencies stay as they are, to a hundredth of a percent."
+        yield "Label frequencies stay the same, to a hundredth of a percent."
     if solution.chosen is not None and not solution.chosen.proved:
-        yield "The label frequencies were found by a search that does not prove them the cheapest."
+        yield "The label frequencies come from a search that does not prove that they are the cheapest."
     if price is not None:
         free = price["free"]
         keep = max(price["keep"], free)
@@ -239,7 +243,7 @@ def _certainty(problem: Problem, solution: Solution, rows: Whole) -> Iterator[st
             f"{_stopped(problem, solution)}."
         )
     elif solution.timed_out:
-        yield f"Time ran out: a plan cheaper by up to {gap:.2%} is not excluded."
+        yield f"The time limit was reached: a plan could be cheaper by up to {gap:.2%}."
     elif solution.method == "separated":
         yield "No plan for this request costs less."
     elif solution.method == "solver" and gap > 5e-5:
@@ -247,16 +251,15 @@ def _certainty(problem: Problem, solution: Solution, rows: Whole) -> Iterator[st
 
 
 def _stopped(problem: Problem, solution: Solution) -> str:
-    """What ended a search."""
     asked = problem.request.gap
     if solution.stopped == "gap":
         return "this is the cheapest" if asked is None else f"the gap of {asked:g} is reached"
     if solution.stopped == "time":
-        told = "" if asked is None else f" before the gap of {asked:g} was reached"
-        return f"the time limit of {problem.request.time_limit:g} seconds ended the search{told}"
+        early = "" if asked is None else f" before the gap of {asked:g} was reached"
+        return f"the time limit of {problem.request.time_limit:g} seconds ended the search{early}"
     if asked is not None:
-        return f"the gap of {asked:g} cannot be proved any further"
-    return "the search stopped at its limit of work; with `gap=0.001`, for example, it continues"
+        return f"the search cannot prove a gap of {asked:g}"
+    return "the search reached its limit of work; it continues with a `gap`, such as `gap=0.001`"
 
 
 def _warnings(problem: Problem, rows: Whole) -> Iterator[str]:

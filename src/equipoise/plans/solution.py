@@ -1,4 +1,4 @@
-"""Which method solves which problem, and what it found."""
+"""Solve a problem by the method that fits it."""
 
 from __future__ import annotations
 
@@ -42,37 +42,17 @@ Method: TypeAlias = Literal["closed form", "separated", "solver", "centre"]
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a method found.
+    """The rows of each cell after the repair, with a lower bound of the cost of any plan."""
 
-    Attributes
-    ----------
-    rows
-        The rows of each cell in the end; none if nothing was found.
-    bound
-        No plan costs less; infinite if there is none at all.
-    method, timed_out
-        How it was found, and whether there was too little time to be sure.
-    stopped
-        What ended a search for the cheapest plan: the gap was reached, or a limit of work or time.
-    base
-        The label frequencies the plan was made for.
-    sizes
-        At zero tolerance, the size of each group before rounding.
-    chosen
-        The label frequencies chosen, if they were free at zero tolerance.
-    tolerance
-        The tolerance it was made for, which a budget may have widened.
-    """
-
-    rows: Whole | None
-    bound: float
+    rows: Whole | None  # None if no plan was found
+    bound: float  # infinite if there is proved to be no plan
     method: Method
-    base: Real
+    base: Real  # the label frequencies the plan was made for
     timed_out: bool = False
     stopped: Stopped | None = None
-    sizes: Real | None = None
-    chosen: LabelChoice | None = None
-    tolerance: float = 0.0
+    sizes: Real | None = None  # of each group before rounding, at zero tolerance
+    chosen: LabelChoice | None = None  # if labels were free at zero tolerance
+    tolerance: float = 0.0  # the one the plan was made for, which a budget may have raised
 
 
 def solve(
@@ -83,7 +63,7 @@ def solve(
     first: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Solution:
-    """Find the cheapest plan, by the method that fits the problem."""
+    """Find the cheapest plan by the method that fits the problem."""
     found = _solve(problem, candidates, effort, progress, first=first)
     if found.rows is None and found.bound < math.inf and not found.timed_out and not first:
         any_ = replace(problem, request=problem.request.but(gap=ANY_PLAN))
@@ -124,6 +104,7 @@ def _solve(
 
 
 def _separated(problem: Problem, base: Real, progress: Callable[[float], None]) -> Solution:
+    # Floats cannot resolve the edge of a band: only if the generous reading fails, use the strict one.
     for strict in (False, True):
         found = solve_separable(problem.cells, problem.band(base), strict=strict, progress=progress)
         if not found.feasible:
@@ -135,6 +116,7 @@ def _separated(problem: Problem, base: Real, progress: Callable[[float], None]) 
 
 def _coupled(problem: Problem, base: Real) -> Solution:
     timed_out, rows, bound = False, None, -math.inf
+    # HiGHS satisfies constraints up to its own tolerance; the second attempt keeps a margin to them.
     for inside in (0.0, 1e-5):
         balance = _kept(problem, base)
         found = solve_coupled(problem, base, balance=balance, inside=inside)
@@ -150,9 +132,9 @@ def _coupled(problem: Problem, base: Real) -> Solution:
 
 
 def _cheaper(problem: Problem, base: Real, rows: Whole | None) -> Whole | None:
-    """The plan that holds every group, if it holds all that was asked and costs less.
+    """The plan that repairs every group on its own, if it is valid and costs less.
 
-    A solver that ran out of time may have found less than planning group by group does.
+    A solver that ran out of time may return a worse plan than that.
     """
     if not problem.coarse or problem.special or not problem.request.tolerance:
         return rows
@@ -172,7 +154,7 @@ def _cheaper(problem: Problem, base: Real, rows: Whole | None) -> Whole | None:
 
 
 def _kept(problem: Problem, base: Real) -> Balance | None:
-    """The range label frequencies must come out in, if that does not follow by itself."""
+    """The range for the resulting label frequencies, unless the other constraints imply it."""
     if not drifts(problem) or (problem.special and problem.request.label_drift is None):
         return None
     box = allowed_box(problem, base)
@@ -184,7 +166,7 @@ def _kept(problem: Problem, base: Real) -> Balance | None:
 
 
 def _zero(problem: Problem, base: Real) -> Solution:
-    """Zero bias: in closed form, or with rounding left to a solver where groups are coupled."""
+    """Solve for zero bias in closed form, or by a solver if groups are coupled."""
     chosen = None
     if problem.request.labels == "free" and problem.judged.any():
         chosen = cheapest_labels(problem, base, allowed_box(problem, base))
@@ -215,7 +197,7 @@ def _zero(problem: Problem, base: Real) -> Solution:
 
 
 def _whole_bound(cells: Cells, targets: Real, size: Real) -> float:
-    """No whole rows within rounding of zero bias cost less: each may save a row, and its share."""
+    """Lower bound of the cost in whole rows: rounding saves at most a row per cell, and its share."""
     change = size[:, None] * targets - cells.have
     exact = (np.where(change > 0, cells.add, -cells.drop) * change).sum()
     saved = np.maximum(cells.add, cells.drop) * (1 + targets.shape[1] * targets)
@@ -223,7 +205,7 @@ def _whole_bound(cells: Cells, targets: Real, size: Real) -> float:
 
 
 def _rounded(problem: Problem, cells: Cells, targets: Real, size: Real, base: Real) -> Whole:
-    """Whole rows; the best rounding is judged against the frequencies that come out, too."""
+    """Round to whole rows; the optimal rounding also depends on the resulting label frequencies."""
     wanted = problem.request.rounding
     ways: tuple[Rounding, ...] = ("optimal", "nearest") if wanted == "optimal" else (wanted,)
     tried = []

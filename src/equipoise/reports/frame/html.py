@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from equipoise.plain import Grid
 
 LONGEST = 28
 """How many letters of a word stand together in a table."""
+
+_PARAMETER = re.compile(r"(?<!`)`([a-z][a-z0-9_]*(?:=[^`]*)?)`(?!`)")
 
 
 @dataclass(frozen=True)
@@ -83,12 +86,18 @@ def _figure(value: str, name: str) -> str:
 
 
 def bullets(sentences: Sequence[str]) -> str:
-    """Sentences as a list.
+    """Sentences as a list; the parameters they name in backquotes are set as code.
 
-    >>> bullets(["a < b"])
-    '<ul><li>a &lt; b</li></ul>'
+    >>> bullets(["a < b; see `gap=0.1`."])
+    '<ul><li>a &lt; b; see <code>gap=0.1</code>.</li></ul>'
     """
-    return "<ul>" + "".join(f"<li>{breakable(s)}</li>" for s in sentences) + "</ul>"
+    return "<ul>" + "".join(f"<li>{_with_code(s)}</li>" for s in sentences) + "</ul>"
+
+
+def _with_code(sentence: str) -> str:
+    # Splitting by a pattern with one group puts the parameters at the odd places.
+    parts = enumerate(_PARAMETER.split(sentence))
+    return "".join(f"<code>{breakable(p)}</code>" if i % 2 else breakable(p) for i, p in parts)
 
 
 def html_table(
