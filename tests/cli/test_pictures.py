@@ -52,7 +52,7 @@ def test_what_draws_nothing_refuses_pictures_and_writes_no_file(table, tmp_path,
     assert run(["check", *table, "--max-abs-ub", "0.1", "-o", "x.png"]) == 2
     assert "use .txt, .json, .csv, .md" in capsys.readouterr().err
     assert run(["measure", *table, "--json", "-o", "x.svg"]) == 2
-    assert "say different things" in capsys.readouterr().err
+    assert "contradict each other" in capsys.readouterr().err
     assert not list(tmp_path.glob("x.*"))
 
 

@@ -622,7 +622,9 @@ def test_tables_that_are_too_small_or_not_of_rows_are_refused(call):
     assert "weighted rows (column 'n')" in refused(call, table, replaced(weight="n"))
     assert "min_count" in refused(call, people(), REQUEST, min_count=0)
     assert "seed" in refused(call, people(), REQUEST, seed=-1)
-    assert "`max_rows` must be at least 20" in refused(call, people(), REQUEST, max_rows=3)
+    assert "`max_rows` must be a whole number of at least 20" in refused(
+        call, people(), REQUEST, max_rows=3
+    )
 
 
 @pytest.mark.parametrize("call", [compare_missing, simulate_missing])
@@ -642,15 +644,15 @@ def test_one_method_is_nothing_to_compare():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"share": 0}, "`share` must be between 0 and 1, not 0."),
-        ({"share": 1.0}, "`share` must be between 0 and 1"),
+        ({"share": 0}, "`share` must be a number above 0 and below 1, not 0."),
+        ({"share": 1.0}, "`share` must be a number above 0 and below 1"),
         ({"share": float("nan")}, "`share` must be a number"),
         ({"share": 0.99}, "`share=0.99` removes 990 of 1,000 values; remove at least one"),
         ({"share": 0.0001}, "removes 0 of 1,000 values"),
         ({"share": 0.7, "mechanism": "by_value"}, "all 400 rows with sex=w would lose their value"),
         ({"mechanism": "at random"}, "`mechanism` must be one of"),
         ({"column": "age"}, "column 'age' not found in what is counted; it has: sex, y."),
-        ({"repeats": 0}, "`repeats` must be at least 1"),
+        ({"repeats": 0}, "`repeats` must be a whole number of at least 1"),
         ({"repeats": 1.5}, "`repeats` must be a whole number"),
     ],
 )

@@ -182,10 +182,10 @@ def test_draws_needed_agree_with_a_simulation():
     [
         (lambda: hypergeometric_interval(10, 11, 0), "`sample` is 11"),
         (lambda: hypergeometric_upper(10, 5, 6), "`found` is 6"),
-        (lambda: hypergeometric_lower(10, 5, 2, 1), "`confidence` must be between"),
+        (lambda: hypergeometric_lower(10, 5, 2, 1), "`confidence` must be a number above"),
         (lambda: draws_needed(10, 3, 4), "`want` is 4"),
-        (lambda: serfling_error(10, 11), "`population` must be at least 11"),
-        (lambda: serfling_sample_size(10, error=0), "`error` must be between"),
+        (lambda: serfling_error(10, 11), "`population` must be a whole number of at least 11"),
+        (lambda: serfling_sample_size(10, error=0), "`error` must be a number above"),
         (lambda: serfling_sample_size(10, rounding="up"), "`rounding` must be one of"),
     ],
 )

@@ -113,7 +113,7 @@ def test_an_offer_of_nothing_scores_zero():
     [
         ({"confidence": 0.0}, "confidence must be above 0 and at most 1, not 0.0"),
         ({"duplicates": 1.5}, "duplicates must be a share from 0 to 1, not 1.5"),
-        ({"table_cost": -1}, "`table_cost` must be at least 0, not -1"),
+        ({"table_cost": -1}, "`table_cost` must be a number of at least 0, not -1"),
         ({"price": [1, 2, 3]}, r"price must be 2 numbers; it has the shape \(3,\)"),
         ({"price": [1, float("nan")]}, "price must hold numbers of zero or more, not nan"),
     ],
@@ -244,5 +244,5 @@ def test_a_scan_tells_how_far_it_is():
 
 def test_of_no_tables_none_is_best():
     assert top([], Lake([]), 3).order.tolist() == []
-    with pytest.raises(InputError, match="`k` must be at least 1"):
+    with pytest.raises(InputError, match="`k` must be a whole number of at least 1"):
         top([1.0], Lake([1.0]), 0)

@@ -255,9 +255,9 @@ def test_of_no_tables_nothing_is_taken():
         ({"table_cost": [1, 2]}, "table_cost must be 1 numbers"),
         ({"row_cost": -1}, "row_cost must hold numbers of zero or more, not -1"),
         ({"max_share": 0}, "max_share must be above 0 and at most 1, not 0"),
-        ({"max_tables": 0}, "`max_tables` must be at least 1, not 0"),
-        ({"budget": -1}, "`budget` must be at least 0, not -1"),
-        ({"time_limit": -1}, "`time_limit` must be at least 0"),
+        ({"max_tables": 0}, "`max_tables` must be a whole number of at least 1, not 0"),
+        ({"budget": -1}, "`budget` must be a number of at least 0, not -1"),
+        ({"time_limit": -1}, "`time_limit` must be a number of at least 0"),
         ({"price": [1, 0]}, "cell 1 has the price 0 and rows of it are needed"),
     ],
 )

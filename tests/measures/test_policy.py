@@ -342,7 +342,7 @@ def test_no_rule_at_all_is_refused(policy) -> None:
         ({"max-abs-bu": 0.1}, InputError, "no key 'max_abs_bu'.*Did you mean 'max_abs_ub'"),
         ({"max-abs": 0.1, "gruop": "*"}, InputError, "no key 'gruop'.*Did you mean 'group'"),
         ({"group": "sex=w"}, InputError, "a rule needs a limit"),
-        ({"max-abs": -0.1}, InputError, "max-abs must be at least 0"),
+        ({"max-abs": -0.1}, InputError, "max-abs must be a number of at least 0"),
         ({"max-abs-ub": "0.1"}, InputError, "max-abs must be a number, not '0.1'"),
         ({"max-abs-ub": True}, InputError, "max-abs must be a number, not True"),
         ({"min": math.nan}, InputError, "`min` must be a number, not nan"),

@@ -322,7 +322,7 @@ def test_a_huge_threshold_hides_all_but_the_totals() -> None:
 
 
 def test_a_threshold_below_one_is_refused() -> None:
-    with pytest.raises(InputError, match="`below` must be at least 1"):
+    with pytest.raises(InputError, match="`below` must be a number of at least 1"):
         suppress(bias_table(flat(BRIDGE)), 0)
 
 

@@ -448,7 +448,9 @@ def test_wrong_options_say_what_is_allowed() -> None:
         ub_interval(1, 2, 3, 4, sampling=wrong)
     with pytest.raises(InputError, match="one of 'bh', 'by', not 'columns'"):
         adjust([0.1], wrong)
-    with pytest.raises(InputError, match="`confidence` must be between 0 and 1, not 95"):
+    with pytest.raises(
+        InputError, match="`confidence` must be a number above 0 and below 1, not 95"
+    ):
         ub_interval(1, 2, 3, 4, confidence=95)
     with pytest.raises(InputError, match="alpha"):
         too_small(True, 2, 3, 4, alpha=0)

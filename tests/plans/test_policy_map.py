@@ -150,10 +150,10 @@ def test_weighted_counts_are_refused():
         ({"cost_x": 0}, "cost_x must be above 0"),
         ({"cost_y": math.inf}, "cost_y must be above 0 and at most"),
         ({"cost_y": "2"}, "`cost_y` must be a number"),
-        ({"tolerance": -0.1}, "`tolerance` must be at least 0"),
+        ({"tolerance": -0.1}, "`tolerance` must be a number of at least 0"),
         ({"tolerance": math.nan}, "`tolerance` must be a number"),
         ({"tolerance": math.inf}, "`tolerance` must be a number such as 0.05"),
-        ({"x_max": 0}, "`x_max` must be at least 1"),
+        ({"x_max": 0}, "`x_max` must be a number of at least 1"),
         ({"y_max": math.inf}, "y_max must be at most"),
     ],
 )

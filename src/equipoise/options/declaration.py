@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-import numbers
 import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from equipoise.errors import InputError, did_you_mean
+from equipoise.validate import a_number, number_text, one_of
 
 Form: TypeAlias = Literal["names", "texts", "numbers", "pattern numbers", "bins", "path"]
 """How a value is written as text, where its type does not say so: a list of names, texts or
@@ -156,12 +155,12 @@ class Option:
             return f"one of {', '.join(map(repr, self.choices))}"
         if self.is_switch:
             return "True or False"
-        kind = "whole number" if self.is_whole else "number"
-        words = (("at_least", "of at least"), ("above", "above"), ("at_most", "of at most"))
-        given = [(w, getattr(self, name)) for name, w in (*words, ("below", "below"))]
-        bounds = [f"{w} {v:g}" for w, v in given if v is not None and math.isfinite(v)]
-        finite = "finite " if math.inf in (self.below, self.at_most) else ""
-        return " ".join([f"a {finite}{kind}", " and ".join(bounds)]).rstrip()
+        return number_text(**self._limits)
+
+    @property
+    def _limits(self) -> dict[str, Any]:
+        bounds = ("at_least", "above", "at_most", "below")
+        return {"whole": self.is_whole, **{name: getattr(self, name) for name in bounds}}
 
     def check(self, value: Any) -> None:
         """Refuse a value that is not allowed.
@@ -172,30 +171,11 @@ class Option:
         """
         if value is None and self.default is None:
             return
+        name = self.keyword or self.name
         if self.choices:
-            wrong = value not in self.choices
-        else:
-            wrong = self.is_number and not (_is_number(value) and self._is_inside(value))
-        if wrong:
-            near = did_you_mean(str(value), self.choices)
-            raise InputError(
-                f"`{self.keyword or self.name}` must be {self.allowed}, not {value!r}.{near}"
-            )
-
-    def _is_inside(self, value: float) -> bool:
-        return (
-            not (self.is_whole and not float(value).is_integer())
-            and (self.at_least is None or value >= self.at_least)
-            and (self.at_most is None or value <= self.at_most)
-            and (self.above is None or value > self.above)
-            and (self.below is None or value < self.below)
-        )
-
-
-def _is_number(value: Any) -> bool:
-    """Tell whether something is a number; nan and truth values are none."""
-    is_real = isinstance(value, (int, float, numbers.Real)) and not isinstance(value, bool)
-    return is_real and value == value
+            one_of(name, value, self.choices)
+        elif self.is_number:
+            a_number(name, value, **self._limits)
 
 
 def declared(**said: Any) -> dict[str, Option]:
