@@ -137,11 +137,11 @@ def test_other_counts(capsys):
 
 def test_bad_input(capsys):
     save_plan(2)
-    assert "would be there twice" in refused([*APPLY, "--pool", "people.csv"], capsys)
+    assert "would occur twice" in refused([*APPLY, "--pool", "people.csv"], capsys)
     assert "cannot be written" in refused([*APPLY, "-o", "out.xlsx"], capsys)
     assert "--pool" in refused(["apply", "plan.json", "--to", "people.csv", "-o", "o.csv"], capsys)
     Path("more.csv").write_text("sex,hired\nw,yes\n", "utf-8")
-    assert "lacks 'id'" in refused(APPLY, capsys)
+    assert "does not have 'id'" in refused(APPLY, capsys)
     Path("more.csv").write_text("id,hired\nw,yes\n", "utf-8")
     command = [*APPLY, "--missing-columns", "null"]
     assert "column 'sex' not found in more.csv" in refused(command, capsys)

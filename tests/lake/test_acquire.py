@@ -234,7 +234,7 @@ def test_text_becomes_the_types_of_the_base():
         partial=True,
     )
     assert (
-        "3 rows have values that cannot become the base's types: id of a.csv (1), pay of a.csv (1) "
+        "3 rows have values that cannot be converted to the types of the base: id of a.csv (1), pay of a.csv (1) "
         "and when of a.csv (1)."
     ) in told.sentences
     lake = Lake("lake")
@@ -267,7 +267,7 @@ def test_columns_that_lack_are_empty_or_bar_the_table():
     done = acquired(plan)
     assert [r["age"] for r in read("out.csv")[-3:]] == ["", "", ""]
     assert done.shares[0].lacking == ("age",)
-    assert "Some sources lack 'age', which stay empty in their rows." in done.sentences
+    assert "Some sources do not have 'age', which stay empty in their rows." in done.sentences
     said = refused(plan, require_columns=True, kind=PoolTooSmall)
     assert "3: tables that may not be used" in said
 
@@ -278,7 +278,7 @@ def test_a_column_that_is_not_certain_is_not_said_to_lack():
     (own,) = done.shares
     told = replace(own, lacking=("age", "town"), uncertain={"age": "years"})
     unsure = replace(done, shares=(told,))
-    assert "Some sources lack 'town', which stay empty in their rows." in unsure.sentences
+    assert "Some sources do not have 'town', which stay empty in their rows." in unsure.sentences
     assert any("stay empty in added rows: age of a.csv. Confirm" in s for s in unsure.sentences)
     assert unsure.to_dict()["sources"][0]["uncertain"] == {"age": "years"}
     assert not any("not certain" in sentence for sentence in done.sentences)

@@ -209,11 +209,11 @@ def test_text_becomes_what_the_base_holds():
 @pytest.mark.parametrize(
     ("kind", "bad", "shown"),
     [
-        (pa.int64(), "many", "'many', which cannot become int64"),
-        (pa.int8(), 300, "'300', which cannot become int8"),
-        (pa.int64(), 2.5, "'2.5', which cannot become int64"),
-        (pa.bool_(), 2, "'2', which cannot become bool"),
-        (pa.date32(), "soon", "'soon', which cannot become date32"),
+        (pa.int64(), "many", "'many', which cannot be converted to int64"),
+        (pa.int8(), 300, "'300', which cannot be converted to int8"),
+        (pa.int64(), 2.5, "'2.5', which cannot be converted to int64"),
+        (pa.bool_(), 2, "'2', which cannot be converted to bool"),
+        (pa.date32(), "soon", "'soon', which cannot be converted to date32"),
     ],
 )
 def test_a_value_that_cannot_be_cast_is_named_and_nothing_written(kind, bad, shown):
@@ -422,7 +422,9 @@ def test_many_cells_that_lack_rows_are_not_all_named():
 def test_a_pool_of_fewer_columns(files):
     plan = planned("people.csv", {"w_yes": 2})
     written(MORE.drop_columns(["id"]), "more.csv")
-    refused(InputError, "more.csv lacks 'id' of people.csv; it has: beside, hired, sex", plan)
+    refused(
+        InputError, "more.csv does not have 'id' of people.csv; it has: beside, hired, sex", plan
+    )
     carried_out(plan, missing_columns="null")
     assert rows_of("out.csv")["id"].to_pylist()[8:] == [None, None]
     written(MORE.drop_columns(["sex"]), "more.csv")
@@ -448,11 +450,11 @@ def test_a_table_is_not_its_own_pool(name):
         Path(name).symlink_to("people.csv")
     if name == "hard.csv":
         os.link("people.csv", name)
-    refused(InputError, "its rows would be there twice", planned("people.csv"), pool=name)
+    refused(InputError, "its rows would occur twice", planned("people.csv"), pool=name)
 
 
 def test_a_frame_is_not_its_own_pool():
-    with pytest.raises(InputError, match="its rows would be there twice"):
+    with pytest.raises(InputError, match="its rows would occur twice"):
         apply_plan(planned(PEOPLE), locate(PEOPLE), locate(PEOPLE), "out.csv", engine=DUCKDB)
 
 
@@ -465,7 +467,7 @@ def test_tables_of_one_database(engine):
             connection.execute(f"CREATE TABLE {name} AS FROM rows")
     plan = planned("data.duckdb::people", {"w_yes": 2})
     for pool in ("data.duckdb::people", "data.duckdb::main.people"):
-        refused(InputError, "would be there twice", plan, "data.duckdb::people", pool)
+        refused(InputError, "would occur twice", plan, "data.duckdb::people", pool)
     assert carried_out(plan, "data.duckdb::people", "data.duckdb::more").as_planned
     assert {c["source"] for c in changes("out.csv.changes.csv")} == {"data.duckdb::more"}
 
@@ -483,7 +485,7 @@ def test_what_may_not_be_written_over(files):
 def test_a_part_of_the_base_is_not_written_over(files):
     plan = planned("p*.csv", {"w_yes": 1})
     written(PEOPLE, "p2.csv")
-    refused(InputError, "p2.csv is but a part", plan, "p*.csv", output="p2.csv", force=True)
+    refused(InputError, "p2.csv is only a part", plan, "p*.csv", output="p2.csv", force=True)
 
 
 def test_an_attribute_that_is_named_like_nothing_in_the_base(files):

@@ -122,7 +122,7 @@ def test_an_open_table_is_used_once_it_is_confirmed():
     done = acquired(plan, mapping="m.toml")
     assert done.added == 3
     assert done.unmapped == 1
-    assert "1 row has values that mean nothing in the base." in done.sentences
+    assert "1 row has values without a counterpart in the base." in done.sentences
     assert {r["sex"] for r in read("out.csv")} == {"Female", "Male", ""}
 
 
@@ -145,7 +145,7 @@ def test_values_left_out_are_counted_whether_listed_or_not():
     said = {"name": "a.csv", "columns": {n: n for n in HEADER}, "values": values}
     done = acquired(planned("people.csv", NEED), mapping=mapping_file("m.toml", [said]))
     assert done.unmapped == 4
-    assert "4 rows have values that mean nothing in the base." in done.sentences
+    assert "4 rows have values without a counterpart in the base." in done.sentences
 
 
 GOOD = """

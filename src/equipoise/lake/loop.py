@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.counts import Counts
+from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
 from equipoise.lake.offers.find import explain_lacks
 from equipoise.lake.offers.need import Need, need_of
 from equipoise.lake.offers.prospect import Prospect, explore
 from equipoise.lake.offers.scanner import Union, warn_of_chance
 from equipoise.lake.offers.shortfall import Lack
-from equipoise.lake.repair.acquire import acquire, files_read
+from equipoise.lake.repair.acquire import acquire, output_places
 from equipoise.lake.repair.acquisition import Acquired
 from equipoise.lake.repair.base import cell_table
-from equipoise.lake.repair.output import as_written, require_apart
+from equipoise.lake.repair.output import as_written
 from equipoise.lake.tables.contents import Contents
 from equipoise.lake.verify.checks import verify
 from equipoise.lake.verify.verification import Verification
@@ -109,7 +110,7 @@ class Repaired(Drawable):
 
     def _planned(self) -> str:
         if self.ideal is None:
-            return "There is no plan that ignores what the lake has."
+            return "No plan reaches the tolerance, not even with unlimited rows."
         if not self.plan.additions and self.ideal is self.plan:
             return "The cheapest plan needs no rows of the lake."
         if self.ideal is self.plan:
@@ -141,7 +142,7 @@ class Repaired(Drawable):
             "tolerance": self.tolerance,
             "ideal": None if self.ideal is None else self.ideal.to_dict(),
             "plan": self.plan.to_dict(),
-            "lacks": [{**vars(lack), "cell": name} for name, lack in self.lacks],
+            "lacks": [lack.to_dict(name) for name, lack in self.lacks],
             "acquired": self.acquired.to_dict(),
             "verification": None if self.verification is None else self.verification.to_dict(),
             "sentences": list(self.sentences),
@@ -170,10 +171,8 @@ def repair(
     """
     looking, limits = looking or SearchRequest(), limits or AcquisitionLimits()
     file = None if output is None else Path(plan_file or f"{os.fspath(output)}.plan.json")
-    if output is not None and file is not None:
-        listing = Path(ledger or f"{os.fspath(output)}.ledger.parquet")
-        require_apart([Path(output), listing, file], files_read(base, lake, looking))
-        lake.require_outside([Path(output), listing])
+    # Planning may take long, so places that cannot be written are refused before it.
+    output_places(base, lake, output, ledger, looking, () if file is None else (file,))
     ideal = _ideal(counts, request, progress)
     prospect = explore(
         counts, base, lake, looking, require_columns=limits.require_columns, progress=progress
@@ -193,28 +192,32 @@ def repair(
         beside=None if file is None else {file: plan.to_json(indent=2) + "\n"},
         progress=progress,
     )
-    verification = None
-    if output is not None and acquired.ledger is not None and file is not None:
-        progress("checking the result", 0.95)
-        verification = verify(
-            as_written(Path(output)),
-            base,
-            file,
-            acquired.ledger,
-            engine=lake.engine,
-            hash_key=hash_key,
-        )
     is_ideal = ideal is not None and plan.add == ideal.add
     lacks, chance = ((), None) if is_ideal else _lacks(ideal, counts, prospect, progress)
     return Repaired(
         ideal=plan if is_ideal else ideal,
         plan=plan,
         acquired=acquired,
-        verification=verification,
+        verification=_verified(acquired, base, file, lake.engine, hash_key, progress),
         tolerance=request.tolerance,
         lacks=lacks,
         chance=chance,
     )
+
+
+def _verified(
+    acquired: Acquired,
+    base: Source,
+    plan_file: Path | None,
+    engine: Engine,
+    hash_key: bytes | None,
+    progress: Reporter,
+) -> Verification | None:
+    if acquired.output is None or acquired.ledger is None or plan_file is None:
+        return None
+    progress("verifying the result", 0.95)
+    written = as_written(Path(acquired.output))
+    return verify(written, base, plan_file, acquired.ledger, engine=engine, hash_key=hash_key)
 
 
 def _lacks(

@@ -1,10 +1,10 @@
-"""Why needed rows were not found: every missing row is put down to one reason."""
+"""Why needed rows were not found: each missing row is attributed to one reason."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,22 +17,12 @@ if TYPE_CHECKING:
     from equipoise.lake.cover.worth import Whole
 
 NO_TABLE = "no table offers them"
-"""Why rows are missing that nothing else accounts for."""
+"""Reason for missing rows that no other reason accounts for."""
 
 
 @dataclass(frozen=True)
 class Lack:
-    """A cell with fewer rows than needed, and why.
-
-    Attributes
-    ----------
-    cell
-        Its number.
-    need, found, missing
-        How many rows.
-    reasons
-        How many of the missing rows each reason accounts for; they add up to all.
-    """
+    """A cell with fewer rows than needed; the rows of the reasons add up to the missing ones."""
 
     cell: int
     need: int
@@ -41,7 +31,7 @@ class Lack:
     reasons: dict[str, int]
 
     def sentence(self, name: str) -> str:
-        """Say it to a person, with the name of the cell.
+        """Describe the lack, with the name of the cell.
 
         >>> Lack(0, 10, 3, 7, {"duplicates": 5, NO_TABLE: 2}).sentence("sex=Female, hired=yes")
         'sex=Female, hired=yes: 3 of 10 rows found; 7 missing (5: duplicates; 2: no table offers them).'
@@ -49,27 +39,19 @@ class Lack:
         why = "; ".join(f"{n}: {reason}" for reason, n in self.reasons.items())
         return f"{name}: {self.found} of {self.need} rows found; {self.missing} missing ({why})."
 
+    def to_dict(self, name: str) -> dict[str, Any]:
+        """Plain data, with the name of the cell."""
+        return {**vars(self), "cell": name}
+
 
 def explain_shortfall(
     need: ArrayLike, found: ArrayLike, lost: Mapping[str, ArrayLike]
 ) -> list[Lack]:
-    """Say for each cell that lacks rows how many, and why.
+    """Explain the missing rows of each cell by the rows lost for each reason.
 
-    Parameters
-    ----------
-    need, found
-        How many rows of each cell were needed and found.
-    lost
-        For each reason how many rows of each cell were lost to it. A missing row is put down
-        to the first reason that has rows left; what remains, no table offers.
+    A missing row is attributed to the first reason with rows left, so the order of the reasons
+    matters. The remaining rows are attributed to :data:`NO_TABLE`.
 
-    Returns
-    -------
-    list of Lack
-        One for each cell with missing rows.
-
-    Examples
-    --------
     >>> lacks = explain_shortfall([5, 9], [5, 2], {"duplicates": [3, 4], "over budget": [0, 9]})
     >>> [(lack.cell, lack.missing, lack.reasons) for lack in lacks]
     [(1, 7, {'duplicates': 4, 'over budget': 3})]
@@ -79,8 +61,8 @@ def explain_shortfall(
     for name, given in {"found": has, **why}.items():
         if len(given) != len(needed):
             raise InputError(
-                f"{name!r} is of {len(given)} cells and need of {len(needed)}; both must be of "
-                "the same cells."
+                f"{name!r} has {len(given)} cells but need has {len(needed)}; both must have the "
+                "same cells."
             )
     return [
         _lack(int(cell), int(needed[cell]), int(has[cell]), why)
@@ -92,10 +74,10 @@ def _lack(cell: int, need: int, found: int, lost: Mapping[str, Whole]) -> Lack:
     left = need - found
     reasons: dict[str, int] = {}
     for reason, rows in lost.items():
-        put_down = min(left, int(rows[cell]))
-        if put_down:
-            reasons[reason] = put_down
-            left -= put_down
+        accounted = min(left, int(rows[cell]))
+        if accounted:
+            reasons[reason] = accounted
+            left -= accounted
     if left:
         reasons[NO_TABLE] = reasons.get(NO_TABLE, 0) + left
     return Lack(cell, need, found, need - found, reasons)

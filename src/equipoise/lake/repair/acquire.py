@@ -1,10 +1,10 @@
-"""Take the rows a plan needs from the tables of a lake, and be able to prove it."""
+"""Take the rows that a plan needs from the tables of a lake, and record where they come from."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,41 +72,22 @@ def acquire(
     beside: Mapping[Path, str] | None = None,
     progress: Reporter = silent,
 ) -> Acquired:
-    """Write a base table with the rows of a plan removed, and such rows of a lake added.
+    """Carry out a plan on a base table with rows of a lake.
 
-    The rows that stay keep their order and their values; the added ones stand behind them,
-    with the base's columns and types. The file is written aside and counted there; only then
-    it and the ledger are moved into place. The base itself is never touched.
-
-    Parameters
-    ----------
-    plan
-        What to add and delete, with the counts it was made for.
-    base, lake
-        The table to repair, and the tables that may have rows to add.
-    output, ledger
-        The file to write, and the list of changes, ``OUTPUT.ledger.parquet`` unless given.
-        Without an output nothing is written: a dry run.
-    looking, limits
-        How to look for rows, and within what to take them.
-    hash_key
-        Makes the ledger's hashes such that rows cannot be guessed from them.
-    prospect
-        What :func:`explore` found before, for the same base and lake.
-    beside
-        Texts that are written together with the table, by their files.
-    progress
-        Is told what is being done.
+    The rows that stay keep their order and values. The added rows follow them, with the columns
+    and types of the base. The file is written to a temporary place and counted there; only then
+    it and the ledger are moved into place, together with the texts of ``beside``. The base is
+    never changed. ``prospect`` saves a second search of the same lake for the same base.
 
     Raises
     ------
     PoolTooSmall
-        If the lake has too few rows, and not all need be had.
+        If the lake has too few rows, and ``limits.partial`` is not set.
     ShiftTooLarge
-        If the added rows are another population than the limit allows.
+        If the distribution of the added rows differs by more than the limit.
     """
     looking, limits = looking or SearchRequest(), limits or AcquisitionLimits()
-    places = _places(base, lake, output, ledger, looking, beside or {})
+    places = output_places(base, lake, output, ledger, looking, beside or ())
     request = plan.counts.request_for_rows()
     add, delete = bare(plan.add, request), bare(plan.delete, request)
     if prospect is None:
@@ -143,8 +124,8 @@ def acquire(
             after = lake.engine.counts(written, request)
             lines = _lines(prospect, taken, need, len(stay), written, hash_key, lost)
             about = _about(plan, prospect, places[0], keyed_=hash_key is not None)
-            ending = require_writable(places[1], lake.engine.writes)
-            write_ledger(ledger_table([*removed, *lines], about), listed, lake.engine, ending)
+            extension = require_writable(places[1], lake.engine.writes)
+            write_ledger(ledger_table([*removed, *lines], about), listed, lake.engine, extension)
     done = _acquired(plan, prospect, taken, before, after, add, delete, lacks, shift, places)
     return replace(done, known_again=_known_again(rows, len(stay), request), lost=lost)
 
@@ -152,7 +133,7 @@ def acquire(
 def _take(
     prospect: Prospect, need: Need, limits: AcquisitionLimits, progress: Reporter
 ) -> tuple[Choice, tuple[tuple[str, Lack], ...]]:
-    """Choose rows, and refuse too few of them unless a part is enough."""
+    """Choose rows, and refuse too few of them unless partial repairs are allowed."""
     taken = choose_rows(prospect, need, limits, progress)
     for part in taken.chosen:
         part.candidate.require_unchanged(surely=True)
@@ -163,34 +144,33 @@ def _take(
 
 
 def _staying(prospect: Prospect, request: CountRequest, delete: Counts) -> pa.Table:
-    """The rows of the base that stay; those read before, if none is removed."""
+    """Return the rows of the base that stay, without reading them again if all of them do."""
     if not delete.n:
         return without_categories(prospect.rows)
     seed, engine = prospect.looking.seed, prospect.engine
     return without_categories(engine.rows(prospect.base, request, delete, seed, rest=True))
 
 
-def _places(
+def output_places(
     base: Source,
     lake: Contents,
     output: str | os.PathLike[str] | None,
     ledger: str | os.PathLike[str] | None,
     looking: SearchRequest,
-    beside: Mapping[Path, str],
+    beside: Iterable[Path] = (),
 ) -> tuple[Path, Path] | None:
-    """Tell where to write; never over a file that is read, nor among the lake's tables."""
+    """Return the files of the table and the ledger; refuse files that are read, or in the lake."""
     if output is None:
         return None
     listing = Path(f"{os.fspath(output)}.ledger.parquet" if ledger is None else ledger)
     for place in (output, listing):
         require_writable(place, lake.engine.writes)
-    require_apart([Path(output), listing, *beside], files_read(base, lake, looking))
+    require_apart([Path(output), listing, *beside], _files_read(base, lake, looking))
     lake.require_outside([Path(output), listing])
     return Path(output), listing
 
 
-def files_read(base: Source, lake: Contents, looking: SearchRequest) -> list[tuple[str, Path]]:
-    """List the files that are read, and so never written to, with what messages call them."""
+def _files_read(base: Source, lake: Contents, looking: SearchRequest) -> list[tuple[str, Path]]:
     named = [("the mapping file", looking.mapping), ("the file of conditions", looking.sources)]
     read = [("the base", path) for path in base.paths]
     read += [(name, Path(path)) for name, path in named if path is not None]
@@ -203,7 +183,7 @@ def files_read(base: Source, lake: Contents, looking: SearchRequest) -> list[tup
 def _shift(
     table: Source, rows: pa.Table, stay: int, need: Need, limit: float | None
 ) -> Shift | None:
-    """Compare the added rows with those of the base in the same cells; refuse what is too far."""
+    """Compare the added rows with those of the base in the same cells; refuse a large shift."""
     if len(rows) == stay:
         return None
     cells = need.numbers(rows)
@@ -219,13 +199,13 @@ def _shift(
 
 
 def _lost(rows: pa.Table, typed: pa.Table) -> dict[str, int]:
-    """How many values of added rows a file cannot hold, since its columns have the base's types."""
+    """Count by column the values of added rows that do not have the type of the base."""
     lost = {n: typed[n].null_count - rows[n].null_count for n in rows.column_names}
     return {name: n for name, n in lost.items() if n}
 
 
 def _known_again(rows: pa.Table, stay: int, request: CountRequest) -> dict[str, int]:
-    """How many added rows have a value that names a row of the base: the same person, maybe."""
+    """Count the added rows that may be a person of the base, by columns that identify its rows."""
     found = {}
     for name in rows.column_names if len(rows) > stay > 1 else ():
         if name in request.columns:
@@ -283,7 +263,7 @@ def _lines(
     key: bytes | None,
     lost: Collection[str],
 ) -> list[dict[str, Any]]:
-    """List the rows that were added, each with its hash as it was written."""
+    """List the added rows, each with the hash of what was written."""
     if not taken.rows:
         return []
     engine = prospect.engine
@@ -293,7 +273,8 @@ def _lines(
     for part in taken.chosen:
         candidate = part.candidate
         sent = engine.fetch(candidate.table.source, part.drawn.places.tolist())
-        candidate.require_unchanged(surely=True)  # now that both were read: rows and their hashes
+        # The rows were read before their hashes, so only now a change in between would show.
+        candidate.require_unchanged(surely=True)
         place, md5 = (column.to_pylist() for column in sent.columns[-2:])
         original = dict(zip(place, md5, strict=True))
         told = {**_mapping(candidate, prospect.looking.other_columns), "lost": sorted(lost)}

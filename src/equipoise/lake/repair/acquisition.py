@@ -1,4 +1,4 @@
-"""What became of a plan that was carried out with rows of a lake."""
+"""Result of a plan that was carried out with rows of a lake."""
 
 from __future__ import annotations
 
@@ -10,28 +10,27 @@ from equipoise.counts import Counts
 from equipoise.lake.matching.conversions import Treatment
 from equipoise.lake.offers.prospect import say_unchecked
 from equipoise.lake.offers.shortfall import Lack
-from equipoise.lake.repair.base import difference, say_restricted
+from equipoise.lake.repair.base import counts_dict, difference, say_restricted
 from equipoise.lake.repair.shift.shift import Shift
 from equipoise.plain import Grid, in_words, rows_text, ub_text
 from equipoise.results import FlatTable, Result
-from equipoise.values import plain
 
 SCHEMA = "equipoise.acquire/1"
 _SHOWN = 5
 _NAMED = 20
-"""Up to how many columns are named that lack values the sources have."""
+"""Number of columns with values left missing that are named: a user needs to know nearly all."""
 
 
 @dataclass(frozen=True)
 class TreatedColumn(Treatment):
-    """What was done with a column of a source, and with how many values of added rows."""
+    """Treatment of a column of a source, and the number of values of added rows it affects."""
 
     values: int
 
 
 @dataclass(frozen=True)
 class Share:
-    """What came from one table."""
+    """Rows that came from one table."""
 
     name: str
     snapshot: str
@@ -44,55 +43,68 @@ class Share:
     why: str
     treated: tuple[TreatedColumn, ...] = ()
     uncertain: Mapping[str, str] = field(default_factory=dict)
-    """By columns that stay empty, the table's that may be them, which nobody has confirmed."""
+    """By column that stays empty, the unconfirmed candidate for it in the table."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data about the table."""
+        own = ("snapshot", "rows", "cost", "confidence", "licence")
+        return {
+            "table": self.name,
+            **{name: getattr(self, name) for name in own},
+            "columns": dict(self.columns),
+            "lacking": list(self.lacking),
+            "why": self.why,
+            "other_columns": [vars(t) for t in self.treated],
+            "uncertain": dict(self.uncertain),
+        }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Acquired(Result):
-    """What became of a plan: the files written, and the written table counted again.
+    """Result of a plan: the files written, and the counts of the written table.
 
     Attributes
     ----------
     output, ledger
-        The repaired table, and the list of every row added or removed; none after a dry run.
+        Files of the repaired table and of the list of changes; None after a dry run.
     base
-        What messages call the base.
+        Name of the base.
     shares
-        What came from which table, the most rows first.
+        Rows taken from each table, the largest number first.
     removed
-        How many rows were removed from the base.
+        Number of rows removed from the base.
     lacks
-        The cells of which too few rows were found, and why.
+        Cells for which too few rows were found, and the reasons.
     cost, bound
-        What the rows cost; no choice that gives as many costs less than the bound.
+        Cost of the rows, and a lower bound on the cost of any choice of as many rows.
     before, after, planned
-        The counts of the base, of the file that was written, and those it should have.
+        Counts of the base, of the file that was written, and those it should have.
     max_abs_ub_before, max_abs_ub_after
-        The largest |UB| over the whole lattice.
+        Largest |UB| over the whole lattice.
     shift
-        How the added rows differ from the base's rows of the same cells.
+        Difference between the added rows and the base's rows of the same cells.
     duplicates, by_chance
-        How many rows were left out because they are there already, and how many of as many
-        new ones would have been by chance.
+        Number of rows left out as duplicates, and how many of as many new rows would have been
+        left out by chance.
     failures
-        By table and column, how many rows could not be used since a value cannot become the
-        base's type.
+        Number of rows, by table and column, with a value that cannot be converted to the type of
+        the base.
     unmapped
-        How many rows could not be used since a value means nothing in the base.
+        Number of rows with a value that has no counterpart in the base.
     outside
-        How many rows could not be used since they do not satisfy the condition of the base.
+        Number of rows that do not satisfy the condition of the base.
     unchecked
-        By table in which the condition cannot be checked, so that no row of it is taken: why.
+        Tables not used because the condition cannot be checked in them, with the reason.
     open_tables
-        How many tables could be used if someone confirmed what they mean.
+        Number of tables that could be used if someone confirmed their mapping.
     seed
-        By which rows were chosen.
+        Seed of the choice of rows.
     known_again
-        By columns in which every row of the base has a value of its own: how many added rows
-        have such a value.
+        Number of added rows, by column that identifies the rows of the base, with a value that
+        the base has too.
     lost
-        By column, how many values of added rows the file cannot hold, since they are none of the
-        base's type.
+        Number of values of added rows, by column, that are missing in the file because they do not
+        have the type of the base.
     """
 
     output: str | None
@@ -122,36 +134,36 @@ class Acquired(Result):
 
     @property
     def added(self) -> int:
-        """How many rows were added."""
+        """Number of rows added."""
         return sum(share.rows for share in self.shares)
 
     @property
     def failed(self) -> int:
-        """How many rows could not be used since a value cannot become the base's type."""
+        """Number of rows with a value that cannot be converted to the type of the base."""
         return sum(sum(columns.values()) for columns in self.failures.values())
 
     @property
     def as_planned(self) -> bool:
-        """Whether the written file has exactly the counts that were planned."""
+        """Whether the written file has exactly the planned counts."""
         return self.after == self.planned
 
     @property
     def gap(self) -> float:
-        """By what share of the cost a cheaper choice is not excluded."""
+        """Largest share of the cost that a better choice could save."""
         return max(self.cost - self.bound, 0.0) / self.cost if self.cost > 0 else 0.0
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command: 0, or 1 if the file is not as planned."""
+        """0, or 1 if the file is not as planned."""
         return 0 if self.as_planned else 1
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was done, in sentences."""
+        """Summary in sentences."""
         return tuple(_said(self))
 
     def grid(self) -> Grid:
-        """What came from which table."""
+        """Table of the sources for people."""
         rows = tuple(
             (
                 share.name,
@@ -175,56 +187,18 @@ class Acquired(Result):
         return names, rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: what ``--json`` prints."""
-        own = [
-            "output",
-            "ledger",
-            "base",
-            "added",
-            "removed",
-            "cost",
-            "bound",
-            "gap",
-            "as_planned",
-            "seed",
-            "duplicates",
-            "by_chance",
-            "failed",
-            "failures",
-            "unmapped",
-            "outside",
-            "open_tables",
-        ]
+        """Plain data, as ``--json`` prints it."""
+        own = (
+            *("output", "ledger", "base", "added", "removed", "cost", "bound", "gap"),
+            *("as_planned", "seed", "duplicates", "by_chance", "failed", "failures"),
+            *("unmapped", "outside", "open_tables"),
+        )
         return {
             "schema": SCHEMA,
             **{name: getattr(self, name) for name in own},
-            "sources": [
-                {
-                    "table": s.name,
-                    "snapshot": s.snapshot,
-                    "rows": s.rows,
-                    "cost": s.cost,
-                    "confidence": s.confidence,
-                    "licence": s.licence,
-                    "columns": dict(s.columns),
-                    "lacking": list(s.lacking),
-                    "why": s.why,
-                    "other_columns": [vars(t) for t in s.treated],
-                    "uncertain": dict(s.uncertain),
-                }
-                for s in self.shares
-            ],
-            "shortfall": [
-                {"cell": c, "need": k.need, "found": k.found, "missing": k.missing}
-                | {"reasons": k.reasons}
-                for c, k in self.lacks
-            ],
-            "n_before": self.before.n,
-            "n_after": self.after.n,
-            "max_abs_ub_before": plain(self.max_abs_ub_before),
-            "max_abs_ub_after": plain(self.max_abs_ub_after),
-            "fingerprint_before": self.before.fingerprint,
-            "fingerprint_after": self.after.fingerprint,
+            "sources": [share.to_dict() for share in self.shares],
+            "shortfall": [lack.to_dict(name) for name, lack in self.lacks],
+            **counts_dict(self.before, self.after, self.max_abs_ub_before, self.max_abs_ub_after),
             "known_again": dict(self.known_again),
             "lost": dict(self.lost),
             "unchecked": dict(self.unchecked),
@@ -272,14 +246,14 @@ def _said(result: Acquired) -> list[str]:
 
 
 _SAID: dict[str, tuple[str, int]] = {
-    "converted": ("Values of other columns were written as the base writes them", _SHOWN),
+    "converted": ("Values of other columns were converted to the notation of the base", _SHOWN),
     "left missing": ("Other columns were left missing in added rows", _NAMED),
-    "kept": ("Other columns were kept as their tables write them", _SHOWN),
+    "kept": ("Other columns were kept in the notation of their tables", _SHOWN),
 }
 
 
 def _treated(result: Acquired) -> list[str]:
-    """Say what was done with columns that their tables write otherwise than the base."""
+    """Describe the treatment of columns that tables write in another notation than the base."""
     said = []
     for action, (what, most) in _SAID.items():
         found = [
@@ -293,18 +267,18 @@ def _treated(result: Acquired) -> list[str]:
             said.append(f"{what}: {in_words([*found[:most], *more])}.")
     if result.lost:
         names = in_words([f"{name} ({n:,})" for name, n in result.lost.items()])
-        said.append(f"Values that are none of the base's type are missing in the file: {names}.")
+        said.append(f"Values without the type of the base are missing in the file: {names}.")
     return said
 
 
 def _empty(result: Acquired) -> list[str]:
-    """Say which columns are empty in added rows since their tables lack them, or may have them."""
+    """Describe the columns that are empty in added rows."""
     said = []
     doubted = {t.name for share in result.shares for t in share.treated}
     lacking = {n for share in result.shares for n in share.lacking if n not in share.uncertain}
     if lacking - doubted:
         names = in_words([repr(n) for n in sorted(lacking - doubted)[:_SHOWN]])
-        said.append(f"Some sources lack {names}, which stay empty in their rows.")
+        said.append(f"Some sources do not have {names}, which stay empty in their rows.")
     found = [f"{n} of {share.name}" for share in result.shares for n in share.uncertain]
     if found:
         more = [f"{len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
@@ -329,7 +303,7 @@ def _say_failures(failures: Mapping[str, Mapping[str, int]]) -> str:
     if len(most) > _SHOWN:
         others = len(most) - _SHOWN
         shown.append(f"{others:,} more column{'' if others == 1 else 's'}")
-    return f"that cannot become the base's types: {in_words(shown)}"
+    return f"that cannot be converted to the types of the base: {in_words(shown)}"
 
 
 def _left_out(result: Acquired) -> list[str]:
@@ -340,7 +314,7 @@ def _left_out(result: Acquired) -> list[str]:
     ]
     if result.duplicates:
         chance = (
-            f"; about {result.by_chance:,.0f} new ones would be taken for such by chance"
+            f"; about {result.by_chance:,.0f} of as many new rows would be left out by chance"
             if result.by_chance >= 1
             else ""
         )
@@ -352,11 +326,11 @@ def _left_out(result: Acquired) -> list[str]:
         said.append(f"{rows_text(result.outside)} of the lake do not satisfy the condition.")
     said += say_unchecked(result.unchecked)
     if result.unmapped:
-        said.append(f"{_with_values(result.unmapped)} that mean nothing in the base.")
+        said.append(f"{_with_values(result.unmapped)} without a counterpart in the base.")
     if result.open_tables:
         tables = "table" if result.open_tables == 1 else "tables"
         said.append(
-            f"{result.open_tables:,} more {tables} could be of use if you confirm what they mean: "
+            f"{result.open_tables:,} more {tables} could be used if you confirm what they mean: "
             "equipoise lake mapping."
         )
     return said

@@ -1,4 +1,4 @@
-"""Carry out a plan: take rows out of a table, and put real rows of a pool into it."""
+"""Carry out a plan: remove rows of a table, and add real rows of a pool."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from equipoise.lake.repair.base import (
     bare,
     cell_grid,
     cell_table,
+    counts_dict,
     difference,
     largest_known_ub,
     require_counts,
@@ -44,16 +45,16 @@ SCHEMA = "equipoise.apply/1"
 
 MissingColumns: TypeAlias = Literal["refuse", "null"]
 MISSING_COLUMNS: tuple[MissingColumns, ...] = ("refuse", "null")
-"""What to do where a pool lacks a column of the base: refuse, or leave its values missing."""
+"""Whether a pool without a column of the base is refused, or its values are left missing."""
 
 STEPS = 6
-"""How many steps are reported, each by what it does and the share of all that is done."""
+"""Number of steps that are reported to the progress callback."""
 
 _SHOWN = 5
 
 
 class Shortfall(NamedTuple):
-    """A cell of which a pool has fewer rows than are needed."""
+    """A cell with fewer rows in the pool than needed."""
 
     cell: Group
     need: int
@@ -62,26 +63,24 @@ class Shortfall(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Applied(Result):
-    """What became of a plan: the files written, and the written table counted again.
+    """Result of a plan: the files written, and the counts of the written table.
 
     Attributes
     ----------
     output, sidecar
-        The repaired table, and the list of every row added or removed.
+        Files of the repaired table and of the list of changes.
     base, pool
-        What messages call the tables the rows are from.
+        Names of the tables that the rows come from.
     added, removed
-        How many rows.
+        Numbers of rows added and removed.
     shortfall
-        The cells of which the pool had too few rows, with the rows needed and found.
-    before, after
-        The counts of the base, and of the file that was written.
-    planned
-        The counts the file should have.
+        Cells for which the pool has too few rows, with the rows needed and found.
+    before, after, planned
+        Counts of the base, of the file that was written, and those it should have.
     max_abs_ub_before, max_abs_ub_after
-        The largest |UB| over the whole lattice.
+        Largest |UB| over the whole lattice.
     seed
-        By which rows were chosen.
+        Seed of the choice of rows.
     """
 
     output: str
@@ -100,22 +99,22 @@ class Applied(Result):
 
     @property
     def as_planned(self) -> bool:
-        """Whether the written file has exactly the counts that were planned."""
+        """Whether the written file has exactly the planned counts."""
         return self.after == self.planned
 
     @property
     def n_rows(self) -> int:
-        """How many rows the written file has, those among them that are not counted."""
+        """Number of rows of the written file, including those that are not counted."""
         return self.after.n + self.after.dropped
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command: 0, or 1 if the file is not as planned."""
+        """0, or 1 if the file is not as planned."""
         return 0 if self.as_planned else 1
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was done, in sentences."""
+        """Summary in sentences."""
         came = f" from {self.pool}" if self.added else ""
         change = f"{rows_text(self.added)} added{came} and {rows_text(self.removed)} removed"
         said = [
@@ -134,18 +133,18 @@ class Applied(Result):
         return tuple(said)
 
     def text(self) -> str:
-        """The sentences, a line each."""
+        """Sentences, one per line."""
         return "\n".join(self.sentences)
 
     def _table(self) -> FlatTable:
         return cell_table({"before": self.before, "planned": self.planned, "after": self.after})
 
     def grid(self) -> Grid:
-        """Every cell with its rows before, as planned and after, as a table for people."""
+        """Table for people with the rows of each cell before, as planned, and after."""
         return cell_grid(*self._table())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: what ``--json`` prints."""
+        """Plain data, as ``--json`` prints it."""
         own = ("output", "sidecar", "base", "pool", "added", "removed", "as_planned", "seed")
         return {
             "schema": SCHEMA,
@@ -158,12 +157,7 @@ class Applied(Result):
                 }
                 for lack in self.shortfall
             ],
-            "n_before": self.before.n,
-            "n_after": self.after.n,
-            "max_abs_ub_before": plain(self.max_abs_ub_before),
-            "max_abs_ub_after": plain(self.max_abs_ub_after),
-            "fingerprint_before": self.before.fingerprint,
-            "fingerprint_after": self.after.fingerprint,
+            **counts_dict(self.before, self.after, self.max_abs_ub_before, self.max_abs_ub_after),
             "reading": self.before.reading.to_dict(),
             "sentences": list(self.sentences),
             "version": self.version,
@@ -185,38 +179,13 @@ def apply_plan(
     sidecar: str | os.PathLike[str] | None = None,
     progress: Reporter = silent,
 ) -> Applied:
-    """Write a base table with the rows of a plan removed, and such rows of a pool added.
+    """Carry out a plan on a base table with rows of a pool; the output may be the base itself.
 
-    The rows that stay keep their order and their values; the added ones stand behind them,
-    with the base's columns and types. The file is written to a temporary folder beside its
-    place and counted there; only then it and the list of changes are moved, in this order,
-    each whole. After any failure before that, nothing is there that was not there before.
+    The rows that stay keep their order and values. The added rows follow them, with the columns
+    and types of the base. The file is written to a temporary folder next to its place and counted
+    there; only then it and the list of changes are moved into place, each atomically. A failure
+    before that leaves no trace.
 
-    Parameters
-    ----------
-    plan
-        What to add and delete, with the counts it was made for.
-    base, pool
-        The table to repair, and the one that has rows to add; no pool if none are added.
-    output
-        The file to write, which may be the base's own.
-    engine
-        Reads, chooses and writes.
-    seed
-        Of the choice among the rows of a cell.
-    force
-        Whether to go on if the base has other counts than the plan was made for.
-    partial
-        Whether to take what there is if the pool has too few rows.
-    missing_columns
-        ``"refuse"`` a pool that lacks columns of the base, or fill them with ``"null"``.
-    sidecar
-        Where the list of changes goes; beside the output unless given.
-    progress
-        Is told which step has begun, and the share of all that is done.
-
-    Examples
-    --------
     >>> import tempfile
     >>> from types import SimpleNamespace
     >>> from equipoise.engines.duckdb import DuckDBEngine
@@ -249,12 +218,9 @@ def apply_plan(
     if add.n:
         offer = _required(pool, add)
         _require_columns(base, offer, request, engine, missing_columns)
-        progress(f"counting {offer.name}", 1 / STEPS)
-        there = engine.counts(offer, _lenient(request))
-        shortfall = _shortfall(add, there)
-        _require_enough(offer, shortfall, partial=partial)
-        progress(f"choosing rows of {offer.name}", 2 / STEPS)
-        added = _choose(engine, offer, request, add, there, seed)
+        added, shortfall = _take(
+            offer, add, request, engine, seed=seed, partial=partial, progress=progress
+        )
     progress(f"reading {base.name}", 3 / STEPS)
     removed = _choose(engine, base, request, delete, before, seed)
     stay = without_categories(engine.rows(base, request, delete, seed, rest=True))
@@ -287,7 +253,7 @@ def apply_plan(
 
 
 def _lenient(request: CountRequest) -> CountRequest:
-    """Leave out rows of a pool that lack a value, where those of the base are refused."""
+    """Skip rows of a pool with a missing value where such rows of the base are refused."""
     return replace(
         request,
         missing="drop" if request.missing == "raise" else request.missing,
@@ -296,7 +262,7 @@ def _lenient(request: CountRequest) -> CountRequest:
 
 
 def _shortfall(add: Counts, there: Counts) -> tuple[Shortfall, ...]:
-    """Tell of which cells there are too few rows, the largest lack first."""
+    """List the cells with too few rows, the largest shortfall first."""
     found = there.cells()
     lacks = [
         Shortfall(add.pattern(cell), need, found.get(cell, 0))
@@ -310,25 +276,27 @@ def _shortfall(add: Counts, there: Counts) -> tuple[Shortfall, ...]:
 
 
 def _require_apart(base: Source, pool: Source | None, output: Path, listing: Path) -> None:
-    """Refuse to read rows twice, or to write over what is not the base."""
+    """Refuse to read rows twice, or to overwrite a file other than the base."""
     if pool is not None and _same_table(base, pool):
         raise InputError(
-            f"{pool.name} is both the table to repair and the pool, so its rows would be there "
+            f"{pool.name} is both the table to repair and the pool, so its rows would occur "
             "twice; give another table as `pool`."
         )
     if _files([listing]) & (_files(base.paths) | _files(pool.paths if pool else ())) or (
         os.path.realpath(listing) == os.path.realpath(output)
     ):
-        raise InputError(f"the list of changes cannot go to {listing}, which is a table; name it.")
+        raise InputError(
+            f"the list of changes cannot go to {listing}, which is a table; name another file."
+        )
     if pool is not None and _files([output]) & _files(pool.paths):
-        raise InputError(f"{output} is the pool, which stays as it is; write to another file.")
+        raise InputError(f"{output} is the pool, which must not change; write to another file.")
     if len(base.paths) > 1 and _files([output]) & _files(base.paths):
-        raise InputError(f"{output} is but a part of {base.name}; write to another file.")
+        raise InputError(f"{output} is only a part of {base.name}; write to another file.")
     is_part = base.where is not None or base.sql is not None or base.lenient
     if is_part and _files([output]) & _files(base.paths):
         raise InputError(
-            f"the plan is about a part of {base.name} only, and what else is in it would be lost; "
-            "write to another file."
+            f"the plan covers only a part of {base.name}, and its other rows would be lost; write "
+            "to another file."
         )
 
 
@@ -344,7 +312,7 @@ def _same_table(base: Source, pool: Source) -> bool:
 
 
 def _files(paths: Iterable[Path]) -> set[tuple[int, int]]:
-    """Tell files apart by what they are, since one may have several names."""
+    """Identify files by device and inode, since a file may have several names."""
     stats = [path.stat() for path in paths if path.exists()]
     return {(stat.st_dev, stat.st_ino) for stat in stats}
 
@@ -364,7 +332,7 @@ def _require_columns(
     engine: Engine,
     missing_columns: MissingColumns,
 ) -> None:
-    """Refuse a pool that lacks columns, of which the counted ones cannot be filled."""
+    """Refuse a pool without some columns; counted columns cannot be left missing."""
     there = [c.name for c in engine.schema(pool)]
     for name in request.columns:
         if name not in there:
@@ -372,8 +340,9 @@ def _require_columns(
     lacking = [repr(c.name) for c in engine.schema(base) if c.name not in there]
     if lacking and missing_columns == "refuse":
         raise InputError(
-            f"{pool.name} lacks {in_words(lacking)} of {base.name}; it has: {', '.join(there)}. "
-            "Give it these columns, or leave them empty with `missing_columns='null'`."
+            f"{pool.name} does not have {in_words(lacking)} of {base.name}; it has: "
+            f"{', '.join(there)}. Add these columns, or leave them empty with "
+            "`missing_columns='null'`."
         )
 
 
@@ -388,9 +357,27 @@ def _require_enough(pool: Source, shortfall: Sequence[Shortfall], *, partial: bo
 # ---------------------------------------------------------------------------- choosing
 
 
+def _take(
+    pool: Source,
+    add: Counts,
+    request: CountRequest,
+    engine: Engine,
+    *,
+    seed: int,
+    partial: bool,
+    progress: Reporter,
+) -> tuple[_Chosen, tuple[Shortfall, ...]]:
+    progress(f"counting {pool.name}", 1 / STEPS)
+    there = engine.counts(pool, _lenient(request))
+    shortfall = _shortfall(add, there)
+    _require_enough(pool, shortfall, partial=partial)
+    progress(f"choosing rows of {pool.name}", 2 / STEPS)
+    return _choose(engine, pool, request, add, there, seed), shortfall
+
+
 @dataclass(frozen=True)
 class _Chosen:
-    """Rows of a source, and for each a line: the source, its place, its md5 and its cell."""
+    """Rows of a source, with a line for each: the source, its position, its md5 and its cell."""
 
     source: str = ""
     rows: pa.Table | None = None
@@ -404,7 +391,7 @@ def _choose(
         return _Chosen()
     found = engine.rows(source, request, take, seed, located=True)
     place, md5 = (column.to_pylist() for column in found.columns[-2:])
-    # Rows come cell by cell as they are asked for, from each as many as there are.
+    # Engines return rows in the order of the requested cells, and fewer if a cell has fewer.
     has = there.cells()
     cells = [
         [None if v is MISSING else v for v in cell]
@@ -417,7 +404,7 @@ def _choose(
 
 
 def _changes(request: CountRequest, removed: _Chosen, added: _Chosen) -> str:
-    """List every row that changes: those removed as they stood, those added as they stand."""
+    """List every change: removed rows in the order of the base, then the added rows."""
     named = [_unused(n, request.columns) for n in ("action", "source", "row", "md5")]
     gone = sorted(removed.lines, key=lambda line: int(str(line[1])))
     lines = [*(("remove", *line) for line in gone), *(("add", *line) for line in added.lines)]

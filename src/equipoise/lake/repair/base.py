@@ -1,4 +1,4 @@
-"""The table to repair: that it is the one a plan was made for, and what of it changes."""
+"""The table to repair: whether a plan was made for it, and how its counts change."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def require_deletable(base: Source, before: Counts, delete: Counts) -> None:
 
 
 def difference(found: Counts, expected: Counts) -> str:
-    """Describe how counts differ: in rows, and in the first cell that differs."""
+    """Describe how counts differ: the number of rows, and the first cell that differs."""
     rows = f"{found.n:,} rows instead of {expected.n:,}"
     here, there = found.cells(), expected.cells()
     for cell in {**there, **here}:
@@ -85,16 +85,23 @@ def say_restricted(reading: Reading, base: str) -> list[str]:
     return [f"Only rows where {reading.where.one_line} are in the result; {others}."]
 
 
+def counts_dict(
+    before: Counts, after: Counts, max_abs_ub_before: float, max_abs_ub_after: float
+) -> dict[str, Any]:
+    """Plain data about the counts before and after a repair."""
+    return {
+        "n_before": before.n,
+        "n_after": after.n,
+        "max_abs_ub_before": plain(max_abs_ub_before),
+        "max_abs_ub_after": plain(max_abs_ub_after),
+        "fingerprint_before": before.fingerprint,
+        "fingerprint_after": after.fingerprint,
+    }
+
+
 def cell_table(counted: Mapping[str, Counts]) -> FlatTable:
-    """Put the rows of every cell in several tables side by side, with a column for each.
+    """Put several counts over the same columns side by side, with a column for each.
 
-    Parameters
-    ----------
-    counted
-        Counts over the same columns, by the name of the column they become.
-
-    Examples
-    --------
     >>> before = Counts.from_mapping({("w", "yes"): 3}, sensitive=["sex"], label="hired")
     >>> after = before + Counts.from_mapping({("w", "no"): 1}, sensitive=["sex"], label="hired")
     >>> cell_table({"before": before, "after": after})

@@ -1,4 +1,4 @@
-"""Choose tables of a lake and rows of them, and say what lacks."""
+"""Choose tables of a lake and rows of them, and explain what is missing."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 
 _SHOWN = 5
 _ROUNDS = 8
+"""Number of selections until tables that share rows are counted without them."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """All rows taken, and what they were chosen from."""
+    """All rows taken, and the offers they were chosen from."""
 
     chosen: list[TableRows]
     selection: Selection
@@ -45,14 +46,14 @@ class Choice:
 
     @property
     def rows(self) -> int:
-        """How many rows."""
+        """Number of rows taken."""
         return sum(len(part.drawn.places) for part in self.chosen)
 
 
 def choose_rows(
     prospect: Prospect, need: Need, limits: AcquisitionLimits, progress: Reporter
 ) -> Choice:
-    """Choose tables and rows; rows that two tables have are counted once."""
+    """Choose tables and rows; a row in two tables counts once."""
     within = supply.CoverLimits.of(
         budget=limits.budget,
         max_share=limits.max_share_per_source,
@@ -76,10 +77,11 @@ def _take_freely(
     limits: AcquisitionLimits,
     progress: Reporter,
 ) -> Choice | None:
-    """Take all that is needed, or all there is of it; nothing if that was not found.
+    """Take all needed rows, or all there are; return None if no such choice was found.
 
-    Tables are chosen as if they shared no rows, which bounds the cost. If they do, what lacks is
-    chosen from what the others have beside, and the whole is chosen again with what is shared.
+    Tables are first chosen as if they shared no rows, which bounds the cost from below. If they
+    do share rows, the missing ones are taken from the other tables, and the tables are chosen
+    again by a model that knows the shared rows.
     """
     across = 0 * scanner.need.rows
     if len(offers):
@@ -106,7 +108,7 @@ def _take_freely(
 
 
 def _bound(offers: Sequence[Offer], found: NDArray[np.int64], clock: Clock) -> float:
-    """What as many rows of each cell cost at least, whichever of equal ones tables give."""
+    """Lower bound on the cost of as many rows of each cell, whichever of equal rows are taken."""
     rows = np.array([o.at_most for o in offers], np.int64).reshape(len(offers), len(found))
     return select_from(offers, rows, found, AcquisitionLimits(), clock.left).bound
 
@@ -119,7 +121,7 @@ def _take_within(
     limits: AcquisitionLimits,
     progress: Reporter,
 ) -> Choice:
-    """Take what limits allow, or what there is; what tables share is left to the first of them."""
+    """Take what the limits allow; shared rows are left to the first table that has them."""
     across = np.zeros(len(scanner.need.rows), np.int64)
     for left in range(_ROUNDS, 0, -1):
         progress("choosing tables", 0.5)
@@ -128,13 +130,16 @@ def _take_within(
         short = np.minimum(selection.take, there) < selection.take
         if not short.any() or left == 1:
             break
-        if left == 2:  # each row once, whatever is chosen: more than one may need, but surely there
+        if left == 2:
+            # Selections did not settle, so count each row once over all tables. This may be stricter
+            # than necessary, but then every selected row exists.
             union = Union(scanner)
             there = np.array([union.add(o.candidate, o.rows + o.duplicates) for o in offers])
             short = there < rows
         across = across + np.where(short, rows - there, 0).sum(axis=0)
         rows = np.where(short, there, rows)
-    if across.any():  # the bound is one for what was left to each table
+    if across.any():
+        # The last selection knew only the rows left to each table, so its bound is too high.
         bound = _bound(offers, selection.found, Clock(limits.time_limit, 0.0))
         selection = replace(selection, bound=min(bound, selection.cost))
     return Choice(chosen, selection, offers, across)
@@ -146,7 +151,7 @@ def _draw_all(
     offers: Sequence[Offer],
     selection: Selection,
 ) -> tuple[list[TableRows], NDArray[np.int64]]:
-    """Fetch the rows of a selection; tell how many rows each table has that no other gave."""
+    """Fetch the rows of a selection, and count the rows of each table that no other gave."""
     known = replace(prospect.known, _taken=[])
     there = np.array([o.rows for o in offers], np.int64).reshape(selection.take.shape)
     chosen = []
@@ -164,7 +169,7 @@ def _draw_all(
 
 
 def found_counts(add: Counts, need: Need, taken: Choice) -> Counts:
-    """Give the rows taken as counts."""
+    """Return the rows taken as counts."""
     found = found_rows(need, taken)
     by_cell = {tuple(c): n for c, n in zip(need.cells.codes.tolist(), found.tolist(), strict=True)}
     rows = [by_cell.get(tuple(c), 0) for c in add.codes.tolist()]
@@ -172,7 +177,7 @@ def found_counts(add: Counts, need: Need, taken: Choice) -> Counts:
 
 
 def found_rows(need: Need, taken: Choice) -> NDArray[np.int64]:
-    """How many rows of each needed cell were taken."""
+    """Count the rows taken of each needed cell."""
     total = np.zeros(len(need.rows), np.int64)
     for part in taken.chosen:
         total += np.bincount(part.drawn.cells, minlength=len(total))
@@ -185,7 +190,7 @@ def found_rows(need: Need, taken: Choice) -> NDArray[np.int64]:
 def find_lacks(
     prospect: Prospect, need: Need, taken: Choice, limits: AcquisitionLimits, progress: Reporter
 ) -> tuple[tuple[str, Lack], ...]:
-    """Say of which cells too few rows were found, and why."""
+    """Explain for which cells too few rows were found."""
     found = found_rows(need, taken)
     if (found >= need.rows).all():
         return ()
@@ -219,7 +224,7 @@ def _limit_name(limits: AcquisitionLimits) -> str:
 
 
 def say_too_few(prospect: Prospect, taken: Choice, lacks: Sequence[tuple[str, Lack]]) -> str:
-    """Say in a sentence what lacks, and what may be done."""
+    """Describe what is missing, and what a user can do about it."""
     duplicates = sum(int(o.duplicates.sum()) for o in taken.offers)
     chance = warn_of_chance(duplicates, sum(o.by_chance for o in taken.offers))
     shown = [lack.sentence(name).rstrip(".") for name, lack in lacks[:_SHOWN]]

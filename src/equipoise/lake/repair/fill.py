@@ -1,4 +1,4 @@
-"""Fill what is needed with rows of tables, each row once, at the least cost."""
+"""Meet a need with rows of tables that may share rows, at the least cost."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ROUNDS = 8
-"""How often what lacks is chosen anew from the tables that are left."""
+"""Number of times that missing rows are chosen from the remaining tables."""
 
 _TRIES = 12
-"""Of how many tables it is tried whether they can be done without."""
+"""Number of tables that are tentatively left out; each try fills the need again."""
 
 _MOST_ROWS = 300_000
-"""Up to how many rows of all tables it is told which are alike."""
+"""Maximum number of rows in all tables that are compared for duplicates."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ def select_from(
 
 @dataclass(frozen=True, eq=False)
 class Picked:
-    """Rows of one table: which of those drawn, of which cells, and their hashes."""
+    """Rows picked from one table: positions among those drawn, cells, and hashes."""
 
     rows: NDArray[np.int64]
     cells: NDArray[np.int64]
     hashes: RowHashes
 
     def joined(self, other: Picked | None) -> Picked:
-        """Both, in the order in which they were drawn."""
+        """Merge two picks, in the order in which their rows were drawn."""
         if other is None:
             return self
         rows = np.concatenate([self.rows, other.rows])
@@ -125,7 +125,7 @@ class Filler:
         return min(fill, self._filled(order, rest), key=lambda fill: fill.rank)
 
     def without_spare(self, fill: Fill) -> Fill:
-        """Do without tables that are not needed beside those that came later."""
+        """Drop tables that the tables chosen later make superfluous."""
         costs, sizes = _costs(self.offers)[0], fill.take.sum(axis=1)
         dearest_first = sorted(fill.picked, key=lambda i: -costs[i] / sizes[i])
         for i in dearest_first[:_TRIES]:
@@ -134,9 +134,9 @@ class Filler:
         return fill
 
     def sharing(self) -> tuple[Fill | None, float]:
-        """Take from tables that are chosen by the rows they share; tell what no choice is below.
+        """Choose tables by the rows they share; return rows and a lower bound on the cost.
 
-        Where that would take too long there is nothing to tell.
+        Without rows to share, or if it would take too long, there is no choice and no bound.
         """
         total = sum(int(offer.rows.sum() + offer.duplicates.sum()) for offer in self.offers)
         if total > _MOST_ROWS or not self.clock.left:
@@ -158,12 +158,12 @@ class Filler:
         return self.completed(choice.tables) if fill.lacking.any() else fill, choice.bound
 
     def chosen(self, fill: Fill) -> list[TableRows]:
-        """Give the rows themselves."""
+        """Return the rows themselves."""
         picked = sorted(fill.picked.items())
         return [TableRows(self.offers[i].candidate, self._drawn(i).take(p.rows)) for i, p in picked]
 
     def _filled(self, tables: Sequence[int], rest: Sequence[int] = ()) -> Fill:
-        """Take from those with cheap rows first; of cells that lack some, from the widest."""
+        """Take cheap rows first; retry cells with missing rows from the tables with most columns."""
         fill = self._filled_in_order([*self._cheap_first(tables), *rest], {})
         if not fill.lacking.any():
             return fill
@@ -177,7 +177,7 @@ class Filler:
     def _filled_in_order(
         self, order: Sequence[int], given: Mapping[int, NDArray[np.int64]]
     ) -> Fill:
-        """Take given rows first, then what is needed from tables in some order."""
+        """Take the given rows first, then the rest from tables in the given order."""
         known = replace(self.known, _taken=[])
         picked: dict[int, Picked] = {}
         take = np.zeros((len(self.offers), len(self.need)), np.int64)
@@ -202,7 +202,7 @@ class Filler:
         return Fill(picked, take, cost, self.need - take.sum(axis=0))
 
     def _fresh_rows(self, fill: Fill, leave: Sequence[int]) -> NDArray[np.int64]:
-        """How many rows other tables have that are not known yet, of the cells that lack some."""
+        """Count the new rows of other tables in the cells with missing rows."""
         known = replace(self.known, _taken=[pick.hashes for pick in fill.picked.values()])
         fresh = np.zeros_like(fill.take)
         for i in set(range(len(self.offers))) - set(leave):
@@ -213,7 +213,7 @@ class Filler:
         return fresh
 
     def _new_rows(self, i: int) -> Picked:
-        """The rows of a table that the base lacks, of cells that are needed."""
+        """Pick the rows of needed cells that the base does not have."""
         drawn = self._drawn(i)
         known = replace(self.known, _taken=[])
         rows = np.flatnonzero(known.is_new(drawn.hashes) & (self.need[drawn.cells] > 0))
@@ -225,13 +225,13 @@ class Filler:
 
 
 def _costs(offers: Sequence[Offer]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What it costs to open each table, and to take a row from it."""
+    """Return the cost of opening each table, and of a row from it."""
     conditions = [offer.candidate.conditions for offer in offers]
     table_cost = np.array([c.table_cost for c in conditions], np.float64)
     return table_cost, np.array([c.row_cost for c in conditions], np.float64)
 
 
 def numbers_within(cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Number the rows of each cell, from 0; rows come cell by cell."""
+    """Number the rows of each cell from 0; the rows of a cell must be adjacent."""
     starts = np.searchsorted(cells, cells, side="left")
     return np.arange(len(cells)) - starts

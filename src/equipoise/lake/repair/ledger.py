@@ -66,14 +66,15 @@ def ledger_table(lines: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -
     return pa.table(columns).replace_schema_metadata({"equipoise": note})
 
 
-def write_ledger(ledger: pa.Table, path: Path, engine: Engine, ending: str) -> None:
+def write_ledger(ledger: pa.Table, path: Path, engine: Engine, extension: str) -> None:
     """Write a ledger; only Parquet keeps the metadata."""
-    if ending == ".parquet":
+    if extension == ".parquet":
         import pyarrow.parquet as pq
 
         pq.write_table(ledger, path, compression="zstd")
         return
-    aside = path.with_name(f"{path.name}{ending}")
+    # Engines choose the format by the extension, which a temporary name does not have.
+    aside = path.with_name(f"{path.name}{extension}")
     engine.write(ledger, aside)
     aside.replace(path)
 

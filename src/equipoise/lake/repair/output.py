@@ -1,4 +1,4 @@
-"""Write a repaired table: rows put together in the base's columns and types, whole or not at all."""
+"""Write a repaired table atomically, with the columns and types of the base."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Part:
 
 
 def put_together(stay: pa.Table, parts: Sequence[Part], base: str) -> pa.Table:
-    """Put rows of sources below those of the base, in its columns and types."""
+    """Append rows of sources to those of the base, in its columns and types."""
     import pyarrow as pa
 
     below = [_in_types_of(stay, part, base) for part in parts]
@@ -50,14 +50,14 @@ def _in_types_of(stay: pa.Table, part: Part, base: str) -> pa.Table:
         except pa.ArrowException:
             strange = _strange(part.rows[column.name], column.type)
             raise InputError(
-                f"column {column.name!r} of {part.source} holds {strange!r}, which cannot become "
-                f"{column.type} as in {base}; mend the source, or leave such rows out of it."
+                f"column {column.name!r} of {part.source} holds {strange!r}, which cannot be converted "
+                f"to {column.type} as in {base}; fix the source, or remove such rows from it."
             ) from None
     return pa.table(columns, names=stay.column_names)
 
 
 def cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    """Turn values into another type, text by the text that counts know them by.
+    """Convert values to another type; texts are those that counts use for the values.
 
     >>> import pyarrow as pa
     >>> cast(pa.chunked_array([["39", None]]), pa.int64()).to_pylist()
@@ -80,19 +80,18 @@ def cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Arr
 
 
 def typed_for(output: Path, base: Source, rows: pa.Table, stay: int) -> pa.Table:
-    """Give rows as a file is to hold them: of a CSV file as base a Parquet file gets types."""
+    """Infer types if the base is a CSV file, which has none, and the output is Parquet."""
     is_untyped = base.kind == "csv" and base.sql is None and output.suffix.lower() == ".parquet"
     return with_types(rows, stay) if is_untyped else rows
 
 
 def with_types(rows: pa.Table, stay: int | None = None) -> pa.Table:
-    """Give columns of text the type that their values have, where none is lost by it.
+    """Infer types of text columns, where no value changes by it.
 
-    A CSV file has no types. A column becomes one of whole numbers, numbers, days or truths if
-    every value, written as text again, is the text it was: `007` and `1e3` stay as they are.
-    The first rows decide, if it is said how many stay of a base: rows that were added never
-    change the type of a column. Whole numbers become numbers if one that was added has a
-    fraction; a value that is none of the type is missing.
+    A column becomes integer, float, date or boolean if every value, written as text again, is the
+    text it was; therefore "007" and "1e3" stay as they are. Only the first ``stay`` rows decide,
+    by default all: added rows never change the type of a column, except from integer to float if
+    one has a fraction. A value of an added row that does not have the type becomes missing.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"age": ["39", None], "code": ["007", "8"], "since": ["2024-02-29"] * 2})
@@ -118,7 +117,7 @@ def _typed(column: pa.ChunkedArray, stay: int) -> pa.ChunkedArray:
 
 
 def cast_where_possible(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Give a column a type; a wider one for whole numbers if it needs be, else values are lost."""
+    """Convert a column, integers to float if necessary; values that do not fit become missing."""
     import pyarrow as pa
 
     wider = [kind, pa.float64()] if pa.types.is_integer(kind) else [kind]
@@ -145,7 +144,7 @@ def _can_be(text: str, kind: pa.DataType) -> bool:
 
 
 def _is_kept(texts: pa.ChunkedArray, kind: pa.DataType) -> bool:
-    """Tell whether texts come back from a type as they were."""
+    """Whether texts survive a conversion to a type and back."""
     import pyarrow as pa
 
     try:
@@ -155,7 +154,7 @@ def _is_kept(texts: pa.ChunkedArray, kind: pa.DataType) -> bool:
 
 
 def _strange(column: pa.ChunkedArray, kind: pa.DataType) -> Value:
-    """Find the first value that cannot be cast, by halving."""
+    """Find the first value that cannot be converted, by bisection."""
     import pyarrow as pa
 
     while len(column) > 1:
@@ -172,7 +171,7 @@ def _strange(column: pa.ChunkedArray, kind: pa.DataType) -> Value:
 
 
 def require_apart(places: Sequence[Path], read: Sequence[tuple[str, Path]]) -> None:
-    """Refuse to write two things to one file, over a file that is read, or into no folder.
+    """Refuse output files that coincide, that are read, or whose folder does not exist.
 
     >>> require_apart([Path("out.csv"), Path("./out.csv")], [])
     Traceback (most recent call last):
@@ -186,7 +185,9 @@ def require_apart(places: Sequence[Path], read: Sequence[tuple[str, Path]]) -> N
             raise InputError(f"the folder {place.parent} does not exist; make it first.")
         for name, path in read:
             if place.exists() and path.exists() and place.samefile(path):
-                raise InputError(f"{place} is {name}, which stays as it is; write to another file.")
+                raise InputError(
+                    f"{place} is {name}, which must not change; write to another file."
+                )
 
 
 @contextlib.contextmanager
@@ -197,10 +198,10 @@ def published(
     engine: Engine,
     beside: Mapping[Path, str] | None = None,
 ) -> Iterator[tuple[Source, Path]]:
-    """Write a table aside; give it, and a place for the list of its changes; then move both.
+    """Write a table to a temporary place, and move it into place at the end.
 
-    Texts that belong to it are moved beside it. After any failure before the end, nothing is
-    there that was not there before.
+    Yields the written table and a file for the list of changes. Both are moved together with the
+    texts of ``beside``. A failure before that leaves no trace.
     """
     with contextlib.ExitStack() as stack:
         for path, text in (beside or {}).items():
@@ -214,5 +215,5 @@ def published(
 
 
 def as_written(path: Path) -> Source:
-    """Give a file that an engine wrote, with the delimiter it wrote, which need not be guessed."""
+    """Locate a file that an engine wrote, with its delimiter instead of a guess."""
     return locate(path, delimiter="\t" if path.name.endswith(".tsv") else ",")
