@@ -37,5 +37,5 @@ def test_a_lack_is_a_sentence():
 
 
 def test_reasons_of_other_cells_are_refused():
-    with pytest.raises(InputError, match="'duplicates' is of 2 cells and need of 1"):
+    with pytest.raises(InputError, match="'duplicates' has 2 cells but need has 1"):
         explain_shortfall([10], [3], {"duplicates": [5, 6]})
