@@ -71,7 +71,7 @@ def test_the_exit_code_tells_whether_the_tolerance_can_be_reached(capsys):
     output([*PAPER, "--limit", "y<=3000"], capsys)
     output([*PAPER, "--limit", "y<=300", "--tolerance", "0.6"], capsys)
     said = output([*PAPER, "--limit", "x+y<=300"], capsys, code=1)
-    assert "No point inside the limits has UB 0; the least |UB| is" in said
+    assert "No point inside the limits has UB 0; the smallest |UB| is" in said
     said = output([*PAPER, "--limit", "x<=1", "--limit", "x>=2"], capsys, code=1)
     assert "No point is inside all limits" in said
 
@@ -90,9 +90,9 @@ BAD = {
     "unknown value": (["--x", "add sex=Mal", "--y", Y], "Did you mean 'Male'?"),
     "no group": (["--x", "add sex=Male", "--y", "add income=>50K"], "--group sex=Female"),
     "bad limit": (["--x", X, "--y", Y, "--limit", "x<5"], "as in x<=4500"),
-    "no cost": (["--x", X, "--y", Y, "--cost-x", "0"], "cost_x must be above 0"),
+    "no cost": (["--x", X, "--y", Y, "--cost-x", "0"], "--cost-x must be above 0"),
     "negative tolerance": (["--x", X, "--y", Y, "--tolerance", "-1"], "--tolerance"),
-    "weights": (["--x", X, "--y", Y, "--weight", "fnlwgt"], "leave out the weights"),
+    "weights": (["--x", X, "--y", Y, "--weight", "fnlwgt"], "count them without weights"),
     "unknown ending": (["--x", X, "--y", Y, "-o", "map.csv"], "use .txt, .json, .html"),
 }
 

@@ -136,19 +136,19 @@ def test_bad_moves_are_refused(move, error, words):
 def test_weighted_counts_are_refused():
     columns = {"sex": ["m", "w"], "l": ["y", "n"], "w": [1.5, 2.0]}
     counts = Counts.from_frame(columns, sensitive=["sex"], label="l", weight="w")
-    with pytest.raises(InputError, match="these are weighted; leave out the weights"):
+    with pytest.raises(InputError, match="these have weights; count them without weights"):
         policy_map(counts, x="add sex=m, l=y", y="add sex=w, l=y")
 
 
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"group": "l=y"}, "'l', which is no sensitive attribute"),
+        ({"group": "l=y"}, "'l', which is not a sensitive attribute"),
         ({"group": "*"}, "the group of all rows has no bias"),
         ({"group": "sex=x"}, "has no value x"),
         ({"label_value": "maybe"}, "has no value maybe"),
-        ({"cost_x": 0}, "cost_x must be above 0"),
-        ({"cost_y": math.inf}, "cost_y must be above 0 and at most"),
+        ({"cost_x": 0}, "`cost_x` must be above 0"),
+        ({"cost_y": math.inf}, "`cost_y` must be above 0 and at most"),
         ({"cost_y": "2"}, "`cost_y` must be a number"),
         ({"tolerance": -0.1}, "`tolerance` must be a number of at least 0"),
         ({"tolerance": math.nan}, "`tolerance` must be a number"),

@@ -1,4 +1,4 @@
-"""Curves of a policy map as lines to draw."""
+"""Curves of a policy map as polylines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ZERO = Fraction(0)
 def branches(
     curve: Conic, points: int, ends: Point, is_possible: Callable[[float, float], bool]
 ) -> tuple[tuple[Point, ...], ...]:
-    """A curve within the map: the lower and the upper y for each x, and upright lines."""
+    """The polylines of a curve: its lower and upper branch, and its vertical lines."""
     at_least("points", points, 2, whole=True)
     x_max, y_max = ends
     edges = (QUADRANT[1], HalfPlane(_ZERO, Fraction(1), Fraction(y_max)))
@@ -50,7 +50,7 @@ def _upright(curve: Conic) -> list[float]:
 def _drawable(
     line: Sequence[Point], y_max: float, is_possible: Callable[[float, float], bool]
 ) -> list[tuple[Point, ...]]:
-    """Cut a line into the parts that are on the map."""
+    """Split a polyline into the parts that lie on the map."""
     parts: list[list[Point]] = [[]]
     for x, exact in line:
         y = max(exact, 0.0)

@@ -46,21 +46,21 @@ class HalfPlane:
     c: Fraction
 
     def excess(self, x: float | Fraction, y: float | Fraction) -> Fraction:
-        """By how much a point is outside; at most 0 inside."""
+        """How far a point is outside; zero or negative inside."""
         return self.a * Fraction(x) + self.b * Fraction(y) - self.c
 
     def holds(self, x: float | Fraction, y: float | Fraction) -> bool:
-        """Tell exactly whether a point is inside."""
+        """Whether a point is inside, without rounding."""
         return self.excess(x, y) <= 0
 
     def nearly_holds(self, x: float, y: float) -> bool:
-        """Tell whether a point that was rounded to a float is inside."""
+        """Whether a point is inside, up to the rounding of its coordinates to floats."""
         scale = abs(self.a * Fraction(x)) + abs(self.b * Fraction(y)) + abs(self.c)
         return self.excess(x, y) <= (scale + 1000) / 10**12
 
     @property
     def is_line(self) -> bool:
-        """Whether there is a line that bounds it: neither all points are inside, nor none."""
+        """Whether it has a boundary line; otherwise all points are inside, or none."""
         return bool(self.a or self.b)
 
     def meet(self, other: HalfPlane) -> Exact | None:
@@ -121,7 +121,7 @@ class Conic:
 
     @functools.cached_property
     def name(self) -> str:
-        """What kind of curve it is."""
+        """Kind of the curve."""
         A, B, C, D, E, F = self.coefficients
         if not (A or B or C):
             return "line" if D or E else ("none" if F else "everywhere")
@@ -161,13 +161,13 @@ class Conic:
         return self.meet(HalfPlane(a, b, self.E * cost_x - self.D * cost_y))
 
     def turns(self) -> tuple[float, ...]:
-        """The x at which the curve turns back, where two y become one."""
+        """The x at which the curve turns back, where its two values of y coincide."""
         A, B, C, D, E, F = self.coefficients
         return roots(B * B - 4 * A * C, 2 * (B * E - 2 * C * D), E * E - 4 * C * F)
 
 
 def roots(a: Fraction, b: Fraction, c: Fraction) -> tuple[float, ...]:
-    """Solve ``a·t² + b·t + c = 0``: what is real, the least first; nothing if all is 0.
+    """Solve ``a·t² + b·t + c = 0``: the real roots in ascending order; none if all are 0.
 
     >>> roots(Fraction(1), Fraction(-3), Fraction(2)), roots(Fraction(0), Fraction(2), Fraction(1))
     ((1.0, 2.0), (-0.5,))
@@ -199,7 +199,7 @@ def corners(region: Sequence[HalfPlane]) -> Iterator[Exact]:
 
 
 def rays(region: Sequence[HalfPlane]) -> Iterator[Exact]:
-    """The directions along the region's lines, and the axes, in which it never ends."""
+    """The directions along the axes and boundary lines in which the region is unbounded."""
     ways = [(Fraction(1), Fraction(0)), (Fraction(0), Fraction(1))]
     ways += [way for h in region for way in ((h.b, -h.a), (-h.b, h.a)) if h.is_line]
     for dx, dy in ways:
@@ -208,7 +208,7 @@ def rays(region: Sequence[HalfPlane]) -> Iterator[Exact]:
 
 
 def clip(polygon: Iterable[Exact], region: Iterable[HalfPlane]) -> list[Exact]:
-    """Cut a convex polygon down to what is inside every half-plane.
+    """Clip a convex polygon to the intersection of half-planes.
 
     >>> square = [(Fraction(x), Fraction(y)) for x, y in ((0, 0), (2, 0), (2, 2), (0, 2))]
     >>> [

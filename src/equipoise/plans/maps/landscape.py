@@ -1,4 +1,4 @@
-"""What a policy map shows: Uniform Bias over two moves, the zero curve, and the best points."""
+"""The numbers of a policy map: Uniform Bias over two moves, the zero curve, the best points."""
 
 from __future__ import annotations
 
@@ -31,20 +31,18 @@ _ZERO = Fraction(0)
 
 @dataclass(frozen=True)
 class MapPoint:
-    """A point of the map: how many rows each move takes, and what comes of it.
+    """A point of the map.
 
     Attributes
     ----------
     name
-        What the point is.
+        Short description.
     x, y
-        The rows of the two moves.
-    ub
-        Uniform Bias after them.
-    cost
-        What they cost.
+        Number of rows of each move.
+    ub, cost
+        Uniform Bias after the moves, and their cost.
     n
-        How many rows the table has after them.
+        Number of rows of the table after the moves.
     inside
         Whether all limits hold.
     """
@@ -69,19 +67,19 @@ class Landscape:
     Attributes
     ----------
     counts
-        The table as it is.
+        The table before the moves.
     x, y
         The two moves.
     group, label_value
-        Whose bias is shown.
+        Group and label whose UB is shown.
     limits
-        What was asked for, such as ``x<=4500``.
+        Requested limits, such as ``x<=4500``.
     cost_x, cost_y
-        What a row of each move costs.
+        Cost of one row of each move.
     tolerance
-        The |UB| that is small enough.
+        Largest acceptable |UB|.
     x_max, y_max
-        How far the map is drawn.
+        Upper ends of the axes.
     """
 
     counts: Counts
@@ -103,16 +101,16 @@ class Landscape:
         return Group({self.counts.label.name: self.label_value})
 
     def ub(self, x: Any, y: Any) -> NDArray[np.float64]:
-        """UB after so many rows of each move; arrays give arrays.
+        """UB after x and y rows of the moves, which can be arrays.
 
-        It is nan where the group or the label would have no rows, or a cell less than none.
+        It is nan where the group or the label has no rows, or a cell would have fewer than 0.
         """
         return self.search.surface.ub(x, y)
 
     def surface(
         self, points: int = 61
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """A grid over the map: the x, the y, and UB with a line for each y."""
+        """A grid over the map: the values of x and of y, and UB with one row per y."""
         at_least("points", points, 2, whole=True)
         x, y = (np.linspace(0, most, points) for most in (self.x_max, self.y_max))
         return x, y, self.ub(x[None, :], y[:, None])
@@ -123,45 +121,45 @@ class Landscape:
         return self.search.surface.level()
 
     def zero_y(self, x: float) -> tuple[float, ...]:
-        """The y at which UB is 0, for an x: none, one or two, the least first."""
+        """The values of y at which UB is 0 for an x: at most two, in ascending order."""
         a_number("x", x)
         line = HalfPlane(Fraction(1), _ZERO, exact(x))
         return tuple(sorted(max(y, 0.0) for _, y in self.zero.meet(line) if self.is_possible(x, y)))
 
     def zero_x(self, y: float) -> tuple[float, ...]:
-        """The x at which UB is 0, for a y: none, one or two, the least first."""
+        """The values of x at which UB is 0 for a y: at most two, in ascending order."""
         a_number("y", y)
         line = HalfPlane(_ZERO, Fraction(1), exact(y))
         return tuple(sorted(max(x, 0.0) for x, _ in self.zero.meet(line) if self.is_possible(x, y)))
 
     def is_possible(self, x: float, y: float) -> bool:
-        """Tell whether so many rows can be moved, whatever limits were asked for."""
+        """Whether the moves are possible and UB is defined after them; requested limits are ignored."""
         bounds = (*QUADRANT, *(limit.half for limit in self.built_in))
         return all(h.nearly_holds(x, y) for h in bounds) and not np.isnan(self.ub(x, y))
 
     @functools.cached_property
     def built_in(self) -> tuple[MapLimit, ...]:
-        """The limits that nobody has to ask for.
+        """The limits that always apply.
 
-        No more is deleted than there is; and a row stays of the group, of the rest, of the
-        label and of the others, since without one UB is undefined or 0 whatever the rates are.
+        Deletions are limited by the existing rows. At least one row stays of the group, the label
+        and their complements, because UB is undefined or trivially 0 without.
         """
         return (*deletion_limits(self.x, self.y), *self.kept)
 
     @functools.cached_property
     def kept(self) -> tuple[MapLimit, ...]:
-        """Of the limits that are built in, those by which a row stays."""
+        """The built-in limits that keep at least one row."""
         return kept_rows((self.x, self.y), self.search.surface, self.group, self.label_pattern)
 
     def curve(self, ub: float = 0.0, points: int = 201) -> tuple[tuple[Point, ...], ...]:
-        """The curve of a UB within the map as lines to draw: each a row of points."""
+        """The curve on which UB has a value, as polylines within the map."""
         a_number("ub", ub)
         curve = self.search.surface.level(exact(ub))
         return branches(curve, points, (self.x_max, self.y_max), self.is_possible)
 
     @functools.cached_property
     def feasible(self) -> tuple[Point, ...]:
-        """The corners of what the limits allow, as far as it is on the map."""
+        """The corners of the feasible region within the map."""
         found = clip(box(self.x_max, self.y_max), self.search.region)
         return tuple((float(x), float(y)) for x, y in found)
 
@@ -174,7 +172,7 @@ class Landscape:
     def cheapest(self) -> MapPoint | None:
         """The cheapest point within the limits whose |UB| is at most the tolerance.
 
-        x and y are real numbers, not rounded to rows.
+        Its x and y are real numbers, not rounded to whole rows.
         """
         found = self.search.cheapest()
         return None if found is None else self.point(*found, name="cheapest")
@@ -186,7 +184,7 @@ class Landscape:
 
     @functools.cached_property
     def nearest(self) -> MapPoint | None:
-        """The point with the least |UB| within the limits, where the tolerance is not reached."""
+        """The point with the smallest |UB| within the limits, if the tolerance is not reached."""
         if self.reached or self.is_empty:
             return None
         far = [*corners(self.search.region), *box(self.x_max, self.y_max)]
@@ -196,10 +194,10 @@ class Landscape:
 
     @functools.cached_property
     def whole(self) -> MapPoint | None:
-        """The best point of whole rows near the cheapest, or near that of the least |UB|.
+        """The best point in whole rows near :attr:`cheapest`, or near :attr:`nearest`.
 
-        Every limit holds exactly. With a tolerance above 0, so does that; without, it is the
-        neighbour with the least |UB|.
+        Every limit holds exactly, and so does a tolerance above 0. With a tolerance of 0, it is the
+        neighbour with the smallest |UB|.
         """
         best = self.cheapest or self.nearest
         if best is None:
@@ -209,7 +207,7 @@ class Landscape:
         return None if found is None else self.point(*found, name="in whole rows")
 
     def point(self, x: float, y: float, *, name: str = "") -> MapPoint:
-        """What comes of so many rows of each move."""
+        """The point for a number of rows of each move."""
         exact = self.search.surface.exact(x, y)
         return MapPoint(
             name=name,
@@ -223,7 +221,7 @@ class Landscape:
 
     @functools.cached_property
     def points(self) -> tuple[MapPoint, ...]:
-        """The points worth knowing: now, where UB is 0 on the axes and limits, and the best."""
+        """The start, the points on axes and limits where UB is 0, and the best points."""
         zeros = [("UB 0 by y alone", (0.0, y)) for y in self.zero_y(0)]
         zeros += [("UB 0 by x alone", (x, 0.0)) for x in self.zero_x(0)]
         for limit in self.limits:
@@ -236,9 +234,9 @@ class Landscape:
 
 
 def exact(value: float) -> Fraction:
-    """The number a person wrote: 0.1 is a tenth."""
+    """The decimal number as written: 0.1 is exactly one tenth, which no float is."""
     if isinstance(value, (int, Fraction)):
         return Fraction(value)
     if not math.isfinite(value):
-        raise InputError(f"{value} is not a number of rows; give a finite one.")
+        raise InputError(f"{value} is not a number of rows; use a finite number.")
     return Fraction(repr(float(value)))

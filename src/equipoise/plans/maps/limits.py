@@ -1,4 +1,4 @@
-"""Limits of a policy map: those that are asked for, and those that hold by themselves."""
+"""Limits of a policy map: the requested ones, and those that always apply."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from equipoise.plans.maps.search import Surface
 
 LARGEST = 10**15
-"""Of numbers in limits, and of costs."""
+"""Largest number in limits and costs; floats represent whole numbers up to it exactly."""
 
 _NUMBER = r"(?:\d[\d_,]{0,24}(?:\.\d{0,15})?|\.\d{1,15})(?:e[+-]?\d{1,2})?"
 _TERM = re.compile(
@@ -29,7 +29,7 @@ _SIGNS = re.compile(r"<=|>=|≤|≥|=<|=>|==|<|>|=")
 
 @dataclass(frozen=True)
 class MapLimit:
-    """A linear limit, and the half-plane of what is inside it.
+    """A linear limit, and the half-plane of the points that satisfy it.
 
     >>> forms = {"x": (0, 1, 0), "y": (0, 0, 1), "n": (100, 1, -1)}
     >>> limit = MapLimit.parse("n >= 30", forms)
@@ -49,7 +49,7 @@ class MapLimit:
         text
             Sums of names and numbers on both sides of ``<=`` or ``>=``.
         forms
-            What each name stands for: a number, and its change with x and with y.
+            Value of each name as a constant and its coefficients of x and y.
         """
         written = " ".join(str(text).split())
         signs = _SIGNS.findall(written)
@@ -78,7 +78,9 @@ def _sum(side: str, text: str, forms: Mapping[str, tuple[Any, Any, Any]]) -> lis
             raise _unread(text, forms)
         factor = Fraction(re.sub("[_,]", "", term["factor"])) if term["factor"] else Fraction(1)
         if factor > LARGEST:
-            raise InputError(f"the limit {text!r} has a number above {LARGEST:.0e}; use less.")
+            raise InputError(
+                f"the limit {text!r} has a number above {LARGEST:.0e}; use a smaller one."
+            )
         factor = -factor if term["sign"] == "-" else factor
         form = forms[name] if name else (1, 0, 0)
         total = [t + factor * Fraction(f) for t, f in zip(total, form, strict=True)]
@@ -89,13 +91,13 @@ def _sum(side: str, text: str, forms: Mapping[str, tuple[Any, Any, Any]]) -> lis
 def _unread(text: str, forms: Mapping[str, Any]) -> InputError:
     names = ", ".join(forms)
     return InputError(
-        f"the limit {text!r} cannot be read; write a sum of {names} and numbers, <= or >=, and "
-        "another, as in x<=4500, n>=30000 or 2*x + y <= 9000."
+        f"the limit {text!r} cannot be read; write sums of {names} and numbers on both sides of <= or "
+        ">=, as in x<=4500, n>=30000 or 2*x + y <= 9000."
     )
 
 
 def deletion_limits(x: Move, y: Move) -> tuple[MapLimit, ...]:
-    """No more is deleted than there is, by each move and by both together."""
+    """Limit deletions to the existing rows, for each move and for both together."""
     caps = []
     for move, name, a, b in ((x, "x", 1, 0), (y, "y", 0, 1)):
         if move.kind == "delete":
@@ -110,7 +112,7 @@ def deletion_limits(x: Move, y: Move) -> tuple[MapLimit, ...]:
 def kept_rows(
     moves: tuple[Move, Move], rows: Surface, group: Group, label: Group
 ) -> tuple[MapLimit, ...]:
-    """At least one row stays on each side of the group and of the label."""
+    """Keep at least one row of the group, the label and their complements."""
     sides = (
         (f"at least 1 row of {group}", rows.n_g, Affine(Fraction(0), Fraction(0), Fraction(0))),
         (f"at least 1 row of {label}", rows.n_y, Affine(Fraction(0), Fraction(0), Fraction(0))),

@@ -1,4 +1,4 @@
-"""What a policy map is asked: two moves, and limits on how far they go."""
+"""Moves of a policy map: rows added to, or deleted from, the cells of a pattern."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["add", "delete"]
 
 CELLS = 10_000
-"""A pattern without rows is split equally over at most so many cells."""
+"""Maximum number of cells over which the rows of a pattern without rows are split equally."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +33,13 @@ class Move:
     kind
         ``"add"`` or ``"delete"``.
     pattern
-        The sensitive attributes or the label that the rows have.
+        Values of sensitive attributes or the label that the rows have.
     counts
-        The table as it is.
+        The table before the move.
     codes
         The cells, one line each.
     parts
-        How the rows of the move are split over the cells: the share of a cell is its part
-        of their sum. The present rows of the cells, or 1 each if none has rows.
+        Relative share of each cell in the moved rows: its present rows, or 1 if no cell has rows.
     equally
         Whether no cell has rows.
 
@@ -74,7 +73,7 @@ class Move:
         group = Group.parse(pattern)
         if not group:
             raise PatternError(
-                f"the move {text!r} names no attribute; say which rows, as in: {kind} sex=Female."
+                f"the move {text!r} names no attribute; write a pattern, as in: {kind} sex=Female."
             )
         codes, rows = _cells(counts, group, adding=kind == "add")
         if rows.sum():
@@ -94,11 +93,11 @@ class Move:
 
     @property
     def rows(self) -> int:
-        """How many rows the table has of the pattern."""
+        """Number of rows of the pattern in the table."""
         return self.counts.of(self.pattern)
 
     def share(self, pattern: Group | str) -> Fraction:
-        """The share of the rows moved that are also of another pattern."""
+        """The share of the moved rows that also match another pattern."""
         group = Group.parse(pattern) if isinstance(pattern, str) else pattern
         inside = np.ones(len(self.codes), np.bool_)
         for name, value in group.items():
@@ -108,7 +107,7 @@ class Move:
 
     @property
     def cells(self) -> list[tuple[Group, Fraction]]:
-        """The cells, with the share of the rows that each gets or loses; the largest first."""
+        """The cells and their shares of the moved rows, the largest first."""
         axes, total = self.counts.axes, int(self.parts.sum())
         found = []
         for i in np.argsort(-self.parts, kind="stable").tolist():
@@ -120,7 +119,7 @@ class Move:
 
     @property
     def split(self) -> str | None:
-        """How the rows are split over several cells, in a sentence; none for one cell."""
+        """A sentence on how the rows are split over several cells; None for one cell."""
         if len(self.codes) == 1:
             return None
         how = "equally, as none has rows" if self.equally else "in proportion to their present rows"
@@ -131,7 +130,7 @@ class Move:
         )
 
     def overlaps(self, other: Move) -> bool:
-        """Tell whether the two moves change a cell that both have."""
+        """Whether the two moves change the same cell."""
         mine = set(map(tuple, self.codes.tolist()))
         return any(tuple(line) in mine for line in other.codes.tolist())
 
@@ -153,7 +152,7 @@ class Move:
 def _cells(
     counts: Counts, group: Group, *, adding: bool
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The cells of a pattern that have rows; nothing is added where a value is missing, unless told."""
+    """The cells of a pattern that have rows; additions skip missing values the pattern does not name."""
     chosen = counts.select(group)
     kept = np.ones(len(chosen.rows), np.bool_)
     for position, axis in enumerate(counts.axes):

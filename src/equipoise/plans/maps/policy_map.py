@@ -43,16 +43,16 @@ class PolicyMap(Landscape, Drawable):
 
     @property
     def heading(self) -> str:
-        """What is mapped, in one line."""
+        """One-line title."""
         return f"Policy map: Uniform Bias of {self.group} for {self.label_pattern}"
 
     @functools.cached_property
     def sentences(self) -> tuple[str, ...]:
-        """What the map says, in sentences."""
+        """The map in sentences."""
         return map_sentences(self)
 
     def grid(self) -> Grid:
-        """The points worth knowing, as a table for people."""
+        """The points of interest, as a table for people."""
         headers = ("point", "x", "y", "UB", "cost", "rows after", "inside limits")
         rows = tuple(
             (
@@ -67,8 +67,8 @@ class PolicyMap(Landscape, Drawable):
         return Grid(headers, rows, frozenset(range(1, 6)))
 
     def text(self) -> str:
-        """The map in words: moves, limits, points and sentences."""
-        limits = ", ".join(limit.text for limit in self.limits) or "none but the rows there are"
+        """The map as text: moves, limits, points and sentences."""
+        limits = ", ".join(limit.text for limit in self.limits) or "none except the existing rows"
         about = f"x: {self.x}\ny: {self.y}\nlimits: {limits}"
         said = "\n".join(
             textwrap.fill(s, _WRAP, initial_indent="- ", subsequent_indent="  ", **_WHOLE_WORDS)
@@ -140,22 +140,23 @@ def policy_map(
     Parameters
     ----------
     counts
-        The table; without weights.
+        Counts of a table without weights.
     x, y
         The moves: ``add PATTERN`` or ``delete PATTERN``. The pattern names sensitive
         attributes, the label, or both. Rows of several cells are split over them in
         proportion to their present rows.
     group, label_value
-        Whose UB is mapped; if not given, what the pattern of ``y`` names, else that of ``x``.
+        Group and label whose UB is mapped. By default those that the pattern of ``y`` names, or
+        else that of ``x``.
     limits
         Linear limits in x, y, n (the rows after the moves) and cost, such as ``"x<=4500"``,
         ``"n>=30000"`` or ``"2*x + y <= 9000"``.
     cost_x, cost_y
-        What a row of each move costs.
+        Cost of one row of each move.
     tolerance
-        The |UB| that is small enough.
+        Largest acceptable |UB|.
     x_max, y_max
-        How far the map is drawn; chosen to show limits and zero curve, if not given.
+        Upper ends of the axes. By default they show the limits and the zero curve.
 
     Examples
     --------
@@ -175,7 +176,9 @@ def policy_map(
     ('line', 20.69, 15.0, 15.0)
     """
     if counts.weights is not None:
-        raise InputError("a policy map counts rows, and these are weighted; leave out the weights.")
+        raise InputError(
+            "a policy map counts rows, but these have weights; count them without weights."
+        )
     moves = Move.parse(x, counts), Move.parse(y, counts)
     whose, value = _chosen(counts, moves, group, label_value)
     costs = _cost("cost_x", cost_x), _cost("cost_y", cost_y)
@@ -223,7 +226,7 @@ def policy_map(
 def _chosen(
     counts: Counts, moves: tuple[Move, Move], group: Group | str | None, label_value: Any
 ) -> tuple[Group, Value]:
-    """Whose UB is mapped: as asked, else of the move of y, else of that of x."""
+    """The group and label to map: the requested ones, else those of y, else those of x."""
     label = counts.label.name
     patterns = [move.pattern for move in reversed(moves)]
     groups = [Group({k: v for k, v in p.items() if k != label}) for p in patterns]
@@ -251,19 +254,19 @@ def _group(counts: Counts, group: Group | str) -> Group:
         axis: Axis = counts.axis(name)
         if name not in names:
             raise PatternError(
-                f"the group {whose} names {name!r}, which is no sensitive attribute; there are: "
-                f"{', '.join(names)}. Choose the label by `label_value`."
+                f"the group {whose} names {name!r}, which is not a sensitive attribute. The attributes are "
+                f"{', '.join(names)}; choose the label by `label_value`."
             )
         axis.code(value)
     if not whose:
-        raise PatternError("the group of all rows has no bias; name one, as in sex=Female.")
+        raise PatternError("the group of all rows has no bias; name a group, as in sex=Female.")
     return whose
 
 
 def _cost(name: str, cost: float) -> Fraction:
     a_number(name, cost)
     if not 1e-9 <= cost <= LARGEST:
-        raise InputError(f"{name} must be above 0 and at most {LARGEST:.0e}, not {cost}.")
+        raise InputError(f"`{name}` must be above 0 and at most {LARGEST:.0e}, not {cost}.")
     return exact(cost)
 
 

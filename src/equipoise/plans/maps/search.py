@@ -1,4 +1,4 @@
-"""Where on a policy map Uniform Bias is small, and what that costs least."""
+"""Search a policy map for the cheapest point, and the point with the smallest |UB|."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_SLACK = 1e-9
+_SLACK = 1e-9  # relative rounding error of points computed in floats
 _LEAST = 1e-6  # with less than a millionth of a row a group is empty
-_NEAR = 50
+_NEAR = 50  # whole rows around the best real point that are tried in each direction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class Surface:
     Parameters
     ----------
     n_gy, n_g, n_y, n
-        The rows after the moves: of group and label, of the group, of the label, and all.
+        Rows after the moves: of group and label, of the group, of the label, and of the table.
 
     >>> rows = [Affine(Fraction(c), Fraction(0), Fraction(1)) for c in (20, 100, 80, 200)]
     >>> surface = Surface(n_gy=rows[0], n_g=rows[1], n_y=rows[2], n=rows[3])
@@ -45,7 +45,7 @@ class Surface:
     n: Affine
 
     def exact(self, x: float | Fraction, y: float | Fraction) -> Fraction | None:
-        """UB at a point without rounding; none where the group or the label has no rows."""
+        """UB at a point without rounding; None if the group or the label has no rows."""
         n_g, n_y = self.n_g(x, y), self.n_y(x, y)
         if n_g <= _LEAST or n_y <= _LEAST:
             return None
@@ -69,7 +69,7 @@ class Surface:
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """A surface, the region of the points that may be chosen, and what a point costs."""
+    """A surface, the feasible region, and the cost of a point."""
 
     surface: Surface
     region: tuple[HalfPlane, ...]
@@ -79,22 +79,22 @@ class Search:
 
     @functools.cached_property
     def curves(self) -> tuple[Conic, ...]:
-        """Where |UB| is the tolerance."""
+        """The curves on which |UB| equals the tolerance."""
         levels = dict.fromkeys((self.tolerance, -self.tolerance))
         return tuple(self.surface.level(level) for level in levels)
 
     def cost(self, x: float | Fraction, y: float | Fraction) -> Fraction:
-        """What a point costs."""
+        """The cost of a point."""
         return self.cost_x * Fraction(x) + self.cost_y * Fraction(y)
 
     def cheapest(self) -> Point | None:
-        """The cheapest point of the region with |UB| within the tolerance, if there is any.
+        """The cheapest point of the region with |UB| within the tolerance, if there is one.
 
-        It is a corner of the region, or lies on one of the curves: where that leaves the
-        region, or where the cost along it is stationary.
+        It is a corner of the region, a point where one of the curves meets its boundary, or one
+        where the cost along a curve is stationary.
         """
         found = [p for p in self._candidates() if self._is_inside(*p) and self._is_near_enough(*p)]
-        # What was rounded to just below 0 is 0.
+        # Rounding can put a point on an axis just below 0.
         points = [(max(x, 0.0), max(y, 0.0)) for x, y in found]
         return min(points, key=lambda p: self.cost(*p), default=None)
 
@@ -115,15 +115,15 @@ class Search:
     # -------------------------------------------------------------- in whole numbers
 
     def allows(self, x: int, y: int) -> bool:
-        """Tell exactly whether a point of whole numbers is in the region, and has a UB."""
+        """Whether a whole-number point is in the region and has a UB, without rounding."""
         inside = all(half.holds(x, y) for half in self.region)
         return inside and self.surface.exact(x, y) is not None
 
     def whole_near(self, point: Point) -> tuple[int, int] | None:
-        """The best point of whole numbers near another.
+        """The best whole-number point near another.
 
-        Without a tolerance it is the neighbour with the least |UB|; otherwise the cheapest
-        whose |UB| is within the tolerance, exactly.
+        Without a tolerance it is the neighbour with the smallest |UB|, otherwise the cheapest point
+        whose |UB| is within the tolerance without rounding.
         """
         if not self.tolerance:
             return self._least_neighbour(point)
@@ -143,7 +143,7 @@ class Search:
         return None
 
     def _whole_candidates(self, point: Point) -> Iterator[tuple[int, int]]:
-        """In each column and row of whole numbers near a point: where being inside may begin."""
+        """The points next to a boundary or curve, in each whole column and row near a point."""
         for axis, other in ((0, 1), (1, 0)):
             middle = round(point[axis])
             for at in range(max(middle - _NEAR, 0), middle + _NEAR + 1):
@@ -160,7 +160,7 @@ class Search:
     # -------------------------------------------------------------- the second best
 
     def nearest(self, box: Iterable[Exact]) -> Point | None:
-        """The point with the least |UB|, of those of the region in a box."""
+        """The point of the region with the smallest |UB| in a box."""
         polygon = [(float(x), float(y)) for x, y in clip(box, self.region)]
         if not polygon:
             return None

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def map_sentences(map_: Landscape) -> tuple[str, ...]:
-    """What a map says: how it is now, where UB is 0, what the limits allow, and the best point."""
+    """Describe a map: UB now, where UB is 0, what the limits allow, and the best point."""
     return (
         _start(map_),
         _curve(map_),
         *_region(map_),
         *_best(map_),
         *(move.split for move in (map_.x, map_.y) if move.split),
-        "Only this group and label are looked at; the moves change the UB of others, too.",
+        "The map shows only this group and label; the moves change the UB of others as well.",
         *map_.counts.reading.sentences,
     )
 
@@ -49,7 +49,7 @@ def _start(map_: Landscape) -> str:
 def _curve(map_: Landscape) -> str:
     kind = map_.zero.name
     if kind == "everywhere":
-        return "UB is 0 wherever it is defined: the moves change nothing about it."
+        return "UB is 0 wherever it is defined: the moves do not change it."
     zeros = [(0.0, y) for y in map_.zero_y(0)] + [(x, 0.0) for x in map_.zero_x(0) if x]
     alone = [f"{rows_text(x or y)} rows of {'x' if x else 'y'} alone" for x, y in zeros]
     if not alone:
@@ -67,14 +67,14 @@ _SHAPES = {
 
 def _region(map_: Landscape) -> list[str]:
     caps = [
-        f"{name} deletes at most the {whole(move.rows)} rows there are"
+        f"{name} can delete at most the existing {whole(move.rows)} rows"
         for name, move in (("x", map_.x), ("y", map_.y))
         if move.kind == "delete"
     ]
     said = [f"{in_words(caps)}."] if caps else []
     if map_.kept:
         kept = in_words([limit.text for limit in map_.kept])
-        said.append(f"{kept[0].upper()}{kept[1:]} must stay: UB says nothing without.")
+        said.append(f"{kept[0].upper()}{kept[1:]} must stay: otherwise UB says nothing.")
     if map_.is_empty:
         given = [limit.text for limit in (*map_.limits, *map_.built_in)]
         said.append(f"No point is inside all limits: {in_words([*given, 'x>=0', 'y>=0'])}.")
@@ -94,7 +94,7 @@ def _best(map_: Landscape) -> list[str]:
         f"{_fine(rows.ub)}, cost {rows_text(rows.cost)}, {rows_text(rows.n)} rows after."
     )
     if map_.x.split or map_.y.split:
-        said.append("The rows of a cell are a share of these, and need not be whole themselves.")
+        said.append("Each cell gets a share of these rows, which need not be a whole number.")
     return said
 
 
@@ -104,10 +104,10 @@ def _where(map_: Landscape, best: MapPoint) -> str:
     if map_.reached:
         cost = f"at a cost of {rows_text(best.cost)}"
         return f"The cheapest point with {goal} inside the limits is {place}, {cost}."
-    least = f"the least |UB| is {abs(best.ub):.3f}, at {place}"
+    least = f"the smallest |UB| is {abs(best.ub):.3f}, at {place}"
     return f"No point inside the limits has {goal}; {least}."
 
 
 def _fine(ub: float) -> str:
-    """Write a UB that is nearly 0 with the digits that show it."""
+    """Write a UB near 0 with enough digits to tell it from 0."""
     return number(ub) if abs(ub) >= 0.0005 or not ub else f"{ub:+.1e}".replace("-", "−")

@@ -1,4 +1,4 @@
-"""How far a policy map is drawn."""
+"""The part of a policy map that is drawn."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _ZERO = Fraction(0)
 QUADRANT = (HalfPlane(Fraction(-1), _ZERO, _ZERO), HalfPlane(_ZERO, Fraction(-1), _ZERO))
-"""No move takes fewer than 0 rows."""
+"""Moves have at least 0 rows."""
 
 
 def box(x_max: float, y_max: float) -> list[Exact]:
@@ -37,7 +37,7 @@ def window(
     moves: tuple[Move, Move],
     given: tuple[float | None, float | None],
 ) -> tuple[float, float]:
-    """How far to draw: what is feasible, if that ends, and the way to UB 0, if it is near."""
+    """Choose the ends of the axes: show a bounded feasible region, and UB 0 if it is near."""
     free = replace(search, region=(*QUADRANT, *caps), tolerance=_ZERO)
     ways = [p for p in (search.cheapest(), free.cheapest()) if p is not None]
     found = []
@@ -62,7 +62,7 @@ def _edge(name: str, value: Any) -> float:
 
 
 def _extent(region: Sequence[HalfPlane], axis: int) -> float:
-    """How far the region goes along an axis; 0 if it never ends, or is empty."""
+    """The extent of the region along an axis; 0 if it is unbounded or empty."""
     if any(ray[axis] > 0 for ray in rays(region)):
         return 0.0
     return float(max((corner[axis] for corner in corners(region)), default=0))
@@ -74,7 +74,7 @@ def _crossings(search: Search, axis: int) -> list[float]:
 
 
 def _rounded_up(value: float) -> float:
-    """Two digits are enough for the edge of a picture.
+    """Round up to two digits, which are enough for the edge of a picture.
 
     >>> _rounded_up(3501.8), _rounded_up(9.1)
     (3600.0, 10.0)
