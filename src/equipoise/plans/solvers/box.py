@@ -1,4 +1,4 @@
-"""Ranges of label frequencies, which searches split."""
+"""Boxes of label frequencies, which searches split."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Box:
 
     @property
     def middle(self) -> Real:
-        """A distribution inside."""
+        """A distribution inside the box."""
         room = self.high - self.low
         left = 1 - self.low.sum()
         return np.asarray(self.low + room * (left / max(room.sum(), 1e-300)))
@@ -38,7 +38,7 @@ class Box:
         )
 
     def tightened(self) -> Box:
-        """The same distributions in the smallest box."""
+        """The smallest box with the same distributions."""
         low = np.maximum(self.low, 1 - (self.high.sum() - self.high))
         high = np.minimum(self.high, 1 - (low.sum() - low))
         return Box(low, np.maximum(high, low))
@@ -54,7 +54,7 @@ class Box:
                 yield Box(low, high).tightened()
 
     def near(self, centre: Real, step: float) -> Iterator[Real]:
-        """Distributions a step away: from one label to another, or to all others."""
+        """Neighbours that move a share from one label to another, or to all others."""
         labels = range(len(centre))
         for up, down in itertools.islice(itertools.permutations(labels, 2), 60):
             move = min(step, self.high[up] - centre[up], centre[down] - self.low[down])
@@ -69,7 +69,7 @@ class Box:
             yield self.clip(moved / moved.sum())
 
     def clip(self, centre: Real) -> Real:
-        """The nearest distribution inside, about."""
+        """A distribution inside the box that is close to another."""
         for _ in range(50):
             centre = np.clip(centre, self.low, self.high)
             left = 1 - centre.sum()
@@ -83,11 +83,11 @@ class Box:
 
 
 def allowed_box(problem: Problem, base: Real) -> Box:
-    """Where label frequencies may come out."""
+    """The range that a request allows for the resulting label frequencies."""
     request = problem.request
     drift = math.inf if request.label_drift is None else request.label_drift
     if request.labels == "free" or problem.special:
-        drift = min(drift, 1e9)  # 0·∞ would be no number
+        drift = min(drift, 1e9)  # 0·∞ would be nan
         least = np.where(base > 0, 1e-6, 0.0)
         low, high = np.maximum(base * (1 - drift), least), np.minimum(base * (1 + drift), 1.0)
         return Box(low, high).tightened()

@@ -1,10 +1,9 @@
-"""Plans held against the repaired table's own label frequencies.
+"""Plans relative to the label frequencies of the repaired table.
 
-Those frequencies depend on the plan. So a centre φ is chosen, and a plan is made whose
-groups lie in the band around φ and whose label frequencies come out at φ. For a box of
-centres the band around all of them gives a lower bound, group by group and exact; boxes
-are split, the most promising first. Nothing proves that the centre found is the best one:
-the cost is given with the lower bound.
+Those frequencies depend on the plan. The search therefore chooses a centre φ and makes a plan whose
+groups lie in the band around φ and whose label frequencies are φ. For a box of centres, the union
+of their bands gives an exact lower bound for each group; boxes are split, the most promising first.
+The centre found is not proved to be the best, so the cost is reported with the lower bound.
 """
 
 from __future__ import annotations
@@ -48,10 +47,10 @@ QUICK = 0.2
 """With less effort than this, the first good plan is taken and the gap is not closed."""
 
 RELAXED = 2_400
-"""How many cells are put into models in real numbers, to move a centre, and to raise the bound.
+"""Maximum number of cells in real-valued models, for moving a centre and for raising the bound.
 
-Work is limited by such numbers and not by seconds, so that the same request gives the same
-plan on any machine; the request's time limit is a last resort.
+Counting work rather than seconds makes the same request give the same plan on every machine. The
+request's time limit is a last resort.
 """
 
 
@@ -64,20 +63,10 @@ def solve_new(
     first: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Incumbent:
-    """Find a cheap plan that holds against its own label frequencies, with a lower bound.
+    """Find a cheap plan relative to its own label frequencies, with a lower bound of the cost.
 
-    Parameters
-    ----------
-    problem
-        The problem, with a tolerance above zero.
-    base
-        Label frequencies to stay close to.
-    candidates
-        Rows that are known to be possible, such as plans of a tighter request.
-    effort
-        Share of the usual work; less than 1 tries fewer centres.
-    first
-        Whether to stop at the first plan found.
+    The tolerance must be above zero. The label frequencies stay near ``base``, ``candidates`` are
+    rows known to be feasible, and an ``effort`` below 1 tries fewer centres.
     """
     search = _Search(problem, base, effort, first=first, progress=progress)
     for rows in (problem.have, *candidates):
@@ -107,7 +96,7 @@ class _Search:
         self.trials = max(6, int(effort * min(RELAXED / problem.have.size, 120)))
 
     def run(self) -> Incumbent:
-        """Explore, construct, and close the gap as far as the effort goes."""
+        """Explore centres, construct plans, and close the gap as far as the effort allows."""
         found = self.found
         if self.enough():
             return found
@@ -116,7 +105,7 @@ class _Search:
             self.construct(self.base)
             if self.enough():
                 return found
-        # Without what couples groups the bound still is one, and a plan may hold all the same.
+        # Ignoring the limits that couple groups keeps the bound valid, and plans may still meet them.
         centres = self.explore()
         if not self.problem.separable and found.bound < math.inf and not self.enough():
             centres = [*self.widest(), *centres]
@@ -128,29 +117,29 @@ class _Search:
         return found
 
     def close(self, gap: float) -> None:
-        """Go on until the gap that was asked for is reached, or time is up."""
+        """Continue until the requested gap or the time limit is reached."""
         if self.found.rows is not None and not self.found.near(gap):
             close_gap(
                 self.problem, self.found, self.box, gap, self.deadline, construct=self.construct
             )
 
     def enough(self) -> bool:
-        """Whether the plan found will do."""
+        """Whether the plan found is good enough."""
         return self.found.cost <= 0 or (self.first and self.found.rows is not None)
 
     def late(self) -> bool:
-        """Whether time is up."""
+        """Whether the time limit is reached."""
         self.found.timed_out |= time.monotonic() > self.deadline
         return self.found.timed_out
 
     def offer(self, rows: Whole | None) -> None:
-        """Keep rows if they hold everything and cost less."""
+        """Keep rows if they satisfy every constraint and cost less."""
         self.found.offer(self.problem, rows, self.box)
 
     # --------------------------------------------------------------------- exploring
 
     def explore(self) -> list[Real]:
-        """Split boxes of centres, the most promising first; give the best middles."""
+        """Split boxes of centres, the most promising first, and return the best middles."""
         kinds = max(1, len(np.unique(self.problem.have, axis=0)))
         most = min(self.effort * max(64, min(WORK // kinds, 1500)), max(25 * WORK // kinds, 2))
         batch = max(1, min(48, WORK // len(self.problem.cells), int(most) // 8))
@@ -179,12 +168,12 @@ class _Search:
         return _apart([m for _, _, m in middles], 4)
 
     def imbalance(self, rows: Whole, centre: Real) -> float:
-        """How many rows, at the usual price, a plan's labels are off a centre."""
+        """Cost of moving a plan's labels to a centre, at the usual price of a row."""
         off = np.abs(rows.sum(axis=0) - centre * rows.sum()).sum() / 2
         return float(off * np.median(self.problem.cells.add))
 
     def widest(self) -> list[Real]:
-        """Where groups are coupled: one model of all, with the bands around the whole box."""
+        """Bound coupled groups by one model, with the bands around the whole box."""
         low, high = self.box.low, self.box.high
         balance = self.between(low, high)
         wide = solve_coupled(self.problem, low, most=high, balance=balance, time_limit=self.seconds)
@@ -198,7 +187,7 @@ class _Search:
         return centres
 
     def costs(self, boxes: list[Box]) -> tuple[Real, Whole]:
-        """The least cost with every group in the band around a box, for several boxes at once."""
+        """The lowest cost with every group in the band around a box, for several boxes at once."""
         n, k = self.problem.have.shape
         if not boxes:
             return np.zeros(0), np.zeros((0, n, k), np.int64)
@@ -208,10 +197,7 @@ class _Search:
         return solved.costs.reshape(-1, n).sum(axis=1), solved.rows.reshape(-1, n, k)
 
     def polished(self, centres: list[Real]) -> Real:
-        """Move the best centre to where a plan in real numbers costs least.
-
-        A share goes from one label to another, or from one to all the others.
-        """
+        """Move the best centre step by step to where a real-valued plan is cheapest."""
         cost, _, centre = min(
             (self.balanced_cost(c), number, c) for number, c in enumerate(centres)
         )
@@ -227,19 +213,19 @@ class _Search:
         return centre
 
     def balanced_cost(self, centre: Real) -> float:
-        """The least cost in real numbers of a plan that comes out at a centre."""
+        """The lowest cost of a real-valued plan whose label frequencies are a centre."""
         return relaxed_cost(self.problem, centre, balance=self.between(centre, centre))
 
     def relaxed(self, box: Box) -> float:
-        """A bound for all centres in a box: what a balanced plan costs in real numbers."""
+        """Lower bound for all centres of a box: the cost of a balanced real-valued plan."""
         balance = self.between(box.low, box.high)
         return relaxed_cost(self.problem, box.low, most=box.high, balance=balance)
 
     def dive(self, boxes: list[Box]) -> list[Real]:
-        """Halve the last box, always into the half where real numbers cost less.
+        """Halve the last box repeatedly, keeping the half with the cheaper real-valued plan.
 
-        Gives the middles around which a balanced plan exists, the deepest first; the others
-        leave more room, as the cheapest centre often lies at the edge of what is possible.
+        Returns the middles around which a balanced plan exists, the deepest first. The earlier ones
+        leave more room, because the cheapest centre is often at the edge of the feasible ones.
         """
         path, box = [b.middle for b in boxes], boxes[-1]
         while (box.high - box.low).max() > 1e-6 and not self.late():
@@ -251,14 +237,13 @@ class _Search:
         return [c for c in reversed(path) if math.isfinite(self.balanced_cost(c))]
 
     def between(self, low: Real, high: Real, fixed: Whole | None = None) -> Balance:
-        """Label frequencies between two."""
+        """A balance that keeps label frequencies between two."""
         return Balance(low, high, self.nothing if fixed is None else fixed)
 
     def bisect(self) -> list[Box]:
-        """Split boxes once more, by what a balanced plan costs there in real numbers.
+        """Split boxes again by the cost of a balanced real-valued plan, which raises the bound.
 
-        That knows of the balance, and so raises the bound; gives the box that is cheapest in
-        the end, after those it was cut from.
+        Returns the cheapest box at the end, after the boxes it was split from.
         """
         cells = self.problem.cells
         step = granularity(np.concatenate([cells.add, cells.drop], axis=1))
@@ -302,7 +287,7 @@ class _Search:
             self.progress(0.5 + 0.4 * (number + 1) / len(chosen))
 
     def construct(self, centre: Real) -> None:
-        """Make plans whose label frequencies come out at a centre, and offer them."""
+        """Make plans whose label frequencies are a centre, and offer them."""
         key = np.round(centre, 9).tobytes()
         if key in self.found.tried:
             return
@@ -319,7 +304,7 @@ class _Search:
                 return
 
     def settle(self, centre: Real) -> None:
-        """Plan around a centre, take the frequencies that come out as the next one, and so on."""
+        """Plan around a centre, and take the resulting frequencies as the next one, repeatedly."""
         for _ in range(4):
             (cost,), (rows,) = self.costs([Box(centre, centre)])
             if not math.isfinite(cost) or self.late():
@@ -331,19 +316,19 @@ class _Search:
             centre = next_
 
     def surely(self) -> None:
-        """Plan at the tolerance at which it always holds, so that there is a plan in any case."""
+        """Plan at a tolerance so small that the result is always valid, as a fallback."""
         solved = solve_separable(self.problem.cells, self.problem.band(self.base, self.sure))
         if solved.feasible:
             self.offer(solved.rows)
 
     @property
     def sure(self) -> float:
-        """The tolerance around a centre that is enough wherever in it the labels come out."""
+        """The tolerance around a centre that suffices for all label frequencies within it."""
         t = self.problem.request.tolerance
         return t / (2 + t) if self.problem.request.tolerance_on == "ub" else t / 2
 
     def tighten(self, centre: Real) -> None:
-        """Plan at a tighter tolerance, the widest that holds; at τ/(2+τ) it always does."""
+        """Plan at the largest tolerance that gives a valid plan; τ/(2+τ) always does."""
         low, high = self.sure, self.problem.request.tolerance
         for trial in range(7):
             middle = low if trial == 0 else (low + high) / 2
@@ -358,7 +343,7 @@ class _Search:
                 return
 
     def balanced(self, centre: Real, rows: float) -> Whole | None:
-        """One model of all groups, with label frequencies within so many rows of the centre."""
+        """Solve one model of all groups, with label frequencies within a few rows of the centre."""
         low, high = self.around(centre, rows)
         for inside in (0.0, 1e-5):
             solved = solve_coupled(
@@ -378,7 +363,7 @@ class _Search:
 
     @property
     def coarsely(self) -> float:
-        """The gap of one model here; a gap that was asked for is closed in the end, over all."""
+        """Gap of a single model; a requested gap is closed at the end, over all boxes."""
         asked = self.problem.request.solver_gap
         return max(asked if asked >= 1 else SOLVER_GAP, SOLVER_GAP / max(self.effort, 0.02))
 
@@ -392,11 +377,11 @@ class _Search:
         return np.maximum(low, centre / 2), high
 
     def balanced_by_largest(self, centre: Real, rows: float) -> Whole | None:
-        """Plan every group for itself, then let the largest ones make up for the balance."""
+        """Plan every group on its own, then balance the labels with the largest groups."""
         problem = self.problem
         low, high = self.around(centre, rows)
         solved = solve_separable(problem.cells, problem.band(high, most=low))
-        if solved.cost >= self.found.cost:  # infinite if some group cannot
+        if solved.cost >= self.found.cost:  # infinite if some group has no solution
             return None
         order = np.argsort(-solved.rows.sum(axis=1), kind="stable")
         chosen, rest = np.sort(order[:BALANCING]), np.sort(order[BALANCING:])
@@ -419,7 +404,7 @@ class _Search:
 
     @property
     def seconds(self) -> float:
-        """How much time one model may take."""
+        """Time limit of one model, in seconds."""
         longest = 3.0 if self.small else 20.0
         return max(min((self.deadline - time.monotonic()) / 3, longest), 0.1)
 

@@ -1,8 +1,8 @@
 """Zero bias in closed form: how large each group becomes, and its rows as whole numbers.
 
 At zero bias a group of size t has t·q rows of each label, where q is its target. Its cost
-is convex and piecewise linear in t, with a corner wherever t·q meets the rows there are;
-the minimum is a weighted quantile of those corners. Without deletions it is the largest.
+is convex and piecewise linear in t, with a corner wherever t·q equals the present rows. The
+minimum is a weighted quantile of those corners; without deletions it is the largest one.
 """
 
 from __future__ import annotations
@@ -23,15 +23,7 @@ _HAIR = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """The size of each group at zero bias, in real numbers, and its range.
-
-    Attributes
-    ----------
-    size
-        The cheapest size.
-    least, most
-        Between which sizes the group can be brought to its target at all.
-    """
+    """The cheapest real-valued size of each group at zero bias, and the range of feasible sizes."""
 
     size: Real
     least: Real
@@ -39,22 +31,15 @@ class Sizes:
 
     @property
     def feasible(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which groups can be brought to their target."""
+        """The groups that can reach their target."""
         return np.asarray(self.least <= self.most * (1 + _HAIR) + _HAIR)
 
 
 def best_sizes(cells: Cells, targets: Real, extra: Whole | None = None) -> Sizes:
     """Find the cheapest size of each group at exactly its target rates.
 
-    Parameters
-    ----------
-    cells
-        What there is, may be, and costs.
-    targets
-        The rate each label must have: a line a group, or one for all.
-    extra
-        Rows of its free label that each group gets beyond the least, where the free label
-        is the one of which a group has most for its target.
+    ``targets`` has one line per group, or one for all. ``extra`` rows beyond the minimum are added
+    to each group's free label, the label of which it has most relative to its target.
 
     >>> cells = Cells.of([[40, 110]], least=[[40, 110]])
     >>> best_sizes(cells, np.array([[1 / 3, 2 / 3]])).size.round(6).tolist()
@@ -63,7 +48,7 @@ def best_sizes(cells: Cells, targets: Real, extra: Whole | None = None) -> Sizes
     q = np.broadcast_to(targets, cells.have.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         least = np.where(cells.least > 0, cells.least / q, 0.0).max(axis=1)
-        # Whole rows may be cut, so a label may be almost a row over what it can have.
+        # Rows are cut to whole numbers later, so a label may exceed its maximum by almost a row here.
         room = cells.most + (1 - 1e-9)
         most = np.where(cells.most < UNLIMITED, room / q, np.inf).min(axis=1)
         corners = np.where(cells.have > 0, cells.have / q, 0.0)
@@ -80,7 +65,7 @@ def best_sizes(cells: Cells, targets: Real, extra: Whole | None = None) -> Sizes
 
 
 def _weighted_quantile(corners: Real, weights: Real, wanted: Real) -> Real:
-    """The smallest corner up to which the weights add up to what is wanted."""
+    """The smallest corner at which the cumulated weights reach a value."""
     order = np.argsort(corners, axis=1, kind="stable")
     reached = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
     enough = reached >= (wanted * (1 - _HAIR))[:, None]
@@ -89,10 +74,10 @@ def _weighted_quantile(corners: Real, weights: Real, wanted: Real) -> Real:
 
 
 def whole_rows(cells: Cells, targets: Real, size: Real, rounding: Rounding) -> Whole:
-    """Make the rows of groups of those sizes whole numbers.
+    """Round the rows of groups of given sizes to whole numbers.
 
-    ``"floor"`` cuts, ``"nearest"`` rounds, ``"optimal"`` chooses for each label the whole
-    number below or above so that the largest |UB| of the group is least.
+    ``"floor"`` rounds down, ``"nearest"`` to the nearest number, and ``"optimal"`` rounds each label
+    up or down so that the largest |UB| of the group is smallest.
 
     >>> cells = Cells.of([[5637, 1589, 665]], least=[[5637, 1589, 665]])
     >>> rates = np.array([[41487, 12488, 6823]]) / 60798
@@ -117,7 +102,7 @@ def whole_rows(cells: Cells, targets: Real, size: Real, rounding: Rounding) -> W
 
 
 def _optimal(cells: Cells, targets: Real, exact: Real) -> Real:
-    """Choose below or above for each label: for each number of labels above, the best choice."""
+    """Round each label up or down: find the best choice for each number of labels rounded up."""
     below = np.clip(np.floor(exact), cells.least, cells.most)
     above = np.clip(np.ceil(exact), cells.least, cells.most)
     free = above > below
@@ -138,10 +123,10 @@ def _optimal(cells: Cells, targets: Real, exact: Real) -> Real:
 def _fewest_regrets(
     below: Real, above: Real, if_below: Real, if_above: Real, free: Any, extra: int
 ) -> tuple[Real, Real]:
-    """Let so many labels go above that the worst of all is least.
+    """Round a given number of labels up so that the largest deviation is smallest.
 
-    Against any limit on the worst, labels over it below must go above, and labels over
-    it above must not; the least limit for which that works out is found among all values.
+    For a limit on the deviation, labels that exceed it when rounded down must go up, and those that
+    exceed it when rounded up must go down. The smallest limit that works is one of the deviations.
     """
     if_above = np.where(free, if_above, np.inf)
     limits = np.sort(np.concatenate([if_below, np.where(free, if_above, if_below)], axis=1), axis=1)
@@ -162,7 +147,7 @@ def _fewest_regrets(
 
 
 def _filled_up(cells: Cells, exact: Real, rows: Whole) -> Whole:
-    """Where cutting leaves a group below its least size, put back the largest parts cut off."""
+    """If rounding down leaves a group below its minimum size, round the largest remainders up."""
     short = cells.group_least - rows.sum(axis=1)
     for line in np.flatnonzero(short > 0):
         order = np.argsort(rows[line] - exact[line], kind="stable")
@@ -172,19 +157,18 @@ def _filled_up(cells: Cells, exact: Real, rows: Whole) -> Whole:
 
 
 def rounding_bound(targets: Real, size: Real) -> Real:
-    """How large whole numbers can leave the |UB| of a group with so many rows at zero bias.
+    """Upper bound of the |UB| that rounding to whole rows leaves to a group at zero bias.
 
-    Every label is at most one row off its exact number, so that the group is off its size by
-    as many rows as these add up to; a rate q is then at most 1 + (k − 2)·q rows off its share
-    of the rows there are.
+    Every label is at most one row off its exact number, and the size of the group is off by the sum
+    of these errors. A rate q is then at most 1 + (k − 2)·q rows off its share of the rows.
 
     >>> rounding_bound(np.array([[0.5, 0.5]]), np.array([1000.0])).tolist()
     [0.002]
-    >>> rounding_bound(np.array([[0.25, 0.75]]), np.array([1.0])).tolist()  # as far as can be
+    >>> rounding_bound(np.array([[0.25, 0.75]]), np.array([1.0])).tolist()  # the maximum
     [3.0]
     """
     k = targets.shape[1]
     rare = np.where(targets > 0, targets, 1.0).min(axis=1)
     rows = (1 / rare + k - 2) / np.maximum(size, 1.0)
-    anything = np.maximum(1.0, 1 / rare - 1)  # as far as a rate can be off
+    anything = np.maximum(1.0, 1 / rare - 1)  # the largest deviation a rate can have
     return np.asarray(np.minimum(rows, anything))

@@ -1,4 +1,4 @@
-"""Plans whose own label frequencies lie in a corridor: a bound in real numbers, and whole rows."""
+"""Plans whose own label frequencies lie in a corridor: real-valued bounds, and whole rows."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """The cheapest rows in real numbers, and how far they are from holding their own frequencies.
+    """The cheapest real-valued rows, and their error relative to their own label frequencies.
 
-    ``cost`` is infinite if there are none, and nothing if the solver does not say.
+    ``cost`` is infinite if there are none, and 0 if the solver gives no answer.
     """
 
     cost: float
@@ -46,7 +46,7 @@ def relaxed_in(problem: Problem, corridor: Corridor, *, time_limit: float) -> Re
 def whole_in(
     problem: Problem, corridor: Corridor, *, cheaper: float, time_limit: float, gap: float
 ) -> Coupled:
-    """The same in whole rows, at a cost at most: a bound, and rows that hold or nearly do."""
+    """The same in whole rows, below a cost: a bound, and rows that are valid or nearly so."""
     model = _following(problem, corridor)
     n = model.n
     price = np.concatenate([problem.cells.add.ravel(), problem.cells.drop.ravel()])

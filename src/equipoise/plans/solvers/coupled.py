@@ -1,7 +1,7 @@
 """Groups that depend on each other: one model for all, solved by HiGHS through SciPy.
 
-Needed where only some groups are held to the tolerance, where several share a limit on
-rows, and where the repaired table's own label frequencies must come out at a centre.
+It is needed if the tolerance applies to some groups only, if groups share a limit on rows, and if
+the label frequencies of the repaired table must be those of a centre.
 """
 
 from __future__ import annotations
@@ -30,24 +30,12 @@ def solve_coupled(
     nodes: int | None = None,
     inside: float = 0.0,
 ) -> Coupled:
-    """Find the cheapest whole rows that hold every constraint of a problem.
+    """Find the cheapest whole rows that satisfy every constraint of a problem.
 
-    Parameters
-    ----------
-    problem
-        The problem; at zero tolerance its groups are held to their targets up to rounding.
-    centre, most
-        The label frequencies bands are put around; with ``most`` around all between.
-    tolerance
-        Instead of the request's.
-    balance
-        Where the repaired table's label frequencies must come out.
-    time_limit, gap
-        Instead of the request's.
-    nodes
-        After how many branches to take the best found.
-    inside
-        How many rows to keep inside the bands: the solver's own arithmetic is not exact.
+    Bands are put around ``centre``, or around all frequencies from ``centre`` to ``most``. The label
+    frequencies of the repaired table must lie in ``balance``. After ``nodes`` branches the best plan
+    found is taken. ``inside`` is a margin to the bands in rows, because HiGHS satisfies constraints
+    only up to its own tolerance. The other parameters override those of the request.
     """
     model = _model(problem, centre, tolerance, most, balance, inside)
     request = problem.request
@@ -65,7 +53,7 @@ def relaxed_cost(
     most: Real | None = None,
     balance: Balance | None = None,
 ) -> float:
-    """The least cost in real numbers; infinite if even they cannot."""
+    """The lowest cost of real-valued rows; infinite if there are none."""
     return _model(problem, centre, None, most, balance, 0.0).relaxed()
 
 

@@ -1,9 +1,9 @@
-"""Closing the gap between a plan's cost and what no plan is below, as far as it was asked for.
+"""Close the gap between the cost of a plan and its lower bound, as far as requested.
 
-Boxes of label frequencies are split, the one with the lowest bound first. In a box the product
-of a group's size and a label's own frequency is relaxed to what is linear, which the balance of
-the labels and the shares that groups can have at all make tight; where that is less than a row
-off, whole rows are asked for.
+Boxes of label frequencies are split, the one with the lowest bound first. In a box, a linear
+relaxation replaces the product of a group's size and a label's own frequency; the balance of the
+labels and the possible shares of the groups make it tight. If its error is less than a row, a model
+in whole rows is solved.
 """
 
 from __future__ import annotations
@@ -51,27 +51,17 @@ def close_gap(
     *,
     construct: Callable[[Real], None],
 ) -> None:
-    """Raise the bound, and look for cheaper plans, until they are near each other or time is up.
+    """Raise the bound and search for cheaper plans until they meet within ``gap``.
 
-    Parameters
-    ----------
-    problem, found
-        What is planned for; the best plan so far, which is replaced by better ones.
-    box
-        Where label frequencies may come out.
-    gap
-        Share of its cost by which a plan may be more expensive than the bound.
-    deadline
-        When to stop, by the monotonic clock.
-    construct
-        Makes plans around label frequencies, and offers them.
+    ``found`` is the best plan so far and is updated. ``deadline`` is a time of the monotonic clock,
+    and ``construct`` makes plans around label frequencies and offers them.
     """
     _Closing(problem, found, box, gap, deadline, construct).run()
 
 
 @dataclass
 class _Closing:
-    """The boxes that are open, the lowest bound first."""
+    """The open boxes, the lowest bound first."""
 
     problem: Problem
     found: Incumbent
@@ -89,7 +79,7 @@ class _Closing:
         self.heap = [(self.found.bound, next(self.number), self.box)]
 
     def run(self) -> None:
-        """Split the box with the lowest bound as long as it is too low."""
+        """Split the box with the lowest bound until that bound is close enough to the cost."""
         found = self.found
         while self.heap and not found.near(self.gap):
             if time.monotonic() > self.deadline:
@@ -104,13 +94,13 @@ class _Closing:
         found.timed_out &= not found.near(self.gap)
 
     def look(self, bound: float, box: Box) -> None:
-        """Raise the bound of a box, and put in its parts with it."""
+        """Raise the bound of a box, and add its parts with it."""
         corridor = self.corridor(box)
         relaxed = relaxed_in(self.problem, corridor, time_limit=self.left)
         lower = max(bound, self.rounded(relaxed.cost))
         if lower >= self.found.cost - 1e-9:
             return
-        if relaxed.rows is None or relaxed.off is None:  # no answer is no bound
+        if relaxed.rows is None or relaxed.off is None:  # without an answer there is no bound
             self.split(lower, box, box.middle, box.high - box.low)
             return
         centre = box.clip(relaxed.rows.sum(axis=0) / max(relaxed.rows.sum(), 1e-9))
@@ -122,7 +112,7 @@ class _Closing:
         self.split(lower, box, centre, relaxed.off)
 
     def in_whole_rows(self, corridor: Corridor) -> float:
-        """A bound in whole rows: only plans that are enough cheaper are looked for."""
+        """Bound a box in whole rows; the model searches only for plans that are cheaper enough."""
         cost = self.found.cost
         enough = max(self.step or 0.0, self.gap * cost * (1 - 1e-9))
         found = whole_in(
@@ -138,7 +128,7 @@ class _Closing:
         return self.rounded(found.bound)
 
     def split(self, lower: float, box: Box, centre: Real, off: Real) -> None:
-        """Put in the parts of a box; one too narrow to split bounds what can be proved."""
+        """Add the parts of a box; a box too narrow to split limits the bound that can be proved."""
         if lower >= self.found.cost - 1e-9:
             return
         if (box.high - box.low).max() <= NARROW:
@@ -149,11 +139,11 @@ class _Closing:
 
     @property
     def left(self) -> float:
-        """How many seconds are left."""
+        """Seconds until the deadline."""
         return max(self.deadline - time.monotonic(), 0.1)
 
     def rounded(self, cost: float) -> float:
-        """A bound in whole rows: up to the next cost there can be, where costs have a step."""
+        """Round a bound up to the next possible cost, if costs are multiples of a step."""
         if not math.isfinite(cost):
             return cost if cost > 0 else 0.0
         if self.step:
@@ -161,7 +151,7 @@ class _Closing:
         return cost * (1 - 1e-9) - 1e-7
 
     def corridor(self, box: Box) -> Corridor:
-        """The box, with the shares of all rows that groups can have at less than the best cost."""
+        """The box, with the shares of the table that groups can have below the best cost."""
         cells, cost = self.problem.cells, self.found.cost
         n, sizes = float(cells.have.sum()), cells.have.sum(axis=1).astype(float)
         added = _at_most(cost, cells.add[cells.most > cells.have])
@@ -177,14 +167,14 @@ class _Closing:
 
 
 def _at_most(cost: float, prices: Real) -> float:
-    """How many rows a cost pays for, at the lowest of the prices."""
+    """Number of rows that a cost pays for at the lowest price."""
     if not prices.size:
         return 0.0
     return cost / float(prices.min()) if prices.min() > 0 else math.inf
 
 
 def _parts(box: Box, centre: Real, off: Real) -> Iterator[Box]:
-    """The box cut in two where the relaxation is off most, at the frequencies it chose."""
+    """Split the box at the label where the error of the relaxation is largest."""
     width = box.high - box.low
     y = int(np.where(width > NARROW, off, -1.0).argmax())
     if off[y] <= 0:

@@ -1,4 +1,4 @@
-"""The best plan a search has found so far, and what no plan can be below."""
+"""The best plan that a search has found so far, and the lower bound of the cost."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from equipoise.plans.solvers.box import Box
 
 CLOSED = 1e-7
-"""A gap that is none: arithmetic is not more exact."""
+"""A relative gap that counts as closed, because floats are not more exact."""
 
 Stopped: TypeAlias = Literal["gap", "work", "time"]
-"""What ended a search: the gap was reached, or its limit of work or of time was."""
+"""What ended a search: the gap, or its limit of work or time."""
 
 
 @dataclass(eq=False)
 class Incumbent:
-    """The best plan so far, and what no plan can be below."""
+    """The best plan so far, and the lower bound of the cost of any plan."""
 
     rows: Whole | None = None
     cost: float = math.inf
@@ -31,7 +31,7 @@ class Incumbent:
     tried: set[bytes] = field(default_factory=set)
 
     def near(self, gap: float) -> bool:
-        """Whether no plan is cheaper by more than a share of the cost."""
+        """Whether the gap between cost and bound is at most a share of the cost."""
         return self.cost - self.bound <= max(gap, CLOSED) * self.cost
 
     def stopped(self, gap: float) -> Stopped | None:
@@ -41,7 +41,7 @@ class Incumbent:
         return "gap" if self.near(gap) else "time" if self.timed_out else "work"
 
     def offer(self, problem: Problem, rows: Whole | None, box: Box) -> bool:
-        """Keep rows if they hold everything and cost less."""
+        """Keep rows if they satisfy every constraint and cost less."""
         if rows is None:
             return False
         cost = float(problem.cells.cost(rows).sum())
@@ -52,7 +52,7 @@ class Incumbent:
 
 
 def holds_everything(problem: Problem, rows: Whole, box: Box) -> bool:
-    """Whether rows are within the tolerance of their own frequencies, and these in the box."""
+    """Whether groups are within the tolerance of the rows' own frequencies, and these in the box."""
     cells = problem.cells
     if (rows < cells.least).any() or (rows > cells.most).any():
         return False

@@ -1,8 +1,8 @@
-"""Label frequencies at zero bias: which distribution all groups can be brought to cheapest.
+"""Label frequencies at zero bias: the distribution that all groups can reach at the lowest cost.
 
-With additions only and no caps the cost is convex in the logarithms of the frequencies,
-and a smoothed maximum with rising sharpness finds its minimum. Otherwise it is not: two
-labels are scanned, more are searched from several starts, which is a heuristic.
+With additions only and no caps, the cost is convex in the logarithms of the frequencies, and
+minimising it with a smoothed maximum of rising sharpness finds the optimum. Otherwise two labels
+are scanned, and more are searched from several starts, which is a heuristic.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LabelChoice:
-    """Label frequencies, what zero bias at them costs in real numbers, and how sure that is."""
+    """Label frequencies, the real-valued cost of zero bias at them, and whether it is proved lowest."""
 
     rates: Real
     cost: float
@@ -34,11 +34,11 @@ class LabelChoice:
 
 
 SEARCHED = 2_000_000
-"""How many cells a search may cost out, but some hundred distributions at least."""
+"""Limit of work of a search, in cells; at least some hundred distributions are tried."""
 
 
 def zero_cost(problem: Problem, rates: Real) -> float:
-    """What zero bias at those label frequencies costs, in real numbers."""
+    """The real-valued cost of zero bias at given label frequencies."""
     return _cost(problem.cells.take(problem.judged), problem.ratios[problem.judged], rates)
 
 
@@ -52,7 +52,7 @@ def _cost(cells: Cells, ratios: Real, rates: Real) -> float:
 
 
 def cheapest_labels(problem: Problem, base: Real, box: Box) -> LabelChoice:
-    """Choose the label frequencies at which zero bias costs least."""
+    """Choose the label frequencies at which zero bias is cheapest."""
     cells, ratios = problem.cells.take(problem.judged), problem.ratios[problem.judged]
     trials = max(SEARCHED // cells.have.size, 300)
 
@@ -96,10 +96,10 @@ def _starts(cells: Cells, base: Real) -> list[Real]:
 
 
 def _smoothed_minimum(cells: Cells) -> Real:
-    """Minimise the cost with a maximum that is smooth, then sharper and sharper.
+    """Minimise the cost with a smoothed maximum that becomes sharper and sharper.
 
     In u = log f a group's size is max_y c_y·exp(−u_y), and its cost Σ_y α_y·exp(u_y) times
-    that: convex, and the same for u plus a constant.
+    that. This is convex, and does not change if a constant is added to u.
     """
     from scipy.optimize import minimize
 
@@ -136,7 +136,7 @@ def _smoothed_minimum(cells: Cells) -> Real:
 def _search(
     cost: Callable[[Real], float], start: Real, box: Box, step: float, trials: int
 ) -> tuple[Real, float]:
-    """Move shares between labels as long as that is cheaper, in smaller and smaller steps."""
+    """Move shares between labels while that is cheaper, in smaller and smaller steps."""
     rates, value = start, cost(start)
     while step > 1e-7 and trials > 0:
         moved = False

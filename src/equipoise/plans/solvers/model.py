@@ -21,17 +21,7 @@ _Entries: TypeAlias = tuple[Any, Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class Coupled:
-    """What the solver found.
-
-    Attributes
-    ----------
-    rows
-        The rows of each cell in the end, or none if it found nothing.
-    bound
-        No solution costs less; infinite if there is none.
-    timed_out
-        Whether it ran out of time before it was sure.
-    """
+    """The rows of each cell, or None, with a lower bound of the cost; infinite if infeasible."""
 
     rows: Whole | None
     bound: float
@@ -40,10 +30,7 @@ class Coupled:
 
 @dataclass(frozen=True, eq=False)
 class Balance:
-    """The label frequencies a table must have, each up to a share of itself.
-
-    ``fixed`` are rows of each label that stand outside the model.
-    """
+    """The range of the table's label frequencies; ``fixed`` rows are outside the model."""
 
     low: Real
     high: Real
@@ -52,7 +39,7 @@ class Balance:
 
 @dataclass(frozen=True, eq=False)
 class Corridor:
-    """Where a plan is looked for: between which label frequencies, and shares of each group."""
+    """The searched range of label frequencies, and of each group's share of the table."""
 
     low: Real
     high: Real
@@ -61,7 +48,7 @@ class Corridor:
 
 
 class RowModel:
-    """A mixed integer model under construction: additions, deletions, and helpers."""
+    """A mixed integer model under construction: additions, deletions, and auxiliary variables."""
 
     def __init__(self, problem: Problem, centre: Real, tolerance: float) -> None:
         cells = problem.cells
@@ -79,7 +66,7 @@ class RowModel:
         self.impossible = bool((self.add_low > self.add_high).any())
 
     def variables(self, low: Real, high: Real) -> Any:
-        """Put in helpers that may be real; give their numbers."""
+        """Add real-valued auxiliary variables, and return their indices."""
         start = self.columns
         self.extra_low.append(low)
         self.extra_high.append(high)
@@ -87,11 +74,11 @@ class RowModel:
         return np.arange(start, self.columns)
 
     def rows(self, i: Any, j: Any, value: Any, low: Any, high: Any) -> None:
-        """Put in rows: their entries (row, column, value) and bounds."""
+        """Add constraints by their entries (row, column, value) and bounds."""
         self.parts.append((np.asarray(i), np.asarray(j), np.asarray(value, float), low, high))
 
     def cell_rows(self, i: Any, cell: Any, value: Any, low: Any, high: Any) -> None:
-        """Put in rows over the final rows of cells; what they have goes to the other side."""
+        """Add constraints on the final rows of cells; present rows move to the bounds."""
         i, cell = np.asarray(i), np.asarray(cell)
         value = np.broadcast_to(np.asarray(value, float), i.shape)
         offset = np.bincount(i, value * self.cells.have.ravel()[cell], minlength=len(low))
@@ -99,7 +86,7 @@ class RowModel:
         self.rows(*both, np.concatenate([value, -value]), low - offset, high - offset)
 
     def hold_finest(self, lines: Any, band: Band, inside: float) -> None:
-        """Hold the labels' shares in groups inside a band."""
+        """Keep the label rates of groups inside a band."""
         k = self.k
         g = len(lines)
         cell = lines[:, None, None] * k + np.arange(k)[None, None, :]  # group, row's label, column
@@ -116,7 +103,7 @@ class RowModel:
             )
 
     def hold_coarse(self, membership: Any, band: Band, inside: float) -> None:
-        """Hold coarser groups inside a band, through their sums as helpers."""
+        """Keep coarser groups inside a band, with their sums as auxiliary variables."""
         k, c = self.k, membership.shape[0]
         sums = self.variables(np.zeros(c * k), np.full(c * k, np.inf))
         entry = membership.tocoo()
@@ -143,7 +130,7 @@ class RowModel:
             )
 
     def round_to(self, lines: Any, targets: Real) -> None:
-        """Hold groups to less than a row from a multiple of their targets."""
+        """Keep groups less than a row away from a multiple of their targets."""
         size = self.variables(np.zeros(len(lines)), np.full(len(lines), np.inf))
         k, g = self.k, len(lines)
         cell = (lines[:, None] * k + np.arange(k)).ravel()
@@ -165,7 +152,7 @@ class RowModel:
         self.rows(i, j, value, -room - have, room - have)
 
     def hold_limits(self, problem: Problem) -> None:
-        """Hold groups to their sizes, and cells to the limits they share."""
+        """Limit the sizes of groups, and the cells that share a limit."""
         self._hold_sizes(problem.cells)
         for limit in problem.coupling:
             low, high = -np.inf, float(limit.rows)
@@ -183,7 +170,7 @@ class RowModel:
             self._hold_rows(limit.cells, low, high, additions_only=limit.kind == "available")
 
     def _hold_sizes(self, cells: Cells) -> None:
-        """Hold groups to their least and greatest sizes."""
+        """Limit the sizes of groups."""
         chosen = np.flatnonzero((cells.group_least > 0) | (cells.group_most < UNLIMITED))
         if not len(chosen):
             return
@@ -195,7 +182,7 @@ class RowModel:
         self.cell_rows(row, cell, 1.0, cells.group_least[chosen].astype(float), high)
 
     def _hold_rows(self, cells: Any, low: float, high: float, *, additions_only: bool) -> None:
-        """Hold what changes in cells, or is added to them, between bounds."""
+        """Limit the changes of cells, or the additions to them."""
         columns, value = cells, np.ones(len(cells))
         if not additions_only:
             columns = np.concatenate([cells, cells + self.n])
@@ -203,7 +190,7 @@ class RowModel:
         self.rows(np.zeros(len(columns), int), columns, value, np.array([low]), np.array([high]))
 
     def balance(self, balance: Balance, inside: float) -> None:
-        """Hold the label frequencies of the table between shares."""
+        """Limit the label frequencies of the table."""
         k = self.k
         cell = np.tile(np.arange(self.n), k)
         row = np.repeat(np.arange(k), self.n)
@@ -215,7 +202,7 @@ class RowModel:
             self.cell_rows(row, cell, sign * (own - share[row]), low, -inside - fixed)
 
     def mixed_rows(self, cells: _Entries, helpers: _Entries, low: Real, high: Real) -> None:
-        """Put in rows over the final rows of cells and over helpers."""
+        """Add constraints on the final rows of cells and on auxiliary variables."""
         i, cell, value = cells
         value = np.broadcast_to(np.asarray(value, float), np.shape(i))
         offset = np.bincount(i, value * self.cells.have.ravel()[cell], minlength=len(low))
@@ -228,12 +215,11 @@ class RowModel:
         )
 
     def follow(self, problem: Problem, corridor: Corridor) -> None:
-        """Hold groups to the table's own label frequencies, relaxed.
+        """Relate groups to the table's own label frequencies, by a linear relaxation.
 
-        A helper for each cell stands for the product of its group's size and its label's own
-        frequency. What is true of these products is linear: they add up to the sizes and to the
-        rows of the labels, and between bounds on frequencies and on shares they lie in McCormick's
-        envelope.
+        An auxiliary variable per cell stands for the product of its group's size and its label's
+        own frequency. These products add up to the sizes and to the rows of the labels, and lie in
+        McCormick's envelope for the bounds on frequencies and shares.
         """
         n, k = self.n, self.k
         g = n // k
@@ -275,7 +261,7 @@ class RowModel:
             )
 
     def _hold_products(self, problem: Problem, product: Any, size: Any) -> None:
-        """Hold the rows of groups that count within the tolerance of their products."""
+        """Keep the rows of judged groups within the tolerance of their products."""
         k, request = self.k, problem.request
         finest = [
             (np.array([line]), problem.ratios[line]) for line in np.flatnonzero(problem.judged)
@@ -297,7 +283,7 @@ class RowModel:
                 )
 
     def solve(self, *, time_limit: float, gap: float, nodes: int | None) -> Coupled:
-        """Hand the model to HiGHS."""
+        """Solve the model with HiGHS."""
         if self.impossible:
             return Coupled(None, math.inf)
         options: dict[str, Any] = {"time_limit": max(time_limit, 0.05), "mip_rel_gap": gap}
@@ -306,16 +292,16 @@ class RowModel:
         return self._read(self.run(options, whole=True))
 
     def relaxed(self) -> float:
-        """The least cost in real numbers."""
+        """The lowest cost of real-valued rows."""
         if self.impossible:
             return math.inf
         result = self.run({}, whole=False)
         if result.x is not None:
             return float(result.fun)
-        return math.inf if result.status == 2 else 0.0  # no answer is no bound
+        return math.inf if result.status == 2 else 0.0  # without an answer there is no bound
 
     def run(self, options: dict[str, Any], *, whole: bool) -> Any:
-        """What HiGHS says of it, in whole or in real numbers."""
+        """Solve the model in whole or in real numbers."""
         from scipy import sparse
         from scipy.optimize import Bounds, LinearConstraint
 

@@ -1,10 +1,9 @@
-"""The exact optimum where groups do not depend on each other: one small search for each.
+"""The exact optimum for independent groups: one small search per group.
 
-For a group of new size S every label's rows lie between two multiples of S, and the
-cheapest rows that add up to S come from filling the cheapest changes first. Over S, the
-same with real numbers is convex: its minimum is found by bisection, and whole sizes are
-looked at outward from there until even real numbers would cost as much as the best found.
-All groups are searched at once, in arrays.
+For a group of new size S, the rows of every label lie between two multiples of S, and making the
+cheapest changes first gives the cheapest rows that add up to S. The real-valued relaxation is convex
+in S: bisection finds its minimum, and whole sizes are tried outward from there until even the
+relaxation costs as much as the best found. All groups are searched at once, in arrays.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ if TYPE_CHECKING:
 CHUNK = 60_000
 """Number of groups searched at once, to limit memory."""
 
-_HAIR = 1e-14  # relative: products of a few floats that should be whole are this near to it
+_HAIR = 1e-14  # relative rounding error of products of a few floats that should be whole
 _NEVER = 1e30
 
 
 @dataclass(frozen=True, eq=False)
 class Separated:
-    """For each group its rows in the end and what they cost; infinite where there are none."""
+    """The rows of each group after the repair and their cost; infinite if there is no solution."""
 
     rows: Whole
     costs: Real
 
     @property
     def cost(self) -> float:
-        """What all groups cost together."""
+        """The total cost."""
         return math.fsum(self.costs.tolist()) if np.isfinite(self.costs).all() else math.inf
 
     @property
@@ -57,17 +56,8 @@ def solve_separable(
 ) -> Separated:
     """Find the cheapest whole rows of every group whose labels' shares lie in the band.
 
-    Parameters
-    ----------
-    cells
-        What there is, and may be.
-    band
-        Between which shares each label must lie.
-    strict
-        Keep a hair's breadth inside the band, instead of as much outside: floats cannot
-        tell the edge itself.
-    progress
-        Progress callback.
+    Floats cannot resolve the edge of a band, so rows may exceed it by a rounding error; with
+    ``strict`` they stay inside by as much.
 
     >>> from equipoise.plans.cells import Band, Cells
     >>> cells = Cells.of([[30, 18]], add=0.5, drop=[[0.1, 2.0]])
@@ -91,7 +81,7 @@ def solve_separable(
 
 
 def _alike(cells: Cells, band: Band) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Give one line of each kind of group, and for every group its kind: many are alike."""
+    """Find the distinct groups and the kind of every group, because many groups are equal."""
     if not len(cells):
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
     parts = [cells.have, cells.least, cells.most, cells.group_least, cells.group_most]
@@ -116,7 +106,7 @@ class _Search:
 
     def __init__(self, cells: Cells, band: Band, hair: float) -> None:
         self.cells, self.band, self.hair = cells, band, hair
-        # A label that must have a share of a group that is not empty has a row at least.
+        # A label with a positive minimum rate has at least one row, unless the group is empty.
         self.least = np.maximum(cells.least, (band.low > 0).astype(np.int64))
         slopes = np.concatenate([-cells.drop, cells.add], axis=1)
         self.order = np.argsort(slopes, axis=1, kind="stable")
@@ -126,7 +116,7 @@ class _Search:
         self.top = self._largest_worth_a_look()
 
     def _largest_worth_a_look(self) -> Whole:
-        """A size from which on every band holds whole numbers that add up, and costs rise."""
+        """A size above which every band contains whole numbers with that sum, and costs rise."""
         low, high, k = self.band.low, self.band.high, self.cells.labels
         room = np.minimum(1 - low.sum(axis=1), high.sum(axis=1) - 1)
         width = np.minimum((high - low).min(axis=1), room / k)
@@ -155,14 +145,14 @@ class _Search:
         return rows, best
 
     def _vanish(self, best: Real, size: Whole) -> None:
-        """A group that may be empty can lose all its rows, or stay without any."""
+        """Try the empty group, where it is allowed."""
         may = (self.cells.group_least <= 0) & (self.cells.least <= 0).all(axis=1)
         cost = (self.cells.drop * self.cells.have).sum(axis=1)
         gone = may & (cost < _less(best))
         best[gone], size[gone] = cost[gone], 0
 
     def _relaxed_minimum(self) -> Whole:
-        """The largest of the sizes at which real numbers cost least, by bisection."""
+        """Find the largest of the cheapest real-valued sizes, by bisection."""
         low, high = np.minimum(self.bottom, self.top), self.top.copy()
         open_ = np.flatnonzero(low < high)
         while len(open_):
@@ -175,7 +165,7 @@ class _Search:
         return low
 
     def _walk(self, direction: int, start: Whole, best: Real, dropped: Real, size: Whole) -> None:
-        """Look at sizes outward until even real numbers would cost as much as the best."""
+        """Try sizes outward until even the relaxation costs as much as the best."""
         active = np.arange(len(self.cells))
         reached, block = start.copy(), 4
         while len(active):
@@ -190,7 +180,7 @@ class _Search:
             block = min(2 * block, max(4, 2_000_000 // max(len(active), 1)), 4096)
 
     def _bound(self, lines: NDArray[np.intp], size: Whole) -> Real:
-        """No whole numbers can cost less: the relaxed cost, up to the next cost there is."""
+        """Lower bound in whole numbers: the relaxed cost, rounded up to the next possible cost."""
         relaxed = self._relaxed(lines, size)
         if not self.step:
             return relaxed
@@ -200,7 +190,7 @@ class _Search:
     def _look(
         self, lines: NDArray[np.intp], sizes: Whole, best: Real, dropped: Real, size: Whole
     ) -> None:
-        """Solve groups at sizes, a line a group, and keep what is better than the best."""
+        """Solve groups at given sizes, one line per group, and keep improvements."""
         many = np.repeat(lines, sizes.shape[1])
         cost, rows = self._whole(many, sizes.ravel())
         gone = (self.cells.have[many] - rows).clip(0).sum(axis=1).astype(float)
@@ -217,7 +207,7 @@ class _Search:
         size[won] = np.take_along_axis(sizes, place, 1)[:, 0][better]
 
     def _relaxed(self, lines: NDArray[np.intp], size: Whole) -> Real:
-        """The cost with real numbers; outside what is possible, how far outside."""
+        """The real-valued cost; infeasible sizes get a huge one that grows with the violation."""
         s = size[:, None].astype(float)
         low = np.maximum(self.least[lines], self.band.low[lines] * s)
         high = np.minimum(self.cells.most[lines], self.band.high[lines] * s)
@@ -229,7 +219,7 @@ class _Search:
         return np.where(excess > 0, _NEVER * (1 + excess), cost)
 
     def _whole(self, lines: NDArray[np.intp], size: Whole) -> tuple[Real, Whole]:
-        """The cheapest whole numbers at a size; an infinite cost where there are none."""
+        """The cheapest whole numbers at a size; the cost is infinite if there are none."""
         s = size[:, None].astype(float)
         below, above = self.band.low[lines] * s, self.band.high[lines] * s
         low = np.maximum(self.least[lines], np.ceil(below * (1 - self.hair)))
@@ -243,7 +233,7 @@ class _Search:
     def _filled(
         self, lines: NDArray[np.intp], low: Real, high: Real, size: Whole
     ) -> tuple[Real, Real]:
-        """From the least rows upward, make the cheapest changes first until the size is reached."""
+        """Start from the minimum rows and make the cheapest changes until the size is reached."""
         have = self.cells.have[lines]
         keep = np.maximum(np.minimum(have, high) - low, 0)  # rows that need not be deleted
         gain = np.maximum(high - np.maximum(have, low), 0)  # rows that can be added
@@ -263,12 +253,12 @@ class _Search:
 
 
 def _less(cost: Real) -> Real:
-    """A hair less, so that sums in another order do not look cheaper."""
+    """Subtract a rounding error, so that sums in another order do not look cheaper."""
     return cost * (1 - 1e-10) - 1e-10
 
 
 def granularity(slopes: Real) -> float:
-    """The greatest number of which all costs are whole multiples, or 0 if there is none worth it."""
+    """The largest number of which all costs are whole multiples, or 0 if there is no useful one."""
     distinct = np.unique(np.abs(slopes))
     distinct = distinct[distinct > 0]
     if not len(distinct) or len(distinct) > 50:
