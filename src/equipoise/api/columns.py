@@ -1,4 +1,4 @@
-"""Columns that nobody named: what there is to choose from. Nothing is chosen for the user."""
+"""Columns that are not named: list the candidates. Nothing is chosen for the user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from equipoise.engines.sources import Source
 
 ROWS = 10_000
-"""How many rows are looked at to find columns of few values."""
+"""Number of rows that are inspected to find columns with few values."""
 FEW = 20
 LISTED = 40
 
@@ -26,18 +26,18 @@ def require_named(
     engine: Engine | None = None,
     **reading: Any,
 ) -> None:
-    """Refuse a table whose sensitive attributes or label are not named, and say what it has.
+    """Refuse a table whose sensitive attributes or label are not named, and list its columns.
 
     Parameters
     ----------
     data
-        The table.
+        Table.
     sensitive, label
-        The columns that were named, if any.
+        Columns that were named, if any.
     engine
-        The engine to look with, instead of DuckDB.
+        Engine that inspects it, instead of DuckDB.
     **reading
-        How the table is read: ``sql``, ``encoding``, ``delimiter``.
+        Reading options: ``sql``, ``encoding``, ``delimiter``.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def _what(named: bool, labelled: bool, *, few: list[str]) -> str:
 
 
 def _few_values(source: Source, engine: Engine) -> tuple[dict[str, int], int]:
-    """How many values the columns have that have few, among the first rows, and these rows."""
+    """Number of values of columns with few values among the first rows, and these rows."""
     query = "input" if source.sql is None else f"({source.sql.rstrip().rstrip(';')})"
     try:
         first = engine.profile(replace(source, sql=f"SELECT * FROM {query} LIMIT {ROWS}"))

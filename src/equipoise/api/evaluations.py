@@ -1,4 +1,4 @@
-"""Train and test models before and after a repair; compare ways to treat missing values."""
+"""Train and test models before and after a repair; compare methods of treating missing values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from equipoise.api.columns import require_named
 from equipoise.api.measurement import column_names
 from equipoise.counts import CountRequest, Reading
-from equipoise.errors import InputError, did_you_mean
+from equipoise.errors import InputError
 from equipoise.options.keywords import CountKeywords, EvaluateKeywords, PaperKeywords
 from equipoise.progress import Reporter, silent
 
@@ -44,52 +44,49 @@ def evaluate(
     progress: Reporter = silent,
     **keywords: Unpack[EvaluateKeywords],
 ) -> Evaluation:
-    """Train models on a table as it is and on repaired versions of it, and test both, many times.
+    """Train and test models on a table as it is and on repaired versions of it, repeatedly.
 
-    Each repeat sets rows aside for the test, draws an initial sample, and repairs it with real
-    rows of what is left: with label frequencies kept (p) and free (n). Every version is drawn
-    back to the size of the sample, models are trained on a part of it, and tested on the rest
-    and on the rows set aside, which are as the table is.
+    Each repeat holds out a test set, draws an initial sample, and repairs it with real rows of
+    the remaining table, with label frequencies kept (p) and free (n). Every version is sampled
+    down to the size of the initial sample. Models are trained on a part of it, and tested on the
+    other part and on the held-out test set.
 
     Parameters
     ----------
     data, sensitive_features, label
-        The table and its columns, as in :func:`count`.
+        Table and its columns, as in :func:`count`.
     after
-        A second table, such as a repair of the first: the two are compared, and no versions
-        are made. Rows of it that are also in the first one's test are left out.
+        Second table, such as a repair of the first. The two are compared, and no versions are
+        made. Its rows that are also in the test set of the first table are left out.
     models
         Names among ``random_forest``, ``gbdt``, ``extra_trees``, ``adaboost``, ``mlp`` and
         ``logistic``, ``"all"``, or a mapping of names to scikit-learn classifiers. By default
         ``gbdt`` and ``logistic``.
     versions
-        What to train on: ``u`` (as it is; always), ``p``, ``n``, ``reweighed``, ``deleted`` and
-        ``duplicated``; all if not given. The last three are run for two models.
+        Versions to train on: ``u`` (as it is; always included), ``p``, ``n``, ``reweighed``,
+        ``deleted`` and ``duplicated``. By default all. The last three are run for two models.
     sample
-        The size of the initial sample in percent of the table; one or more. 20 if not given.
+        One or more sizes of the initial sample, in percent of the table. By default 20.
     repeats
-        How often all is done anew; 20 if not given, 3 if quick.
+        Number of repeats. By default 20, or 3 with ``quick``.
     drop, categorical
-        Columns that are no features, and columns of numbers that are names.
+        Columns that are not used as features, and numeric columns whose values are categories.
     impute
-        What stands for a missing number: ``"none"``, ``"median"``, ``"mean"`` or
-        ``"most_frequent"`` of the rows trained on.
+        Imputation of missing numbers by a statistic of the training rows: ``"none"``,
+        ``"median"``, ``"mean"`` or ``"most_frequent"``.
     also
-        Further attributes to give results by; they are not repaired.
+        Additional attributes to report results by. They are not repaired.
     quick
-        A first look: few repeats, and at most 10,000 rows.
+        Whether to run a quick evaluation with few repeats and at most 10,000 rows.
     jobs
-        How many cores to use; all if not given.
+        Number of models to train at once. By default one per core.
     runs
-        A file that keeps finished work, so that an interrupted evaluation goes on.
+        File that keeps finished work, so that an interrupted evaluation can continue.
     progress
-        Is told how far the work is.
+        Progress callback.
     **keywords
-        Everything else an :class:`~equipoise.evaluation.request.EvaluationRequest` takes:
-        ``seed``, ``test``, ``own_test``, ``tolerance``, ``min_group``, ``positive``,
-        ``without_sensitive``, ``keep_together``, ``equal_rows``, ``same_size``, ``max_rows``,
-        ``confidence``; and
-        what :func:`count` takes about reading.
+        Other options of :class:`~equipoise.options.evaluation.EvaluationOptions`, such as ``seed``
+        and ``tolerance``, and the reading options of :func:`count`.
 
     Examples
     --------
@@ -165,14 +162,14 @@ def evaluate_paper(
     Parameters
     ----------
     studies
-        Which of its data sets: ``adult``, ``credit``, ``compas``.
+        Data sets to use: ``adult``, ``credit``, ``compas``.
     compas
-        The raw file of COMPAS scores (compas-scores-raw.csv), if there is one; the rows of two
-        years otherwise, which ``equipoise data fetch compas-two-years`` gets.
+        Path of the raw COMPAS scores (compas-scores-raw.csv). By default the data set
+        ``compas-two-years``, which ``equipoise data fetch`` downloads.
     models, sample, repeats, quick, jobs, runs, progress
-        As in :func:`evaluate`; all six models, and the samples of the documentation.
+        As in :func:`evaluate`. By default all six models, and the samples of the documentation.
     **keywords
-        Everything else a request takes, as in :func:`evaluate`.
+        Other options, as in :func:`evaluate`.
     """
     options: dict[str, Any] = dict(keywords)
     from equipoise.datasets.lookup import locate
@@ -203,27 +200,21 @@ def _percents(sample: float | Sequence[float]) -> tuple[float, ...]:
 
 
 def _quickly(asked: Mapping[str, Any], repeats: int | None, *, quick: bool) -> dict[str, Any]:
-    """Fill in what was not asked for; a quick look has few rows and repeats."""
+    """Fill in defaults; a quick evaluation has few rows and repeats."""
     most = asked.get("max_rows") or (10_000 if quick else None)
     usual = 3 if quick else 20
     return {**asked, "max_rows": most, "repeats": usual if repeats is None else repeats}
 
 
 def _counting(sensitive_features: Any, label: Any, options: dict[str, Any]) -> CountRequest:
-    """Take how to count out of the options, of which none must be left."""
-    names = ("count", "weight", "bins", "na", "missing", "missing_label")
-    given = {k: options.pop(k) for k in names if k in options}
-    if options:
-        name = next(iter(options))
-        raise TypeError(f"there is no option {name!r} of an evaluation.{did_you_mean(name, names)}")
-    if isinstance(given.get("na"), str):
-        given["na"] = (given["na"],)
-    given["na"] = tuple(given.get("na") or ())
+    """Make a request of the options that are left, all of which are about counting."""
+    na = options.get("na") or ()
+    given = {**options, "na": (na,) if isinstance(na, str) else tuple(na)}
     return CountRequest(sensitive=column_names(sensitive_features), label=label, **given)
 
 
 def _engine(options: dict[str, Any], progress: Reporter) -> Engine:
-    """Take the engine out of the options, or start the usual one."""
+    """Take the engine out of the options, or start the default one."""
     given = {k: options.pop(k, None) for k in ("engine", "threads", "memory")}
     if given["engine"] is not None:
         engine: Engine = given["engine"]
@@ -246,27 +237,27 @@ def compare_missing(
     progress: Reporter = silent,
     **keywords: Unpack[CountKeywords],
 ) -> MissingValues:
-    """Compare ways to treat the missing values of a table, on how they move Uniform Bias.
+    """Compare how methods of treating missing values change the Uniform Bias of a table.
 
     Parameters
     ----------
     data, sensitive_features, label
-        The table and its columns, as in :func:`count`.
+        Table and its columns, as in :func:`count`.
     methods
         Names among ``group``, ``drop``, ``most_frequent``, ``knn``, ``iterative``,
         ``iterative_drawn`` and ``iterative_blind``, or ``"all"``.
     min_count
-        Groups with fewer rows under some method are not compared.
+        Minimum number of rows of a group under every method.
     seed, max_rows
-        What random choices start from; a larger table is sampled down to ``max_rows``.
+        Seed of the random choices, and maximum number of rows. A larger table is sampled down.
     treat_label
-        Let the methods treat missing labels as they do missing sensitive values. Otherwise
-        ``missing_label`` decides: ``"drop"`` leaves rows without a label out before anything is
-        compared, ``"group"`` takes them for rows with a label of their own, ``"raise"`` refuses them.
+        Whether the methods treat missing labels like missing sensitive values. By default
+        ``missing_label`` decides: rows without a label are left out (``"drop"``), get a label of
+        their own (``"group"``), or are an error (``"raise"``).
     progress
-        Is told how far the work is.
+        Progress callback.
     **keywords
-        What :func:`count` takes about reading, such as ``na`` and ``missing_label``.
+        Other options of :func:`count`, such as ``na`` and ``missing_label``.
 
     Examples
     --------
@@ -314,27 +305,25 @@ def simulate_missing(
     progress: Reporter = silent,
     **keywords: Unpack[CountKeywords],
 ) -> MissingSimulation:
-    """Take values away from a table, and hold each way to treat missing values against the truth.
+    """Remove values from a table, and compare methods of treating missing values with the truth.
 
     Parameters
     ----------
     data, sensitive_features, label
-        The table and its columns, as in :func:`count`.
+        Table and its columns, as in :func:`count`.
     column
-        The column that loses values; the first sensitive one if not given.
+        Column that values are removed from. By default the first sensitive attribute.
     share
-        How many of its values are taken away.
+        Share of its values to remove.
     mechanism
-        ``"random"``; ``"by_label"``, rows of one label lose it more often; or ``"by_value"``, rows
-        of one of its values do.
+        Whether values are removed at ``"random"``, or more often from rows of one label
+        (``"by_label"``) or of one value of the column (``"by_value"``).
     repeats
-        How often values are taken away anew.
+        Number of repeats.
     methods, min_count, seed, max_rows, progress
         As in :func:`compare_missing`.
     **keywords
-        What :func:`count` takes about reading. Rows without a label are set aside with
-        ``missing_label="drop"``, have one of their own with ``"group"``, and are refused with
-        ``"raise"``.
+        Other options of :func:`count`.
     """
     options: dict[str, Any] = dict(keywords)
     from equipoise.evaluation.missing import simulation
@@ -366,7 +355,7 @@ def _listed(methods: str | Sequence[str]) -> str | tuple[str, ...]:
 def _rows(
     data: Any, sensitive_features: Any, label: Any, options: dict[str, Any], progress: Reporter
 ) -> tuple[pa.Table, CountRequest, Reading]:
-    """Read all rows of a table, and say how they are counted and were read."""
+    """Read all rows of a table; also give how they are counted and were read."""
     from equipoise.datasets.lookup import locate
     from equipoise.engines.sources import READING
     from equipoise.evaluation.evaluate import read_rows

@@ -1,4 +1,4 @@
-"""Keywords of the public functions: a wrong one is answered with the right one."""
+"""Keywords of the public functions: an error for a wrong one suggests the right one."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ SAID_FOR: Mapping[str, tuple[str, ...]] = {
     "sql": ("query",),
     "max_abs_ub": ("max_ub", "threshold", "max_bias"),
 }
-"""What other libraries, or habit, call a keyword."""
+"""Names that other libraries use for a keyword."""
 
 
 def answering(function: Callable[P, R], *onward: Callable[..., Any] | str) -> Callable[P, R]:
-    """Give the function with its keywords looked at first, and unknown ones answered.
+    """Give the function with a check of its keywords; the error for an unknown one suggests others.
 
     Parameters
     ----------
     function
-        A function that may hand keywords on.
+        Function that may pass keywords on.
     onward
-        To whom it hands them on: functions, or dataclasses as ``module:name``, which are loaded
-        only when a keyword is not known otherwise.
+        What it passes them to: functions, or dataclasses as ``module:name``, which are imported
+        only if a keyword is not known otherwise.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def _refuse_unknown(function: str, keywords: Iterable[str], known: tuple[str, ..
 def _known(
     function: Callable[..., Any], onward: Iterable[Callable[..., Any] | str]
 ) -> tuple[str, ...]:
-    """All keywords of a function, and of those it hands keywords on to."""
+    """All keywords of a function, and of those it passes keywords to."""
     known = _named(function)
     for other in onward:
         target = _loaded(other) if isinstance(other, str) else other

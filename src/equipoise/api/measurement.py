@@ -1,4 +1,4 @@
-"""Count, measure, hold against limits, compare, weigh."""
+"""Count a table, measure it, check it, compare it with another, and weight its rows."""
 
 from __future__ import annotations
 
@@ -53,52 +53,50 @@ def count(
     engine: Engine | None = None,
     progress: Reporter = silent,
 ) -> Counts:
-    """Count the rows of every cell of a table: the one scan everything else stands on.
+    """Count the rows of every cell of a table, in the one scan that all measures are based on.
 
     Parameters
     ----------
     data
-        A path (CSV, TSV, Parquet, JSON lines, gzipped or not; a folder; a glob;
+        Path (CSV, TSV, Parquet, JSON lines, gzipped or not; a folder; a glob;
         ``file.duckdb::table``, ``file.sqlite::table``, ``book.xlsx::sheet``), ``"-"`` for standard
-        input, the name of a bundled data set, a pandas, polars or Arrow
-        table, a mapping of columns, a DuckDB relation, or Counts, which are returned.
+        input, name of a bundled data set, pandas, polars or Arrow table, mapping of columns,
+        DuckDB relation, or Counts, which are returned unchanged.
     sensitive_features
-        Names of the sensitive columns; with ``y``, the columns themselves: a frame, a
-        mapping, an array or a sequence of arrays.
+        Names of the sensitive columns. With ``y``, the columns themselves: a frame, a mapping, an
+        array or a sequence of arrays.
     label
         Name of the label column.
     y
-        The labels themselves, instead of ``data`` and ``label``.
-    count
-        Name of a column that says how many rows a line stands for.
-    weight
-        Name of a column of row weights.
+        Labels, instead of ``data`` and ``label``.
+    count, weight
+        Names of the columns that hold the number of rows a line stands for, or row weights.
     bins
-        For numeric attributes: rising edges, or how many quantile bins.
+        For numeric attributes, rising edges or a number of quantile bins.
     na
-        Texts that mean a missing value, beside empty fields and nulls.
+        Texts that mean a missing value, in addition to empty fields and nulls.
     missing, missing_label
         ``"group"``, ``"drop"`` or ``"raise"``, for sensitive attributes and for the label.
     where
-        A condition over the columns, in SQL: only rows that satisfy it are seen, as in
-        ``"age >= 18 AND state = 'CA'"``. In texts, such as all of a CSV file, numbers, dates and
-        times are compared as such where every value that is present reads so.
+        Condition on the columns, in SQL, such as ``"age >= 18 AND state = 'CA'"``. Only rows that
+        satisfy it are used. A column of texts is compared as numbers, dates or times if all its
+        values can be read as such.
     sql
-        A query over the data, in which it is called ``input``; a condition is about its result.
+        SELECT statement over the table, which it calls ``input``; ``where`` applies to its result.
     encoding, delimiter
-        How CSV files are read.
+        Encoding and delimiter of CSV files.
     header
-        False if the first line of a CSV file or of a sheet is a row: columns are then called
-        ``column_1``, ``column_2``, ….
+        False if the first line of a CSV file or sheet is a row. The columns are then called
+        ``column_1``, ``column_2``, and so on.
     lenient
-        True to skip lines of CSV files that are no rows, such as those with too many fields. They
-        are counted (``Counts.skipped``); without it they are an error.
+        Whether to skip malformed lines of CSV files, such as those with too many fields, and to
+        count them in ``Counts.skipped``. By default they are an error.
     threads, memory
-        How many cores, and how much memory (``"2GB"``), to use.
+        Number of cores and amount of memory (such as ``"2GB"``) to use.
     engine
-        The engine to count with, instead of DuckDB.
+        Engine that counts, instead of DuckDB.
     progress
-        Is told how far a long scan is.
+        Progress callback.
 
     Examples
     --------
@@ -164,32 +162,32 @@ def measure(
     measures: Sequence[str] = (),
     **keywords: Unpack[TableKeywords],
 ) -> BiasTable:
-    """Measure Uniform Bias of every group and label of a table, with its uncertainty.
+    """Measure the Uniform Bias of every group and label of a table, with its uncertainty.
 
     Parameters
     ----------
     data, sensitive_features, label
-        The table and its columns, as in :func:`count`; Counts need no columns.
+        Table and its columns, as in :func:`count`. Counts need no columns.
     min_count, max_order
-        Leave out groups with fewer rows, or that fix more attributes.
+        Minimum number of rows, and maximum number of attributes, of a group.
     limit
-        The |UB| up to which a group counts as inside, for marking hidden groups.
+        Largest |UB| of a group that counts as inside, for marking hidden groups.
     uncertainty
-        Whether to compute intervals, p and q.
+        Whether to compute intervals, p-values and q-values.
     confidence
-        Of the intervals.
+        Confidence level of the intervals.
     sampling
-        What chance decided: ``"rows"`` or ``"groups"`` (group sizes were fixed).
+        What was sampled at random: ``"rows"``, or labels within ``"groups"`` of fixed sizes.
     adjust
-        q by Benjamini–Hochberg (``"bh"``) or Benjamini–Yekutieli (``"by"``).
+        Adjustment of q-values by Benjamini–Hochberg (``"bh"``) or Benjamini–Yekutieli (``"by"``).
     favourable
-        The label value that is good to have; shows the four-fifths rule beside UB.
+        Favourable label value. Adds the four-fifths rule.
     reference
-        To whom ratios and differences compare: ``"rest"``, ``"best"`` or a pattern.
+        Baseline that additional measures compare a group with: ``"rest"``, ``"best"`` or a pattern.
     measures
-        Names of further measures to show.
+        Names of additional measures to show.
     **keywords
-        Everything else :func:`count` takes.
+        Other options of :func:`count`.
 
     Examples
     --------
@@ -224,23 +222,23 @@ def check(
     evidence: Evidence | None = None,
     **keywords: Unpack[MeasureKeywords],
 ) -> Check:
-    """Hold a table against agreed limits.
+    """Check a table against limits.
 
     Parameters
     ----------
     data
-        A table, as in :func:`measure`, or a BiasTable.
+        Table, as in :func:`measure`, or a BiasTable.
     policy
-        The limits: a Policy, plain data as in ``equipoise.toml``, or the path of such a file.
+        Limits: a Policy, plain data as in ``equipoise.toml``, or the path of such a file.
     max_abs_ub
-        A limit on |UB| for every group and label; the policy's rules come after it.
+        Largest |UB| allowed for any group and label. Rules of the policy override it.
     four_fifths
-        Whether to hold every group's rate of the label that is named as ``favourable`` to 0.8
+        Whether to require that every group's rate of the ``favourable`` label is at least 0.8
         times that of the best-off group of the same attributes.
     evidence
-        ``"estimate"`` (default) or ``"interval"``.
+        Whether to judge the ``"estimate"`` (the default) or the whole ``"interval"``.
     **keywords
-        Everything else :func:`measure` takes.
+        Other options of :func:`measure`.
 
     Examples
     --------
@@ -272,11 +270,10 @@ def diff(
     before, after
         Tables as in :func:`measure`.
     sensitive_features
-        The columns, as in :func:`measure`.
+        Sensitive columns, as in :func:`measure`.
     **keywords
-        Everything else :func:`measure` takes, for both tables. The second one is read as UTF-8
-        if it is that, and by its own delimiter if it does not have the given one: a repaired
-        table is written so, whatever the first one is.
+        Other options of :func:`measure`, for both tables. The second table may be in UTF-8 and
+        have another delimiter in spite of ``encoding`` and ``delimiter``, as repaired tables do.
 
     Examples
     --------
@@ -307,23 +304,23 @@ def sample_weight(
     y: Any = None,
     **keywords: Unpack[CountKeywords],
 ) -> NDArray[np.float64]:
-    """Weigh rows so that the weighted UB of every group and label is 0, without new rows.
+    """Weight rows so that the weighted UB of every group and label is 0, without new rows.
 
-    One weight per row, in the order of the rows: n_s·n_y/(n·n_sy) for a row of the finest group
-    s with the label y, which is 1/(1 − UB). A row that was left out for a missing value gets the
-    weight 0, so that what learns from the weights leaves it out, too.
+    There is one weight per row, in the order of the rows: n_s·n_y/(n·n_sy) for a row of the finest
+    group s with the label y, which is 1/(1 − UB). A row that was left out because of a missing
+    value has the weight 0.
 
-    This is not enough where a cell has no rows at all, since nothing can be weighed there;
-    where few rows get large weights, since results then hang on those few; and for tools that
-    take no weights. :class:`equipoise.plans.reweighing.Reweighing` says which it is.
+    Weights do not suffice if a cell has no rows at all, if a few rows get large weights, on which
+    results then depend, or for tools that do not support weights.
+    :class:`equipoise.plans.reweighing.Reweighing` reports which of these applies.
 
     Parameters
     ----------
     data, sensitive_features, label, y
-        The table and its columns, or the columns themselves, as in :func:`count`. Of a file the
-        weights come in the order of its lines.
+        Table and its columns, or the columns themselves, as in :func:`count`. The weights of a
+        file are in the order of its lines.
     **keywords
-        Everything else :func:`count` takes, but for ``count`` and ``weight``.
+        Other options of :func:`count`, except for ``count`` and ``weight``.
 
     Examples
     --------
@@ -383,7 +380,7 @@ def _count_column(name: str) -> str | None:
 
 
 def lattice_memory(memory: str | None) -> int:
-    """How many bytes a lattice may take: what the user allows, or half the machine's memory.
+    """Number of bytes that a lattice may take: as allowed, or half the machine's memory.
 
     >>> lattice_memory("2GB")
     2000000000
@@ -402,7 +399,7 @@ def lattice_memory(memory: str | None) -> int:
 
 
 def column_names(sensitive_features: Any) -> tuple[str, ...]:
-    """Give the names of sensitive columns, or say how to name them.
+    """Give the names of sensitive columns as a tuple.
 
     >>> column_names("sex"), column_names(["sex", "race"])
     (('sex',), ('sex', 'race'))

@@ -1,8 +1,7 @@
-"""Plan a repair, its frontier, and the map of two moves."""
+"""Plan a repair, compute its frontier, and map two moves."""
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from equipoise.api.measurement import count
 from equipoise.counts import Counts
-from equipoise.errors import InputError, did_you_mean
+from equipoise.errors import InputError
 from equipoise.options.keywords import CountKeywords, FrontierKeywords, PlanKeywords
 from equipoise.plans.request import PlanRequest
 from equipoise.progress import Reporter, silent
@@ -45,41 +44,38 @@ def plan(
     Parameters
     ----------
     data, sensitive_features, label
-        The table and its columns, as in :func:`count`; Counts need no columns.
+        Table and its columns, as in :func:`count`. Counts need no columns.
     tolerance
-        The largest |UB| left to any group; 0 is zero bias, up to rounding.
+        Largest |UB| that any group may keep. 0 asks for zero bias, up to rounding.
     allow
-        ``"add"``, ``"delete"`` or ``"both"``.
+        Whether rows may be added (``"add"``), deleted (``"delete"``), or ``"both"``.
     costs
-        What a row costs, by pattern: ``{"add sex=Female": 2, "delete *": 0.5}``; a pattern
-        alone is the cost of adding. 1 if not given.
+        Cost of a row by pattern, such as ``{"add sex=Female": 2, "delete *": 0.5}``. A pattern
+        alone is the cost of adding. By default 1.
     available
-        At most how many rows of a pattern can be added.
+        Maximum number of rows of a pattern that can be added.
     available_from
-        A table of rows that can be added; it is counted as the data is.
+        Table of the only rows that can be added. It is counted like the data.
     lake
-        A lake whose rows can be added: those of its tables whose meaning is certain, and that
-        are not in the data already. How to look for them is said by further options, those of
-        :class:`~equipoise.options.search.SearchRequest`.
+        Lake whose tables have the only rows that can be added. Rows of the data itself, and
+        tables whose meaning is uncertain, are not used. Options of
+        :class:`~equipoise.options.search.SearchRequest` set how it is searched.
     budget
-        How much may be spent. If it does not suffice, or at zero tolerance leaves more than a
-        cheaper plan does, the plan is the one with the least largest |UB| found that it buys;
-        with ``priority`` it follows that.
+        Maximum total cost. If it does not suffice, the plan minimises the largest |UB| that is
+        left, or follows ``priority``. The same applies at zero tolerance if it then leaves more
+        bias than a cheaper plan.
     candidates
-        Plans for the same table that may do, as those of a tighter request.
+        Plans for the same table that may serve as solutions, such as those of a stricter request.
     progress
-        Is told how far long work is.
+        Progress callback.
     **keywords
-        Everything else a :class:`~equipoise.plans.request.PlanRequest` takes:
-        ``tolerance_on``, ``reference``, ``rounding``, ``labels``, ``label_drift``, ``target``,
-        ``cost_add``, ``cost_delete``, ``priority``, ``at_least``, ``min_rows``, ``max_rows``,
-        ``deletable``, ``constrain``, ``min_group``, ``extra``, ``plan_missing``,
-        ``may_vanish``, ``time_limit``, ``gap``; and everything :func:`count` takes.
+        Other options of :class:`~equipoise.options.plan.PlanOptions`, such as ``min_group`` and
+        ``labels``, and of :func:`count`.
 
     Raises
     ------
     Infeasible
-        If no plan can do it; its ``relaxations`` say which single changes would help.
+        If no plan is possible; its ``relaxations`` list single changes that would help.
 
     Examples
     --------
@@ -96,11 +92,13 @@ def plan(
         raise InputError(
             "rows come from one place: give either `available_from` or `lake`, not both."
         )
+    looking = None
     if lake is not None:
+        from equipoise.lake.lake import take_search
         from equipoise.lake.matching.restriction import refuse_sql
 
         refuse_sql(options.get("sql"))
-    looking = _looking(options) if lake is not None else None
+        looking, options = take_search(options)
     planning = planning_options(options, costs)
     counts = count(
         data, sensitive_features=sensitive_features, label=label, progress=progress, **options
@@ -136,26 +134,27 @@ def frontier(
     progress: Reporter = silent,
     **keywords: Unpack[FrontierKeywords],
 ) -> Frontier:
-    """Find the least cost at every tolerance asked: what less bias costs.
+    """Find the lowest cost of a repair at each tolerance.
 
     Parameters
     ----------
     data, sensitive_features, label
-        The table and its columns, as in :func:`count`; Counts need no columns.
+        Table and its columns, as in :func:`count`. Counts need no columns.
     tolerances
-        At which; if not given, ``points`` of them up to the present bias.
+        Tolerances to plan for. By default ``points`` of them, up to the present bias.
     points
-        How many tolerances to look at.
+        Number of tolerances.
     budget
-        One or more budgets; for each the smallest tolerance it buys is found.
+        One or more budgets, for each of which the smallest tolerance is found.
     costs, available_from
         As in :func:`plan`.
     reference
-        ``"original"``, for which every cost is proved the least, or ``"new"``.
+        Label frequencies that groups are compared with: ``"original"``, for which every cost is
+        proved to be the lowest, or ``"new"``.
     progress
-        Is told how far long work is.
+        Progress callback.
     **keywords
-        Everything else :func:`plan` takes.
+        Other options of :func:`plan`.
 
     Examples
     --------
@@ -251,12 +250,8 @@ def policy_map(
 
 
 def planning_options(options: dict[str, Any], costs: Mapping[str, float] | None) -> dict[str, Any]:
-    """Take what is about the plan out of the options; the rest is about counting."""
+    """Take the options of a plan out of the options; the others are about counting."""
     names = PlanRequest.__dataclass_fields__
-    known = [*names, *inspect.signature(count).parameters]
-    for name in options:
-        if name not in known:
-            raise TypeError(f"there is no option {name!r} of a plan.{did_you_mean(name, known)}")
     planning = {name: options.pop(name) for name in list(options) if name in names}
     for kind in ("add", "delete"):
         given = planning.get(f"cost_{kind}") or ()
@@ -268,13 +263,6 @@ def planning_options(options: dict[str, Any], costs: Mapping[str, float] | None)
                 listed.append((str(move) if plain else pattern, cost))
         planning[f"cost_{kind}"] = listed
     return planning
-
-
-def _looking(options: dict[str, Any]) -> SearchRequest:
-    """Take how to look for rows out of the options."""
-    from equipoise.lake.lake import take_options
-
-    return take_options(options)[0]
 
 
 def _offered_by(
@@ -296,7 +284,7 @@ def _offered_by(
 
 
 def _counted_alike(data: Any, counts: Counts, options: Mapping[str, Any]) -> Counts:
-    """Count another table by the same columns and bins, the rows of the same condition."""
+    """Count another table with the same columns, bins and condition."""
     if isinstance(data, Counts):
         return data
     from equipoise.datasets.lookup import locate_pool

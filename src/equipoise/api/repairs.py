@@ -1,4 +1,4 @@
-"""Carry plans out with real rows, and check what was done."""
+"""Carry out plans with real rows, and verify the result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 from equipoise.api.measurement import count
 from equipoise.api.plans import planning_options
 from equipoise.errors import InputError
+from equipoise.options import take
 from equipoise.options.keywords import RepairKeywords
+from equipoise.options.search import AcquisitionLimits
 from equipoise.plans.request import PlanRequest
 from equipoise.progress import Reporter, silent
 
@@ -43,38 +45,39 @@ def apply(
 ) -> Applied:
     """Carry out a plan: write a table without the rows to delete, and with real rows added.
 
-    The rows that stay keep their order and their values; the added ones stand behind them. The
-    written file is counted again, and a list of all rows added and removed stands beside it.
+    The remaining rows keep their order and values, and the added rows follow them. The written
+    file is counted again. A second file lists all rows that were added and removed.
 
     Parameters
     ----------
     plan
-        A Plan, or the path of one written as JSON.
+        Plan, or the path of one written as JSON.
     to
-        The table to repair, as in :func:`count`; it must have the counts the plan was made for.
+        Table to repair, as in :func:`count`. It must have the counts the plan was made for.
     output
-        The file to write, by its ending; it may be the table's own.
+        File to write, which may be the table itself. The extension sets the format.
     pool
-        The table whose rows are added, with the columns of the first; others are ignored.
+        Table whose rows are added. It needs the columns of the first; others are ignored.
     seed
-        Of the choice among the rows of a cell: the same rows for the same seed, on any machine.
+        Seed of the choice among the rows of a cell. The same seed gives the same rows on any
+        machine.
     force
-        Apply the plan to a table of other counts, as far as its cells allow.
+        Whether to apply the plan to a table with other counts, as far as its cells allow.
     partial
-        Take what there is, where the pool has too few rows.
+        Whether to take what there is if the pool has too few rows.
     missing_columns
-        ``"refuse"`` a pool that lacks columns, or leave the values missing (``"null"``); the
-        counted columns must be there.
+        Whether to ``"refuse"`` a pool that does not have all columns, or to leave their values
+        missing (``"null"``). The counted columns are required in any case.
     sidecar
-        The list of changes; the output's name with ``.changes.csv`` unless given.
+        List of changes to write. By default the name of the output with ``.changes.csv``.
     encoding, delimiter
-        How CSV files are read, if otherwise than when the plan was made; they are written as
-        UTF-8, with commas.
+        Encoding and delimiter of CSV files. By default those of the plan. CSV files are written
+        as UTF-8, with commas.
     threads, memory, engine, progress
         As in :func:`count`.
 
-    A condition or query by which the plan was made holds for both tables: rows outside it are
-    neither in the output nor added.
+    A condition or query of the plan applies to both tables: other rows are neither in the output
+    nor added.
 
     Examples
     --------
@@ -124,7 +127,7 @@ def _read_plan(path: str | os.PathLike[str]) -> Plan:
 
 
 class _Stages:
-    """Joins what an engine reports of each step to the share of all that is done."""
+    """Combines the progress of an engine within a step with the progress over all steps."""
 
     def __init__(self, progress: Reporter) -> None:
         self.progress, self.begun = progress, 0.0
@@ -154,31 +157,31 @@ def repair(
     progress: Reporter = silent,
     **keywords: Unpack[RepairKeywords],
 ) -> Repaired:
-    """Plan the repair of a table, find real rows for it in a lake, take them, and check it all.
+    """Plan the repair of a table, find real rows for it in a lake, add them, and verify the result.
 
-    If the lake lacks rows of the cheapest plan, the plan is made again with what it has; if no
-    plan reaches the tolerance then, the one that comes nearest is carried out.
+    If the lake lacks rows for the cheapest plan, a new plan is made with the rows it has. If no
+    plan reaches the tolerance, the closest one is carried out.
 
     Parameters
     ----------
     data, sensitive_features, label
-        The table and its columns, as in :func:`count`.
+        Table and its columns, as in :func:`count`.
     lake
-        A :class:`~equipoise.lake.lake.Lake`, or its folder, glob or list of these.
+        :class:`~equipoise.lake.lake.Lake`, or its folder, glob or a list of these.
     output
-        The repaired table; nothing is written without.
+        Repaired table to write. By default nothing is written.
     tolerance
-        The largest |UB| left to any group.
+        Largest |UB| that any group may keep.
     ledger, plan_file
-        The list of all changes and the plan; beside the output unless given.
+        List of changes and plan to write. By default they are next to the output.
     hash_key
-        Makes the ledger's hashes such that rows cannot be guessed from them.
+        Secret key for the ledger's hashes, so that rows cannot be guessed from them.
     costs, progress
         As in :func:`plan`.
     **keywords
-        Everything :func:`count` and :func:`plan` take; how to look for rows
-        (:class:`~equipoise.options.search.SearchRequest`), and within what to take them
-        (:class:`~equipoise.options.search.AcquisitionLimits`).
+        Other options of :func:`plan`, of the search
+        (:class:`~equipoise.options.search.SearchRequest`), and the limits within which rows are
+        taken (:class:`~equipoise.options.search.AcquisitionLimits`).
 
     Examples
     --------
@@ -209,7 +212,7 @@ def repair(
     options: dict[str, Any] = dict(keywords)
     from equipoise.datasets.lookup import locate
     from equipoise.lake import loop
-    from equipoise.lake.lake import as_lake, take_options
+    from equipoise.lake.lake import as_lake, take_search
     from equipoise.lake.matching.restriction import refuse_sql
 
     if options.get("count") is not None:
@@ -223,7 +226,9 @@ def repair(
             "table as part of the lake."
         )
     refuse_sql(options.get("sql"))
-    looking, limits = take_options(options)
+    looking, options = take_search(options)
+    limits, left = take(AcquisitionLimits, options)
+    options = left | {k: options[k] for k in ("time_limit",) if k in options}  # the plan's, too
     planning = planning_options(options, costs)
     counts = count(
         data, sensitive_features=sensitive_features, label=label, progress=progress, **options
@@ -255,22 +260,22 @@ def verify(
     engine: Engine | None = None,
     progress: Reporter = silent,
 ) -> Verification:
-    """Check a repair by itself: count both tables again, and hold them against plan and ledger.
+    """Verify a repair: count both tables again, and compare them with the plan and the ledger.
 
     Parameters
     ----------
     repaired, base
-        The repaired table, and the one it was made from.
+        Repaired table, and the table it was made from.
     plan, ledger
-        The files of the plan and of the changes.
+        Files of the plan and of the changes.
     hash_key
-        The key, if the ledger's hashes are keyed.
+        Secret key, if the ledger's hashes are keyed.
     encoding, delimiter
-        How the base is read if it is a CSV file; as when the plan was made, unless given.
+        Encoding and delimiter of the base, if it is a CSV file. By default those of the plan.
     engine, progress
         As in :func:`count`.
 
-    The base is read as when the plan was made: only rows of its condition, in its encoding.
+    The base is read as it was when the plan was made, with the same condition.
     """
     from equipoise.datasets.lookup import locate
     from equipoise.lake.verify import checks as checker

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError, did_you_mean
 from equipoise.lake.tables.contents import Contents
+from equipoise.options import options_of, take
 from equipoise.options.keywords import AcquireKeywords, SearchKeywords
 from equipoise.progress import Reporter, silent
 
@@ -114,7 +114,7 @@ class Lake(Contents):
             made,
             self,
             base=_base(made, base, encoding, delimiter),
-            looking=_options(dict(looking))[0],
+            looking=_options(looking)[0],
             top=top,
             progress=self._progress,
         )
@@ -137,7 +137,7 @@ class Lake(Contents):
 
         made = read_plan(plan)
         located = _base(made, base, encoding, delimiter)
-        how = _options(dict(looking))[0]
+        how = _options(looking)[0]
         return propose(made.counts, self, located, how, file=file, progress=self._progress)
 
     def acquire(
@@ -175,7 +175,7 @@ class Lake(Contents):
         if located is None:
             named = f" ({made.source} does not exist)" if made.source else ""
             raise InputError(f"pass the table that the plan was made for as `base`{named}.")
-        looking, limits = _options(dict(options))
+        looking, limits = _options(options)
         return acquire(
             made,
             located,
@@ -245,34 +245,25 @@ def _base(plan: Plan, base: Any, encoding: str | None, delimiter: str | None) ->
     return locate(plan.source, **reading.options) if there else None
 
 
-def take_options(options: dict[str, Any]) -> tuple[SearchRequest, AcquisitionLimits]:
-    """Take the options of a search and the limits on rows out of a dictionary."""
+def take_search(options: Mapping[str, Any]) -> tuple[SearchRequest, dict[str, Any]]:
+    """Make a search request of some options; give it with the options left over."""
     from equipoise.lake.matching.mapping import read_codebook
-    from equipoise.options.search import AcquisitionLimits, SearchRequest
+    from equipoise.options.search import SearchRequest
 
-    codebook = options.pop("codebook", None)
+    given = dict(options)
+    codebook = given.pop("codebook", None)
     if codebook is not None:
         is_file = isinstance(codebook, (str, os.PathLike))
-        options["codebook"] = read_codebook(codebook) if is_file else codebook
-    parts = []
-    for kind in (SearchRequest, AcquisitionLimits):
-        names = [f.name for f in fields(kind)]
-        # Planning has a time limit of the same name, so this one stays for it.
-        chosen = {n: options[n] for n in names if n in options}
-        for name in chosen:
-            if name != "time_limit":
-                del options[name]
-        parts.append(kind(**chosen))
-    looking, limits = parts
-    return looking, limits  # type: ignore[return-value]
+        given["codebook"] = read_codebook(codebook) if is_file else codebook
+    return take(SearchRequest, given)
 
 
-def _options(options: dict[str, Any]) -> tuple[SearchRequest, AcquisitionLimits]:
+def _options(options: Mapping[str, Any]) -> tuple[SearchRequest, AcquisitionLimits]:
     from equipoise.options.search import AcquisitionLimits, SearchRequest
 
-    taken = take_options(options)
-    options.pop("time_limit", None)
-    known = [f.name for kind in (SearchRequest, AcquisitionLimits) for f in fields(kind)]
-    for name in options:
-        raise TypeError(f"unknown option {name!r}.{did_you_mean(name, known)}")
-    return taken
+    looking, rest = take_search(options)
+    limits, unknown = take(AcquisitionLimits, rest)
+    known = [o.keyword for kind in (SearchRequest, AcquisitionLimits) for o in options_of(kind)]
+    for name in unknown:
+        raise TypeError(f"there is no option {name!r}.{did_you_mean(name, known)}")
+    return looking, limits
