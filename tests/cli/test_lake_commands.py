@@ -86,7 +86,7 @@ def test_from_a_plan_to_a_table_that_is_verified(capsys):
     assert printed(["lake", "index", "lake"], capsys).startswith("1 table with 42 rows in ")
     assert "a.csv" in printed(["lake", "search", "people.csv", "lake"], capsys)
     out = printed(["find", "plan.json", "lake"], capsys)
-    assert "Together they have all rows that are needed." in out
+    assert "Together they have all needed rows." in out
     mapping = printed(["lake", "mapping", "plan.json", "lake"], capsys)
     Path("mapping.toml").write_text(mapping, "utf-8")
     assert 'name = "a.csv"' in mapping
@@ -206,7 +206,7 @@ def test_a_plan_names_its_table_and_says_if_it_is_gone(capsys):
         said
         == "error: pass the table that the plan was made for as --base (people.csv does not exist).\n"
     )
-    assert "The base was not at hand" in printed(["find", "plan.json", "lake"], capsys)
+    assert "Without the base, duplicates" in printed(["find", "plan.json", "lake"], capsys)
     printed(["acquire", "plan.json", "lake", "-o", "out.csv", "--base", "moved.csv"], capsys)
 
 
@@ -215,7 +215,7 @@ def test_a_lake_without_a_matching_column_says_what_came_nearest(capsys):
     Path("lake/a.csv").unlink()
     write("lake/b.csv", ("hired",), [("yes",), ("no",)])
     out = printed(["find", "plan.json", "lake"], capsys, 1)
-    assert "nearest to 'hired' comes 'hired' of b.csv" in out
+    assert "most similar to 'hired' is 'hired' of b.csv" in out
     said = refused(["lake", "mapping", "plan.json", "lake"], capsys, 1)
     assert "'hired' of b.csv" in said
 

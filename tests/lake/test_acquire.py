@@ -450,7 +450,7 @@ def test_a_table_that_vanishes_meanwhile_is_refused():
     file = share("lake/a.csv", more(100, 5))
     lake = stale_lake()
     file.unlink()
-    with pytest.raises(InputError, match=r"a\.csv cannot be read any more"):
+    with pytest.raises(InputError, match=r"a\.csv can no longer be read"):
         acquired(planned("people.csv", NEED), lake)
 
 

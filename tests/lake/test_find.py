@@ -203,7 +203,7 @@ def test_without_the_base_duplicates_count_and_it_is_said(here):
     assert [r.offer.rows.tolist() for r in found(plan).offers] == [[2]]
     alone = found(plan, base=None)
     assert [r.offer.rows.tolist() for r in alone.offers] == [[3]]
-    assert "The base was not at hand" in alone.sentences[-1]
+    assert "Without the base, duplicates" in alone.sentences[-1]
 
 
 def test_without_the_base_a_mapping_file_may_name_its_other_columns(here):
@@ -222,7 +222,7 @@ def test_it_tells_which_columns_come_nearest_if_none_will_do(here):
     assert result.nearest is not None
     assert "'hired' of a.csv" in result.nearest
     assert result.exit_code == 1
-    assert "No table has all columns that are needed" in result.text()
+    assert "No table has all needed columns" in result.text()
 
 
 def test_a_free_table_is_ahead_of_all_that_cost(here):
@@ -261,7 +261,9 @@ def test_a_table_that_lacks_the_key_is_not_used_and_does_not_stop_the_others(her
     share("lake/b.csv", more(200, 2))
     result = found(planned("people.csv", {("Female", "yes"): 4}), dedupe="key", key=("id",))
     assert [r.offer.name for r in result.offers] == ["b.csv"]
-    assert [(c.name, c.barred) for c in result.survey.barred] == [("a.csv", "it lacks 'id'")]
+    assert [(c.name, c.barred) for c in result.survey.barred] == [
+        ("a.csv", "it does not have 'id'")
+    ]
 
 
 def test_the_result_is_the_same_in_words_and_as_data(here):

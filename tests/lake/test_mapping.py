@@ -173,7 +173,7 @@ hired = "hired"
         ("not toml", "is not valid TOML"),
         ("\udcff", "is not valid TOML"),
         (GOOD + GOOD, "has 'a.csv' twice"),
-        (GOOD.replace("a.csv", "b.csv"), "names the table 'b.csv', which the lake lacks"),
+        (GOOD.replace("a.csv", "b.csv"), "names the table 'b.csv', which is not in the lake"),
         (GOOD.replace('name = "a.csv"', ""), "needs a name"),
         (GOOD.replace("use = true", 'use = "yes"'), "use = true or false"),
         (GOOD.replace("tables.columns", "tables.colums"), "Did you mean 'columns'?"),

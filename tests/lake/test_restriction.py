@@ -123,7 +123,7 @@ def test_a_table_without_a_column_of_the_condition_is_not_used_and_said_to_be():
     found = Lake("lake").find(plan("age > 30 AND dept <> 'Ops'"))
     assert not found.offers
     (candidate,) = found.survey.barred
-    why = "no column of it is surely 'age' and 'dept', which the condition names"
+    why = "none of its columns is certain to be 'age' and 'dept', which the condition names"
     assert candidate.barred == why
     assert f"The condition cannot be checked in a.csv ({why})." in found.sentences
     assert found.to_dict()["not_used"] == [{"table": "a.csv", "why": why}]
@@ -279,8 +279,8 @@ def test_a_repair_says_where_the_condition_cannot_be_checked():
     write("lake/a.csv", HEADER[:3], [row[:3] for row in people(300, 2, 1000)])
     done = eq.repair("people.csv", "lake", "out.csv", **ASKED, where="age > 30", tolerance=0.01)
     assert done.acquired.added == 0
-    said = "The condition cannot be checked in a.csv (no column of it is surely 'age'"
+    said = "The condition cannot be checked in a.csv (none of its columns is certain to be 'age'"
     assert any(sentence.startswith(said) for sentence in done.sentences)
     assert done.acquired.to_dict()["unchecked"] == {
-        "a.csv": "no column of it is surely 'age', which the condition names"
+        "a.csv": "none of its columns is certain to be 'age', which the condition names"
     }

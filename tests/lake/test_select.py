@@ -248,7 +248,7 @@ def test_of_no_tables_nothing_is_taken():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"need": [1]}, "rows are of 2 cells and need of 1"),
+        ({"need": [1]}, "rows have 2 cells but need has 1"),
         ({"need": [1, 0.5]}, "need must hold whole numbers of zero or more"),
         ({"rows": [1, 2]}, "rows must have 2 axes"),
         ({"rows": [[1, -2]]}, "rows must hold whole numbers of zero or more"),
@@ -258,7 +258,7 @@ def test_of_no_tables_nothing_is_taken():
         ({"max_tables": 0}, "`max_tables` must be a whole number of at least 1, not 0"),
         ({"budget": -1}, "`budget` must be a number of at least 0, not -1"),
         ({"time_limit": -1}, "`time_limit` must be a number of at least 0"),
-        ({"price": [1, 0]}, "cell 1 has the price 0 and rows of it are needed"),
+        ({"price": [1, 0]}, "cell 1 has the price 0, but rows of it are needed"),
     ],
 )
 def test_requests_that_cannot_be_are_refused(options, message):

@@ -1,4 +1,4 @@
-"""A good selection in little time: the rows worth most for their cost first, then mended."""
+"""Greedy selection: the rows of most worth per cost first, then local improvements."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from equipoise.lake.cover.worth import Real, Whole
 
-_LOOKS = 6000
-"""How many tables are looked at, in tries to do without one, until a choice is left as it is."""
+_SEARCH_BUDGET = 6000
+"""Budget of the local search, counted in open tables per try: a few seconds for large choices."""
 
 
 def greedy_cover(supply: Supply, price: Real) -> Whole:
-    """All that is needed, with tables dropped and exchanged as long as that saves.
+    """Cover the need greedily, then drop and exchange tables while that saves.
 
     >>> halves_and_whole = Supply(
     ...     rows=np.array([[5, 0], [0, 5], [5, 4], [0, 1]]),
@@ -35,28 +35,28 @@ def greedy_cover(supply: Supply, price: Real) -> Whole:
     [[0, 0], [0, 0], [5, 4], [0, 1]]
     """
     take = completed(supply, (), price)
-    looks, i = _LOOKS, 0
-    opened = _dearest_first(supply, take)
-    while i < len(opened) and looks > 0:
+    budget, i = _SEARCH_BUDGET, 0
+    opened = _most_expensive_first(supply, take)
+    while i < len(opened) and budget > 0:
         rest = [table for table in opened if table != opened[i]]
         other = completed(supply, rest, price, banned=opened[i])
-        i, looks = i + 1, looks - len(opened)
+        i, budget = i + 1, budget - len(opened)
         if supply.covered(other) and supply.cost(other) < supply.cost(take) * (1 - CLOSE):
             take, i = other, 0
-            opened = _dearest_first(supply, take)
+            opened = _most_expensive_first(supply, take)
     return take
 
 
 def completed(
     supply: Supply, tables: Iterable[int], price: Real, banned: int | None = None
 ) -> Whole:
-    """All that some tables have of what is needed, and the rest from others but a banned one."""
+    """Take all needed rows of some tables, and the rest from others except a banned one."""
     take = _Greedy(supply, price, banned=banned).run(supply.fill(tables))
     return _dropped(supply, take)
 
 
 def greedy_within(supply: Supply, limits: CoverLimits, prices: Iterable[Real]) -> Whole:
-    """As much as limits let: the best of a few greedy choices by different prices.
+    """Take as much as the limits allow: the best of a few greedy choices by different prices.
 
     >>> supply = Supply(
     ...     rows=np.array([[5, 5]]),
@@ -77,7 +77,7 @@ def greedy_within(supply: Supply, limits: CoverLimits, prices: Iterable[Real]) -
 
 
 def _greedy_shared(supply: Supply, limits: CoverLimits, price: Real, *, by_table: bool) -> Whole:
-    """The greedy choice with a cap on each table, lowered until it is the share of the rows."""
+    """Choose greedily with a cap on each table, lowered until the maximum share holds."""
     cap = limits.most(int(supply.need.sum()))
     for step in range(64):
         take = _Greedy(supply, price, limits, cap=cap, by_table=by_table).run()
@@ -88,13 +88,13 @@ def _greedy_shared(supply: Supply, limits: CoverLimits, price: Real, *, by_table
 
 
 def _dropped(supply: Supply, take: Whole) -> Whole:
-    """Fill from the open tables at the least cost, less those that are not worth opening."""
+    """Take the rows from the open tables at the least cost, without superfluous tables."""
     opened, need = np.flatnonzero(take.any(axis=1)), take.sum(axis=0)
     few = supply.of(opened)
     kept = set(range(len(opened)))
     best = few.fill(kept, need)
     cost, spare = few.cost(best), few.rows.sum(axis=0) - need
-    for table in _dearest_first(few, best):
+    for table in _most_expensive_first(few, best):
         if (few.rows[table] > spare).any():
             continue
         fewer = few.fill(kept - {table}, need)
@@ -106,17 +106,17 @@ def _dropped(supply: Supply, take: Whole) -> Whole:
     return result
 
 
-def _dearest_first(supply: Supply, take: Whole) -> list[int]:
+def _most_expensive_first(supply: Supply, take: Whole) -> list[int]:
     opened = np.flatnonzero(take.any(axis=1))
     each = supply.fixed[opened] / take[opened].sum(axis=1)
     return [int(t) for t in opened[np.argsort(-each, kind="stable")]]
 
 
 class _Greedy:
-    """Take the rows that are worth most for their cost, as long as limits let.
+    """Takes the rows of most worth per cost while the limits allow it.
 
-    What a table offers for its cost only falls while others are taken, so a table is looked
-    at again only when it comes up.
+    The ratio of a table only falls while others are taken, so it is computed again only when the
+    table reaches the top of the queue (lazy greedy).
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class _Greedy:
         self.per_row = np.zeros(n) if by_table else supply.per_row
 
     def run(self, given: Whole | None = None) -> Whole:
-        """Give the rows taken, those among them that were taken before."""
+        """Return the rows taken, including those given."""
         supply = self.supply
         self.take = np.zeros_like(supply.rows) if given is None else given.copy()
         self.left = supply.need - self.take.sum(axis=0)
@@ -182,7 +182,7 @@ class _Greedy:
         return ratio, amounts
 
     def _most(self, table: int) -> float:
-        """How many rows the limits leave to a table."""
+        """Maximum number of rows that the limits leave to a table."""
         is_open = self.opened[table]
         if not is_open and self.opened.sum() >= self.limits.tables:
             return 0

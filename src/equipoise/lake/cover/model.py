@@ -1,4 +1,4 @@
-"""The choice of tables and rows as a model for HiGHS, and bounds from its relaxation."""
+"""Mixed-integer model of the choice for HiGHS, and bounds from its relaxation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Clock:
-    """How long HiGHS may take, and how close it must come."""
+    """Time limit of HiGHS, and the relative gap at which it stops."""
 
     seconds: float
     gap: float
@@ -29,31 +29,31 @@ class Clock:
 
     @property
     def left(self) -> float:
-        """How many seconds are left."""
+        """Number of seconds left."""
         return max(0.0, self.seconds - (time.monotonic() - self.start))
 
     def part(self, share: float) -> Clock:
-        """A part of the time that is left."""
+        """Return a clock with a share of the time left."""
         return Clock(self.left * share, self.gap)
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What HiGHS found: rows, if any, and what cannot be surpassed."""
+    """Result of HiGHS: rows, if any, and a bound on the objective."""
 
     bound: float
     take: Whole | None = None
     timed_out: bool = False
 
 
-# --- all that is needed, in real numbers ----------------------------------------------------------
+# --- the relaxation --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class CoverRelaxation:
-    """What a row of each cell costs where parts of tables could be opened.
+    """Dual costs of a row of each cell, if fractions of tables could be opened.
 
-    Any such costs give a bound, so it owes nothing to the solver's tolerances.
+    By weak duality any such costs give a valid bound, whatever the tolerances of the solver.
 
     >>> relaxation = CoverRelaxation(
     ...     Supply(
@@ -74,7 +74,7 @@ class CoverRelaxation:
 
     @classmethod
     def of(cls, supply: Supply) -> CoverRelaxation:
-        """Solve the model without whole numbers."""
+        """Solve the model without integrality."""
         model = build(supply, CoverLimits(), cover=True)
         answer = model.in_reals(model.cost)
         if answer.x is None:
@@ -85,7 +85,7 @@ class CoverRelaxation:
 
     @functools.cached_property
     def bound(self) -> float:
-        """No selection of all that is needed costs less; where tables count, in whole tables."""
+        """Lower bound on the cost of a cover, rounded up to whole tables if all cost the same."""
         supply, fixed = self.supply, self.supply.fixed
         if not supply.same_row_cost or (fixed != fixed[0]).any() or not fixed[0]:
             return self._sum
@@ -98,26 +98,26 @@ class CoverRelaxation:
 
     @functools.cached_property
     def _reduced(self) -> Real:
-        """What a table costs beyond what its rows would cost at the prices of the cells."""
+        """Reduced cost of each table: its cost minus the value of its rows at the dual costs."""
         saved = np.minimum(0.0, self.supply.per_row[:, None] - self.row_costs)
         reduced: Real = self.supply.fixed + (self.supply.rows * saved).sum(axis=1)
         return reduced
 
     def prices(self) -> list[Real]:
-        """Prices to be greedy by, none of them zero: that would leave a cell out."""
+        """Return prices for greedy choices, none of them zero, which would leave a cell out."""
         dual = self.row_costs
         first = np.maximum(dual, dual.max() * 1e-6) if dual.any() else self.supply.price
         return [first, 1.0 / self.supply.need]
 
     def cheaper(self, cost: float, clock: Clock, limits: CoverLimits) -> Answer:
-        """Look with HiGHS for all that is needed, within limits, for less than a known cost."""
+        """Search with HiGHS for a cover within limits that costs less than a known one."""
         slack = cost * (1 + CLOSE) - self._sum
         kept = np.flatnonzero(self._reduced <= slack)
         forced = np.flatnonzero(-self._reduced[kept] > slack)
         model = build(self.supply.of(kept), limits, cover=True)
         model.low[model.first_table + forced] = 1.0
         answer = model.cheapest(cost, clock)
-        # A table that was left out is only in selections that are no cheaper than the known one.
+        # Tables were fixed by their reduced cost: selections that differ are no cheaper than the known one.
         answer = replace(answer, bound=min(answer.bound, cost))
         if answer.take is None:
             return answer
@@ -131,10 +131,10 @@ class CoverRelaxation:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CoverModel:
-    """``matrix @ columns <= right`` between low and high, some of them whole.
+    """Model ``matrix @ columns <= right`` with bounds low and high, and some integer columns.
 
-    The first columns are rows of a cell, in units; then come the tables, 1 where open; and, if
-    no table may give more than a share, the most rows of a table.
+    The first columns are rows of a cell, in units. Then come the tables, 1 if open, and, if the
+    share of a table is limited, the maximum number of rows from one table.
     """
 
     supply: Supply
@@ -151,28 +151,28 @@ class CoverModel:
 
     @property
     def first_table(self) -> int:
-        """The number of the first column that is a table."""
+        """Index of the first column that is a table."""
         return len(self.cell)
 
     def worthiest(self, clock: Clock) -> Answer:
-        """Look for the rows that are worth most."""
+        """Maximize the worth of the rows."""
         answer = self._solve(-self.worth, clock)
         return replace(answer, bound=-answer.bound)
 
     def cheapest(self, known: float, clock: Clock) -> Answer:
-        """Look for the least cost, near a known one."""
-        # HiGHS ends at an absolute distance, which must be small beside the cost.
+        """Minimize the cost, given the cost of a known solution."""
+        # HiGHS also stops at an absolute gap, which must be small compared with the cost.
         scale = 1e3 / known if known > 0 else 1.0
         answer = self._solve(self.cost * scale, clock)
         return replace(answer, bound=answer.bound / scale)
 
     def worth_at_least(self, worth: float) -> CoverModel:
-        """Only rows that are worth enough."""
+        """Return the model of rows of at least this worth."""
         top = self.worth.max()
         return self.held(-self.worth[None] / top, -worth / top * (1 - CLOSE))
 
     def held(self, lines: Any, right: ArrayLike) -> CoverModel:
-        """The same with more lines."""
+        """Return the model with more constraints."""
         from scipy import sparse
 
         matrix = sparse.vstack([self.matrix, sparse.csr_array(lines)], format="csr")
@@ -198,12 +198,12 @@ class CoverModel:
         return Answer(bound, take, timed_out=timed_out)
 
     def _relaxed(self, objective: Real) -> float:
-        """A bound in real numbers, where HiGHS had no time for whole ones."""
+        """Bound the objective by the relaxation, if HiGHS had no time for the integer model."""
         found = self.in_reals(objective)
         return -math.inf if found.x is None else float(found.fun)
 
     def in_reals(self, objective: Real) -> Any:
-        """The least objective in real numbers, at a vertex."""
+        """Minimize an objective without integrality; the simplex method ends at a vertex."""
         from scipy.optimize import linprog
 
         solve: Any = linprog  # its stubs do not know sparse matrices
@@ -211,7 +211,7 @@ class CoverModel:
         return solve(objective, self.matrix, self.right, bounds=bounds, method="highs-ds")
 
     def _whole_rows(self, columns: Real) -> Real:
-        """The same tables, with rows at a vertex: whole, as in any model of goods on their way."""
+        """Fix the tables and solve for the rows: vertices of such a transport problem are integer."""
         if not self.shared or self.whole.all():
             return columns
         tables, low, high = slice(self.first_table, -1), self.low.copy(), self.high.copy()
@@ -232,7 +232,7 @@ class CoverModel:
 
 
 def build(supply: Supply, limits: CoverLimits, *, cover: bool = False) -> CoverModel:
-    """The model of a choice within limits; with ``cover`` all that is needed must be taken."""
+    """Build the model of a choice within limits; with ``cover`` the whole need must be met."""
     shared = limits.share < math.inf
     if supply.same_row_cost and not shared:
         model = _by_cell(supply, cover=cover)
@@ -248,7 +248,7 @@ def build(supply: Supply, limits: CoverLimits, *, cover: bool = False) -> CoverM
         return model
     model = _shared(model, limits)
     if cover:
-        # With all rows taken the share is a number of rows, and whole ones follow from the tables.
+        # If the whole need is met, the share is a fixed number of rows, and integer rows follow.
         model.low[-1], model.whole[: model.first_table] = model.high[-1], False
         g = len(supply.need)
         model = model.held(-model.matrix[:g], -np.ones(g))
@@ -256,7 +256,7 @@ def build(supply: Supply, limits: CoverLimits, *, cover: bool = False) -> CoverM
 
 
 def _by_cell(supply: Supply, *, cover: bool) -> CoverModel:
-    """The rows of a cell are one column, from whichever table."""
+    """Build the model with one column for the rows of a cell from all tables."""
     from scipy import sparse
 
     (n, g), need = supply.rows.shape, supply.need.astype(np.float64)
@@ -276,9 +276,9 @@ def _by_cell(supply: Supply, *, cover: bool) -> CoverModel:
 
 
 def _by_pair(supply: Supply, *, cover: bool) -> CoverModel:
-    """The rows of a cell from a table are a column.
+    """Build the model with one column for the rows of a cell from a table.
 
-    In a cover its unit is all that the table has: whole numbers follow from the tables.
+    In a cover the unit is all rows that the table has; integer rows follow from the tables.
     """
     from scipy import sparse
 
@@ -306,7 +306,7 @@ def _by_pair(supply: Supply, *, cover: bool) -> CoverModel:
 
 
 def _shared(model: CoverModel, limits: CoverLimits) -> CoverModel:
-    """With the most rows of a table as a column, no more than the share of all."""
+    """Limit the rows of each table, in an additional column, to a share of all rows."""
     from scipy import sparse
 
     (table, _), n, p = np.nonzero(model.supply.rows), len(model.supply.rows), model.first_table
@@ -323,7 +323,7 @@ def _shared(model: CoverModel, limits: CoverLimits) -> CoverModel:
         whole=np.append(model.whole, True),
         shared=True,
     )
-    # The second line follows from the first where tables are open or not, and binds parts of one.
+    # The second line is redundant for integer tables, but tightens the relaxation.
     lines: Any = [
         [of_table, sparse.csr_array((n, n)), -np.ones((n, 1))],
         [of_table, -most * sparse.eye_array(n), None],

@@ -1,7 +1,7 @@
-"""Which rows to take from which tables: all that are needed, at the least cost.
+"""Selection of tables and rows that meets a need at the least cost.
 
-Opening a table costs once, a row costs each time. A greedy choice is mended by dropping and
-exchanging tables, then HiGHS, through SciPy, looks for a better one and proves a bound.
+A table has a fixed cost and a cost per row. A greedy choice is improved by dropping and exchanging
+tables; then HiGHS, through SciPy, searches for a better one and proves a bound.
 """
 
 from __future__ import annotations
@@ -29,24 +29,22 @@ Method: TypeAlias = Literal["greedy", "HiGHS"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Selection:
-    """Rows to take from tables, and how sure it is that nothing cheaper takes as much.
+    """Rows to take from tables, with bounds on what any selection could achieve.
 
     Attributes
     ----------
     take
-        How many rows of each cell (column) to take from each table (line).
+        Number of rows of each cell (column) to take from each table (line).
     need
-        How many rows of each cell were asked for.
-    cost
-        What opening the tables and taking the rows costs.
-    bound
-        No selection within the limits whose rows are worth as much costs less.
+        Number of rows needed of each cell.
+    cost, bound
+        Cost of the selection, and a lower bound on the cost of any of the same worth.
     worth, worth_bound
-        The rows taken, each at its price, and what no selection within the limits exceeds.
+        Sum of the prices of the rows, and an upper bound on it within the limits.
     method
-        What found it.
+        Method that found the selection.
     timed_out
-        Whether there might have been a better one, had there been more time.
+        Whether more time might have improved the selection.
     """
 
     take: Whole
@@ -60,23 +58,23 @@ class Selection:
 
     @property
     def found(self) -> Whole:
-        """How many rows of each cell are taken."""
+        """Number of rows taken of each cell."""
         found: Whole = self.take.sum(axis=0)
         return found
 
     @property
     def missing(self) -> Whole:
-        """How many rows of each cell are needed and not taken."""
+        """Number of needed rows of each cell that are not taken."""
         return self.need - self.found
 
     @property
     def opened(self) -> Whole:
-        """The numbers of the tables that rows are taken from."""
+        """Numbers of the tables that rows are taken from."""
         return np.flatnonzero(self.take.any(axis=1))
 
     @property
     def gap(self) -> float:
-        """By what share of the bound the cost may exceed the least."""
+        """Largest relative excess of the cost over the least possible cost."""
         if self.cost <= self.bound:
             return 0.0
         return self.cost / self.bound - 1 if self.bound > 0 else math.inf
@@ -95,41 +93,14 @@ def select(
     max_tables: int | None = None,
     gap: float = 0.0,
 ) -> Selection:
-    """Choose tables, and rows of them, that give what is needed at the least cost.
+    """Choose tables, and rows of them, that meet a need at the least cost.
 
-    Without limits every cell gets all it needs, or all that the tables have. Where limits
-    stand against that, the rows taken are worth the most they can be, and cost the least
-    among those.
+    Without limits every cell gets all it needs, or all that the tables have. If limits prevent
+    that, the sum of the prices of the rows is maximized first, and then the cost is minimized.
+    The table and row costs are one number, or one for each table. With a time limit of 0, HiGHS
+    only bounds the cost of the greedy choice. The result is deterministic.
 
-    Parameters
-    ----------
-    rows
-        How many rows of each cell (column) each table (line) offers.
-    need
-        How many rows of each cell are needed.
-    table_cost, row_cost
-        What it costs to open a table and to take a row from it: a number, or one for each table.
-    max_share
-        No table may give more than this share of all rows taken.
-    budget
-        What all may cost.
-    price
-        What a row of each cell is worth, where not all can be had; 1 unless given.
-    time_limit
-        After how many seconds HiGHS stops; with 0 it only bounds the greedy choice.
-    max_tables
-        How many tables may be opened.
-    gap
-        HiGHS stops when it has proved that no more than this share could be saved.
-
-    Returns
-    -------
-    Selection
-        What to take; where two selections are as good, the same one each time.
-
-    Examples
-    --------
-    Two tables that have half each are dearer than one that has nearly all, and one more:
+    Two tables with half of the rows each are more expensive than one with nearly all and another:
 
     >>> chosen = select([[5, 0], [0, 5], [5, 4], [0, 1]], [5, 5], table_cost=[3, 3, 4, 1])
     >>> chosen.opened, chosen.cost, chosen.bound
@@ -138,7 +109,7 @@ def select(
     offered, needed = whole_numbers("rows", rows, 2), whole_numbers("need", need, 1)
     if offered.shape[1] != len(needed):
         raise InputError(
-            f"rows are of {offered.shape[1]} cells and need of {len(needed)}; both must be of the "
+            f"rows have {offered.shape[1]} cells but need has {len(needed)}; both must have the "
             "same cells."
         )
     at_least("time_limit", time_limit, 0)
@@ -162,8 +133,8 @@ def _positive(price: Real, need: Whole) -> Real:
     worthless = np.flatnonzero((price == 0) & (need > 0))
     if len(worthless):
         raise InputError(
-            f"cell {worthless[0]} has the price 0 and rows of it are needed; give it a price "
-            "above 0, or ask for no rows of it."
+            f"cell {worthless[0]} has the price 0, but rows of it are needed; set a price above 0 "
+            "or a need of 0."
         )
     return price
 
@@ -182,7 +153,7 @@ def _choose(supply: Supply, limits: CoverLimits, clock: Clock) -> Selection:
 
 
 def _cover(relaxation: CoverRelaxation, clock: Clock) -> Selection:
-    """All that is needed."""
+    """Meet the whole need."""
     supply, bound, by = relaxation.supply, relaxation.bound, relaxation.prices()
     take = min((greedy_cover(supply, price) for price in by), key=supply.cost)
     cost = supply.cost(take)
@@ -191,7 +162,7 @@ def _cover(relaxation: CoverRelaxation, clock: Clock) -> Selection:
     answer = relaxation.cheaper(cost, clock, CoverLimits())
     other = answer.take
     if other is not None:
-        # Should the solver's tolerance have left a row out, the greedy choice puts it in.
+        # The tolerance of the solver may have left out a row, which the greedy choice adds.
         other = completed(supply, np.flatnonzero(other.any(axis=1)), by[0])
     take, method = _better(supply, CoverLimits(), take, other, "greedy")
     bound = max(bound, answer.bound)
@@ -199,7 +170,7 @@ def _cover(relaxation: CoverRelaxation, clock: Clock) -> Selection:
 
 
 def _within(relaxation: CoverRelaxation, limits: CoverLimits, clock: Clock) -> Selection:
-    """As much as limits let: first the most that can be had, then that at the least cost."""
+    """Maximize the worth within limits, then minimize the cost of as much worth."""
     supply = relaxation.supply
     most = float(supply.price @ supply.need)
     best = greedy_within(supply, limits, [supply.price, relaxation.prices()[0]])
@@ -232,7 +203,7 @@ def _cheaper_within(
 def _better(
     supply: Supply, limits: CoverLimits, best: Whole, other: Whole | None, method: Method
 ) -> tuple[Whole, Method]:
-    """The other selection if it is worth more, or as much for less."""
+    """Return the other selection if it is worth more, or as much at a lower cost."""
     if other is None or not limits.allow(supply, other):
         return best, method
     more = supply.worth(other) - supply.worth(best)
@@ -250,7 +221,7 @@ def _selection(
     worth_bound: float = 0.0,
     timed_out: bool = False,
 ) -> Selection:
-    """Bounds that are as close as the solver's tolerance are the cost and the worth themselves."""
+    """Make a selection; bounds within the tolerance of the solver count as reached."""
     cost, worth = supply.cost(take), supply.worth(take)
     return Selection(
         take=take,

@@ -1,4 +1,4 @@
-"""Which tables to open where tables have rows in common, of which each is taken once."""
+"""Choice of tables that have rows in common, each of which can be taken only once."""
 
 from __future__ import annotations
 
@@ -18,21 +18,12 @@ if TYPE_CHECKING:
 
 
 _MOST_PARTS = 20_000
-"""HiGHS is asked about models with so many columns for rows at most; of larger ones it may take
-far longer than it is given."""
+"""Maximum number of columns for rows in a model; with more, HiGHS may far exceed its time limit."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Shared:
-    """The rows of some tables, and which of them are alike, so that only one can be taken.
-
-    Attributes
-    ----------
-    table, cell
-        Of which table each row is, and of which cell.
-    alike
-        Pairs of rows.
-    """
+    """The table and cell of each row, and pairs of duplicates, of which only one can be taken."""
 
     table: Whole
     cell: Whole
@@ -41,16 +32,9 @@ class Shared:
 
 @dataclass(frozen=True, eq=False)
 class TableChoice:
-    """Tables to open.
+    """Tables to open, rows to take where it matters which, and a lower bound on the cost.
 
-    Attributes
-    ----------
-    tables
-        Their numbers; none if nothing was found in time, or there are too many rows.
-    rows
-        Which rows to take of those that others are like, where it matters which.
-    bound
-        No choice costs less.
+    There are no tables if nothing was found in time, or if there are too many rows.
     """
 
     tables: list[int]
@@ -61,22 +45,9 @@ class TableChoice:
 def cheapest_tables(
     shared: Shared, need: Whole, table_cost: Real, row_cost: Real, *, time_limit: float
 ) -> TableChoice:
-    """Choose tables that have all that is needed, at the least cost that is found in time.
+    """Choose tables that meet the whole need, at the least cost found in time.
 
-    Parameters
-    ----------
-    shared
-        The rows that tables have, of cells that are needed.
-    need
-        How many rows of each cell are needed, no more than there are.
-    table_cost, row_cost
-        What it costs to open each table, and to take a row from it.
-    time_limit
-        After how many seconds HiGHS stops.
-
-    Examples
-    --------
-    The first two tables have the same two rows, so the dearer third is opened beside one:
+    The first two tables have the same two rows, so the more expensive third is opened as well:
 
     >>> shared = Shared(
     ...     table=np.array([0, 0, 1, 1, 2, 2]),
@@ -95,7 +66,7 @@ def cheapest_tables(
         return TableChoice([], np.zeros(0, np.int64), 0.0)
     matrix, least = parts.lines(need, len(table_cost))
     cost = np.concatenate([row_cost[parts.table] * parts.rows, table_cost])
-    scale = 1e3 / max(float(cost.sum()), 1e-9)  # HiGHS ends at an absolute distance
+    scale = 1e3 / max(float(cost.sum()), 1e-9)  # HiGHS also stops at an absolute gap
     found = solve_milp(
         cost * scale,
         integrality=np.concatenate([parts.row >= 0, np.ones(len(table_cost))]),
@@ -114,20 +85,19 @@ def cheapest_tables(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Parts:
-    """What can be taken from a table, whole or in part.
+    """Units that can be taken from a table, completely or in part.
 
-    That is rows of a cell that others are like in the same tables, one by one; or a single row,
-    if it is like others that are not alike.
+    A part is all rows of a cell that have duplicates in the same tables; or a single row, if its
+    duplicates are not duplicates of each other. Merging rows this way keeps the model small.
 
     Attributes
     ----------
     table, cell, rows
-        From which table, of which cell, and how many.
+        Table, cell and number of rows of each part.
     row
-        The row, if it is one; else −1.
+        Number of the row if the part is a single row, otherwise -1.
     group, mate
-        Of each group of parts that are alike, one at most can be taken in all: pairs of the
-        number of a group and of a part.
+        Pairs of a group and a part of it; in sum at most one part of a group can be taken.
     """
 
     table: Whole
@@ -139,7 +109,7 @@ class _Parts:
 
     @classmethod
     def of(cls, shared: Shared) -> _Parts:
-        """Sort rows into parts."""
+        """Group rows into parts."""
         from scipy import sparse
         from scipy.sparse.csgraph import connected_components
 
@@ -150,7 +120,9 @@ class _Parts:
         each_with_each = np.bincount(circle[a], minlength=len(size)) == size * (size - 1) // 2
         first = np.zeros(len(size), np.int64)
         first[circle] = shared.cell
-        each_with_each[circle[shared.cell != first[circle]]] = False  # where the cell matters, too
+        each_with_each[circle[shared.cell != first[circle]]] = (
+            False  # duplicates in different cells differ
+        )
         kinds = _kinds(shared, circle, each_with_each)
         parts = [(t, c, n, -1) for kind, n in kinds.items() for t, c in kind]
         group = np.repeat(np.arange(len(kinds)), [len(kind) for kind in kinds])
@@ -170,10 +142,10 @@ class _Parts:
         )
 
     def lines(self, need: Whole, tables: int) -> tuple[Any, Real]:
-        """``matrix @ columns >= least``: the columns are parts, as shares of them, and tables.
+        """Build ``matrix @ columns >= least``; the columns are shares of parts, and tables.
 
-        Every cell must have all it needs, a part is taken only from an open table, and of a
-        group only one.
+        The need of every cell is met, parts are taken only from open tables, and of each group
+        at most one.
         """
         from scipy import sparse
 
@@ -191,7 +163,7 @@ class _Parts:
 def _kinds(
     shared: Shared, circle: Whole, each_with_each: NDArray[np.bool_]
 ) -> Counter[tuple[tuple[int, int], ...]]:
-    """Count circles of rows that are all alike by their tables, and the cells they have there."""
+    """Count the cliques of duplicates by the tables and cells of their rows."""
     rows = np.flatnonzero(each_with_each[circle])
     rows = rows[np.argsort(circle[rows], kind="stable")]
     starts = np.flatnonzero(np.diff(circle[rows])) + 1

@@ -1,4 +1,4 @@
-"""What tables offer of what is needed, what it costs, and what a selection must not exceed."""
+"""Supply of needed rows with its costs, and the limits of a selection."""
 
 from __future__ import annotations
 
@@ -19,26 +19,15 @@ if TYPE_CHECKING:
     from equipoise.lake.cover.worth import Real, Whole
 
 CLOSE = 1e-9
-"""Costs and worths that differ by this share of themselves are the same."""
+"""Relative difference below which costs and worths count as equal."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Supply:
-    """Tables (lines) with rows of cells (columns), and what is needed of them.
+    """Rows of each cell (column) in each table (line), with need, costs and prices.
 
-    Attributes
-    ----------
-    rows
-        How many rows of each cell each table offers.
-    need
-        How many rows of each cell are to be had, no more than the tables have.
-    fixed, per_row
-        What it costs to open each table, and to take a row from it.
-    price
-        What a row of each cell is worth.
+    The need must not exceed the rows of all tables. A table has a fixed cost and a cost per row.
 
-    Examples
-    --------
     >>> supply = Supply(
     ...     rows=np.array([[3, 0], [2, 4]]),
     ...     need=np.array([4, 1]),
@@ -62,32 +51,32 @@ class Supply:
 
     @functools.cached_property
     def same_row_cost(self) -> bool:
-        """Whether it is all one from which open table a row is taken."""
+        """Whether a row costs the same in all tables."""
         return bool((self.per_row == self.per_row[0]).all())
 
     def trimmed(self) -> tuple[Supply, Whole, Whole]:
-        """Only what matters: tables and cells with rows that are needed."""
+        """Restrict the supply to tables and cells with needed rows."""
         rows = np.minimum(self.rows, self.need)
         tables, cells = np.flatnonzero(rows.any(axis=1)), np.flatnonzero(self.need)
         few = replace(self.of(tables), rows=rows[np.ix_(tables, cells)], need=self.need[cells])
         return replace(few, price=self.price[cells]), tables, cells
 
     def of(self, tables: Whole) -> Supply:
-        """Only some of the tables."""
+        """Restrict the supply to some tables."""
         return replace(
             self, rows=self.rows[tables], fixed=self.fixed[tables], per_row=self.per_row[tables]
         )
 
     def cost(self, take: Whole) -> float:
-        """What it costs to take rows."""
+        """Return the cost of some rows."""
         return float(self.fixed[take.any(axis=1)].sum() + self.per_row @ take.sum(axis=1))
 
     def worth(self, take: Whole) -> float:
-        """What rows are worth."""
+        """Return the sum of the prices of some rows."""
         return float(self.price @ take.sum(axis=0))
 
     def fill(self, tables: Iterable[int], need: Whole | None = None) -> Whole:
-        """The rows of each cell from the cheapest of some tables, as far as they have them."""
+        """Take the rows of each cell from the cheapest of some tables, as far as they have them."""
         chosen = np.array(sorted(tables), dtype=np.int64)
         chosen = chosen[np.argsort(self.per_row[chosen], kind="stable")]
         reach = np.minimum(
@@ -98,13 +87,13 @@ class Supply:
         return take
 
     def covered(self, take: Whole) -> bool:
-        """Whether rows are all that are needed."""
+        """Whether rows meet the whole need."""
         return bool((take.sum(axis=0) == self.need).all())
 
 
 @dataclass(frozen=True)
 class CoverLimits:
-    """What a selection must not exceed: its cost, a table's share of the rows, its tables.
+    """Limits of a selection: its cost, the share of one table, and the number of tables.
 
     >>> limits = CoverLimits.of(budget=None, max_share=0.3, max_tables=None)
     >>> limits.most(11)
@@ -119,7 +108,7 @@ class CoverLimits:
     def of(
         cls, *, budget: float | None, max_share: float | None, max_tables: int | None
     ) -> CoverLimits:
-        """The limits that were asked for; what makes none is refused."""
+        """Make limits, and refuse invalid ones."""
         if budget is not None:
             at_least("budget", budget, 0)
         if max_tables is not None:
@@ -133,12 +122,12 @@ class CoverLimits:
         )
 
     def allow(self, supply: Supply, take: Whole) -> bool:
-        """Whether a selection takes no more, and no more than is needed."""
+        """Whether a selection stays within the limits and the need."""
         within = self.allow_cost(supply.cost(take), take)
         return within and bool((take.sum(axis=0) <= supply.need).all())
 
     def allow_cost(self, cost: float, take: Whole) -> bool:
-        """Whether a selection of some cost takes no more; only the cost may be off by rounding."""
+        """Whether a selection stays within the limits; its cost may be rounded."""
         return bool(
             cost <= self.budget * (1 + CLOSE)
             and take.any(axis=1).sum() <= self.tables
@@ -146,12 +135,12 @@ class CoverLimits:
         )
 
     def most(self, total: int) -> int:
-        """How many rows one table may give of so many."""
+        """Return the maximum number of rows from one table, given the total."""
         return total if self.share >= 1 else math.floor(self.share * total * (1 + CLOSE))
 
 
 def whole_numbers(name: str, values: ArrayLike, axes: int) -> Whole:
-    """Numbers of rows; what is none is refused.
+    """Convert to whole numbers of rows, and refuse other values.
 
     >>> whole_numbers("need", [3.0, 4.0], axes=1)
     array([3, 4])

@@ -1,4 +1,4 @@
-"""The worth of rows for their cost, and the arrays that prices and costs come in."""
+"""Worth of rows per unit of cost, and validation of prices and costs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     Whole: TypeAlias = NDArray[np.int64]
 
 FREE = 1e-100
-"""The least a division counts as cost: what costs nothing is ahead of all else, by its worth."""
+"""Smallest cost in a ratio: what costs nothing ranks above everything else, by its worth."""
 
 
 def best_prefix(
     useful: Real, price: Real, order: Whole, table_cost: float, row_cost: float
 ) -> tuple[float, Whole]:
-    """The best worth for its cost, and the cells to take for it.
+    """Return the best ratio of worth to cost, and the cells to take for it.
 
     >>> best_prefix(np.array([1.0, 9.0]), np.array([1.0, 2.0]), np.array([1, 0]), 1.0, 1.0)
     (1.8, array([1]))
@@ -33,7 +33,7 @@ def best_prefix(
 
 
 def prefix_ratios(useful: Real, price: Real, order: Whole, table_cost: Any, row_cost: Any) -> Real:
-    """Worth for cost of every prefix of the cells in an order; tables may be stacked before them.
+    """Return the ratio of worth to cost of every prefix of the cells; tables may be stacked.
 
     >>> prefix_ratios(np.array([[1.0, 9.0]]), np.array([1.0, 2.0]), np.array([1, 0]), 1.0, 1.0)
     array([[1.8       , 1.72727273]])
@@ -45,7 +45,7 @@ def prefix_ratios(useful: Real, price: Real, order: Whole, table_cost: Any, row_
 
 
 def vector(name: str, values: ArrayLike, length: int | None = None) -> Real:
-    """Numbers of zero or more, one for each cell or table; one number stands for all.
+    """Convert to numbers of zero or more for each cell or table; one number applies to all.
 
     >>> vector("price", 2, 3)
     array([2., 2., 2.])
@@ -63,7 +63,7 @@ def vector(name: str, values: ArrayLike, length: int | None = None) -> Real:
 
 
 def prices(price: ArrayLike | None, length: int) -> Real:
-    """The price of each cell, 1 unless given.
+    """Return the price of each cell, 1 by default.
 
     >>> prices(None, 2)
     array([1., 1.])

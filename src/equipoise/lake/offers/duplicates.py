@@ -1,4 +1,4 @@
-"""Which rows of a source are not new: in the base already, or taken from another source."""
+"""Duplicates: rows of a source that the base has, or that were taken from another source."""
 
 from __future__ import annotations
 
@@ -20,29 +20,24 @@ if TYPE_CHECKING:
 
 Policy: TypeAlias = Literal["strict", "multiset", "key"]
 POLICIES: tuple[Policy, ...] = ("strict", "multiset", "key")
-"""What is a duplicate: a row that says what another says; one more of such rows than any other
-table has; or a row with the key of another."""
+"""Definitions of a duplicate: a row equal to another (``strict``); an equal row beyond the number
+of them in any other table (``multiset``); a row with the key of another (``key``)."""
 
 _ENOUGH_IN_COMMON = 0.5
+"""Share of the columns that two sources must have in common for their rows to be compared."""
+
 _MOST_ALIKE = 200_000
-"""Up to how many pairs of rows that are alike it is looked for."""
+"""Maximum number of pairs of duplicates; a model with more could not be solved in time."""
 
 _MOST_POOLS = 250
-"""Of tables with at most so many sets of columns."""
+"""Maximum number of sets of columns, since each set is compared with every other."""
 
 
 @dataclass
 class Known:
-    """Rows that are there already: those of the base, and those taken so far.
+    """Known rows: those of the base, and those taken so far.
 
-    Parameters
-    ----------
-    base
-        The base's rows.
-    policy, key
-        What is a duplicate; the columns of the key.
-    cell
-        The columns that all rows of a cell agree in, so that they do not tell rows apart.
+    All rows of a cell agree in the columns ``cell``, which therefore do not tell rows apart.
 
     >>> import pyarrow as pa
     >>> base = RowHashes.of(pa.table({"sex": ["w", "m"], "age": [31, 52]}))
@@ -62,7 +57,7 @@ class Known:
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
             raise InputError(
-                f"duplicates are told by {', '.join(POLICIES)}, and not by {self.policy!r}."
+                f"`dedupe` must be one of {', '.join(POLICIES)}, not {self.policy!r}."
                 f"{did_you_mean(str(self.policy), POLICIES)}"
             )
         if (self.policy == "key") != bool(self.key):
@@ -77,12 +72,12 @@ class Known:
             )
 
     def add(self, rows: RowHashes) -> None:
-        """Take note of rows that were taken."""
+        """Remember rows that were taken."""
         if rows.length:
             self._taken.append(rows)
 
     def is_new(self, rows: RowHashes) -> NDArray[np.bool_]:
-        """Tell which rows of a source are new, the first of equal ones being new."""
+        """Mark the new rows of a source; of equal rows the first is new."""
         columns = self.compared(rows, self.base)
         digests = rows.over(columns)
         occurrence = _occurrences(digests)
@@ -99,7 +94,7 @@ class Known:
         return new
 
     def is_absent(self, rows: RowHashes) -> NDArray[np.bool_]:
-        """Tell which rows the base lacks, whatever other rows of the source say."""
+        """Mark the rows that the base does not have, whatever the other rows of the source."""
         columns = self.compared(rows, self.base)
         absent: NDArray[np.bool_] = (
             _count_in(self.base.rising_over(columns), rows.over(columns)) == 0
@@ -107,18 +102,12 @@ class Known:
         return absent
 
     def chance(self, rows: RowHashes, cells: Whole, many: int) -> NDArray[np.float64]:
-        """The share of new rows of each cell that would equal a row of the base by chance.
+        """Estimate the share of new rows of each cell that equal a row of the base by chance.
 
-        Estimated by the share of the base's own rows of the cell that equal another of its rows,
-        in the columns that are compared. People who look alike are far from evenly spread, so
-        that the share of the whole base would say little of the few cells that get rows.
-
-        Parameters
-        ----------
-        rows
-            Those that are compared with the base's.
-        cells, many
-            The cell of each row of the base, −1 if it is of no interest, and how many there are.
+        The estimate is the share of the base's own rows of the cell that equal another of its
+        rows in the compared columns. Equal rows are spread unevenly, so the share in the whole
+        base would say little about the few cells that get rows. ``cells`` holds the cell of each
+        row of the base, from 0 to ``many`` - 1, or -1 for rows in none of them.
         """
         if self.policy == "key" or not self.base.length:
             return np.zeros(many)
@@ -132,16 +121,18 @@ class Known:
         return found / np.maximum(there, 1)
 
     def compared(self, rows: RowHashes, others: RowHashes) -> list[str]:
-        """Give the columns by which rows of two tables are compared."""
+        """Return the columns in which rows of two tables are compared."""
         if self.policy == "key":
             lacking = [name for name in self.key if name not in rows.columns]
             if lacking:
-                raise InputError(f"a source lacks the key column {lacking[0]!r}; leave it out.")
+                raise InputError(
+                    f"a source does not have the key column {lacking[0]!r}; leave it out."
+                )
             return list(self.key)
         return [name for name in rows.columns if name in others.columns]
 
     def comparable(self, rows: RowHashes, others: RowHashes, columns: Sequence[str]) -> bool:
-        """Sources that share few columns cannot be compared: too many rows would be alike."""
+        """Whether tables share enough columns; with few of them, different rows would be equal."""
         if self.policy == "key":
             return True
         fewer = min(len(rows.columns.keys() - self.cell), len(others.columns.keys() - self.cell))
@@ -149,24 +140,11 @@ class Known:
 
 
 def alike_rows(known: Known, tables: Sequence[RowHashes]) -> Whole | None:
-    """Find the rows of several tables of which only one can be taken, pair by pair.
+    """Find the pairs of rows of several tables of which only one can be taken.
 
-    Who is alike is told by the columns that two tables share, so a row can be like two that are
-    not alike.
+    Rows are numbered consecutively over all tables. Being duplicates is not transitive, because
+    each pair of tables is compared in the columns they share. With too many pairs there is None.
 
-    Parameters
-    ----------
-    known
-        What is a duplicate.
-    tables
-        The rows of each table that are new to the base.
-
-    Returns
-    -------
-    pairs of rows, which are counted through all tables; none if there are too many
-
-    Examples
-    --------
     >>> import pyarrow as pa
     >>> base = RowHashes.of(pa.table({"sex": ["w"], "age": [31]}))
     >>> ours = RowHashes.of(pa.table({"sex": ["w", "m"], "age": [40, 20]}))
@@ -191,7 +169,7 @@ def alike_rows(known: Known, tables: Sequence[RowHashes]) -> Whole | None:
 
 
 def _pool(tables: Sequence[RowHashes], some: Sequence[int]) -> _Pool:
-    """Put tables with the same columns together: rows, their numbers, and the how many-th each is."""
+    """Join tables with the same columns: rows, their numbers, and their occurrence in the table."""
     starts = np.cumsum([0, *(rows.length for rows in tables)])
     numbers = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in some])
     nth = np.concatenate([_occurrences(tables[i].over(list(tables[i].columns))) for i in some])
@@ -199,10 +177,11 @@ def _pool(tables: Sequence[RowHashes], some: Sequence[int]) -> _Pool:
 
 
 def _alike_in(known: Known, ours: _Pool, theirs: _Pool, most: int) -> Whole | None:
-    """Pairs of two pools of tables, each with one set of columns."""
+    """Find the pairs between two pools of tables, each with one set of columns."""
     (rows, numbers, nth), (others, their_numbers, _) = ours, theirs
     columns = known.compared(rows, others)
-    counted = known.policy == "multiset"  # as many equal rows as one table has can be taken
+    # As many equal rows as one table has can be taken, so the n-th of them equals the n-th of others.
+    counted = known.policy == "multiset"
     if not known.comparable(rows, others, columns) or (counted and ours is not theirs):
         return np.zeros((0, 2), np.int64)
     digests, (rising, order) = rows.over(columns), others.rising_over(columns)
@@ -212,7 +191,8 @@ def _alike_in(known: Known, ours: _Pool, theirs: _Pool, most: int) -> Whole | No
         rising = digests[order]
     first = np.searchsorted(rising, digests, "left")
     there = np.searchsorted(rising, digests, "right") - first
-    if there.sum() > 2 * most + rows.length:  # those found twice, and each row with itself
+    # Within a pool each pair is found twice, and each row with itself.
+    if there.sum() > 2 * most + rows.length:
         return None
     row = np.repeat(np.arange(rows.length), there)
     other = order[np.repeat(first - np.cumsum(there) + there, there) + np.arange(len(row))]
@@ -223,7 +203,7 @@ def _alike_in(known: Known, ours: _Pool, theirs: _Pool, most: int) -> Whole | No
 
 
 def _occurrences(digests: Hashes) -> NDArray[np.int64]:
-    """Number equal rows, from 1, as they stand."""
+    """Number equal rows from 1 in their order."""
     order = np.argsort(digests, kind="stable")
     rising = digests[order]
     starts = np.flatnonzero(np.concatenate([[True], rising[1:] != rising[:-1]]))
@@ -234,6 +214,6 @@ def _occurrences(digests: Hashes) -> NDArray[np.int64]:
 
 
 def _count_in(known: Rising, digests: Hashes) -> NDArray[np.int64]:
-    """How often each hash is among the known ones."""
+    """Count each hash among the known ones."""
     rising, _ = known
     return np.searchsorted(rising, digests, "right") - np.searchsorted(rising, digests, "left")

@@ -1,4 +1,4 @@
-"""Rank the tables of a lake by how many of the needed rows they offer per cost."""
+"""Rank the tables of a lake by the number of needed rows they offer per unit of cost."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class Ranked:
-    """A table, what it offers, and its score: needed rows per cost, times confidence."""
+    """A table, its offer, and its score: needed rows per unit of cost, times the confidence."""
 
     offer: Offer
     score: float
 
     @property
     def cost(self) -> str:
-        """What the table costs, and each row of it."""
+        """Cost of the table and of each row of it."""
         conditions = self.offer.candidate.conditions
         per_row = f" + {conditions.row_cost:,.6g}/row" if conditions.row_cost else ""
         return f"{conditions.table_cost:,.6g}{per_row}"
@@ -59,31 +59,31 @@ class Ranked:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Found(Result):
-    """What a lake offers for a plan.
+    """Offers of a lake for a plan.
 
     Attributes
     ----------
     need
-        The cells that get rows, and how many.
+        Cells that get rows, and the number of rows of each.
     offers
-        The best tables, first the one that offers the most needed rows per cost.
+        Best tables, the highest score first.
     lacks
-        The cells of which all tables together have too few rows, and why.
+        Cells for which all tables together have too few rows, and the reasons.
     scanned
-        How many tables were looked into; the others cannot be among the best.
+        Number of tables that were scanned; the others cannot be among the best.
     survey
-        All tables, as far as they are of use.
+        Tables of the lake that may be used.
     nearest
-        Which columns come nearest, if no table can be used.
+        Most similar columns, if no table can be used.
     compared
-        Whether rows that the base has already were left out.
+        Whether duplicates of rows of the base were left out.
     duplicates, by_chance
-        How many rows of the tables looked into were left out for that, and how many of as many
-        new ones would be by chance.
+        Number of duplicates in the scanned tables, and how many of as many new rows would be left
+        out by chance.
     reading
-        How the base was read: rows of tables are held to the same condition.
+        Options that the base was read with; the same condition applies to the tables.
     outside
-        How many rows of the tables looked into do not satisfy it.
+        Number of rows of the scanned tables that do not satisfy the condition.
     """
 
     need: Need
@@ -100,24 +100,24 @@ class Found(Result):
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command: 0, or 1 if the lake has too few rows."""
+        """0, or 1 if the lake has too few rows."""
         return 1 if self.lacks else 0
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was found, in sentences."""
+        """Summary in sentences."""
         total, cells = int(self.need.rows.sum()), len(self.need.rows)
         usable = len(self.survey.usable)
         needed = f"{rows_text(total)} of {cells:,} cell{'' if cells == 1 else 's'} {'is' if total == 1 else 'are'} needed"
         can = f"{usable:,} of {self.survey.looked_at:,} tables can be used"
-        said = [f"{needed}; {can}, and {self.scanned:,} were looked into.", *self._condition()]
+        said = [f"{needed}; {can}, and {self.scanned:,} were scanned.", *self._condition()]
         if self.nearest:
-            said.append(f"No table has all columns that are needed: {self.nearest}.")
+            said.append(f"No table has all needed columns: {self.nearest}.")
         said += [lack.sentence(name) for name, lack in self.lacks[:_SHOWN]]
         if len(self.lacks) > _SHOWN:
             said.append(f"Rows of {len(self.lacks) - _SHOWN:,} more cells are missing.")
         if not self.lacks and total:
-            said.append("Together they have all rows that are needed.")
+            said.append("Together they have all needed rows.")
         said += self._chance()
         if self.survey.open:
             said.append(
@@ -135,31 +135,30 @@ class Found(Result):
             )
         said += self._skipped()
         if not self.compared:
-            said.append("The base was not at hand, so duplicates of its rows are counted too.")
+            said.append("Without the base, duplicates of its rows are counted too.")
         return tuple(said)
 
     def _condition(self) -> list[str]:
-        """Say to which condition rows are held, and which tables cannot be."""
+        """Describe the condition, and the tables in which it cannot be checked."""
         where = self.reading.where
         if where is None:
             return []
         do = "does" if self.outside == 1 else "do"
-        others = f"{rows_text(self.outside)} of the tables looked into {do} not satisfy this."
+        others = f"{rows_text(self.outside)} of the scanned tables {do} not satisfy this."
         said = f"Only rows where {where.one_line} are offered; {others}"
         return [said, *say_unchecked(unchecked(self.survey.barred, where))]
 
     def _skipped(self) -> list[str]:
-        """Say which of the tables are read without some of their lines."""
+        """Describe the lines of tables that were skipped."""
         tables = [ranked.offer.candidate.table for ranked in self.offers]
         return [f"Of {t.name} {t.skipped}." for t in tables if t.skipped][:_SHOWN]
 
     def _chance(self) -> list[str]:
-        """Warn where most rows that are left out may be other people who look alike."""
         warning = warn_of_chance(self.duplicates, self.by_chance)
         return [] if warning is None else [warning]
 
     def grid(self) -> Grid:
-        """The tables, best first."""
+        """Tables for people, the best first."""
         rows = tuple(
             (
                 ranked.offer.name,
@@ -204,7 +203,7 @@ class Found(Result):
         return names, rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: what ``--json`` prints."""
+        """Plain data, as ``--json`` prints it."""
         cells = [str(self.need.named(i)) for i in range(len(self.need.rows))]
         return {
             "schema": SCHEMA,
@@ -216,16 +215,7 @@ class Found(Result):
                 for i, n in enumerate(self.need.rows)
             ],
             "offers": [_offer_dict(ranked, cells) for ranked in self.offers],
-            "shortfall": [
-                {
-                    "cell": cell,
-                    "need": lack.need,
-                    "found": lack.found,
-                    "missing": lack.missing,
-                    "reasons": lack.reasons,
-                }
-                for cell, lack in self.lacks
-            ],
+            "shortfall": [lack.to_dict(name) for name, lack in self.lacks],
             "open": [
                 {"table": c.name, "doubts": dict(c.alignment.doubts)} for c in self.survey.open
             ],
@@ -281,34 +271,19 @@ def find(
     top: int = 10,
     progress: Reporter = silent,
 ) -> Found:
-    """Rank the tables of a lake by how many of the rows a plan needs they offer per cost.
+    """Rank the tables of a lake by the number of needed rows they offer per unit of cost.
 
-    Tables are looked into in the order of what they can offer at most, by their profiles;
-    those that cannot be among the best are not opened, unless rows are still lacking.
-
-    Parameters
-    ----------
-    plan
-        What is needed.
-    lake
-        The tables.
-    base
-        The table the plan was made for; without it only the columns that are needed are
-        matched, and duplicates of its rows are not left out.
-    looking
-        How to look.
-    top
-        How many tables to give.
-    progress
-        Is told what is being done.
+    Tables are scanned in the order of an upper bound from their profiles. Tables that cannot be
+    among the best are not opened, unless rows are still missing. Without a base, only the needed
+    columns are matched, and duplicates of its rows are not left out.
     """
     looking = looking or SearchRequest()
     need = need_of(plan.add, plan.counts.request_for_rows())
     reading = plan.counts.reading
     if base is None and reading.where is not None:
         raise InputError(
-            f"the plan is about rows where {reading.where.one_line}, and the table it was made for "
-            "tells what that means in others; name it with `base`."
+            f"the plan covers only rows where {reading.where.one_line}, which can be checked in "
+            "other tables only with the table it was made for; pass that as `base`."
         )
     if base is None:
         over = survey(lake, wanted(plan.counts), looking, progress)
@@ -354,7 +329,7 @@ def _ranked(
 
     def exact(i: int) -> float:
         candidate = candidates[i]
-        progress(f"looking into {candidate.name}", len(scanned) / len(candidates))
+        progress(f"scanning {candidate.name}", len(scanned) / len(candidates))
         offer = scanner.scan(candidate)
         scanned[candidate.name] = offer
         return _score(candidate, offer.rows, need)
@@ -368,17 +343,17 @@ def _ranked(
 def explain_lacks(
     over: Survey, scanner: Scanner, scanned: dict[str, Offer], progress: Reporter
 ) -> tuple[tuple[tuple[str, Lack], ...], dict[str, Offer]]:
-    """Look into more tables until all is found, or all are looked into; then say what lacks."""
+    """Scan more tables until all rows are found or none is left; explain what is missing."""
     need = scanner.need.rows
     if len(scanned) and (np.max([o.rows for o in scanned.values()], axis=0) >= need).all():
-        return (), scanned  # in every cell one table is enough
+        return (), scanned  # for every cell a single table has enough rows
     found, union = 0 * need, Union(scanner)
     for candidate in sorted(over.usable, key=lambda c: c.name not in scanned):
         if (found >= need).all():
             break
         if not (scanner.bound(candidate) * (found < need)).any():
             continue
-        progress(f"looking into {candidate.name}", len(scanned) / len(over.usable))
+        progress(f"scanning {candidate.name}", len(scanned) / len(over.usable))
         offer = scanned.get(candidate.name) or scanner.scan(candidate)
         scanned[candidate.name] = offer
         found = found + union.add(candidate, offer.rows + offer.duplicates)

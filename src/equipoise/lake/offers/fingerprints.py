@@ -1,4 +1,4 @@
-"""Rows as numbers: equal for rows that say the same, whatever table they are in."""
+"""Hashes of rows: equal for rows with the same meaning, whatever table they are in."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ Rising = tuple[Hashes, NDArray[np.int64]]
 _Kept = TypeVar("_Kept")
 
 _MOST_KEPT, _MOST_SETS = 4_000_000, 32
-"""How many hashes of whole rows are kept, of all sets of columns together, and of how many sets."""
+"""Maximum number of cached hashes of whole rows, and of sets of columns they are cached for."""
 
 _NUMBER = r"^[+-]?((0|[1-9]\d{0,14})(\.\d*)?|\.\d+)(e[+-]?\d{1,2})?$"
-"""A zero in front of other digits may be part of a code."""
+"""Numbers without leading zeros, which may be part of a code."""
 _LARGE = 1e15
-"""Whole numbers from here on are told apart by their digits, which a double has not all."""
+"""Integers from here on are hashed by their digits, since a double cannot hold all of them."""
 
 
 @dataclass(frozen=True)
 class RowHashes:
     """For every column of some rows, a hash of each value.
 
-    Values are compared by what they say: case, blanks around, and the way a number, a date or yes
-    and no is written do not count, where a value can be read in one way only. Texts are hashed by
-    md5, and the hashes are the same on any machine.
+    Values are compared by their meaning: case, surrounding blanks, and the notation of numbers,
+    dates, yes and no are ignored, unless a value is ambiguous. Texts are hashed by md5, and the
+    hashes are the same on any machine.
 
     >>> import pyarrow as pa
     >>> ours = RowHashes.of(pa.table({"sex": ["Female"], "age": [39]}))
@@ -60,12 +60,12 @@ class RowHashes:
 
     @classmethod
     def joined(cls, tables: Sequence[RowHashes]) -> RowHashes:
-        """Put the rows of tables with the same columns one after another."""
+        """Concatenate the rows of tables with the same columns."""
         columns = {n: np.concatenate([t.columns[n] for t in tables]) for n in tables[0].columns}
         return cls(columns, sum(rows.length for rows in tables))
 
     def over(self, names: Sequence[str]) -> Hashes:
-        """Hash whole rows, as far as they are in some columns; the order of these is no matter."""
+        """Hash rows over some columns, in whatever order these are given."""
         asked = frozenset(names)
         if asked not in self._whole:
             total = np.zeros(self.length, np.uint64)
@@ -75,7 +75,7 @@ class RowHashes:
         return self._whole[asked]
 
     def rising_over(self, names: Sequence[str]) -> Rising:
-        """Hash whole rows, the smallest first, and tell which row each is of."""
+        """Return the sorted hashes over some columns, and the row of each."""
         asked = frozenset(names)
         if asked not in self._rising:
             hashes = self.over(names)
@@ -84,14 +84,14 @@ class RowHashes:
         return self._rising[asked]
 
     def _keep(self, kept: dict[frozenset[str], _Kept], asked: frozenset[str], found: _Kept) -> None:
-        """Keep the latest: tables mostly have the same few sets of columns in common."""
+        """Cache the latest hashes, since most tables share the same few sets of columns."""
         many = len(kept) >= _MOST_SETS or self.length * (len(kept) + 1) > _MOST_KEPT
         if kept and many:
             del kept[next(iter(kept))]
         kept[asked] = found
 
     def take(self, places: NDArray[np.int64] | NDArray[np.bool_]) -> RowHashes:
-        """Give some of the rows."""
+        """Return some of the rows."""
         taken = {name: hashes[places] for name, hashes in self.columns.items()}
         length = int(places.sum()) if places.dtype == bool else len(places)
         return RowHashes(taken, length)
@@ -121,7 +121,7 @@ def _hashed(column: pa.ChunkedArray) -> Hashes:
 
 
 def _of_texts(texts: pa.Array) -> Hashes:
-    """Hash texts; those that are numbers as these numbers."""
+    """Hash texts, and numbers among them by their value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -139,7 +139,7 @@ def _of_texts(texts: pa.Array) -> Hashes:
 
 
 def _of_text(text: str) -> int:
-    """Hash a text that is no plain number by what it says, if that is certain by itself."""
+    """Hash a text that is not a plain number by its meaning, unless it is ambiguous."""
     if text in _TRUTHS:
         return _md5(_TRUTHS[text])
     if not text or not (text[0].isdigit() or text[0] in "+-"):
@@ -160,16 +160,16 @@ _DATE = re.compile(
 
 
 def _foreign_number(text: str) -> float | None:
-    """Read a number with a decimal comma or with commas between thousands, if it is but one."""
+    """Read a number with a decimal comma or with commas between thousands, unless ambiguous."""
     comma, grouped = _COMMA.fullmatch(text), _GROUPED.fullmatch(text)
-    if bool(comma) == bool(grouped):  # none, or either may be meant
+    if bool(comma) == bool(grouped):  # neither fits, or both do
         return None
     bare = text.replace(".", "").replace(",", ".") if comma else text.replace(",", "")
     return float(bare)
 
 
 def _day(text: str) -> str | None:
-    """Write a date with the year first, if it is clear which number is the day."""
+    """Write a date with the year first, unless day and month are ambiguous."""
     found = _DATE.fullmatch(text)
     if found is None:
         return None
@@ -187,7 +187,7 @@ def _day(text: str) -> str | None:
 
 
 def _time(hour: str | None, minute: str | None, seconds: str | None, half: str | None) -> str:
-    """Write a time of day behind a date; midnight is none."""
+    """Format the time after a date; midnight counts as no time."""
     hours = int(hour or 0) % 12 + 12 * (half == "p") if half else int(hour or 0)
     time = f" {hours:02}:{minute or '00'}:{seconds or '00'}"
     return "" if time == " 00:00:00" else time
@@ -199,7 +199,7 @@ def loosely(name: str) -> str:
 
 
 def loose_hashes(column: pa.ChunkedArray) -> Hashes:
-    """Hash dates whatever is their day and month, and numbers whatever their marks mean.
+    """Hash dates in any order of day and month, and numbers whatever their separators mean.
 
     >>> import pyarrow as pa
     >>> texts = pa.chunked_array([["2021-03-04", "04/03/2021", "3.4.21", "1,500", "1.5", "2"]])
@@ -231,7 +231,7 @@ def _md5(text: str) -> int:
 
 
 _MISSING = np.uint64(_md5(""))
-"""Of a missing value, and of an empty text: not every file can tell them apart."""
+"""Hash of missing values and of empty texts, which not every file format tells apart."""
 
 
 def _mixed(numbers: Hashes) -> Hashes:

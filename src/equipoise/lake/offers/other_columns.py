@@ -1,4 +1,4 @@
-"""Settle what becomes of columns that are not counted, where a table writes them otherwise."""
+"""Treatment of columns that are not counted, where a table uses another notation."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from equipoise.progress import Reporter
 def settle_columns(
     survey: Survey, base: Source, engine: Engine, looking: SearchRequest, progress: Reporter
 ) -> tuple[Candidate, ...]:
-    """Decide for every usable table how its other columns become the base's.
+    """Decide for every usable table how its other columns are converted to those of the base.
 
-    All values of a column decide, and not those of the rows that are taken: where the profile
+    All values of a column count, and not only those of the rows that are taken. If the profile
     does not have them all, the column is read.
     """
     want = survey.want
     others = {c.name: c for c in want.columns if c.name not in want.required}
     if not survey.usable or not others:
         return survey.usable
-    # Rows outside the base's condition count, too: they do in the profiles of its columns.
+    # Rows outside the condition of the base count too, as they do in the profiles of its columns.
     tallies = _tallies(replace(base, where=None), others, engine)
     held = {name: read_base_column(column, tallies[name]) for name, column in others.items()}
     settled = []
@@ -55,7 +55,7 @@ def _tallies(
     engine: Engine,
     before: Callable[[], None] = lambda: None,
 ) -> dict[str, PatternTally]:
-    """Hold columns against patterns: by their profiles, or by one pass over the table."""
+    """Compare columns with patterns: by their profiles, or in one pass over the table."""
     found, open_ = {}, {}
     for name, column in columns.items():
         tally = tally_of(column)
@@ -74,7 +74,7 @@ def _tallies(
 
 @dataclass
 class _Settling:
-    """What was decided so far."""
+    """Decisions so far."""
 
     policy: OtherColumns
     spellings: dict[str, Mapping[str, str]]
@@ -85,7 +85,7 @@ class _Settling:
     treated: list[Treatment] = field(default_factory=list)
 
     def add(self, base: BaseColumn, column: str, decision: Decision, *, has_absent: bool) -> None:
-        """Take in a decision on a column; one that is left missing is not matched any more."""
+        """Record a decision; a column that is left missing is no longer matched."""
         name = base.column.name
         if decision.as_it_is:
             if has_absent and base.is_measured and not base.has_absent and self.policy != "keep":
@@ -106,7 +106,7 @@ class _Settling:
             self.spellings[name] = {**(decision.spellings or {}), **self.spellings.get(name, {})}
 
     def _action(self, base: BaseColumn, decision: Decision) -> Action:
-        # A column of another type than text cannot hold what is written otherwise.
+        # Only a text column can hold values in another notation.
         if self.policy == "keep" and sql.is_text(base.column.type):
             return "kept"
         if self.policy == "blank" or decision.doubt:
@@ -128,7 +128,7 @@ def _settled(
     settling = _Settling(policy, dict(alignment.spellings))
     for name, column in columns.items():
         decision = decide(held[name], column, tallies[name])
-        # Where no text stands for no value none needs to be looked for, column by column.
+        # If no text stands for a missing value, the query need not look for one.
         filled = candidate.profile.rows - column.nulls
         has_absent = tallies[name].rows < filled or name in alignment.spellings
         settling.add(held[name], column.name, decision, has_absent=has_absent)
@@ -147,7 +147,7 @@ def _settled(
 
 
 def _as_told(column: ColumnProfile, alignment: Alignment, name: str) -> ColumnProfile:
-    """Give a column with the values a mapping file, or case and blanks alone, make of them."""
+    """Apply the spellings of a mapping file, or of case and blanks, to the values of a column."""
     told = alignment.spellings.get(name)
     if not told or column.values is None:
         return column

@@ -1,4 +1,4 @@
-"""Propose a mapping file for a plan: how columns and values of tables become the base's."""
+"""Proposal of a mapping file: how columns and values of tables map to those of the base."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def propose(
     file: str = "mapping.toml",
     progress: Reporter = silent,
 ) -> str:
-    """Give the text of a mapping file: tables that are certain first, then those that are open."""
+    """Write the text of a mapping file, certain tables first, then those to confirm."""
     want = wanted(counts) if base is None else wanted_by(counts, base, lake.engine)
     found = survey(lake, want, looking, progress)
     listed = [*found.usable, *sorted(found.open, key=lambda c: -c.confidence)]
     if not listed:
         raise PoolTooSmall(
-            f"no table of the lake has all columns that are needed: {say_nearest(lake, found.want)}."
+            f"no table of the lake has all needed columns: {say_nearest(lake, found.want)}."
         )
     proposals = [(candidate.name, candidate.alignment) for candidate in listed]
     called = "the base" if base is None else base.public_name

@@ -1,4 +1,4 @@
-"""What a lake has for a base: its tables looked over, and the means to look into them."""
+"""Prospect of a base: its rows, the tables of a lake that fit it, and scanners of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Prospect:
-    """What a lake has for a base: its tables looked over, and the means to look into them."""
+    """A base, and the tables of a lake that fit it."""
 
     base: Source
     engine: Engine
@@ -42,12 +42,12 @@ class Prospect:
     survey: Survey
     known: Known
     rows: pa.Table
-    """All rows of the base, which are read once."""
+    """All rows of the base, kept so that it is read once."""
 
     within: Restriction | None = None
 
     def scanner(self, need: Need) -> Scanner:
-        """Give what looks for rows of some cells."""
+        """Return a scanner for rows of the needed cells."""
         return Scanner(
             self.engine,
             self.survey.want,
@@ -61,12 +61,12 @@ class Prospect:
     def offers(
         self, scanner: Scanner, progress: Reporter, *, among: Sequence[Candidate] | None = None
     ) -> list[Offer]:
-        """Look into every table that may have rows of some cells."""
+        """Scan every table that may have rows of the needed cells."""
         candidates = self.survey.usable if among is None else among
         some = [c for c in candidates if comparable(scanner, c) and scanner.bound(c).any()]
         found = []
         for i, candidate in enumerate(some):
-            progress(f"looking into {candidate.name}", i / len(some))
+            progress(f"scanning {candidate.name}", i / len(some))
             offer = scanner.scan(candidate)
             if offer.tells_anything:
                 found.append(offer)
@@ -83,7 +83,7 @@ def explore(
     rows: pa.Table | None = None,
     progress: Reporter = silent,
 ) -> Prospect:
-    """Read a base, and look over a lake for tables that are like it."""
+    """Read a base, and survey a lake for tables that fit it."""
     engine = lake.engine
     request = counts.request_for_rows()
     if rows is None:
@@ -100,7 +100,7 @@ def explore(
     barred = {c.name: _barred(c, base, needed, within) for c in found.usable}
     usable = tuple(c for c in found.usable if barred[c.name] is None)
     if looking.dedupe != "key":
-        # A row with few columns may look like many others, and leaves them out once it is taken.
+        # A row with few columns equals many others, which are duplicates once it is taken.
         usable = tuple(sorted(usable, key=lambda c: -len(c.alignment.columns)))
     out = tuple(replace(c, barred=barred[c.name]) for c in found.usable if barred[c.name])
     found = replace(found, usable=usable, barred=(*found.barred, *out))
@@ -117,7 +117,7 @@ def explore(
 
 
 def _with_loose(base: RowHashes, rows: pa.Table, candidates: Sequence[Candidate]) -> RowHashes:
-    """Hash columns loosely, too, that some table writes so that they can be read in several ways."""
+    """Add loose hashes of columns whose values are ambiguous in some table."""
     names = {
         name
         for candidate in candidates
@@ -129,20 +129,20 @@ def _with_loose(base: RowHashes, rows: pa.Table, candidates: Sequence[Candidate]
 
 
 def comparable(scanner: Scanner, candidate: Candidate) -> bool:
-    """Tell whether a table has the key by which duplicates are known, and what a condition names."""
+    """Whether a table has the columns of the key and of the condition."""
     key = () if scanner.known is None else scanner.known.key
     has_key = all(_is_comparable(name, candidate) for name in key)
     return has_key and not scanner.lacking(candidate)
 
 
 def _is_comparable(name: str, candidate: Candidate) -> bool:
-    """Tell whether a table has a column, and it is certain what its values say."""
+    """Whether a table has a column, and its values are certain."""
     alignment = candidate.alignment
     return name in alignment.columns and not (name in alignment.kept and alignment.kept[name].doubt)
 
 
 def without_condition(scanner: Scanner, barred: Sequence[Candidate]) -> dict[str, Whole]:
-    """How many rows of each cell there are, at most, where the condition cannot be evaluated."""
+    """Bound the rows of each cell in tables where the condition cannot be evaluated."""
     bounds = [scanner.bound(c) for c in barred if scanner.lacking(c)]
     if not bounds:
         return {}
@@ -150,7 +150,7 @@ def without_condition(scanner: Scanner, barred: Sequence[Candidate]) -> dict[str
 
 
 def unchecked(barred: Sequence[Candidate], where: Condition | None) -> dict[str, str]:
-    """Name the tables in which a condition cannot be checked, and say why."""
+    """Return the tables in which a condition cannot be checked, with the reason."""
     names = () if where is None else where.columns
     return {
         c.name: str(c.barred) for c in barred if any(n not in c.alignment.columns for n in names)
@@ -158,7 +158,7 @@ def unchecked(barred: Sequence[Candidate], where: Condition | None) -> dict[str,
 
 
 def say_unchecked(tables: Mapping[str, str]) -> list[str]:
-    """Say in which tables a condition cannot be checked.
+    """List the tables in which a condition cannot be checked.
 
     >>> say_unchecked({"a.csv": "it has no year"})
     ['The condition cannot be checked in a.csv (it has no year).']
@@ -178,17 +178,17 @@ def _barred(
     unknown = () if within is None else within.lacking(candidate.alignment)
     if unknown:
         names = in_words([repr(n) for n in unknown])
-        return f"no column of it is surely {names}, which the condition names"
+        return f"none of its columns is certain to be {names}, which the condition names"
     lacking = [name for name in needed if not _is_comparable(name, candidate)]
     treated = {t.name: t for t in candidate.alignment.treated if t.name in lacking}
     if treated:
         first = next(iter(treated.values()))
         return f"its {first.column} cannot be read as {first.name!r}: {first.how}"
-    return f"it lacks {in_words([repr(n) for n in lacking[:_SHOWN]])}" if lacking else None
+    return f"it does not have {in_words([repr(n) for n in lacking[:_SHOWN]])}" if lacking else None
 
 
 def _is_base(source: Source, base: Source) -> bool:
-    """Tell whether a table is the base: the same file, and if that is a database the same table."""
+    """Whether a table is the base: the same file, and in a database the same table."""
     same_table = base.table in (None, source.table)
     ours = [path for path in base.paths if path.exists()]
     return same_table and any(a.samefile(b) for a in ours for b in source.paths if b.exists())

@@ -1,4 +1,4 @@
-"""Which tables are worth most: needed rows for their cost, and the best without scanning all."""
+"""Ranking of tables by needed rows per unit of cost, without scanning all of them."""
 
 from __future__ import annotations
 
@@ -24,17 +24,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """The best tables, and what it took to find them.
-
-    Attributes
-    ----------
-    order
-        Their numbers, the best first, the lower number where two are as good.
-    scores
-        Their scores, in the same order.
-    scanned
-        How many tables were scanned.
-    """
+    """Numbers and scores of the best tables, best first, and the number of tables scanned."""
 
     order: Whole
     scores: Real
@@ -51,38 +41,16 @@ def score(
     table_cost: float = 1.0,
     row_cost: float = 0.0,
 ) -> float:
-    """The most worth for its cost that can be had from one table.
+    """Compute the largest worth per unit of cost that one table offers.
 
     With t the rows of each cell that are needed and offered, it is the largest of
     Σ price·x / (table_cost + row_cost·Σ x) over all choices 0 ≤ x ≤ t of rows to take, times the
-    confidence. A choice that takes a row takes all rows of a higher price, so the largest is
-    found among the prefixes of the cells by price. As more rows only widen the choice, the
-    score never falls when a table offers more, and counts that are too high bound it.
+    confidence. The best choice takes all rows of a higher price before any of a lower one, so it
+    is a prefix of the cells by price. More rows only widen the choice, so the score never falls
+    when a table offers more, and counts that are too high give an upper bound. A table without
+    costs ranks above all others (see ``FREE``).
 
-    Parameters
-    ----------
-    rows
-        How many rows of each cell the table offers.
-    need
-        How many rows of each cell are needed.
-    price
-        What a row of each cell is worth, zero or more; 1 unless given.
-    confidence
-        How sure it is that the table was understood, above 0 and at most 1.
-    duplicates
-        The share of its rows that are there already, from 0 to 1.
-    table_cost, row_cost
-        What it costs to open the table, and to take a row from it. Where both are zero the
-        table is ahead of all that cost something, by the worth of its rows (see ``FREE``).
-
-    Returns
-    -------
-    float
-        The score; 0 if the table offers nothing that is needed.
-
-    Examples
-    --------
-    Ten rows at a cost of 5 + 10·1; the 90 rows that are worth little would lower the score:
+    Ten rows at a cost of 5 + 10·1; the 90 rows of a low price would lower the score:
 
     >>> score([10, 90], [10, 100], price=[6, 0.1], table_cost=5, row_cost=1)
     4.0
@@ -102,25 +70,11 @@ def score(
 
 
 def frechet(marginals: Sequence[ArrayLike], cells: ArrayLike) -> Whole:
-    """The most rows each cell can have, from the counts of single columns.
+    """Bound the rows of each cell by the counts of single columns (the Fréchet bound).
 
-    A cell has no more rows than any of its values has.
+    A cell has no more rows than any of its values has. In ``cells``, -1 stands for a value that
+    the table does not have.
 
-    Parameters
-    ----------
-    marginals
-        For each column how many rows have each of its values.
-    cells
-        A line for each cell with the number of its value in each column; -1 for a value that
-        the table does not have.
-
-    Returns
-    -------
-    ndarray
-        An upper bound for each cell.
-
-    Examples
-    --------
     >>> frechet([[30, 70], [55, 45]], [[0, 0], [1, 1], [1, -1]])
     array([30, 45,  0])
     """
@@ -145,29 +99,12 @@ def frechet(marginals: Sequence[ArrayLike], cells: ArrayLike) -> Whole:
 def top(
     bounds: ArrayLike, exact: Callable[[int], float], k: int, progress: Reporter = silent
 ) -> Ranking:
-    """The best k of all tables, without scanning those that cannot be among them.
+    """Find the best k tables without scanning those that cannot be among them.
 
-    Tables are scanned in the order of their upper bounds, until no further one can come
-    before the k-th best. A table whose bound is zero scores zero, and is not scanned.
+    Tables are scanned in the order of upper bounds on their scores, until no other table can
+    precede the k-th best. A table whose bound is zero is not scanned. The result is the same as
+    after a scan of all tables.
 
-    Parameters
-    ----------
-    bounds
-        For each table an upper bound of its score.
-    exact
-        Scans the table of a number and gives its score.
-    k
-        How many are wanted.
-    progress
-        Told how far it is.
-
-    Returns
-    -------
-    Ranking
-        The same as if all had been scanned.
-
-    Examples
-    --------
     >>> top([9.0, 2.0, 7.0, 3.0], [5.0, 2.0, 6.0, 1.0].__getitem__, k=2)
     Ranking(order=array([2, 0]), scores=array([6., 5.]), scanned=2)
     """
@@ -198,5 +135,5 @@ def _within(exact: Callable[[int], float], i: int, bound: float) -> float:
             f"table {i} scores {found}, outside 0 to its bound {bound}; bounds must hold for the "
             "best to be found without scanning all."
         )
-    # Two divisions may round apart; a score above its bound would make the order depend on it.
+    # Score and bound may be rounded differently; capping keeps the order independent of that.
     return min(found, bound)

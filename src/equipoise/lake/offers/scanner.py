@@ -1,4 +1,4 @@
-"""What tables offer of the rows a plan needs: bounds from profiles, exact numbers by scanning."""
+"""Rows that tables offer for a plan: bounds from profiles, and exact numbers from scans."""
 
 from __future__ import annotations
 
@@ -41,30 +41,29 @@ if TYPE_CHECKING:
 
 
 _KEPT = 300_000
-"""How many rows are kept at hand, so that a table need not be read twice."""
+"""Number of rows kept in memory, so that their tables are not read twice."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """What one table offers.
+    """Offer of one table.
 
     Attributes
     ----------
-    rows
-        How many rows of each needed cell, those that are there already left out.
-    duplicates
-        How many rows of each needed cell were left out for that.
+    rows, duplicates
+        Numbers of new rows and of duplicates in each needed cell.
     failures
-        By column, how many rows have values that cannot become the base's type; a row counts once.
+        Number of rows, by column, with a value that cannot be converted to the type of the base.
+        A row counts once.
     unmapped
-        How many rows have a value of a required column that is mapped to nothing.
+        Number of rows with a value of a required column that has no counterpart in the base.
     chance
-        By needed cell, the share of new rows that equal one of the base by chance.
+        Share of new rows of each needed cell that equal a row of the base by chance.
     most
-        How many rows of each needed cell the base lacks, if of equal ones in different cells any
-        could be taken, and not the first alone.
+        Number of rows of each needed cell that the base does not have, if any of equal rows in
+        different cells could be taken, instead of the first.
     outside
-        How many rows do not satisfy the condition that those of the base do.
+        Number of rows that do not satisfy the condition of the base.
     """
 
     candidate: Candidate
@@ -78,34 +77,34 @@ class Offer:
 
     @property
     def name(self) -> str:
-        """How the lake calls the table."""
+        """Name of the table in the lake."""
         return self.candidate.name
 
     @property
     def at_most(self) -> Whole:
-        """At most how many rows of each needed cell can be taken."""
+        """Maximum number of rows of each needed cell that can be taken."""
         return self.rows if self.most is None else self.most
 
     @property
     def failed(self) -> int:
-        """How many rows have values that cannot become the base's types."""
+        """Number of rows with a value that cannot be converted to the type of the base."""
         return sum(self.failures.values())
 
     @property
     def tells_anything(self) -> bool:
-        """Whether the table has rows of use, or rows that something keeps from being."""
+        """Whether the table has usable rows, or rows that are left out for a reason to report."""
         some = self.rows.any() or self.duplicates.any()
         return bool(some or self.failed or self.unmapped or self.outside)
 
     @property
     def by_chance(self) -> float:
-        """How many rows would be taken for duplicates by chance, were all of them new."""
+        """Expected number of rows left out by chance if all of them were new."""
         return float((self.chance * (self.rows + self.duplicates)).sum())
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Rows of a table in the needed cells, as the base has them, in the order of a seed."""
+    """Rows of a table in the needed cells, mapped to the base, in the order of a seed."""
 
     rows: pa.Table
     places: Whole
@@ -113,7 +112,7 @@ class Drawn:
     hashes: RowHashes
 
     def take(self, chosen: NDArray[np.bool_] | Whole) -> Drawn:
-        """Give some of the rows."""
+        """Return some of the rows."""
         import pyarrow as pa
 
         places = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
@@ -127,7 +126,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Scanner:
-    """Looks into tables for rows of the needed cells."""
+    """Scans tables for rows of the needed cells."""
 
     engine: Engine
     want: Wanted
@@ -140,22 +139,22 @@ class Scanner:
 
     @functools.cached_property
     def _base_cells(self) -> Whole | None:
-        """In which of the needed cells each row of the base is; −1 if in none."""
+        """Needed cell of each row of the base; -1 for rows in none of them."""
         if self.counted is None:
             return None
         return self.need.numbers(self.counted)
 
     def lacking(self, candidate: Candidate) -> tuple[str, ...]:
-        """The columns that a condition names and a table does not have."""
+        """Return the columns of the condition that a table does not have."""
         return () if self.within is None else self.within.lacking(candidate.alignment)
 
     def bound(self, candidate: Candidate) -> Whole:
-        """At most how many rows of each needed cell a table has, by what its profile tells."""
+        """Bound the rows of each needed cell in a table from its profile."""
         margins = [self.margin(candidate, axis.name) for axis in self.need.cells.axes]
         return rank.frechet(margins, self.need.cells.codes)
 
     def margin(self, candidate: Candidate, name: str) -> Whole:
-        """At most how many rows have each value of an attribute."""
+        """Bound the rows with each value of an attribute."""
         axis = next(a for a in self.need.cells.axes if a.name == name)
         match = candidate.alignment.columns[name]
         column = next(c for c in candidate.profile.columns if c.name == match.source)
@@ -171,7 +170,7 @@ class Scanner:
         return np.array([0 if v is MISSING else rows.get(v, 0) for v in axis.values], np.int64)
 
     def possible(self, candidate: Candidate) -> Whole:
-        """The maximum number of rows of each needed cell in a table that is not certain."""
+        """Bound the rows of each needed cell in a table whose mapping is not certain."""
         certain = [n for n, v in candidate.alignment.values.items() if v.certain and v.values]
         margins = [
             self.margin(candidate, axis.name)
@@ -182,7 +181,7 @@ class Scanner:
         return rank.frechet(margins, self.need.cells.codes)
 
     def scan(self, candidate: Candidate) -> Offer:
-        """Count what a table offers."""
+        """Count the rows that a table offers."""
         candidate.require_unchanged()
         there, failures, outside = self._count(candidate)
         new, most = there, None
@@ -233,9 +232,9 @@ class Scanner:
         return replace(self.need.request, missing="group", missing_label="group")
 
     def _count(self, candidate: Candidate) -> tuple[Whole, dict[str, int], int]:
-        """Count the rows of each needed cell; those whose values cannot become the base's; others.
+        """Count the rows of each needed cell, those that cannot be converted, and those outside.
 
-        The last do not satisfy the condition of the base.
+        The rows outside do not satisfy the condition of the base.
         """
         asked = self._request
         with_failed = replace(asked, sensitive=(failed_column(self.want), *asked.sensitive))
@@ -264,7 +263,7 @@ class Scanner:
 def _hashes(
     rows: pa.Table, found: pa.Table, alignment: Alignment, said: Mapping[str, str]
 ) -> RowHashes:
-    """Hash rows by what they say, also where it is kept as a table writes it or left missing."""
+    """Hash rows by their meaning, even of values that are kept as written or left missing."""
     plain = [name for name in rows.column_names if name not in said]
     columns = dict(RowHashes.of(rows, plain).columns)
     for name, column in said.items():
@@ -277,7 +276,7 @@ def _hashes(
 
 @dataclass
 class Union:
-    """Counts the rows of several tables together, each row once."""
+    """Counts the distinct rows of several tables together."""
 
     scanner: Scanner
     known: Known | None = field(init=False)
@@ -287,7 +286,7 @@ class Union:
         self.known = None if known is None else replace(known, _taken=[])
 
     def add(self, candidate: Candidate, there: Whole | None = None) -> Whole:
-        """How many rows of each needed cell a table has that no table before it had."""
+        """Count the rows of each needed cell that no earlier table had."""
         drawn = self.scanner.draw(candidate, there)
         if self.known is not None:
             drawn = drawn.take(self.known.is_new(drawn.hashes))
@@ -296,7 +295,7 @@ class Union:
 
 
 def _unmapped(candidate: Candidate) -> int:
-    """At most how many rows have a required value that means nothing in the base."""
+    """Bound the rows with a required value that has no counterpart in the base."""
     columns = {c.name: c for c in candidate.profile.columns}
     total = 0
     for name, values in candidate.alignment.values.items():
@@ -322,7 +321,7 @@ def _binned(
 
 
 def left_out(offers: Sequence[Offer]) -> dict[str, Whole | int]:
-    """Say why rows of tables cannot be used: how many, at most, whatever cell they are in."""
+    """Count the rows of tables that cannot be used by reason; their cells are not known."""
     reasons = {
         "at most outside the condition": sum(o.outside for o in offers),
         "at most with values that cannot become the base's types": sum(o.failed for o in offers),
@@ -332,7 +331,8 @@ def left_out(offers: Sequence[Offer]) -> dict[str, Whole | int]:
 
 
 def warn_of_chance(duplicates: int, chance: float) -> str | None:
-    """Warn if many of the rows that are left out as duplicates may be others who look alike."""
+    """Warn if many of the rows that are left out as duplicates may be other people."""
+    # A fifth: fewer chance duplicates than that do not change what a user would do.
     if not duplicates or chance < max(1.0, 0.2 * duplicates):
         return None
     return (

@@ -1,4 +1,4 @@
-"""Look over a lake for a plan: which tables can be used, which need a word from the user."""
+"""Survey of a lake for a plan: which tables can be used, and which a user must confirm."""
 
 from __future__ import annotations
 
@@ -21,20 +21,14 @@ from equipoise.lake.tables.profiles import file_hash
 from equipoise.options.search import SearchRequest
 from equipoise.progress import Reporter, silent
 
-_AT_ONCE = 500
+_AT_ONCE = 500  # profiles in memory at a time
 _SHOWN = 4
 _AGAIN = "index the lake again with equipoise lake index, and leave out `refresh=False`."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A table that may have rows of use.
-
-    Attributes
-    ----------
-    barred
-        Why no rows are taken from it though it is certain what they mean.
-    """
+    """A table that may have usable rows; ``barred`` is the reason why none is taken."""
 
     table: Table
     profile: Profile
@@ -45,16 +39,13 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """How the lake calls it."""
+        """Name of the table in the lake."""
         return self.table.name
 
     def require_unchanged(self, *, surely: bool = False) -> None:
-        """Refuse a table whose file is another than was indexed, by its date or surely by hash.
+        """Refuse a table whose file has changed since it was indexed, by its date or its hash.
 
-        Raises
-        ------
-        InputError
-            If so: what is known of it, and the snapshot a ledger names, would not be true.
+        Otherwise its profile, and the snapshot that a ledger records, would be wrong.
         """
         path = self.table.source.paths[0]
         try:
@@ -64,25 +55,25 @@ class Candidate:
                 return
         except OSError as error:
             raise InputError(
-                f"{self.name} cannot be read any more ({error.strerror}); {_AGAIN}"
+                f"{self.name} can no longer be read ({error.strerror}); {_AGAIN}"
             ) from None
         raise InputError(f"{self.name} has changed since the lake was indexed; {_AGAIN}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """What a lake has for a plan.
+    """Tables of a lake that may be used for a plan.
 
     Attributes
     ----------
     usable
-        Tables whose columns and values are certain, or confirmed.
+        Tables with a certain or confirmed mapping.
     barred
-        Such tables that are not used: denied, without consent, or of little confidence.
+        Such tables that are not used: denied, without consent, or of low confidence.
     open
-        Tables that could be used if a user confirmed what they mean.
+        Tables that could be used if a user confirmed their mapping.
     looked_at, unreadable
-        How many tables there are, and how many of them cannot be used as they are written.
+        Number of tables in the lake, and of those that cannot be read.
     """
 
     want: Wanted
@@ -96,19 +87,13 @@ class Survey:
 def survey(
     lake: Contents, want: Wanted, looking: SearchRequest, progress: Reporter = silent
 ) -> Survey:
-    """Align every table of a lake with what is wanted.
-
-    Raises
-    ------
-    InputError
-        If the mapping file names tables, columns or values that are not there.
-    """
+    """Align every table of a lake with the base."""
     confirmed = {} if looking.mapping is None else read_mapping(looking.mapping)
     known = [table.name for table in lake.tables]
     for name in confirmed:
         if name not in known:
             raise InputError(
-                f"{looking.mapping} names the table {name!r}, which the lake lacks."
+                f"{looking.mapping} names the table {name!r}, which is not in the lake."
                 f"{did_you_mean(name, known)}"
             )
     _require_denied(looking.deny, known)
@@ -135,19 +120,19 @@ def survey(
 
 
 def _require_denied(deny: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse a name that denies nothing: it was meant to keep rows out, and would not."""
+    """Refuse a name that denies nothing: a typing error would let rows in."""
     for name in deny:
         if not any(sign in name for sign in "*?[") and name not in known:
             raise InputError(f"the lake has no table {name!r} to deny.{did_you_mean(name, known)}")
 
 
 def _require_conditions(sources: Sources, known: Sequence[str]) -> None:
-    """Refuse conditions of tables that are not there: a slip would lift what they say."""
+    """Refuse terms of unknown tables: a typing error would lift them."""
     files = [name.partition("::")[0] for name in known]
     for name in sources.tables:
         if not any(fnmatch.fnmatchcase(table, name) or table == name for table in (*known, *files)):
             raise InputError(
-                f"the conditions name {name!r}, which is no table of the lake; mend or remove "
+                f"the conditions name {name!r}, which is not a table of the lake; fix or remove "
                 f"them.{did_you_mean(name, known)}"
             )
 
@@ -157,7 +142,7 @@ def _require_codebook(codebook: Mapping[str, object], want: Wanted) -> None:
         if name not in want.vocabularies:
             known = list(want.vocabularies)
             raise InputError(
-                f"the codebook is of {name!r}, which the plan does not count; it counts: "
+                f"the codebook describes {name!r}, which the plan does not count; it counts: "
                 f"{', '.join(known)}.{did_you_mean(name, known)}"
             )
 
@@ -169,7 +154,7 @@ def _content(table: Table) -> tuple[str, str | None]:
 def _closed(
     tables: Sequence[Table], looking: SearchRequest, sources: Sources
 ) -> dict[tuple[str, str | None], str]:
-    """Say what may not be used by its content: a copy is closed as the table it copies is."""
+    """Find contents that may not be used: a copy of a denied table is denied as well."""
     closed = {}
     for table in tables:
         if table.snapshot and is_denied(table.name, sources.of(table.name), looking.deny):
@@ -222,7 +207,7 @@ def _candidate(
 
 
 def _questioned(alignment: Alignment, want: Wanted, profile: Profile) -> Alignment:
-    """Leave open what a second opinion sees otherwise."""
+    """Doubt what a second opinion matches differently."""
     from equipoise.lake.matching.second_opinion import second_opinion
 
     if not alignment.certain:
@@ -236,7 +221,7 @@ def _questioned(alignment: Alignment, want: Wanted, profile: Profile) -> Alignme
 
 
 def say_nearest(lake: Contents, want: Wanted) -> str:
-    """Say which columns of the lake come nearest to those that no table has."""
+    """Describe the columns of the lake that are most similar to the required ones."""
     readable = [t for t in lake.tables if t.profiled]
     best: dict[str, tuple[float, str]] = {}
     for table, profile in _profiled(lake, readable, silent):
@@ -244,16 +229,16 @@ def say_nearest(lake: Contents, want: Wanted) -> str:
             if score > best.get(name, (0.0, ""))[0]:
                 best[name] = (score, f"{column!r} of {table.name}")
     parts = [
-        f"nearest to {name!r} comes {best[name][1]} ({best[name][0]:.2f})"
+        f"most similar to {name!r} is {best[name][1]} ({best[name][0]:.2f})"
         if name in best
-        else f"nothing is like {name!r}"
+        else f"nothing is similar to {name!r}"
         for name in want.required
     ]
     return "; ".join(parts)
 
 
 def say_alignment(candidate: Candidate, required: Sequence[str]) -> str:
-    """Say in a line how columns and values of a table were matched, those under other headers."""
+    """Describe in a line how columns and values of a table were matched."""
     parts = []
     for name in required:
         match = candidate.alignment.columns[name]

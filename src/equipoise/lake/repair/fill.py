@@ -127,8 +127,8 @@ class Filler:
     def without_spare(self, fill: Fill) -> Fill:
         """Drop tables that the tables chosen later make superfluous."""
         costs, sizes = _costs(self.offers)[0], fill.take.sum(axis=1)
-        dearest_first = sorted(fill.picked, key=lambda i: -costs[i] / sizes[i])
-        for i in dearest_first[:_TRIES]:
+        most_expensive = sorted(fill.picked, key=lambda i: -costs[i] / sizes[i])
+        for i in most_expensive[:_TRIES]:
             fewer = self._filled([j for j in fill.picked if j != i])
             fill = min(fill, fewer, key=lambda fill: fill.rank)
         return fill
