@@ -154,7 +154,7 @@ def test_weighted_counts_are_refused():
         ({"tolerance": math.nan}, "`tolerance` must be a number"),
         ({"tolerance": math.inf}, "`tolerance` must be a number such as 0.05"),
         ({"x_max": 0}, "`x_max` must be a number of at least 1"),
-        ({"y_max": math.inf}, "y_max must be at most"),
+        ({"y_max": math.inf}, "`y_max` must be at most"),
     ],
 )
 def test_bad_options_are_refused(asked, words):

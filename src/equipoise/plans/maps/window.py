@@ -57,7 +57,7 @@ def window(
 def _edge(name: str, value: Any) -> float:
     at_least(f"{name}_max", value, 1)
     if not value <= LARGEST:
-        raise InputError(f"{name}_max must be at most {LARGEST:.0e}, not {value}.")
+        raise InputError(f"`{name}_max` must be at most {LARGEST:.0e}, not {value}.")
     return float(value)
 
 
