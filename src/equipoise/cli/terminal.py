@@ -89,12 +89,37 @@ def wrote(path: object, *, quiet: bool = False) -> None:
     say(f"wrote {path}", quiet=quiet)
 
 
-def draw(result: Drawable, output: str | None, said: Iterable[str] = (), *, quiet: bool) -> None:
-    """Write the charts of a result to a picture, and print the sentences to stderr."""
-    result.save_plot(str(output))  # pictures are chosen by the extension of a file
+def write_view(
+    result: Drawable, kind: str, output: str | None, said: Iterable[str] = (), **options: Any
+) -> bool:
+    """Write the page or the picture of a result, if that is the format asked for.
+
+    Parameters
+    ----------
+    result
+        Result to show.
+    kind
+        Format, of those of :func:`equipoise.cli.options.output_format`.
+    output
+        File to write; only its extension chooses a page or a picture.
+    said
+        Sentences to print to stderr in addition.
+    **options
+        ``quiet``, and what a page takes: ``source``, ``top``.
+    """
+    quiet = options.pop("quiet")
+    if kind == "html":
+        from equipoise.reports.pages import write_page
+
+        write_page(result, str(output), **options)
+    elif kind in ("png", "svg"):
+        result.save_plot(str(output))
+    else:
+        return False
     wrote(output, quiet=quiet)
     for sentence in said:
         say(sentence, quiet=quiet)
+    return True
 
 
 def say(sentence: str, *, quiet: bool = False) -> None:

@@ -87,15 +87,7 @@ def command(
     if options["runs"] is not None and options["runs"] == output:
         raise InputError("--runs and -o name the same file; give finished work a file of its own.")
     found = _paper(data, options) if paper else _tables(data, after, options)
-    if kind in PICTURES:
-        terminal.draw(found, output, found.sentences, quiet=quiet)
-        return
-    if kind == "html":
-        from equipoise.reports.pages import write_page
-
-        write_page(found, str(output))
-        terminal.wrote(output, quiet=quiet)
-        terminal.say("\n".join(found.sentences), quiet=quiet)
+    if terminal.write_view(found, kind, output, found.sentences, quiet=quiet):
         return
     text = found.to_json() if kind == "json" else found.text()
     terminal.emit(text, output, quiet=quiet, sentences=kind == "text")

@@ -87,15 +87,7 @@ def command(
 
         found = frontier(data, **given, tolerances=tolerances or None)
     arguments.report_skipped(data, given, quiet=quiet)
-    if kind in PICTURES:
-        terminal.draw(found, output, found.sentences, quiet=quiet)
-        return
-    if kind == "html":
-        from equipoise.reports.pages import write_page
-
-        write_page(found, str(output), source=data)
-        terminal.wrote(output, quiet=quiet)
-        terminal.say("\n".join(found.sentences), quiet=quiet)
+    if terminal.write_view(found, kind, output, found.sentences, quiet=quiet, source=data):
         return
     if kind == "json":
         text = found.to_json(indent=2)

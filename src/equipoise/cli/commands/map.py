@@ -106,14 +106,8 @@ def command(data: str, format_: str | None, output: str | None, **options: Any) 
 
         made = policy_map(data, **given)
     arguments.show_hints(made.counts, quiet=quiet)
-    if kind in PICTURES:
-        terminal.draw(made, output, made.sentences, quiet=quiet)
-    elif kind == "html":
-        from equipoise.reports.pages import write_page
-
-        write_page(made, str(output), source=data)  # the extension of a file chooses html
-        terminal.wrote(output, quiet=quiet)
-    else:
+    said = () if kind == "html" else made.sentences
+    if not terminal.write_view(made, kind, output, said, quiet=quiet, source=data):
         text = made.to_json(indent=2) if kind == "json" else made.text()
         terminal.emit(text, output, quiet=quiet, sentences=kind == "text")
     return 0 if made.reached else 1

@@ -110,20 +110,13 @@ def _give(
     if kind == "json":
         terminal.emit(table.top(top).to_json(indent=2), output, quiet=quiet)
         return
-    if kind in PICTURES:
-        terminal.draw(table, output, quiet=quiet)
+    page: dict[str, Any] = {"source": source, "top": 50 if top is None else top}
+    if terminal.write_view(table, kind, output, quiet=quiet, **page):
         return
     if kind == "csv":
         from equipoise.reports.bias.text import render_csv
 
         terminal.emit(render_csv(table.top(top)).rstrip("\n"), output, quiet=quiet)
-        return
-    if kind == "html":
-        from equipoise.reports.pages import write_page
-
-        most = 50 if top is None else top
-        write_page(table, str(output), source=source, top=most)  # only an extension chooses html
-        terminal.wrote(output, quiet=quiet)
         return
     from equipoise.reports.bias.data import summarize
 

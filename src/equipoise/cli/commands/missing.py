@@ -113,15 +113,7 @@ def command(
         else:
             found = simulate_missing(data, share=share, **simulating, **given)
     arguments.report_skipped(data, given, quiet=quiet)
-    if kind in PICTURES:
-        terminal.draw(found, output, found.sentences, quiet=quiet)
-        return
-    if kind == "html":
-        from equipoise.reports.pages import write_page
-
-        write_page(found, str(output), source=data)
-        terminal.wrote(output, quiet=quiet)
-        terminal.say("\n".join(found.sentences), quiet=quiet)
+    if terminal.write_view(found, kind, output, found.sentences, quiet=quiet, source=data):
         return
     terminal.emit(
         found.to_json(indent=2) if kind == "json" else found.text(),

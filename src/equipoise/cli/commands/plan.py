@@ -104,15 +104,8 @@ def _take_lake(options: dict[str, Any], output: str | None) -> None:
 def _show(
     made: Plan, kind: str, output: str | None, top: int | None, *, quiet: bool, source: str
 ) -> None:
-    if kind in PICTURES:
-        terminal.draw(made, output, made.explanation, quiet=quiet)
-        return
-    if kind == "html":
-        from equipoise.reports.pages import write_page
-
-        write_page(made, str(output), source=source, top=50 if top is None else top)
-        terminal.wrote(output, quiet=quiet)
-        terminal.say(made.explain(), quiet=quiet)
+    page: dict[str, Any] = {"source": source, "top": 50 if top is None else top}
+    if terminal.write_view(made, kind, output, made.explanation, quiet=quiet, **page):
         return
     if kind == "json":
         text = made.to_json(indent=2)
