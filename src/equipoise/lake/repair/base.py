@@ -74,7 +74,7 @@ def difference(found: Counts, expected: Counts) -> str:
 
 
 def say_restricted(reading: Reading, base: str) -> list[str]:
-    """Say which rows of a base are in a repaired table, if not all of them.
+    """Describe the condition that restricts a repaired table, if there is one.
 
     >>> say_restricted(Reading(where=Condition("age > 30")), "people.csv")
     ['Only rows where age > 30 are in the result; the other rows of people.csv are left out.']

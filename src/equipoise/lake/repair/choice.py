@@ -170,14 +170,13 @@ def _draw_all(
 
 def found_counts(add: Counts, need: Need, taken: Choice) -> Counts:
     """Return the rows taken as counts."""
-    found = found_rows(need, taken)
+    found = _found_rows(need, taken)
     by_cell = {tuple(c): n for c, n in zip(need.cells.codes.tolist(), found.tolist(), strict=True)}
     rows = [by_cell.get(tuple(c), 0) for c in add.codes.tolist()]
     return replace(add, rows=np.array(rows, np.int64))
 
 
-def found_rows(need: Need, taken: Choice) -> NDArray[np.int64]:
-    """Count the rows taken of each needed cell."""
+def _found_rows(need: Need, taken: Choice) -> NDArray[np.int64]:
     total = np.zeros(len(need.rows), np.int64)
     for part in taken.chosen:
         total += np.bincount(part.drawn.cells, minlength=len(total))
@@ -191,7 +190,7 @@ def find_lacks(
     prospect: Prospect, need: Need, taken: Choice, limits: AcquisitionLimits, progress: Reporter
 ) -> tuple[tuple[str, Lack], ...]:
     """Explain for which cells too few rows were found."""
-    found = found_rows(need, taken)
+    found = _found_rows(need, taken)
     if (found >= need.rows).all():
         return ()
     offered = sum((o.rows for o in taken.offers), np.zeros(len(found), np.int64))

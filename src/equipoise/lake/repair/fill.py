@@ -60,14 +60,14 @@ def select_from(
 
 
 @dataclass(frozen=True, eq=False)
-class Picked:
+class _Picked:
     """Rows picked from one table: positions among those drawn, cells, and hashes."""
 
     rows: NDArray[np.int64]
     cells: NDArray[np.int64]
     hashes: RowHashes
 
-    def joined(self, other: Picked | None) -> Picked:
+    def joined(self, other: _Picked | None) -> _Picked:
         """Merge two picks, in the order in which their rows were drawn."""
         if other is None:
             return self
@@ -75,30 +75,30 @@ class Picked:
         order = np.argsort(rows)
         cells = np.concatenate([self.cells, other.cells])
         hashes = RowHashes.joined([self.hashes, other.hashes])
-        return Picked(rows[order], cells[order], hashes.take(order))
+        return _Picked(rows[order], cells[order], hashes.take(order))
 
 
 @dataclass(frozen=True, eq=False)
 class Fill:
-    """Rows taken from tables: which, how many of each cell, at what cost, and what lacks."""
+    """Rows taken from tables, their number by cell, their cost, and the rows still missing."""
 
-    picked: Mapping[int, Picked]
+    picked: Mapping[int, _Picked]
     take: NDArray[np.int64]
     cost: float
     lacking: NDArray[np.int64]
 
     @property
     def rank(self) -> tuple[int, float]:
-        """The less the better."""
+        """Sort key; smaller is better."""
         return int(self.lacking.sum()), self.cost
 
 
 @dataclass(frozen=True, eq=False)
 class Filler:
-    """Takes what is needed from tables, each row once.
+    """Meets a need with rows of tables, each row once.
 
-    Tables with more columns come first in ``offers``: a row with few may look like many others,
-    and whoever takes it leaves those out.
+    Tables with more columns must come first in ``offers``: a row with few columns equals many
+    others, which are duplicates once it is taken.
     """
 
     known: Known
@@ -109,7 +109,7 @@ class Filler:
     clock: Clock
 
     def completed(self, tables: Sequence[int]) -> Fill:
-        """Take from some tables, and what lacks from what others have beside."""
+        """Take rows from some tables, and the missing ones from the others."""
         order = list(tables)
         fill = self._filled(order)
         for _ in range(_ROUNDS):
@@ -179,7 +179,7 @@ class Filler:
     ) -> Fill:
         """Take the given rows first, then the rest from tables in the given order."""
         known = replace(self.known, _taken=[])
-        picked: dict[int, Picked] = {}
+        picked: dict[int, _Picked] = {}
         take = np.zeros((len(self.offers), len(self.need)), np.int64)
         for i, among in (*given.items(), *((i, None) for i in order)):
             left = self.need - take.sum(axis=0)
@@ -193,7 +193,7 @@ class Filler:
             cells = drawn.cells[fresh]
             rows = fresh[numbers_within(cells) < left[cells]]
             if len(rows):
-                pick = Picked(rows, drawn.cells[rows], drawn.hashes.take(rows))
+                pick = _Picked(rows, drawn.cells[rows], drawn.hashes.take(rows))
                 known.add(pick.hashes)
                 take[i] += np.bincount(pick.cells, minlength=len(left))
                 picked[i] = pick.joined(picked.get(i))
@@ -212,12 +212,12 @@ class Filler:
                 fresh[i] = np.bincount(cells, minlength=len(self.need)) * (fill.lacking > 0)
         return fresh
 
-    def _new_rows(self, i: int) -> Picked:
+    def _new_rows(self, i: int) -> _Picked:
         """Pick the rows of needed cells that the base does not have."""
         drawn = self._drawn(i)
         known = replace(self.known, _taken=[])
         rows = np.flatnonzero(known.is_new(drawn.hashes) & (self.need[drawn.cells] > 0))
-        return Picked(rows, drawn.cells[rows], drawn.hashes.take(rows))
+        return _Picked(rows, drawn.cells[rows], drawn.hashes.take(rows))
 
     def _drawn(self, i: int) -> Drawn:
         offer = self.offers[i]

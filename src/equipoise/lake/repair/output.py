@@ -82,10 +82,10 @@ def cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Arr
 def typed_for(output: Path, base: Source, rows: pa.Table, stay: int) -> pa.Table:
     """Infer types if the base is a CSV file, which has none, and the output is Parquet."""
     is_untyped = base.kind == "csv" and base.sql is None and output.suffix.lower() == ".parquet"
-    return with_types(rows, stay) if is_untyped else rows
+    return _with_types(rows, stay) if is_untyped else rows
 
 
-def with_types(rows: pa.Table, stay: int | None = None) -> pa.Table:
+def _with_types(rows: pa.Table, stay: int | None = None) -> pa.Table:
     """Infer types of text columns, where no value changes by it.
 
     A column becomes integer, float, date or boolean if every value, written as text again, is the
@@ -95,7 +95,7 @@ def with_types(rows: pa.Table, stay: int | None = None) -> pa.Table:
 
     >>> import pyarrow as pa
     >>> table = pa.table({"age": ["39", None], "code": ["007", "8"], "since": ["2024-02-29"] * 2})
-    >>> [str(kind) for kind in with_types(table).schema.types]
+    >>> [str(kind) for kind in _with_types(table).schema.types]
     ['int64', 'string', 'date32[day]']
     """
     first = len(rows) if stay is None else stay

@@ -1,1 +1,1 @@
-"""Whether added rows look like those that were there."""
+"""Distribution shift between the added rows and the base."""

@@ -1,4 +1,4 @@
-"""How far two sides of a column are apart, and how far chance alone would put them."""
+"""Distance between two samples of a column, and the distance expected by chance."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     Real: TypeAlias = NDArray[np.float64]
 
 MOST_PERMUTED = 20_000
-"""Up to so many rows chance is found by permutation, beyond it by a formula."""
+"""Maximum number of rows for permutations; beyond it a formula is as good, and much faster."""
 
 PERMUTATIONS = 100
 
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """The rows that have a value of a column: their cells, and the numbers of their values."""
+    """Cells and value numbers of the rows that have a value of a column."""
 
     base: Whole
     added: Whole
@@ -32,34 +32,34 @@ class Sides:
 
     @property
     def weights(self) -> Real:
-        """What a base row of each cell counts, so that cells are mixed as the added rows are."""
+        """Weight of a base row of each cell, which gives the base the cell mix of the added rows."""
         cells = 1 + max(int(self.base_cells.max()), int(self.added_cells.max()))
         n = np.bincount(self.base_cells, minlength=cells)
         m = np.bincount(self.added_cells, minlength=cells)
         return np.asarray(m / (len(self.added) * np.maximum(n, 1)))
 
     def shares(self) -> tuple[Real, Real]:
-        """The share of each value, of the base as weighted and of the added rows."""
+        """Share of each value in the weighted base and in the added rows."""
         weight = self.weights[self.base_cells]
         base = np.bincount(self.base, weight, minlength=self.values).astype(np.float64)
         return base, np.bincount(self.added, minlength=self.values) / len(self.added)
 
     @property
     def noise(self) -> float:
-        """The sum 1/m + 1/n of the added rows and of as many base rows as the weighted are worth."""
+        """Sum 1/m + 1/n for the added rows and the effective number of weighted base rows."""
         return 1 / len(self.added) + float((self.weights[self.base_cells] ** 2).sum())
 
 
 def distance_of(base: Real, added: Real, *, ordered: bool) -> float:
-    """Kolmogorov–Smirnov for values in order, total variation for others."""
+    """Compute the Kolmogorov–Smirnov distance of ordered values, or the total variation."""
     apart = np.abs(np.cumsum(base - added)).max() if ordered else np.abs(base - added).sum() / 2
-    return min(round(float(apart), 12), 1.0)  # or what is equal would differ by its last digit
+    return min(round(float(apart), 12), 1.0)  # rounding errors must not make equal samples differ
 
 
 def by_chance(
     sides: Sides, shares: tuple[Real, Real], shuffles: dict[bytes, Whole], *, ordered: bool
 ) -> float:
-    """The distance that rows drawn alike from every cell stay below in 99 of 100 cases.
+    """Estimate the 99 % quantile of the distance between samples of the same cells.
 
     ``shuffles`` keeps what was drawn for the next column with the same gaps.
     """
@@ -79,10 +79,10 @@ def by_chance(
 
 
 def _shuffled(cells: Whole, added: Whole, known: dict[bytes, Whole]) -> Whole:
-    """Draw as many rows of each cell as were added, again and again; alike for like columns."""
+    """Draw as many rows of each cell as were added, repeatedly, with the same draws by column."""
     key = cells.tobytes() + added.tobytes()
     if key not in known:
-        known.clear()  # columns with the same gaps mostly stand together
+        known.clear()  # columns with the same missing rows are mostly adjacent
         random = np.random.default_rng(0)
         first = np.searchsorted(np.sort(cells), added)
         nth = np.arange(len(added)) - np.searchsorted(np.sort(added), np.sort(added))
@@ -93,7 +93,7 @@ def _shuffled(cells: Whole, added: Whole, known: dict[bytes, Whole]) -> Whole:
 
 
 def chance_of_many(base: Real, added: Real, noise: float, *, ordered: bool) -> float:
-    """What chance stays below in 99 of 100 cases, for many rows; rather too much than too little.
+    """Bound the 99 % quantile of the distance by chance for many rows, conservatively.
 
     For numbers the quantile of Kolmogorov's distribution; for categories the expected
     distance, and beyond it what bounded differences allow.

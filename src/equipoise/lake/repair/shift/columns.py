@@ -1,4 +1,4 @@
-"""A column of base and added rows read as what it is: numbers, categories, or nothing to compare."""
+"""Interpretation of a column: numbers, categories, or nothing to compare."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     Real: TypeAlias = NDArray[np.float64]
 
 NUMERIC_SHARE = 0.95
-"""From which share of numbers on a column of text is one of numbers."""
+"""Minimum share of numbers in a text column that is treated as numeric."""
 
 IDENTIFIER_SHARE = 0.9
-"""From which share of different texts on a column names rows."""
+"""Minimum share of distinct texts in a column that identifies rows."""
 
 FEW = 50
-"""Up to so many different values a column of dates is one of categories."""
+"""Maximum number of distinct values in a date column that is treated as categorical."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedColumn:
-    """Both sides of a column as numbers of their values, −1 for a missing one."""
+    """Value numbers of both samples of a column, -1 for missing values."""
 
     kind: Kind
     values: Any
@@ -43,7 +43,7 @@ class ComparedColumn:
 
     @classmethod
     def read(cls, base: pa.ChunkedArray, added: pa.ChunkedArray) -> ComparedColumn | str:
-        """Read a column as what it is, or say why it is not compared."""
+        """Interpret a column, or give the reason why it is not compared."""
         import pyarrow as pa
 
         types = (base.type, added.type)
@@ -71,7 +71,7 @@ class ComparedColumn:
         for (_, old), good, new in zip(
             (base, added), finite, (number.reshape(-1)[:cut], number.reshape(-1)[cut:]), strict=True
         ):
-            table = np.full(len(good) + 1, -1, np.int64)  # the last is for what is missing
+            table = np.full(len(good) + 1, -1, np.int64)  # the last entry is for missing values
             table[:-1][good] = new
             codes.append(table[old])
         if _numbers_the_rows(distinct, codes[0]):
@@ -108,7 +108,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _coded_numbers(column: pa.ChunkedArray) -> tuple[Real, Whole]:
-    """The different numbers of a column, and for each row which it has, −1 for none."""
+    """Return the distinct numbers of a column, and the index for each row, -1 for none."""
     import pyarrow as pa
 
     if pa.types.is_null(column.type):
@@ -131,7 +131,7 @@ def _as_number(text: Value) -> float:
 def _share(
     good: Any, sides: Iterable[tuple[Sequence[Value], Whole]], values: Iterable[Real]
 ) -> float:
-    """The share of rows with a good value, of those that have one."""
+    """Share of rows with a good value among those with any value."""
     fine = every = 0
     for (texts, codes), numbers in zip(sides, values, strict=True):
         rows = np.bincount(codes, minlength=len(texts))
@@ -142,7 +142,7 @@ def _share(
 
 
 def _numbers_the_rows(distinct: Real, codes: Whole) -> bool:
-    """Whether whole numbers stand so close that by chance some were equal, but none are."""
+    """Whether integers are so dense that some should be equal by chance, but none are."""
     used = codes[codes >= 0]
     if len(used) <= FEW or len(np.unique(used)) < len(used):
         return False

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Real: TypeAlias = NDArray[np.float64]
 
 MOST_CELLS = 1000
-"""Of so many cells at most, those with the most added rows, the worst is looked for."""
+"""Maximum number of cells searched for the worst one, those with the most added rows."""
 
 
 def measure_shift(
@@ -37,25 +37,11 @@ def measure_shift(
 ) -> Shift:
     """Compare added rows with the base rows of the same cells on other columns.
 
-    Base rows are weighted so that their cells have the mix that the added rows have; what is
-    left between the two is not explained by the cells.
+    Base rows are weighted so that they have the cell mix of the added rows; the remaining
+    difference is not explained by the cells. ``cells`` holds the cell of every row of ``base``
+    and of ``added``. A column that ``added`` does not have counts as missing in all its rows.
+    Cells with fewer than ``min_rows`` base rows are left out, and counted.
 
-    Parameters
-    ----------
-    base, added
-        The rows that were there, and those that came. A column that ``added`` lacks is
-        missing in all its rows.
-    cells
-        The number of the cell of every row, of ``base`` and of ``added``.
-    columns
-        The columns to compare; those that make the cells say nothing.
-    limit
-        The largest distance agreed on, from 0 to 1.
-    min_rows
-        Cells with fewer base rows are left out, and counted.
-
-    Examples
-    --------
     >>> import pyarrow as pa
     >>> base = pa.table({"hours": [38, 40, 42] * 20, "town": ["Bath", "Bath", "York"] * 20})
     >>> added = pa.table({"hours": [18, 20, 22] * 5, "town": ["Bath", "Bath", "York"] * 5})
@@ -108,7 +94,7 @@ def _require(
 
 
 def _common_cells(base: Whole, added: Whole, min_rows: int) -> tuple[Shift, tuple[Whole, Whole]]:
-    """Number the cells that both have; −1 for a row that is left out. Tell what is."""
+    """Number the common cells, with -1 for rows left out, and count what is left out."""
     both, number = np.unique(np.concatenate([base, added]).astype(np.int64), return_inverse=True)
     ours, theirs = number.reshape(-1)[: len(base)], number.reshape(-1)[len(base) :]
     n, m = np.bincount(ours, minlength=len(both)), np.bincount(theirs, minlength=len(both))
@@ -128,7 +114,7 @@ def _common_cells(base: Whole, added: Whole, min_rows: int) -> tuple[Shift, tupl
 
 
 def _names(cells: tuple[Any, Any], kept: Shift, where: tuple[Whole, Whole]) -> Whole:
-    """The number by which the caller knows each cell that is compared."""
+    """Return the caller's number of each compared cell."""
     names = np.zeros(kept.cells_compared, np.int64)
     inside = where[1] >= 0
     names[where[1][inside]] = np.asarray(cells[1])[inside]
@@ -146,7 +132,7 @@ def _taken(table: pa.Table, name: str, places: Whole) -> pa.ChunkedArray:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The rows compared: the cell of each, counted from 0."""
+    """Cells of the compared rows, numbered from 0."""
 
     base: Whole
     added: Whole
@@ -190,13 +176,13 @@ def _compare(name: str, base: pa.ChunkedArray, added: pa.ChunkedArray, rows: _Ro
 
 
 def _unseen(column: ComparedColumn) -> float:
-    """The share of added rows whose value no base row has: another spelling, or another kind."""
+    """Share of added rows whose value no base row has: another spelling, or another kind."""
     base, added = (codes[codes >= 0] for codes in column.codes)
     return float((~np.isin(added, base)).mean()) if len(added) else 0.0
 
 
 def _missing_shares(present: Sequence[NDArray[np.bool_]], rows: _Rows) -> tuple[float, float, bool]:
-    """The share of missing values of both sides, and whether they differ beyond chance."""
+    """Return the shares of missing values, and whether they differ by more than chance."""
     absent = [(~p).astype(np.int64) for p in present]
     sides = Sides(absent[0], absent[1], rows.base, rows.added, 2)
     base, added = (round(float(share[1]), 12) for share in sides.shares())
@@ -208,7 +194,7 @@ def _missing_shares(present: Sequence[NDArray[np.bool_]], rows: _Rows) -> tuple[
 def _sides(
     column: ComparedColumn, present: Sequence[NDArray[np.bool_]], rows: _Rows
 ) -> Sides | None:
-    """The rows with a value, of the cells that have some on both sides."""
+    """Return the rows with a value, in cells that have values in both samples."""
     cells = [rows.base[present[0]], rows.added[present[1]]]
     codes = [c[p] for c, p in zip(column.codes, present, strict=True)]
     size = 1 + max(int(c.max()) for c in cells)
@@ -239,7 +225,7 @@ def _of_numbers(column: ComparedColumn, shares: tuple[Real, Real]) -> dict[str, 
 
 
 def _of_categories(column: ComparedColumn, shares: tuple[Real, Real]) -> dict[str, Any]:
-    # Where two differ alike, the one that more of the added rows have.
+    # Of values with the same difference, report the one that more of the added rows have.
     most = int(np.lexsort((shares[1], np.abs(shares[1] - shares[0]).round(12)))[-1])
     return {
         "base_text": f"{shares[0][most]:.0%}",
@@ -249,7 +235,7 @@ def _of_categories(column: ComparedColumn, shares: tuple[Real, Real]) -> dict[st
 
 
 def _worst(sides: Sides, rows: _Rows, *, ordered: bool) -> dict[str, Any]:
-    """The cell that is furthest beyond chance, of those with enough added rows."""
+    """Find the cell that exceeds chance most, among those with enough added rows."""
     slices = [
         _by_cell(s, c, len(rows.names))
         for s, c in ((sides.base, sides.base_cells), (sides.added, sides.added_cells))
@@ -275,7 +261,7 @@ def _by_cell(codes: Whole, cells: Whole, n: int) -> list[Whole]:
 
 
 def _in_one_cell(base: Whole, added: Whole, values: int, *, ordered: bool) -> tuple[float, float]:
-    if values > len(base) + len(added):  # or there would be more values to look at than rows
+    if values > len(base) + len(added):  # a table of counts would be larger than the data
         both, number = np.unique(np.concatenate([base, added]), return_inverse=True)
         base, added, values = number[: len(base)], number[len(base) :], len(both)
     shares = [np.bincount(x, minlength=values) / len(x) for x in (base, added)]

@@ -1,4 +1,4 @@
-"""Whether added rows look like the base rows of their cells on the columns nobody planned for."""
+"""Shift of the added rows from the base rows of their cells, in columns that are not planned."""
 
 from __future__ import annotations
 
@@ -10,45 +10,44 @@ from equipoise.results import FlatTable, Result
 from equipoise.values import plain
 
 Kind: TypeAlias = Literal["number", "category", "missing", "skipped"]
-"""How a column is compared: by its order, by its values, or not, since it is empty or says
-nothing."""
+"""Comparison of a column: as numbers, as categories, or none because it is missing or skipped."""
 
 SCHEMA = "equipoise.shift/1"
 MOST_SENTENCES = 5
 
 UNSEEN = 0.05
-"""From which share of added rows on values that the base has nowhere are told of."""
+"""Minimum share of added rows with values unknown to the base that is reported."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnShift:
-    """How far added rows are from base rows of the same cells on one column.
+    """Difference between added rows and base rows of the same cells in one column.
 
     Attributes
     ----------
     column, kind
-        Its name, and how it was compared.
+        Name of the column, and the kind of comparison.
     distance
-        From 0 (alike) to 1 (apart): the Kolmogorov–Smirnov distance of numbers, the total
-        variation distance of categories; none where nothing could be compared.
+        Kolmogorov–Smirnov distance of numbers, or total variation distance of categories, from 0
+        (equal) to 1; None if nothing could be compared.
     by_chance
-        The distance that rows drawn alike stay below in 99 of 100 cases.
+        99 % quantile of the distance between samples of the same distribution.
     notable
-        Whether the distance, or the difference in missing values, is beyond chance.
+        Whether the distance, or the difference in missing values, exceeds chance.
     base_text, added_text
-        The two sides in a word: the means, or the share of the value that differs most.
+        Means, or shares of the value that differs most.
     base_missing, added_missing
-        The share of missing values.
+        Shares of missing values.
     mean_difference
-        Of numbers: the difference of the means in standard deviations.
+        Difference of the means of numbers in standard deviations.
     value
-        Of categories: the one whose share differs most.
+        Category whose share differs most.
     unseen
-        Of categories: the share of added rows whose value no base row has.
+        Share of added rows with a category that no base row has.
     worst_cell, worst_distance
-        The cell that is furthest beyond chance by itself, if any has enough added rows.
+        Cell that exceeds chance most, if any has enough added rows.
     reason
-        Why a column was skipped.
+        Reason why the column was skipped.
     """
 
     column: str
@@ -69,7 +68,7 @@ class ColumnShift:
 
     @property
     def sentence(self) -> str:
-        """The difference in plain words.
+        """Difference in a sentence.
 
         >>> ColumnShift(column="age", kind="missing").sentence
         'age is missing in all added rows.'
@@ -102,7 +101,7 @@ class ColumnShift:
 
 @dataclass(frozen=True, kw_only=True)
 class Shift(Result):
-    """How far added rows are from base rows of the same cells, column by column.
+    """Difference between added rows and base rows of the same cells, by column.
 
     Attributes
     ----------
@@ -128,7 +127,7 @@ class Shift(Result):
 
     @property
     def exceeded(self) -> tuple[str, ...]:
-        """The columns whose distance is beyond the limit, and beyond chance."""
+        """Columns whose distance exceeds the limit and chance."""
         if self.limit is None:
             return ()
         return tuple(
@@ -141,7 +140,7 @@ class Shift(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What to know, the largest differences first, in five sentences at most."""
+        """At most five sentences, the largest differences first."""
         ends = [s for s in (self._missing(), self._limit(), self._left_out()) if s]
         notable = [c for c in self.columns if c.notable and c.kind in ("number", "category")]
         said = [c.sentence for c in notable[: MOST_SENTENCES - len(ends)]]
@@ -175,7 +174,7 @@ class Shift(Result):
         )
 
     def grid(self) -> Grid:
-        """A line a column."""
+        """Table for people with a line for each column."""
         headers = ("column", "base", "added", "distance", "by chance", "")
         rows = tuple(
             (
@@ -207,8 +206,8 @@ class Shift(Result):
         return beyond if column.notable else ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: what ``--json`` prints."""
-        left = ("columns", "time", "version")  # the acquisition says when and by what it was made
+        """Plain data, as ``--json`` prints it."""
+        left = ("columns", "time", "version")  # the acquisition has its own time and version
         own = {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in left}
         return {
             "schema": SCHEMA,
