@@ -65,8 +65,8 @@ def command_line() -> str:
     parts = [
         "# The command line",
         (
-            "Results go to stdout, progress and hints to stderr. Exit codes: 0 fine, 1 a check "
-            "failed, 2 bad usage or input, 3 not enough evidence, 130 interrupted. Defaults of "
+            "Results go to stdout, progress and hints to stderr. Exit codes: 0 success, 1 a check "
+            "failed or a plan falls short, 2 bad usage or input, 3 not enough evidence, 130 interrupted. Defaults of "
             "every option can stand in `equipoise.toml`, in a table with the command's name. The "
             "[options](options.md) are also listed with their Python keywords."
         ),

@@ -201,21 +201,22 @@ def policy_map(
     Parameters
     ----------
     data, sensitive_features, label
-        The table and its columns, as in :func:`count`; Counts need no columns.
+        Table and its columns, as in :func:`count`. Counts need no columns.
     x, y
-        The moves: ``add PATTERN`` or ``delete PATTERN``, of any cell or group.
+        Moves: ``add PATTERN`` or ``delete PATTERN``, of any cell or group.
     group, label_value
-        Whose UB is mapped; what the pattern of ``y`` names, else that of ``x``, if not given.
+        Group and label value whose UB is mapped. By default those that ``y`` names, or ``x``.
     limits
-        Linear limits in x, y, n (the rows after the moves) and cost, such as ``"x<=4500"``.
+        Linear limits on x, y, n (the number of rows after the moves) and cost, such as
+        ``"x<=4500"``.
     cost_x, cost_y
-        What a row of each move costs.
+        Cost of a row of each move.
     tolerance
-        The |UB| that is small enough.
+        Largest |UB| that is accepted.
     x_max, y_max
-        How far the map is drawn.
+        Largest x and y that are drawn.
     **keywords
-        Everything else :func:`count` takes, but ``y``, which is a move here.
+        Other options of :func:`count`, except for its ``y``.
 
     Examples
     --------

@@ -73,8 +73,8 @@ def index(lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
         f"new, {done.changed:,} changed, {done.gone:,} gone, {done.same:,} as before."
     )
     _list(f"No rows can be taken from {len(broken):,} of them:", "why", broken)
-    told = [(name, str(what)) for name, what in skipped]
-    _list(f"{len(skipped):,} of them are read without some lines:", "lines", told)
+    lines = [(name, str(what)) for name, what in skipped]
+    _list(f"{len(skipped):,} of them are read without some lines:", "lines", lines)
 
 
 def _list(title: str, what: str, tables: list[tuple[str, str]]) -> None:
