@@ -60,7 +60,7 @@ def test_the_cheapest_plan_is_carried_out_if_the_lake_has_its_rows():
     assert eq.verify(
         "out.csv", base="people.csv", plan="out.csv.plan.json", ledger="out.csv.ledger.parquet"
     ).ok
-    assert done.sentences[0].startswith("The lake has what the cheapest plan adds: ")
+    assert done.sentences[0].startswith("The lake has all rows that the cheapest plan adds: ")
 
 
 @pytest.mark.slow

@@ -149,7 +149,7 @@ def test_without_the_base_nobody_knows_what_the_condition_means():
     write("lake/a.csv", HEADER, people(300, 2, 1000))
     frame = {name: [row[name] for row in read("people.csv")] for name in HEADER}
     made = eq.plan(frame, **ASKED, where="age > 30")
-    with pytest.raises(InputError, match=r"rows where age > 30, .* name it with `base`"):
+    with pytest.raises(InputError, match=r"rows where age > 30, .* pass that as `base`"):
         Lake("lake").find(made)
     assert Lake("lake").find(made, base=frame).offers
 

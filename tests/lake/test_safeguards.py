@@ -72,7 +72,7 @@ def test_consent_that_was_not_given_for_a_table_is_not_given_for_its_copy():
 @pytest.mark.parametrize("name", ["staf.csv", "drafts/*"])
 def test_conditions_of_a_table_that_is_not_there_are_refused(name):
     Path("lake/sources.toml").write_text(f'[tables."{name}"]\nconsent = false\n', "utf-8")
-    with pytest.raises(InputError, match="which is no table of the lake"):
+    with pytest.raises(InputError, match="which is not a table of the lake"):
         used()
 
 
@@ -163,7 +163,7 @@ def test_a_repair_refuses_to_write_over_what_it_reads_before_it_begins(arguments
 @pytest.mark.slow
 @pytest.mark.usefixtures("untouched")
 def test_a_table_among_those_of_the_lake_is_refused():
-    with pytest.raises(InputError, match="lies in the lake, and would be one of its tables"):
+    with pytest.raises(InputError, match="is inside the lake and would become one of its tables"):
         eq.Lake("lake").acquire(plan(), "lake/out.csv")
 
 
