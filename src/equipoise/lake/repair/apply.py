@@ -223,9 +223,7 @@ def apply_plan(
         )
     progress(f"reading {base.name}", 3 / STEPS)
     removed = _choose(engine, base, request, delete, before, seed)
-    stay = without_categories(engine.rows(base, request, delete, seed, rest=True))
-    parts = [] if added.rows is None else [Part(added.source, added.rows)]
-    rows = put_together(stay, parts, base.name)
+    rows = _repaired(base, added, request, delete, engine, seed)
     progress(f"writing {output}", 4 / STEPS)
     rows = typed_for(Path(output), base, rows, len(rows))
     with published(rows, Path(output), listing, engine) as (written, listed):
@@ -401,6 +399,19 @@ def _choose(
     shown = source.public_name
     lines = ((shown, p, m, *cell) for p, m, cell in zip(place, md5, cells, strict=True))
     return _Chosen(source.name, found.select(found.column_names[:-2]), tuple(lines))
+
+
+def _repaired(
+    base: Source,
+    added: _Chosen,
+    request: CountRequest,
+    delete: Counts,
+    engine: Engine,
+    seed: int,
+) -> pa.Table:
+    stay = without_categories(engine.rows(base, request, delete, seed, rest=True))
+    parts = [] if added.rows is None else [Part(added.source, added.rows)]
+    return put_together(stay, parts, base.name)
 
 
 def _changes(request: CountRequest, removed: _Chosen, added: _Chosen) -> str:
