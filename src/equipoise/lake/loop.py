@@ -39,11 +39,7 @@ if TYPE_CHECKING:
     from equipoise.plans.request import PlanRequest
 
 _MOST_CELLS = 50_000
-"""Maximum number of possible cells that are all searched for.
-
-With more, only the cells that the table has are searched for: counts of every possible cell would
-take longer than the plan, which rarely adds to empty cells.
-"""
+"""Maximum number of possible cells; with more, only the cells of the table are searched for."""
 
 _SHOWN = 5
 

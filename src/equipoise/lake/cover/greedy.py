@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from equipoise.lake.cover.worth import Real, Whole
 
 _SEARCH_BUDGET = 6000
-"""Budget of the local search, counted in open tables per try: a few seconds for large choices."""
+"""Budget of the local search, counted in open tables per try."""
 
 
 def greedy_cover(supply: Supply, price: Real) -> Whole:

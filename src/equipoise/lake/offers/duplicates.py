@@ -27,7 +27,7 @@ _ENOUGH_IN_COMMON = 0.5
 """Share of the columns that two sources must have in common for their rows to be compared."""
 
 _MOST_ALIKE = 200_000
-"""Maximum number of pairs of duplicates; a model with more could not be solved in time."""
+"""Maximum number of pairs of duplicates that are searched for."""
 
 _MOST_POOLS = 250
 """Maximum number of sets of columns, since each set is compared with every other."""

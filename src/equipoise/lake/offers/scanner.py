@@ -332,7 +332,6 @@ def left_out(offers: Sequence[Offer]) -> dict[str, Whole | int]:
 
 def warn_of_chance(duplicates: int, chance: float) -> str | None:
     """Warn if many of the rows that are left out as duplicates may be other people."""
-    # A fifth: fewer chance duplicates than that do not change what a user would do.
     if not duplicates or chance < max(1.0, 0.2 * duplicates):
         return None
     return (

@@ -18,7 +18,7 @@ from equipoise.results import FlatTable, Result
 SCHEMA = "equipoise.acquire/1"
 _SHOWN = 5
 _NAMED = 20
-"""Number of columns with values left missing that are named: a user needs to know nearly all."""
+"""Maximum number of named columns whose values were left missing."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Real: TypeAlias = NDArray[np.float64]
 
 MOST_PERMUTED = 20_000
-"""Maximum number of rows for permutations; beyond it a formula is as good, and much faster."""
+"""Maximum number of rows for permutations; beyond it a formula is used."""
 
 PERMUTATIONS = 100
 
