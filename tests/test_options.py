@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import re
 import subprocess
@@ -83,26 +82,6 @@ def test_what_is_not_allowed_is_refused_in_one_shape(request_, wrong, error):
 
 
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-STILL_NAME_FLAGS = (
-    *("counts", "engines", "evaluation/missing", "lattice.py", "measures/sentences.py"),
-    *("lake/matching/mapping.py", "reports/repair"),  # commands to type again
-    "datasets/downloads.py",  # flags of pip
-    "options",  # declares the flags
-)
-
-
-def test_library_modules_name_parameters_and_not_flags():
-    package = ROOT / "src" / "equipoise"
-    for path in package.rglob("*.py"):
-        name = path.relative_to(package).as_posix()
-        if name.startswith(("cli/", *STILL_NAME_FLAGS)):
-            continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        documented = {id(e.value) for e in ast.walk(tree) if isinstance(e, ast.Expr)}
-        for text in ast.walk(tree):
-            if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                found = id(text) not in documented and FLAG.search(text.value)
-                assert not found, f"{name}:{text.lineno} names a flag; write the parameter"
 
 
 def test_types_of_keywords_are_up_to_date():

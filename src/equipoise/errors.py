@@ -6,14 +6,15 @@
     ├── InputError            (ValueError)  a file, table or option that cannot be used
     │   ├── ColumnNotFound    (KeyError)
     │   ├── SourceNotFound    (FileNotFoundError)
+    │   ├── NotATable         a file most of whose lines are not rows of one table
     │   ├── PatternError
     │   ├── UnknownKeyword    (TypeError) a keyword that a function does not have
     │   ├── CountsError       counts that cannot be: negative, fractional, clashing
     │   └── LatticeTooLarge   (MemoryError)
     ├── UnknownName           (LookupError) a measure, data set or engine nobody registered
     ├── Unsupported           (NotImplementedError) an engine declares it cannot do this
-    ├── PoolTooSmall          a pool or a lake that lacks rows a plan needs
-    ├── ShiftTooLarge         added rows that are another population than is allowed
+    ├── PoolTooSmall          a pool or a lake with too few rows for a plan
+    ├── ShiftTooLarge         added rows that differ more from the others than is allowed
     ├── plans.Infeasible      a request that no plan can meet
     └── MissingDependency     (ImportError) an extra that is not installed
 """
@@ -38,6 +39,10 @@ class EquipoiseError(Exception):
 
 class InputError(EquipoiseError, ValueError):
     """Input that cannot be used as asked."""
+
+
+class NotATable(InputError):
+    """Most lines of a file are not rows of one table."""
 
 
 class ColumnNotFound(InputError, KeyError):

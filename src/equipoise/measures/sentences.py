@@ -83,11 +83,11 @@ def hints(counts: Counts) -> list[str]:
     >>> from equipoise.counts import Counts
     >>> c = Counts.from_mapping({("?", "y"): 1836, ("a", "n"): 9}, sensitive=["job"], label="l")
     >>> hints(c)
-    ["column 'job' holds '?' in 1,836 rows; if it means a missing value, name it with --na '?'."]
+    ["column 'job' holds '?' in 1,836 rows; if it means a missing value, name it with `na=['?']`."]
     """
     said = [
         f"column {column!r} holds {value!r} in {_rows(n)}; if it means a missing value, "
-        f"name it with --na {value!r}."
+        f"name it with `na={[value]!r}`."
         for column, values in counts.suspects().items()
         for value, n in values.items()
     ]
@@ -95,12 +95,12 @@ def hints(counts: Counts) -> list[str]:
         if len(axis) > MANY_VALUES and axis.role == "label":
             said.append(
                 f"the label {axis.name!r} has {len(axis):,} values; if it is a number, group it "
-                f'first, as in --sql "SELECT *, {axis.name} > 20 AS high FROM input".'
+                f"first, as in `sql='SELECT *, {axis.name} > 20 AS high FROM input'`."
             )
         elif len(axis) > MANY_VALUES:
             said.append(
                 f"column {axis.name!r} has {len(axis):,} values; if it is a number, bin it, as in "
-                f"--bin {axis.name}=25,45,65."
+                f"`bins={{{axis.name!r}: [25, 45, 65]}}`."
             )
     return said
 

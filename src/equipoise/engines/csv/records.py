@@ -18,7 +18,7 @@ from pathlib import Path
 from equipoise.counts.skipped import NOTHING, SHOWN, Skipped
 from equipoise.engines.csv.dialects import Dialect, csv_dialect
 from equipoise.engines.csv.encodings import not_encoded, open_bytes
-from equipoise.errors import InputError
+from equipoise.errors import InputError, NotATable
 
 NULL = r"\N"
 """How dumps of Postgres, MySQL and Hive write a missing value: bare, and alone in its field."""
@@ -88,7 +88,7 @@ class Records:
         """Refuse a file of which most lines are no rows: that is another kind of file."""
         if self.skipped.lines > self.rows:
             columns = len(self.dialect.columns)
-            raise InputError(
+            raise NotATable(
                 f"{self.name} is not a table of {columns:,} columns: {self.skipped.lines:,} lines have "
                 f"another number of fields and {self.rows:,} have that one; check its delimiter and "
                 "its first line."

@@ -15,7 +15,7 @@ from equipoise.engines.csv.encodings import guess_encoding
 from equipoise.engines.csv.records import NULL, padded_records, refuse_long_end
 from equipoise.engines.profiling import Profile, Profiler
 from equipoise.engines.sources import Source
-from equipoise.errors import EquipoiseError, InputError
+from equipoise.errors import EquipoiseError, InputError, NotATable
 from equipoise.lake.tables.catalog import CatalogEntry, opened, public
 
 _BATCH = 10_000
@@ -100,7 +100,7 @@ def _read(source: Source, engine: Engine, *, is_small: bool) -> tuple[Source, Pr
             return _profile(lenient, engine, is_small=is_small)
         except (EquipoiseError, OSError, pa.ArrowException) as other:
             # The first error says more, unless most lines of the file are broken.
-            raise (other if "is no table" in str(other) else error) from None
+            raise (other if isinstance(other, NotATable) else error) from None
 
 
 def file_hash(path: Path) -> str:
