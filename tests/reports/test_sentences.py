@@ -135,7 +135,7 @@ def test_hints_name_the_column_the_value_and_the_rows():
     cells = {("?", "y"): 1836, ("a", "NA"): 9}
     found = hints(Counts.from_mapping(cells, sensitive=["job"], label="l"))
     assert found[0].startswith("column 'job' holds '?' in 1,836 rows; if it means a missing value")
-    assert found[1].endswith("name it with --na 'NA'.")
+    assert found[1].endswith("name it with `na=['NA']`.")
 
 
 # ---------------------------------------------------------------------- four-fifths rule
