@@ -89,7 +89,7 @@ def _found_by(
     table: BiasTable, rule: Rule, number: int, evidence: Evidence, line: Lines, label: Lines
 ) -> tuple[NDArray[Any], ...]:
     """The columns of `Findings` for one rule, and how far each value is from the neutral one."""
-    values = table.measure(rule.measure, reference=rule.reference, min_count=rule.min_count)
+    values = table.measured.measure(rule.measure, rule.reference, rule.min_count)
     value = _relative_to(values[line, label], rule.k)
     status = _statuses(table, rule, evidence, value, line, label)
     found = status != 0

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.measures.measure import Floats, ratio
-from equipoise.measures.measurement import NOTE_CODES, Measurement
+from equipoise.measures.measurement import Measurement
+from equipoise.measures.row import NOTE_CODES
 from equipoise.measures.uncertainty.intervals import Interval, ratio_interval
 from equipoise.values import Value, plain
 

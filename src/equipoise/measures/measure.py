@@ -1,9 +1,9 @@
-"""A measure: what it computes from counts, and what a reader must know of it."""
+"""A measure: what it computes from counts, and what a reader must know about it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,13 +45,7 @@ class Margins:
 
     @classmethod
     def of(
-        cls,
-        *,
-        n: float,
-        n_y: object,
-        n_g: object,
-        n_gy: object,
-        reference: Floats | None = None,
+        cls, *, n: float, n_y: object, n_g: object, n_gy: object, reference: Floats | None = None
     ) -> Margins:
         """Make margins from array-likes."""
         totals, groups = np.asarray(n_y, float), np.asarray(n_g, float).reshape(-1, 1)
@@ -105,10 +99,10 @@ class Measure:
     high: float
     neutral: float | None
     against: str | None
-    more_is_more: bool
-    scale_invariant: bool
-    symmetric: bool
     sentence: str
+    more_is_more: bool = True
+    scale_invariant: bool = True
+    symmetric: bool = False
 
     @property
     def title(self) -> str:
@@ -125,36 +119,16 @@ MEASURES: dict[str, Measure] = {}
 """The measures by name, in the order of entry; read them through the registry, which loads all."""
 
 
-def register(
-    *,
-    symbol: str,
-    formula: str,
-    low: float,
-    high: float,
-    neutral: float | None,
-    against: str | None,
-    more_is_more: bool = True,
-    scale_invariant: bool = True,
-    symmetric: bool = False,
-    sentence: str,
-) -> Callable[[Callable[[Margins], Floats]], Callable[[Margins], Floats]]:
-    """Enter a function in the registry under its own name."""
+RATIO = {"low": 0.0, "high": float("inf"), "neutral": 1.0}
+DIFFERENCE = {"low": -1.0, "high": 1.0, "neutral": 0.0}
+"""Ranges of quotients and of differences of rates."""
+
+
+def register(**entry: Any) -> Callable[[Callable[[Margins], Floats]], Callable[[Margins], Floats]]:
+    """Enter a function in the registry under its own name, with the other fields of `Measure`."""
 
     def enter(function: Callable[[Margins], Floats]) -> Callable[[Margins], Floats]:
-        MEASURES[function.__name__] = Measure(
-            name=function.__name__,
-            symbol=symbol,
-            formula=formula,
-            function=function,
-            low=low,
-            high=high,
-            neutral=neutral,
-            against=against,
-            more_is_more=more_is_more,
-            scale_invariant=scale_invariant,
-            symmetric=symmetric,
-            sentence=sentence,
-        )
+        MEASURES[function.__name__] = Measure(name=function.__name__, function=function, **entry)
         return function
 
     return enter

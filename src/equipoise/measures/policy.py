@@ -187,7 +187,7 @@ class Check(Result):
         Rows outside their limits come first, of these the ones with enough evidence, by size.
         """
         found = self.found
-        for i, row in enumerate(self.table.rows_at(found.line[:top], found.label[:top])):
+        for i, row in enumerate(self.table.measured.rows_at(found.line[:top], found.label[:top])):
             status: Status = "outside" if found.code[i] == OUTSIDE else "undecided"
             rule = self.policy.rules[found.rule[i]]
             against = self._best(rule, int(found.line[i]), int(found.label[i]))

@@ -13,12 +13,12 @@ from equipoise.errors import InputError, PatternError
 from equipoise.lattice import Group
 from equipoise.measures.display import rows_grid
 from equipoise.measures.four_fifths import FourFifths
-from equipoise.measures.measure import Floats, ratio
-from equipoise.measures.measurement import NOTE_CODES, Measurement
-from equipoise.measures.registry import measure_named
+from equipoise.measures.measure import Floats
+from equipoise.measures.measurement import NUMBERS, Measurement
+from equipoise.measures.pairs import Pairs
 from equipoise.measures.request import MeasureRequest
-from equipoise.measures.row import Row
-from equipoise.measures.sentences import sentences
+from equipoise.measures.row import NOTE_CODES, Row
+from equipoise.measures.sentences import topics
 from equipoise.plain import Grid, in_words
 from equipoise.results import Drawable
 from equipoise.validate import one_of
@@ -111,15 +111,19 @@ class BiasTable(Drawable):
     @property
     def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The line and the label number of every row shown."""
-        shape = self.measured.ub.shape
-        flat = np.arange(shape[0] * shape[1]) if self.view is None else self.view
-        return flat // max(shape[1], 1), flat % max(shape[1], 1)
+        line, label = np.divmod(self._flat(), max(self.measured.ub.shape[1], 1))
+        return line, label
+
+    @property
+    def pairs(self) -> Pairs:
+        """The pairs of a group and a label that are shown, as arrays."""
+        return Pairs(self.measured, *self.places)
 
     def __len__(self) -> int:
         return self.measured.ub.size if self.view is None else len(self.view)
 
     def __iter__(self) -> Iterator[Row]:
-        return self.rows_at(*self.places)
+        return self.measured.rows_at(*self.places)
 
     def __getitem__(self, key: Any) -> Row:
         if not (isinstance(key, tuple) and len(key) == 2):
@@ -129,56 +133,7 @@ class BiasTable(Drawable):
         group, label = key
         named = Group.parse(group) if isinstance(group, str) else Group(group)
         line, code = self.measured.line(named), self.counts.label.code(as_value(label))
-        return next(self.rows_at(np.array([line]), np.array([code])))
-
-    def rows_at(self, line: NDArray[np.int64], label: NDArray[np.int64]) -> Iterator[Row]:
-        """The rows of some lines of the lattice and label numbers."""
-        m = self.measured
-        columns = {k: v.tolist() for k, v in self._columns(line, label).items()}
-        cells, sizes = m.n_cell[line, label].tolist(), m.n_group[line].tolist()
-        notes, hidden = m.notes[line, label].tolist(), m.hidden[line, label].tolist()
-        evident = m.evident[line, label].tolist()
-        for i, (at, code) in enumerate(zip(line.tolist(), label.tolist(), strict=True)):
-            note = NOTE_CODES[notes[i]]
-            shown = note != "suppressed"
-            yield Row(
-                group=m.group(at),
-                label=self.counts.label.values[code],
-                n_group=sizes[i] if shown else None,
-                n_cell=cells[i] if shown else None,
-                **{k: columns[k][i] for k in _NUMBERS},
-                hidden=hidden[i] and shown,
-                evident=evident[i],
-                note=note,
-                measures={k: columns[k][i] for k in self.options.measures},
-            )
-
-    def _columns(self, line: NDArray[np.int64], label: NDArray[np.int64]) -> dict[str, Floats]:
-        """All numbers of some rows; the table itself stores only those that are slow to compute."""
-        m = self.measured
-        unknown = np.full(len(line), np.nan)
-        size, cell = m.margins.n_g[line, 0], m.margins.n_gy[line, label]
-        overall = m.margins.overall_rate[label]
-        columns = {
-            "rate": ratio(cell, size),
-            "overall_rate": overall,
-            "ub": m.ub[line, label],
-            "ub_low": unknown if m.interval is None else m.interval.low[line, label],
-            "ub_high": unknown if m.interval is None else m.interval.high[line, label],
-            "p_value": unknown if m.p_value is None else m.p_value[line, label],
-            "q_value": unknown if m.q_value is None else m.q_value[line, label],
-            "expected": size * overall,
-            "missing_rows": size * overall - cell,
-        }
-        for name in self.options.measures:
-            columns[name] = self.measure(name)[line, label]
-        if m.suppressed is not None:
-            hidden = m.suppressed[line, label]
-            columns = {
-                k: v if k == "overall_rate" else np.where(hidden, np.nan, v)
-                for k, v in columns.items()
-            }
-        return columns
+        return next(self.measured.rows_at(np.array([line]), np.array([code])))
 
     def measure(self, name: str, *, reference: str | None = None, min_count: int = 1) -> Floats:
         """Compute a registered measure for all groups (lines) and labels (columns).
@@ -203,10 +158,7 @@ class BiasTable(Drawable):
         >>> bias_table(c).measure("impact-ratio").round(3).tolist()
         [[3.0, 0.333], [0.333, 3.0]]
         """
-        m = self.measured
-        asked = self.options.reference if reference is None else reference
-        numbers = measure_named(name).function(m.compared_with(asked, min_count=min_count))
-        return numbers if m.suppressed is None else np.where(m.suppressed, np.nan, numbers)
+        return self.measured.measure(name, reference, min_count)
 
     # ----------------------------------------------------------------- choosing
 
@@ -309,7 +261,7 @@ class BiasTable(Drawable):
         m = self.measured
         codes = m.lattice.codes[line]
         columns: dict[str, Any] = {"group": self._patterns(codes)}
-        taken = (*_NUMBERS, *_OTHERS, *self.options.measures)
+        taken = (*NUMBERS, *_OTHERS, *self.options.measures)
         names = [f"data.{a.name}" if a.name in taken else a.name for a in self.counts.axes]
         for position, axis in enumerate(self.counts.sensitive):
             columns[names[position]] = _dictionary(
@@ -322,7 +274,7 @@ class BiasTable(Drawable):
             # Arrow keeps the values under a mask, so suppressed numbers must be overwritten.
             shown = rows if suppressed is None else np.where(suppressed, 0, rows)
             columns[name] = pa.array(shown, mask=suppressed)
-        for name, numbers in self._columns(line, label).items():
+        for name, numbers in m.columns_at(line, label).items():
             columns[name] = pa.array(numbers)
         columns["hidden"] = pa.array(m.hidden[line, label])
         columns["evident"] = pa.array(m.evident[line, label])
@@ -403,7 +355,7 @@ class BiasTable(Drawable):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What differs, for whom, and how sure that is."""
-        return tuple(sentences(self))
+        return tuple(s for topic in topics(self.pairs) for s in topic["sentences"])
 
     def text(self) -> str:
         """The heading, the first rows and the sentences."""
@@ -422,17 +374,6 @@ class BiasTable(Drawable):
         )
 
 
-_NUMBERS = (
-    "rate",
-    "overall_rate",
-    "ub",
-    "ub_low",
-    "ub_high",
-    "p_value",
-    "q_value",
-    "expected",
-    "missing_rows",
-)
 _OTHERS = ("group", "order", "n_group", "n_cell", "hidden", "evident", "note")
 
 
