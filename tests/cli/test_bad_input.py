@@ -191,7 +191,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
 def test_a_pipe_is_not_replaced_by_a_file(table, tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe.json")
     sentence = refused(["measure", table(GOOD), *COLUMNS, "-q", "-o", "pipe.json"], capsys)
-    assert "no ordinary file" in sentence
+    assert "not a regular file" in sentence
     assert (tmp_path / "pipe.json").is_fifo()
 
 

@@ -1,4 +1,4 @@
-"""Lines of a file that could not be read as rows, and were left out because the user said so."""
+"""Lines of a file that could not be read as rows, and were skipped at the user's request."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 SHOWN = 5
-"""How many of the lines are named; all are counted."""
-
-_WERE = "lines were skipped, as they are no rows"
+"""Maximum number of lines that are named; all are counted."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,12 @@ class Skipped:
         return Skipped(self.lines + other.lines, (self.first + other.first)[:SHOWN])
 
     def __str__(self) -> str:
-        were = "line was skipped, as it is no row" if self.lines == 1 else _WERE
+        one = self.lines == 1
+        were = (
+            "line was skipped, as it is no row"
+            if one
+            else "lines were skipped, as they are no rows"
+        )
         return f"{self.lines:,} {were} of the table ({self.named})"
 
     @property
@@ -49,4 +52,4 @@ class Skipped:
 
 
 NOTHING = Skipped()
-"""What is skipped nearly always."""
+"""No skipped lines."""

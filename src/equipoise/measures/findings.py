@@ -27,27 +27,20 @@ Key: TypeAlias = tuple[str, str | None]
 
 
 class Findings(NamedTuple):
-    """The rows that rules find: those outside first, of these the evident ones, by size.
-
-    Attributes
-    ----------
-    rule, line, label
-        The number of the rule, and the lattice line and label number of the row.
-    value, code
-        The value of the limited measure, and whether it is `OUTSIDE` or `UNDECIDED`.
-    sure
-        Whether it differs by more than chance.
-    checked
-        How many rows were checked in all.
-    """
+    """The rows that rules find: those outside first, of these the evident ones, by size."""
 
     rule: Lines
+    """Number of the rule."""
     line: Lines
     label: Lines
     value: Floats
+    """Value of the limited measure."""
     code: NDArray[np.int8]
+    """`OUTSIDE` or `UNDECIDED`."""
     sure: NDArray[np.bool_]
+    """Whether the value differs by more than chance."""
     checked: int
+    """How many rows were checked in all."""
 
 
 def find_rows(table: BiasTable, rules: Sequence[Rule], evidence: Evidence) -> Findings:

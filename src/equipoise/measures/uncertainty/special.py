@@ -17,7 +17,7 @@ import numpy as np
 from equipoise.measures.uncertainty.arrays import Floats
 
 _FEW = 5_000
-"""Up to so many values a loop in Python takes less time than loading SciPy."""
+"""For at most this many values, a loop in Python is faster than loading SciPy."""
 
 _NORMAL = {0.95: 1.6448536269514722, 0.975: 1.959963984540054, 0.995: 2.5758293035489004}
 _GAMMA = {
