@@ -60,7 +60,11 @@ def distinct_lines(
         lines = np.unravel_index(np.flatnonzero(present), [max(d, 1) for d in sizes])
         return np.stack(lines, axis=1).astype(np.int32), (np.cumsum(present) - 1)[key]
     # Beyond 62 bits a key would overflow, so the columns are sorted one after another.
-    order = np.lexsort(codes.T[::-1]) if space >= 2**62 else np.argsort(_keys(len(codes), codes.T, sizes))
+    order = (
+        np.lexsort(codes.T[::-1])
+        if space >= 2**62
+        else np.argsort(_keys(len(codes), codes.T, sizes))
+    )
     ordered = codes[order]
     fresh = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
     place = np.empty(len(codes), np.intp)

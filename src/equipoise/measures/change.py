@@ -205,25 +205,15 @@ def _rows(before: BiasTable, after: BiasTable) -> tuple[ChangeRow, ...]:
     evident = (q < SURE) | ((change.low >= -limit) & (change.high <= limit))
     evident &= ~(_unsound(one, codes) | _unsound(two, codes))
     order = np.lexsort((-np.maximum(n0, n1)[line], -np.round(size, 12), ~evident[line, label]))
+    numbers = np.stack([ub0, ub1, change.change, change.low, change.high, change.p, q], axis=-1)
     rows = []
     for i in order.tolist():
         g, y = int(line[i]), int(label[i])
+        sizes = int(n0[g]), int(n1[g])
+        group, value = group_of(before.counts, codes[g]), before.counts.label.values[y]
+        note = _note(*sizes, before.options.min_count)
         rows.append(
-            ChangeRow(
-                group=group_of(before.counts, codes[g]),
-                label=before.counts.label.values[y],
-                n_before=int(n0[g]),
-                n_after=int(n1[g]),
-                ub_before=float(ub0[g, y]),
-                ub_after=float(ub1[g, y]),
-                change=float(change.change[g, y]),
-                change_low=float(change.low[g, y]),
-                change_high=float(change.high[g, y]),
-                p_value=float(change.p[g, y]),
-                q_value=float(q[g, y]),
-                evident=bool(evident[g, y]),
-                note=_note(int(n0[g]), int(n1[g]), before.options.min_count),
-            )
+            ChangeRow(group, value, *sizes, *numbers[g, y].tolist(), bool(evident[g, y]), note)
         )
     return tuple(rows)
 

@@ -85,7 +85,6 @@ def mean_difference(margins: Margins) -> Floats:
     symbol="IR(b)",
     formula="(1 − UB)/(1 + UB·P/U)",
     **RATIO,
-    against="overall",
     sentence="by its UB and its share of rows, {group} has an impact ratio of {value} against "
     "the rest for {label}.",
 )

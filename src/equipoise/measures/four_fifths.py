@@ -31,39 +31,18 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class FourFifths:
-    """The four-fifths rule for some groups, against the best-off of all measured groups.
-
-    Attributes
-    ----------
-    measured
-        The numbers behind the table.
-    label
-        The number of the favourable label.
-    line
-        The lattice lines of the groups shown: groups with the same attributes together, the lowest
-        rate first, and groups with too few rows for a verdict last.
-    """
+    """The four-fifths rule for some groups, against the best-off of all measured groups."""
 
     measured: Measurement
     label: int
+    """Number of the favourable label."""
     line: NDArray[np.int64]
+    """Lattice lines of the groups shown: groups with the same attributes together, the lowest rate
+    first, and groups with too few rows for a verdict last."""
 
     @classmethod
     def of(cls, measured: Measurement, lines: NDArray[np.int64]) -> FourFifths | None:
-        """Apply the rule to some lines of a lattice; None unless a favourable label is named.
-
-        >>> from equipoise.counts import Counts
-        >>> from equipoise.measures.request import MeasureRequest
-        >>> counts = Counts.from_mapping(
-        ...     {("p", "+"): 388, ("p", "-"): 582, ("u", "+"): 180, ("u", "-"): 120},
-        ...     sensitive=["s"],
-        ...     label="y",
-        ... )
-        >>> measured = Measurement.of(counts, MeasureRequest(favourable="+"))
-        >>> found = FourFifths.of(measured, np.array([0])).to_dict()["groups"][0]
-        >>> round(found["impact_ratio"], 3), found["best"], found["below"]
-        (0.667, 's=u', True)
-        """
+        """Apply the rule to some lines of a lattice; None unless a favourable label is named."""
         favourable = measured.options.favourable
         if favourable is None or not len(lines):
             return None
@@ -100,16 +79,13 @@ class FourFifths:
     def interval(self) -> Interval | None:
         """The interval of each measured group's impact ratio; the best-off group's own is 1."""
         m = self.measured
-        if m.interval is None:
-            return None
-        return ratio_to_best(m, self.best, self.label)
+        return None if m.interval is None else ratio_to_best(m, self.best, self.label)
 
     @functools.cached_property
     def too_small(self) -> NDArray[np.bool_]:
         """Which measured groups, other than the whole table, have too few rows for a verdict."""
-        m, label = self.measured, self.label
-        whole = NOTE_CODES.index("all rows")
-        return np.asarray((m.notes[:, label] > 0) & (m.notes[:, label] != whole))
+        notes = self.measured.notes[:, self.label]
+        return np.asarray((notes > 0) & (notes != NOTE_CODES.index("all rows")))
 
     @functools.cached_property
     def compared(self) -> NDArray[np.bool_]:

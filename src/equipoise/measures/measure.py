@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,21 +17,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """The input of a measure, for G groups and k labels.
-
-    Attributes
-    ----------
-    n
-        All rows (or their weight).
-    n_y
-        Rows with each label, shape (k,).
-    n_g
-        Rows of each group, shape (G, 1).
-    n_gy
-        Rows of each group with each label, shape (G, k).
-    reference
-        The rate that each group's rate is compared with, shape (G, k). By default the rate in
-        the rest of the table.
+    """The input of a measure, for G groups and k labels: numbers of rows, or sums of weights.
 
     >>> hiring = Margins.of(n=600, n_y=[200, 400], n_g=[150, 450], n_gy=[[40, 110], [160, 290]])
     >>> hiring.reference.round(3).tolist()
@@ -38,16 +25,17 @@ class Margins:
     """
 
     n: float
-    n_y: Floats
-    n_g: Floats
-    n_gy: Floats
+    n_y: Floats  # shape (k,)
+    n_g: Floats  # shape (G, 1)
+    n_gy: Floats  # shape (G, k)
     reference: Floats
+    """The rate that each group's rate is compared with, shape (G, k)."""
 
     @classmethod
     def of(
         cls, *, n: float, n_y: object, n_g: object, n_gy: object, reference: Floats | None = None
     ) -> Margins:
-        """Make margins from array-likes."""
+        """Make margins from array-likes; by default, groups are compared with the rest."""
         totals, groups = np.asarray(n_y, float), np.asarray(n_g, float).reshape(-1, 1)
         cells = np.asarray(n_gy, float)
         rest = ratio(totals - cells, n - groups) if reference is None else reference
@@ -95,11 +83,11 @@ class Measure:
     symbol: str
     formula: str
     function: Callable[[Margins], Floats]
-    low: float
-    high: float
     neutral: float | None
-    against: str | None
     sentence: str
+    low: float = -math.inf
+    high: float = math.inf
+    against: str | None = "overall"
     more_is_more: bool = True
     scale_invariant: bool = True
     symmetric: bool = False
@@ -119,7 +107,7 @@ MEASURES: dict[str, Measure] = {}
 """The measures by name, in the order of entry; read them through the registry, which loads all."""
 
 
-RATIO = {"low": 0.0, "high": float("inf"), "neutral": 1.0}
+RATIO = {"low": 0.0, "neutral": 1.0}
 DIFFERENCE = {"low": -1.0, "high": 1.0, "neutral": 0.0}
 """Ranges of quotients and of differences of rates."""
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from equipoise.measures.measure import DIFFERENCE, RATIO, Floats, Margins, ratio, register
 
-INF = float("inf")
-
 
 def ub_of(*, n: Any, n_y: Any, n_g: Any, n_gy: Any) -> Any:
     """Uniform Bias of counts; every UB of the package is computed here.
@@ -33,10 +31,8 @@ def ub_of(*, n: Any, n_y: Any, n_g: Any, n_gy: Any) -> Any:
 @register(
     symbol="UB",
     formula="1 − f_gy/f_y",
-    low=-INF,
     high=1.0,
     neutral=0.0,
-    against="overall",
     more_is_more=False,
     sentence="{group} has {percent} {fewer} rows with {label} than its share of all rows.",
 )
@@ -57,7 +53,6 @@ def uniform_bias(margins: Margins) -> Floats:
     high=1.0,
     neutral=None,
     against=None,
-    symmetric=False,
     sentence="{value} of the rows of {group} have {label}.",
 )
 def selection_rate(margins: Margins) -> Floats:
@@ -74,7 +69,6 @@ def selection_rate(margins: Margins) -> Floats:
     symbol="lift",
     formula="f_gy/f_y = 1 − UB",
     **RATIO,
-    against="overall",
     sentence="{label} is {value} times as frequent in {group} as in all rows.",
 )
 def lift(margins: Margins) -> Floats:
@@ -91,7 +85,6 @@ def lift(margins: Margins) -> Floats:
     symbol="w",
     formula="f_y/f_gy = 1/(1 − UB)",
     **RATIO,
-    against="overall",
     more_is_more=False,
     sentence="weighting the {label} rows of {group} by {value} would bring its weighted UB to 0.",
 )
@@ -109,7 +102,6 @@ def reweighing_weight(margins: Margins) -> Floats:
     symbol="Δ",
     formula="f_gy − f_y = −f_y·UB",
     **DIFFERENCE,
-    against="overall",
     symmetric=True,
     sentence="the rate of {label} in {group} differs from the overall rate by {value}.",
 )
@@ -127,7 +119,6 @@ def divergence(margins: Margins) -> Floats:
     symbol="n_gy(0)",
     formula="n_g·f_y",
     low=0.0,
-    high=INF,
     neutral=None,
     against=None,
     scale_invariant=False,
@@ -146,10 +137,7 @@ def expected_rows(margins: Margins) -> Floats:
 @register(
     symbol="n_gy(0) − n_gy",
     formula="UB·n_g·f_y",
-    low=-INF,
-    high=INF,
     neutral=0.0,
-    against="overall",
     more_is_more=False,
     scale_invariant=False,
     symmetric=True,
