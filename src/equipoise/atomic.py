@@ -17,21 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from equipoise.errors import InputError
-from equipoise.locks import take_lock
-from equipoise.scratch import is_old
+from equipoise.scratch import is_old, take_lock
 
 
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path, and move it to ``path`` if the block ends without an error.
-
-    >>> import tempfile, pathlib
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> with atomic_path(folder / "a.txt") as temporary:
-    ...     _ = temporary.write_text("whole")
-    >>> [p.name for p in folder.iterdir()]
-    ['a.txt']
-    """
+    """Yield a temporary path, and move it to ``path`` if the block ends without an error."""
     target = Path(os.path.realpath(path))  # what a link points to, not the link, is replaced
     if target.exists() and not (target.is_file() or target.is_dir()):
         raise InputError(f"{path} is not a regular file; leave it out to print to stdout.")

@@ -23,21 +23,13 @@ _LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 def indexable(X: Any) -> Any:
-    """Return data of a supported type unchanged, and anything else as an array.
-
-    >>> indexable([[1], [2]]), indexable(range(2))
-    ([[1], [2]], array([0, 1]))
-    """
+    """Return data of a supported type unchanged, and anything else as an array."""
     known = _library(X) or _is_sparse(X) or isinstance(X, (np.ndarray, list, tuple))
     return X if known else np.asarray(X)
 
 
 def row_count(X: Any) -> int:
-    """Return the number of rows of a table, or of values of a column.
-
-    >>> row_count(np.zeros((3, 2))), row_count(["a", "b"])
-    (3, 2)
-    """
+    """Return the number of rows of a table, or of values of a column."""
     shape = getattr(X, "shape", None)
     if shape:
         return int(shape[0])
@@ -47,11 +39,7 @@ def row_count(X: Any) -> int:
 
 
 def flat(y: Any) -> Any:
-    """Return labels as one column; of several columns, the position of the largest value.
-
-    >>> flat(np.array([["a"], ["b"]])).tolist(), flat([[0, 1], [1, 0]]).tolist()
-    (['a', 'b'], [1, 0])
-    """
+    """Return labels as one column; of several columns, the position of the largest value."""
     if np.ndim(y) != 2:
         return y
     wide = np.asarray(y)
@@ -62,23 +50,14 @@ def flat(y: Any) -> Any:
 
 
 def column_names(X: Any) -> list[Any]:
-    """Return the names of the columns of a frame; anything else has none.
-
-    >>> import pyarrow as pa
-    >>> column_names(pa.table({"age": [1], "sex": ["w"]})), column_names([[1, "w"]])
-    (['age', 'sex'], [])
-    """
+    """Return the names of the columns of a frame; anything else has none."""
     if not _library(X):
         return []
     return list(X.column_names if _library(X) == "pyarrow" else X.columns)
 
 
 def column_at(X: Any, position: int) -> Any:
-    """Return one column of a table, by its position.
-
-    >>> column_at([[1, "w"], [2, "m"]], 1)
-    ['w', 'm']
-    """
+    """Return one column of a table, by its position."""
     if isinstance(X, (list, tuple)):
         return [row[position] for row in X]
     if _is_sparse(X):
@@ -95,9 +74,6 @@ def pick_columns(X: Any, wanted: Any) -> dict[str, Any]:
     """Select columns by name, or by position where no column has that name.
 
     Columns without a name are called ``x0``, ``x1`` and so on.
-
-    >>> pick_columns([[1, "w"], [2, "m"]], -1)
-    {'x1': ['w', 'm']}
     """
     wanted = [wanted] if isinstance(wanted, (str, numbers.Integral)) else list(wanted)
     names = column_names(X)
@@ -120,13 +96,7 @@ def pick_columns(X: Any, wanted: Any) -> dict[str, Any]:
 
 
 def align_columns(theirs: Any, X: Any) -> Any:
-    """Select the columns of a pool that the data has, in the order of the data.
-
-    >>> import pyarrow as pa
-    >>> pool = pa.table({"id": [7], "sex": ["w"], "age": [1]})
-    >>> align_columns(pool, pa.table({"age": [2], "sex": ["m"]})).column_names
-    ['age', 'sex']
-    """
+    """Select the columns of a pool that the data has, in the order of the data."""
     library = _library(X)
     if library != _library(theirs):
         raise InputError(
@@ -201,11 +171,7 @@ def is_whole(raw: Any) -> bool:
 
 
 def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
-    """Take rows of a table, or values of a column, by position.
-
-    >>> take_rows(["a", "b", "c"], np.array([2, 0]))
-    ['c', 'a']
-    """
+    """Take rows of a table, or values of a column, by position."""
     X = indexable(X)
     if isinstance(X, (list, tuple)):
         return [X[row] for row in rows.tolist()]
@@ -215,22 +181,14 @@ def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def with_index_of(y: Any, X: Any) -> Any:
-    """Give pandas labels the index of the features, or a new one; return others unchanged.
-
-    >>> with_index_of([1, 0], [[5], [6]])
-    [1, 0]
-    """
+    """Give pandas labels the index of the features, or a new one; return others unchanged."""
     if not hasattr(y, "iloc"):
         return y
     return y.set_axis(X.index) if hasattr(X, "iloc") else y.reset_index(drop=True)
 
 
 def stack_rows(given: Any, added: Any) -> Any:
-    """Append rows of a pool to the given rows, with the types of the given rows.
-
-    >>> stack_rows(np.array([[1], [2]]), [[3.0]]).ravel()
-    array([1, 2, 3])
-    """
+    """Append rows of a pool to the given rows, with the types of the given rows."""
     library = _library(given)
     if library:
         return _STACKS[library](given, added)

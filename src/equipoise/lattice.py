@@ -68,11 +68,7 @@ class Group(Mapping[str, Value]):
         return f"Group({str(self)!r})"
 
     def matches(self, other: Mapping[str, Value]) -> bool:
-        """Tell whether every row of ``other`` is a row of this group.
-
-        >>> Group({"sex": "F"}).matches(Group({"sex": "F", "race": "B"}))
-        True
-        """
+        """Tell whether every row of ``other`` is a row of this group."""
         return all(other.get(name, ANY) == value for name, value in self._values.items())
 
     @classmethod
@@ -82,11 +78,7 @@ class Group(Mapping[str, Value]):
 
 
 def format_pattern(selectors: Mapping[str, Selector]) -> str:
-    """Write selectors as a pattern, the inverse of :func:`parse_pattern`.
-
-    >>> format_pattern({"sex": "F", "race": ANY, "town": "Bath, UK"})
-    "sex=F, race=*, town='Bath, UK'"
-    """
+    """Write selectors as a pattern, the inverse of :func:`parse_pattern`."""
     parts = (f"{_name_text(name)}={format_value(value)}" for name, value in selectors.items())
     return ", ".join(parts) or "*"
 
@@ -260,12 +252,6 @@ def roll_up(
     The first of `columns` holds numbers of rows, by finest group and label. Groups with fewer than
     `min_count` rows, or that fix more than `max_order` attributes, are left out. A lattice that
     would take more than `memory` bytes raises :class:`~equipoise.errors.LatticeTooLarge`.
-
-    >>> import numpy as np
-    >>> codes = np.array([[0, 0], [0, 1], [1, 0]], dtype=np.int32)
-    >>> lattice = roll_up(codes, (2, 2), [np.array([[1], [2], [3]])])
-    >>> [(tuple(c.tolist()), int(n)) for c, n in zip(lattice.codes, lattice.columns[0][:, 0])]
-    [((0, 0), 1), ((0, 1), 2), ((0, 2), 3), ((1, 0), 3), ((1, 2), 3), ((2, 0), 4), ((2, 1), 2)]
     """
     sizes = tuple(int(d) for d in sizes)
     limit = _Limit(sizes, columns, memory)
@@ -278,7 +264,10 @@ def roll_up(
         return _refine(codes, sizes, columns, min_count, order, limit)
     else:
         return _sparse(codes, sizes, columns, limit)
-    return _keep(lattice, min_count, order) if pruned else lattice
+    if not pruned:
+        return lattice
+    kept = (lattice.columns[0].sum(axis=1) >= min_count) & (lattice.orders <= order)
+    return Lattice(sizes, lattice.codes[kept], tuple(c[kept] for c in lattice.columns))
 
 
 def _dense(
@@ -360,11 +349,6 @@ def _refine(
     sums = [np.concatenate([c[:0], *(s[i] for s in summed)]) for i, c in enumerate(columns)]
     order = np.lexsort(lines.T[::-1])
     return Lattice(sizes, lines[order], tuple(s[order] for s in sums))
-
-
-def _keep(lattice: Lattice, min_count: int, max_order: int) -> Lattice:
-    kept = (lattice.columns[0].sum(axis=1) >= min_count) & (lattice.orders <= max_order)
-    return Lattice(lattice.sizes, lattice.codes[kept], tuple(c[kept] for c in lattice.columns))
 
 
 def _sum_by(

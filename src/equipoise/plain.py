@@ -194,11 +194,7 @@ def csv_text(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def width_of(text: str) -> int:
-    """Width of a text in a terminal, in letters of ordinary width.
-
-    >>> width_of("abc"), width_of("女性")
-    (3, 4)
-    """
+    """Width of a text in a terminal, in letters of ordinary width."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     marks = sum(bool(unicodedata.combining(c)) for c in text)
     return len(text) + wide - marks

@@ -27,13 +27,7 @@ def watched(
     interrupt: Callable[[], None],
     report: Reporter,
 ) -> T:
-    """Run work in a thread, report its progress, and interrupt it on Ctrl-C.
-
-    >>> watched(
-    ...     lambda: 42, title="counting", share=lambda: 0.5, interrupt=lambda: None, report=silent
-    ... )
-    42
-    """
+    """Run work in a thread, report its progress, and interrupt it on Ctrl-C."""
     with concurrent.futures.ThreadPoolExecutor(max_workers=1) as pool:
         future = pool.submit(work)
         try:

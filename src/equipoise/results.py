@@ -189,11 +189,7 @@ _DRAWING = "equipoise.reports.pictures"
 
 
 def arrow_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> pa.Table:
-    """Make an Arrow table of rows; a column whose values are of several types becomes text.
-
-    >>> arrow_table(["option", "asked"], [["budget", 5.0], ["constrain", "sex=w"]]).to_pylist()
-    [{'option': 'budget', 'asked': '5.0'}, {'option': 'constrain', 'asked': 'sex=w'}]
-    """
+    """Make an Arrow table of rows; a column whose values are of several types becomes text."""
     import pyarrow as pa
 
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
@@ -210,7 +206,7 @@ def column_names(own: Sequence[str], data: Sequence[str]) -> list[str]:
 
 
 def as_pandas(table: pa.Table) -> pd.DataFrame:
-    """Give a table as a pandas frame."""
+    """Convert a table to a pandas frame."""
     try:
         import pandas as pd
     except ImportError:
@@ -219,7 +215,7 @@ def as_pandas(table: pa.Table) -> pd.DataFrame:
 
 
 def as_polars(table: pa.Table) -> pl.DataFrame:
-    """Give a table as a polars frame."""
+    """Convert a table to a polars frame."""
     try:
         import polars as pl
     except ImportError:

@@ -17,8 +17,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from equipoise.locks import take_lock
-
 PREFIX = "equipoise-"
 LOCK = ".in-use"
 ABANDONED_AFTER = 24 * 60 * 60
@@ -43,15 +41,7 @@ class ScratchFolder:
 
 
 def make_folder() -> ScratchFolder:
-    """Make a temporary folder, after removing those that killed programs left behind.
-
-    >>> folder = make_folder()
-    >>> folder.path.name.startswith("equipoise-"), folder.path.is_dir()
-    (True, True)
-    >>> folder.remove()
-    >>> folder.path.exists()
-    False
-    """
+    """Make a temporary folder, after removing those that killed programs left behind."""
     _sweep_once(tempfile.gettempdir())
     path = Path(tempfile.mkdtemp(prefix=PREFIX))
     descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
@@ -98,3 +88,18 @@ def _remove_if_abandoned(entry: os.DirEntry[str]) -> None:
 def is_old(about: os.stat_result) -> bool:
     """Tell whether a file or folder was last changed long enough ago to be abandoned."""
     return time.time() - about.st_mtime > ABANDONED_AFTER
+
+
+def take_lock(descriptor: int) -> None:
+    """Lock an open file, or raise ``BlockingIOError`` or ``PermissionError`` at once.
+
+    The system releases the lock when the process ends, however it ends.
+    """
+    try:
+        import fcntl
+    except ImportError:  # on Windows
+        import msvcrt
+
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -214,7 +214,7 @@ def test_a_fault_of_ours_is_not_taken_for_a_failed_check(table, capsys, monkeypa
     ("text", "expected"),
     [
         ("[mesure]\n", "Did you mean 'measure'?"),
-        ("check = 5\n", "must hold tables"),
+        ("check = 5\n", "must contain tables"),
         ("[check]\nrules = 5\n", "list of tables"),
         ("[[check.rules]]\ngroup = 5\nmax = 1\n", "group must be text"),
         ("[[check.rules]]\nmin = 1\nmax = 0\n", "no value can be inside"),

@@ -65,7 +65,7 @@ def encode_arrow(column: pa.ChunkedArray, edges: tuple[float, ...] | None) -> Co
 
 
 def values_in(column: pa.Array | pa.ChunkedArray) -> list[Value]:
-    """Give the values of an Arrow column, as :func:`~equipoise.values.as_value` gives each.
+    """Return the values of an Arrow column, each as :func:`~equipoise.values.as_value` does.
 
     >>> import pyarrow as pa
     >>> values_in(pa.array([1_500_000_001, 0, None], pa.timestamp("ns")))
@@ -164,9 +164,6 @@ def quantile_edges(name: str, numbers: NDArray[np.float64], bins: int) -> tuple[
 
     An edge is the smallest number with at least the wanted share of numbers at or
     below it, so it is a number of the column.
-
-    >>> quantile_edges("age", np.array([30.0, 10.0, 20.0, 20.0]), 2)
-    (20.0,)
     """
     rising = np.sort(numbers[~np.isnan(numbers)])
     if not len(rising):

@@ -136,21 +136,11 @@ class Counts(Result):
         return int(self.rows[self._inside(group)].sum())
 
     def cells(self) -> dict[tuple[Value, ...], int]:
-        """The number of rows of each cell, by its values.
-
-        >>> c = Counts.from_mapping({("m", "y"): 3, ("w", "y"): 2}, sensitive=["s"], label="l")
-        >>> c.cells()
-        {('m', 'y'): 3, ('w', 'y'): 2}
-        """
+        """The number of rows of each cell, by its values."""
         return {cell: int(n) for cell, (n, *_) in self._cells().items()}
 
     def pattern(self, cell: Sequence[Value]) -> Group:
-        """The values of a cell as a pattern.
-
-        >>> c = Counts.from_mapping({("m", "y"): 3, ("w", "y"): 2}, sensitive=["s"], label="l")
-        >>> str(c.pattern(("w", "y")))
-        's=w, l=y'
-        """
+        """The values of a cell as a pattern."""
         return Group(dict(zip((a.name for a in self.axes), cell, strict=True)))
 
     def request_for_rows(self) -> CountRequest:
@@ -290,12 +280,7 @@ class Counts(Result):
         return self._merge(other.axes, codes, self.rows, self.weights)
 
     def select(self, group: Group | str) -> Counts:
-        """Keep only the rows of a group.
-
-        >>> c = Counts.from_mapping({("m", "y"): 3, ("w", "y"): 2}, sensitive=["s"], label="l")
-        >>> c.select("s=w").n
-        2
-        """
+        """Keep only the rows of a group."""
         inside = self._inside(group)
         weights = None if self.weights is None else self.weights[inside]
         return replace(self, codes=self.codes[inside], rows=self.rows[inside], weights=weights)
@@ -308,12 +293,7 @@ class Counts(Result):
         return self._merge(axes, self.codes[:, chosen], self.rows, self.weights)
 
     def rename(self, name: str, values: Mapping[Value, Value]) -> Counts:
-        """Give values of one attribute other names; values of one new name are merged.
-
-        >>> c = Counts.from_mapping({("m", "y"): 3, ("M", "y"): 2}, sensitive=["s"], label="l")
-        >>> c.rename("s", {"M": "m"}).of("s=m")
-        5
-        """
+        """Rename values of an attribute; values that get the same name are merged."""
         axis = self.axis(name)
         for value in values:
             axis.code(value)
@@ -419,9 +399,7 @@ class Counts(Result):
         axes, codes = drop_unused(axes, lines.codes, edges)
         return cls(
             axes=axes,
-            codes=codes,
-            rows=lines.rows,
-            weights=lines.weights,
+            **lines._replace(codes=codes)._asdict(),
             missing_values=missing_values,
             dropped=int(rows[~kept].sum()),
             bins=edges,

@@ -23,20 +23,13 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on the rows of a table, and the types that it compares columns as.
-
-    Attributes
-    ----------
-    text
-        The condition, in SQL.
-    types
-        For each column that it names, the type that values are compared as; None until an engine
-        has settled it (:meth:`~equipoise.engines.base.Engine.settled`). The table that the
-        condition was given for decides, so that it means the same for every other table.
-    """
+    """A condition on the rows of a table, in SQL, and the types that it compares columns as."""
 
     text: str
     types: Mapping[str, str] | None = field(default=None, hash=False)
+    """For each column that the condition names, the type that values are compared as; None until an
+    engine has settled it (:meth:`~equipoise.engines.base.Engine.settled`). The table that the
+    condition was given for decides, so that it means the same for every other table."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -63,27 +56,17 @@ class Reading:
     ('Only rows where age > 30 are counted (age as whole numbers).',)
     >>> Reading.from_dict(None) == Reading()
     True
-
-    Attributes
-    ----------
-    where
-        The condition that all rows satisfy.
-    sql
-        The query whose result the table is.
-    encoding, delimiter
-        Encoding and delimiter of CSV files.
-    header
-        False if the first line of a CSV file or a sheet is a row, and names no columns.
-    lenient
-        True if malformed lines of CSV files are skipped.
     """
 
     where: Condition | None = None
     sql: str | None = None
+    """The query whose result the table is."""
     encoding: str | None = None
     delimiter: str | None = None
     header: bool | None = None
+    """False if the first line of a CSV file or a sheet is a row, and names no columns."""
     lenient: bool | None = None
+    """True if malformed lines of CSV files are skipped."""
 
     @property
     def options(self) -> dict[str, Any]:

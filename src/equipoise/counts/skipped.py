@@ -15,7 +15,7 @@ class Skipped:
     """How many lines of a table were skipped, and the first of them.
 
     >>> print(Skipped(7, ("line 3", "line 9")))
-    7 lines were skipped, as they are no rows of the table (line 3, line 9, …)
+    7 lines were skipped because they are not rows of the table (line 3, line 9, …)
     """
 
     lines: int = 0
@@ -30,9 +30,9 @@ class Skipped:
     def __str__(self) -> str:
         one = self.lines == 1
         were = (
-            "line was skipped, as it is no row"
+            "line was skipped because it is not a row"
             if one
-            else "lines were skipped, as they are no rows"
+            else "lines were skipped because they are not rows"
         )
         return f"{self.lines:,} {were} of the table ({self.named})"
 

@@ -55,6 +55,9 @@ class ChangeRow:
         return {"group": group, **{k: plain(v) for k, v in vars(self).items() if k != "group"}}
 
 
+_NUMBERS = [field.name for field in fields(ChangeRow) if field.type == "float"]
+
+
 @dataclass(frozen=True, eq=False)
 class BiasChange(Result):
     """The change of every UB from one table to another, largest first.
@@ -209,12 +212,16 @@ def _rows(before: BiasTable, after: BiasTable) -> tuple[ChangeRow, ...]:
     rows = []
     for i in order.tolist():
         g, y = int(line[i]), int(label[i])
-        sizes = int(n0[g]), int(n1[g])
-        group, value = group_of(before.counts, codes[g]), before.counts.label.values[y]
-        note = _note(*sizes, before.options.min_count)
-        rows.append(
-            ChangeRow(group, value, *sizes, *numbers[g, y].tolist(), bool(evident[g, y]), note)
+        row = ChangeRow(
+            group=group_of(before.counts, codes[g]),
+            label=before.counts.label.values[y],
+            n_before=int(n0[g]),
+            n_after=int(n1[g]),
+            **dict(zip(_NUMBERS, numbers[g, y].tolist(), strict=True)),
+            evident=bool(evident[g, y]),
+            note=_note(int(n0[g]), int(n1[g]), before.options.min_count),
         )
+        rows.append(row)
     return tuple(rows)
 
 

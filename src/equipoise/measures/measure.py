@@ -54,43 +54,26 @@ class Margins:
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """A registered measure.
-
-    Attributes
-    ----------
-    name, symbol, formula
-        Its name, its symbol and its formula.
-    function
-        Computes it from :class:`Margins`, shape (G, k).
-    low, high
-        Range of its values.
-    neutral
-        Its value for a group whose rate equals the rate it is compared with, if there is one.
-    against
-        What a group is compared with: the ``"overall"`` rate, a ``"reference"`` rate, or nothing
-        (``None``).
-    more_is_more
-        Whether it increases with the group's own rate.
-    scale_invariant
-        Whether multiplying all counts by one number leaves it unchanged.
-    symmetric
-        Whether swapping the labels of a binary table changes only its sign.
-    sentence
-        A sentence that explains a value, with ``{group}``, ``{label}`` and ``{value}`` to fill in.
-    """
+    """A registered measure, whose values range from `low` to `high`."""
 
     name: str
     symbol: str
     formula: str
     function: Callable[[Margins], Floats]
     neutral: float | None
+    """Value for a group whose rate equals the rate it is compared with, if there is one."""
     sentence: str
+    """Explains a value, with ``{group}``, ``{label}`` and ``{value}`` to fill in."""
     low: float = -math.inf
     high: float = math.inf
     against: str | None = "overall"
+    """What a group is compared with: ``"overall"``, ``"reference"`` or None for nothing."""
     more_is_more: bool = True
+    """Whether it increases with the group's own rate."""
     scale_invariant: bool = True
+    """Whether multiplying all counts by one number leaves it unchanged."""
     symmetric: bool = False
+    """Whether swapping the labels of a binary table changes only its sign."""
 
     @property
     def title(self) -> str:

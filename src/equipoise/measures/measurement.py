@@ -13,7 +13,7 @@ from equipoise.lattice import Group, Lattice, roll_up
 from equipoise.measures.measure import Floats, Margins, ratio
 from equipoise.measures.registry import measure_named
 from equipoise.measures.request import REFERENCES, MeasureRequest
-from equipoise.measures.row import NOTE_CODES, Row
+from equipoise.measures.row import NOTE_CODES, NUMBERS, Row
 from equipoise.measures.uncertainty.intervals import Interval, ub_interval
 from equipoise.measures.uncertainty.p_values import adjust, p_value, too_small, weighted_p_value
 from equipoise.measures.uniform_bias import uniform_bias
@@ -28,18 +28,6 @@ if TYPE_CHECKING:
 
 SURE = 0.05
 """A difference with q below this is called more than chance."""
-NUMBERS = (
-    "rate",
-    "overall_rate",
-    "ub",
-    "ub_low",
-    "ub_high",
-    "p_value",
-    "q_value",
-    "expected",
-    "missing_rows",
-)
-"""Columns of numbers that every table has, as fields of `Row`."""
 _TOO_FEW = [NOTE_CODES.index(note) for note in (None, "too small to say", "rests on one row")]
 
 
@@ -302,25 +290,25 @@ class Measurement:
 
     def columns_at(self, line: NDArray[np.int64], label: NDArray[np.int64]) -> dict[str, Floats]:
         """All numbers of some rows; only those that are slow to compute are stored."""
-        m = self
+        m = self.margins
         unknown = np.full(len(line), np.nan)
-        size, cell = m.margins.n_g[line, 0], m.margins.n_gy[line, label]
-        overall = m.margins.overall_rate[label]
+        size, cell = m.n_g[line, 0], m.n_gy[line, label]
+        overall = m.overall_rate[label]
         columns = {
             "rate": ratio(cell, size),
             "overall_rate": overall,
-            "ub": m.ub[line, label],
-            "ub_low": unknown if m.interval is None else m.interval.low[line, label],
-            "ub_high": unknown if m.interval is None else m.interval.high[line, label],
-            "p_value": unknown if m.p_value is None else m.p_value[line, label],
-            "q_value": unknown if m.q_value is None else m.q_value[line, label],
+            "ub": self.ub[line, label],
+            "ub_low": unknown if self.interval is None else self.interval.low[line, label],
+            "ub_high": unknown if self.interval is None else self.interval.high[line, label],
+            "p_value": unknown if self.p_value is None else self.p_value[line, label],
+            "q_value": unknown if self.q_value is None else self.q_value[line, label],
             "expected": size * overall,
             "missing_rows": size * overall - cell,
         }
         for name in self.options.measures:
             columns[name] = self.measure(name)[line, label]
-        if m.suppressed is not None:
-            hidden = m.suppressed[line, label]
+        if self.suppressed is not None:
+            hidden = self.suppressed[line, label]
             columns = {
                 k: v if k == "overall_rate" else np.where(hidden, np.nan, v)
                 for k, v in columns.items()
@@ -330,6 +318,17 @@ class Measurement:
     def group(self, line: int) -> Group:
         """The group of a line."""
         return group_of(self.counts, self.lattice.codes[line])
+
+    def inside(self, group: Group, hint: str) -> NDArray[np.bool_]:
+        """Which lines are groups inside a group; `hint` says how to name a label instead."""
+        inside = np.ones(len(self.lattice), np.bool_)
+        for name, value in group.items():
+            axis = self.counts.axis(name)
+            if axis.role != "sensitive":
+                raise PatternError(f"{group} names the label; {hint}.")
+            position = self.counts.sensitive.index(axis)
+            inside &= self.lattice.codes[:, position] == axis.code(value)
+        return inside
 
     def line(self, group: Group) -> int:
         """The line of a group."""

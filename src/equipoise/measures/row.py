@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from equipoise.values import Value, plain
@@ -62,3 +62,7 @@ class Row:
         own = {k: v for k, v in vars(self).items() if k not in ("group", "measures")}
         numbers = {k: plain(v) for k, v in {**own, **self.measures}.items()}
         return {"group": {k: plain(v) for k, v in self.group.items()}, **numbers}
+
+
+NUMBERS = tuple(each.name for each in fields(Row) if each.type == "float")
+"""Names of the columns of numbers that every table has."""

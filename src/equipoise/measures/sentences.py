@@ -26,7 +26,9 @@ MISSING_ROWS = (
     "Missing rows are counted at the present group sizes and label frequencies. They are not the "
     "rows to add: adding rows changes both."
 )
-_TWO_LABELS = "With two labels, what a group lacks of one it has over its share of the other."
+_TWO_LABELS = (
+    "With two labels, a group that has fewer rows of one than its share has more of the other."
+)
 
 
 class Topic(TypedDict):
@@ -58,13 +60,7 @@ _MANY_VALUES = 50
 
 
 def hints(counts: Counts) -> list[str]:
-    """Ask about values that often stand for a missing one, and about columns of many values.
-
-    >>> from equipoise.counts import Counts
-    >>> c = Counts.from_mapping({("?", "y"): 1836, ("a", "n"): 9}, sensitive=["job"], label="l")
-    >>> hints(c)
-    ["column 'job' holds '?' in 1,836 rows; if it means a missing value, name it with `na=['?']`."]
-    """
+    """Ask about values that often stand for a missing one, and about columns of many values."""
     said = [
         f"column {column!r} holds {value!r} in {rows_text(n)}; if it means a missing value, "
         f"name it with `na={[value]!r}`."
@@ -110,7 +106,7 @@ def _how_sure(measured: Measurement, row: Row) -> str:
         return parts
     parts += f", {measured.options.confidence:.0%} interval {interval(row)}"
     if row.ub_low <= 0 <= row.ub_high and row.ub != 0:
-        parts += ", which holds 0"
+        parts += ", which contains 0"
     return f"{parts}; q {probability(row.q_value)}"
 
 
@@ -164,8 +160,8 @@ def _overview(pairs: Pairs) -> list[str]:
 _NOTED: dict[Note, str] = {
     "too small to say": "{pairs_are} too small to say: no outcome in a group of that size could "
     "differ from the rest by more than chance. {they_are} not counted above.",
-    "rests on one row": "{pairs_rest} on one row: without it the group would differ to the other "
-    "side. {they_are} not counted above.",
+    "rests on one row": "{pairs_rest} on one row: without it the group would differ in the "
+    "other direction. {they_are} not counted above.",
     "suppressed": "{pairs_are} suppressed: their numbers are small, or small ones could be derived "
     "from them, so that large groups may be among them.",
 }
@@ -255,7 +251,9 @@ def _hidden(pairs: Pairs, most: int = 5) -> list[str]:
             f"({_how_sure(pairs.measured, row)}) though {alone} inside."
         )
     if len(places) > most:
-        said.append(f"{_count(len(places) - most, 'more pair is', 'more pairs are')} hidden so.")
+        said.append(
+            f"{_count(len(places) - most, 'more pair is', 'more pairs are')} hidden in the same way."
+        )
     unsure = int(pairs.perhaps_hidden.sum())
     if unsure:
         said.append(
@@ -268,10 +266,10 @@ def _hidden(pairs: Pairs, most: int = 5) -> list[str]:
 # -------------------------------------------------------------------------- certainty
 
 _SAMPLING = {
-    "rows": "The {level} intervals take the rows as drawn at random, so that the sizes of groups "
-    "vary by chance too (sampling: rows).",
-    "groups": "The {level} intervals take the sizes of groups as fixed, so that only their labels "
-    "vary by chance (sampling: groups).",
+    "rows": "The {level} intervals assume that rows were drawn at random, so that group sizes vary "
+    "by chance too (sampling: rows).",
+    "groups": "The {level} intervals assume that group sizes are fixed, so that only labels vary by "
+    "chance (sampling: groups).",
 }
 _ADJUST = {
     "bh": "q corrects p for {pairs} comparisons by Benjamini–Hochberg, which is approximate here, "
@@ -285,7 +283,7 @@ _ADJUST = {
 def _certainty(measured: Measurement) -> list[str]:
     options = measured.options
     if measured.interval is None or measured.p_value is None:
-        return ["Uncertainty was not asked for: the numbers describe these rows only."]
+        return ["Uncertainty was not computed: the numbers describe these rows only."]
     tested = int(np.isfinite(measured.p_value).sum())
     said = [
         _SAMPLING[options.sampling].format(level=f"{options.confidence:.0%}"),
@@ -306,17 +304,19 @@ def _missing(counts: Counts) -> list[str]:
     said = [f"{counts.skipped}."] if counts.skipped else []
     said += [_missing_values(counts, c, n) for c, n in counts.missing_values.items() if n]
     if counts.dropped:
-        said.append(f"In all, {rows_text(counts.dropped)} were left out for a missing value.")
+        said.append(
+            f"In all, {rows_text(counts.dropped)} were left out because of a missing value."
+        )
     return [*said, MISSING_ROWS]
 
 
 def _missing_values(counts: Counts, column: str, n: int) -> str:
     policy = counts.request.policy(column) if counts.request is not None else "group"
-    lacks = f"{column!r} has no value in {rows_text(n)}"
+    absent = f"{column!r} has no value in {rows_text(n)}"
     option = "missing_label" if column == counts.label.name else "missing"
     if policy == "drop":
-        return f"{lacks}; they are left out ({option}: drop)."
-    return f"{lacks}; they count as a value of their own, {column}=<missing> ({option}: group)."
+        return f"{absent}; they are left out ({option}: drop)."
+    return f"{absent}; they count as a separate value, {column}=<missing> ({option}: group)."
 
 
 # ------------------------------------------------------------------------------ words

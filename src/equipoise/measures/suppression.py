@@ -74,21 +74,6 @@ def suppress(table: BiasTable, below: int) -> BiasTable:
       about how many rows have a smaller p.
     - the object in memory. ``table.counts`` and ``table.measured.lattice`` still hold all
       counts: publish ``to_dict()``, ``to_arrow()`` or text, not pickles.
-
-    >>> from equipoise.counts import Counts
-    >>> from equipoise.measures.table import bias_table
-    >>> cells = {
-    ...     ("a", "y"): 40,
-    ...     ("a", "n"): 60,
-    ...     ("b", "y"): 30,
-    ...     ("b", "n"): 20,
-    ...     ("c", "y"): 2,
-    ...     ("c", "n"): 9,
-    ... }
-    >>> shown = suppress(bias_table(Counts.from_mapping(cells, sensitive=["s"], label="l")), 5)
-    >>> [(str(row.group), row.label, row.n_cell) for row in shown]
-    [('s=a', 'y', 40), ('s=a', 'n', 60), ('s=b', 'y', None), ('s=b', 'n', None),
-     ('s=c', 'y', None), ('s=c', 'n', None)]
     """
     at_least("below", below, 1)
     measured = table.measured

@@ -14,10 +14,10 @@ from equipoise.lattice import Group
 from equipoise.measures.display import rows_grid
 from equipoise.measures.four_fifths import FourFifths
 from equipoise.measures.measure import Floats
-from equipoise.measures.measurement import NUMBERS, Measurement
+from equipoise.measures.measurement import Measurement
 from equipoise.measures.pairs import Pairs
 from equipoise.measures.request import MeasureRequest
-from equipoise.measures.row import NOTE_CODES, Row
+from equipoise.measures.row import NOTE_CODES, NUMBERS, Row
 from equipoise.measures.sentences import topics
 from equipoise.plain import Grid, in_words
 from equipoise.results import Drawable
@@ -204,12 +204,7 @@ class BiasTable(Drawable):
             kept &= np.isin(label, [self.counts.label.code(as_value(v)) for v in wanted])
         if group is not None:
             named = Group.parse(group) if isinstance(group, str) else group
-            for name, value in named.items():
-                axis = self.counts.axis(name)
-                if axis.role != "sensitive":
-                    raise PatternError(f"{named} names the label; choose labels by `label_value`.")
-                position = self.counts.sensitive.index(axis)
-                kept &= self.measured.lattice.codes[line, position] == axis.code(value)
+            kept &= self.measured.inside(named, "choose labels by `label_value`")[line]
         if hidden:
             kept &= self.measured.hidden[line, label]
         return replace(self, view=self._flat()[kept])

@@ -97,12 +97,6 @@ def ratio_interval(
     """Compute a confidence interval of p1/p0, for two groups that share no row, by MOVER.
 
     The sizes `n1` and `n0` are numbers of rows, or effective sizes if `whole` is false.
-
-    40 of 150 women were hired, and 160 of 450 men:
-
-    >>> low, high = ratio_interval(40 / 150, 150, 160 / 450, 450)
-    >>> print(low.round(3), high.round(3))
-    0.556 0.995
     """
     between("confidence", confidence, 0, 1)
     arrays = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (p1, n1, p0, n0)))
@@ -254,12 +248,6 @@ def ub_change_interval(
 
     `confidence` is the level of the given intervals, and so of the result. The p-value is
     approximate: it treats the change as normal, with the half width of the side towards 0.
-
-    >>> change = ub_change_interval(0.30, 0.25, 0.36, 0.20, 0.16, 0.23)
-    >>> print(change.change.round(3), change.low.round(3), change.high.round(3))
-    -0.1 -0.172 -0.042
-    >>> print(change.p.round(4))
-    0.0008
     """
     between("confidence", confidence, 0, 1)
     z = normal_quantile(0.5 + confidence / 2)

@@ -63,11 +63,6 @@ def weighted_p_value(
 
     Sizes and counts are rounded to whole rows, so equal weights give `p_value`. Where no whole
     row with the label is left, there is no evidence and p is 1. `effective` is as in `ub_interval`.
-
-    >>> print(weighted_p_value(6.0, 10.0, 20.0, 80.0, effective=(5.0, 35.0)).round(4))
-    0.0496
-    >>> print(p_value(3, 5, 10, 40).round(4))
-    0.0496
     """
     x, m, X, N = (np.asarray(array, dtype=np.float64) for array in (x, m, X, N))
     n1, n0 = (np.rint(size) for size in effective)
@@ -87,13 +82,6 @@ def too_small(
     A group with `fewer` rows with the label than its share is too small if even having none would
     not give a p-value of at most `alpha`; a group with more, if even having as many as possible
     would not. Groups that cannot be compared at all (see `p_value`) count as too small.
-
-    Of 40 rows 10 have the label. Having none proves something from ten rows on, having all from two:
-
-    >>> too_small(True, [2, 9, 10], 10, 40).tolist()
-    [True, True, False]
-    >>> too_small(False, [1, 2], 10, 40).tolist()
-    [True, False]
     """
     between("alpha", alpha, 0, 1)
     size, label, n = np.asarray(m), np.asarray(X), np.asarray(N)
