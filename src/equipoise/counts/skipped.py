@@ -29,12 +29,8 @@ class Skipped:
 
     def __str__(self) -> str:
         one = self.lines == 1
-        were = (
-            "line was skipped because it is not a row"
-            if one
-            else "lines were skipped because they are not rows"
-        )
-        return f"{self.lines:,} {were} of the table ({self.named})"
+        were, why = ("line was", "it is not a row") if one else ("lines were", "they are not rows")
+        return f"{self.lines:,} {were} skipped because {why} of the table ({self.named})"
 
     @property
     def named(self) -> str:

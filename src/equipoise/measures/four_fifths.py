@@ -114,9 +114,7 @@ class FourFifths:
         """A group as plain data."""
         known = bool(self.compared[line])
         low, high = (
-            (None, None)
-            if self.interval is None
-            else (plain(float(limit[line])) for limit in self.interval)
+            (plain(float(x[line])) for x in self.interval) if self.interval else (None, None)
         )
         return {
             **self._group(line),
