@@ -63,7 +63,7 @@ def test_a_group_too_small_is_counted_as_such_and_not_among_the_worst():
 
 
 def test_missing_values_are_counted_by_column_with_their_policy():
-    assert "'second' has no value in 1 row; they count as a value" in said(crossed())["missing"]
+    assert "'second' has no value in 1 row; they count as a separate value" in said(crossed())["missing"]
     rows = {("m", "y"): 5, ("w", None): 2, ("w", "n"): 2}
     text = said(table_of(rows, ["s"]))["missing"]
     assert "'outcome' has no value in 2 rows; they are left out" in text
@@ -73,12 +73,12 @@ def test_missing_values_are_counted_by_column_with_their_policy():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "as drawn at random"),
-        ({"sampling": "groups"}, "sizes of groups as fixed"),
+        ({}, "were drawn at random"),
+        ({"sampling": "groups"}, "group sizes are fixed"),
         ({"confidence": 0.9}, "90% intervals"),
         ({"adjust": "bh"}, "Benjamini–Hochberg, which is approximate"),
         ({"adjust": "by"}, "Benjamini–Yekutieli, which is valid under any"),
-        ({"uncertainty": False}, "was not asked for"),
+        ({"uncertainty": False}, "was not computed"),
     ],
 )
 def test_the_model_of_chance_is_stated(options, words):
