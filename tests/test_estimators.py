@@ -31,7 +31,6 @@ from sklearn.utils.validation import _num_samples
 
 import equipoise as eq
 from equipoise import estimators
-from equipoise.counts.features import feature_columns
 from equipoise.errors import InputError, MissingDependency, PoolTooSmall
 from equipoise.estimators import (
     RowsDeletedWarning,
@@ -40,6 +39,7 @@ from equipoise.estimators import (
     make_uniform_bias_scorer,
     uniform_bias_score,
 )
+from equipoise.frames import feature_columns
 
 QUICKLY = {"tolerance": 0.01, "reference": "original", "random_state": 0}
 """As good as zero bias for the data here, and much quicker to plan."""

@@ -245,9 +245,9 @@ def test_columns_of_a_pool_come_in_the_order_of_the_data():
         (FRAME.drop(columns="age"), FRAME, "the pool lacks 'age' of X; it has: id, sex"),
         (NUMBERS, FRAME, "X is a frame of pandas and that of the pool a ndarray"),
         (pl.from_pandas(FRAME), FRAME, "X is a frame of pandas and that of the pool a frame of polars"),
-        (FRAME[["sex", "sex", "id", "age"]], FRAME, "columns of one name"),
+        (FRAME[["sex", "sex", "id", "age"]], FRAME, "columns with equal names"),
         (NUMBERS[:, :1], NUMBERS, "X has 2 columns and that of the pool 1"),
-        (NUMBERS[:, 0], NUMBERS, "a ndarray of 1D has no columns; give a table"),
+        (NUMBERS[:, 0], NUMBERS, "a ndarray of 1D has no columns; give a 2D table"),
     ],
 )  # fmt: skip
 def test_columns_that_cannot_be_aligned_are_refused(theirs, X, words):

@@ -110,9 +110,13 @@ def infeasible():
     return error.value
 
 
+def by_name(results):
+    return {type(result).__name__: result for result in results}
+
+
 @pytest.fixture(scope="module")
-def examples(tmp_path_factory):
-    """A result of each class, by its name."""
+def quick(tmp_path_factory):
+    """A result of each class that needs no models, by its name."""
     from equipoise.lake.sampling.sources import TableSource
 
     place = tmp_path_factory.mktemp("results")
@@ -133,10 +137,6 @@ def examples(tmp_path_factory):
         plan, to=str(base), pool=str(place / "lake" / "more2.csv"), output=place / "applied.csv"
     )
     table = eq.measure(counts())
-    rows = people(300)
-    sex = [None if i % 9 == 0 else value for i, value in enumerate(rows["sex"].to_pylist())]
-    missing = rows.set_column(0, "sex", [sex])
-    asked = {"sensitive_features": ["sex"], "label": "hired", "methods": ["group", "drop"]}
     made = [
         table,
         eq.check(table, max_abs_ub=0.1),
@@ -157,17 +157,34 @@ def examples(tmp_path_factory):
         lake.refresh(),
         lake.replay(done.acquired.ledger),
         eq.tailor([TableSource("<b>", [(("w",), i) for i in range(9)])], {("w",): 3}),
+    ]
+    return by_name(made)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """The results for which models are trained, or missing values filled in; by their names."""
+    rows = people(300)
+    sex = [None if i % 9 == 0 else value for i, value in enumerate(rows["sex"].to_pylist())]
+    missing = rows.set_column(0, "sex", [sex])
+    asked = {**HOW, "methods": ["group", "drop"]}
+    made = [
         eq.evaluate(rows, **HOW, models="logistic", repeats=2, jobs=1),
         eq.compare_missing(missing, **asked),
         eq.simulate_missing(rows, share=0.2, repeats=2, **asked),
     ]
-    return {type(result).__name__: result for result in made}
+    return by_name(made)
+
+
+@pytest.fixture(params=["quick", pytest.param("trained", marks=pytest.mark.slow)])
+def examples(request):
+    return request.getfixturevalue(request.param)
 
 
 @pytest.mark.slow
-def test_there_is_an_example_of_every_result(examples):
+def test_there_is_an_example_of_every_result(quick, trained):
     wanted = {name for name, value in public_results().items() if not is_part(value)}
-    assert wanted <= examples.keys() | {"Result"}
+    assert wanted <= quick.keys() | trained.keys() | {"Result"}
 
 
 def kinds(frame):
@@ -239,22 +256,22 @@ def test_time_and_version_do_not_make_results_differ():
     assert dataclasses.replace(first, time="2000-01-01T00:00:00+00:00", version="0") == first
 
 
-def test_frames_say_what_the_result_says(examples):
-    plan = examples["Plan"]
+def test_frames_say_what_the_result_says(quick):
+    plan = quick["Plan"]
     assert plan.to_pandas()["add"].sum() == plan.additions
-    points = examples["Frontier"].to_arrow().to_pylist()
-    assert [p["cost"] for p in points] == [p.cost for p in examples["Frontier"].points]
-    done = examples["Repaired"].to_pandas()
-    assert done["after"].sum() == examples["Repaired"].acquired.after.n
-    assert examples["Acquired"].to_pandas()["rows"].sum() == examples["Acquired"].added
-    assert examples["Verification"].to_pandas()["holds"].all()
-    held = examples["Certificate"].to_arrow().to_pylist()
-    assert held[0]["after"] == examples["Certificate"].n_after
-    found = examples["Check"].to_pandas()
-    assert list(found["status"]) == [f.status for f in examples["Check"].findings()]
+    points = quick["Frontier"].to_arrow().to_pylist()
+    assert [p["cost"] for p in points] == [p.cost for p in quick["Frontier"].points]
+    done = quick["Repaired"].to_pandas()
+    assert done["after"].sum() == quick["Repaired"].acquired.after.n
+    assert quick["Acquired"].to_pandas()["rows"].sum() == quick["Acquired"].added
+    assert quick["Verification"].to_pandas()["holds"].all()
+    held = quick["Certificate"].to_arrow().to_pylist()
+    assert held[0]["after"] == quick["Certificate"].n_after
+    found = quick["Check"].to_pandas()
+    assert list(found["status"]) == [f.status for f in quick["Check"].findings()]
 
 
-def test_frames_need_a_library_and_say_which(examples, monkeypatch):
+def test_frames_need_a_library_and_say_which(quick, monkeypatch):
     real = builtins.__import__
 
     def absent(name, *rest, **more):
@@ -265,8 +282,8 @@ def test_frames_need_a_library_and_say_which(examples, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", absent)
     for method, library in (("to_pandas", "pandas"), ("to_polars", "polars")):
         with pytest.raises(MissingDependency, match=rf"'{library}'.*equipoise\[frames\]"):
-            getattr(examples["Plan"], method)()
-    assert "<table>" in examples["Plan"]._repr_html_()
+            getattr(quick["Plan"], method)()
+    assert "<table>" in quick["Plan"]._repr_html_()
 
 
 def test_columns_of_several_types_are_text_and_what_is_undefined_is_null():
@@ -279,8 +296,9 @@ def test_columns_of_several_types_are_text_and_what_is_undefined_is_null():
 
 
 @pytest.mark.slow
-def test_what_has_charts_draws_them_as_png_and_svg(examples, tmp_path):
+def test_what_has_charts_draws_them_as_png_and_svg(quick, trained, tmp_path):
     pytest.importorskip("vl_convert")
+    examples = {**quick, **trained}
     drawn = {name: result for name, result in examples.items() if isinstance(result, Drawable)}
     wanted = {"BiasTable", "Plan", "Frontier", "PolicyMap", "Repaired", "Evaluation"}
     assert wanted | {"MissingValues", "MissingSimulation"} == drawn.keys()
@@ -299,26 +317,26 @@ def test_what_has_charts_draws_them_as_png_and_svg(examples, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["x.png", "x.svg"]
 
 
-def test_a_picture_holds_the_names_and_every_chart(examples, tmp_path):
+def test_a_picture_holds_the_names_and_every_chart(quick, tmp_path):
     pytest.importorskip("vl_convert")
-    svg = examples["BiasTable"].plot().to_svg()
+    svg = quick["BiasTable"].plot().to_svg()
     words = " ".join("".join(node.itertext()) for node in ElementTree.fromstring(svg).iter())
     assert str(eq.Group({"sex": NASTY})) in words
     assert "interval" in words
     assert "UB of hired by sex" in words
 
 
-def test_a_picture_has_an_ending_and_something_to_draw(examples, tmp_path):
+def test_a_picture_has_an_ending_and_something_to_draw(quick, tmp_path):
     pytest.importorskip("vl_convert")
     with pytest.raises(InputError, match=r"\.png or \.svg"):
-        examples["Plan"].save_plot(tmp_path / "x.gif")
+        quick["Plan"].save_plot(tmp_path / "x.gif")
     assert not list(tmp_path.iterdir())
     empty = eq.measure(counts(), min_count=10_000)
     with pytest.raises(InputError, match="nothing to draw"):
         empty.plot()
 
 
-def test_without_the_drawing_library_the_message_names_the_extra(examples, monkeypatch):
+def test_without_the_drawing_library_the_message_names_the_extra(quick, monkeypatch):
     real = builtins.__import__
 
     def absent(name, *rest, **more):
@@ -328,7 +346,7 @@ def test_without_the_drawing_library_the_message_names_the_extra(examples, monke
 
     monkeypatch.setattr(builtins, "__import__", absent)
     with pytest.raises(MissingDependency, match=r"equipoise\[charts\]"):
-        examples["Plan"].plot()
+        quick["Plan"].plot()
 
 
 def test_a_picture_is_named_in_a_line_where_nothing_can_be_drawn():

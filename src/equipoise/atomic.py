@@ -17,24 +17,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from equipoise.errors import InputError
-from equipoise.locks import take_lock
-from equipoise.scratch import is_old
+from equipoise.scratch import is_old, take_lock
 
 
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path; move it to ``path`` when the block ends without an error.
-
-    >>> import tempfile, pathlib
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> with atomic_path(folder / "a.txt") as temporary:
-    ...     _ = temporary.write_text("whole")
-    >>> [p.name for p in folder.iterdir()]
-    ['a.txt']
-    """
+    """Yield a temporary path, and move it to ``path`` if the block ends without an error."""
     target = Path(os.path.realpath(path))  # what a link points to, not the link, is replaced
     if target.exists() and not (target.is_file() or target.is_dir()):
-        raise InputError(f"{path} is no ordinary file; leave it out to print to stdout.")
+        raise InputError(f"{path} is not a regular file; leave it out to print to stdout.")
     if target.is_dir():
         raise InputError(f"{target} is a folder; give the name of a file to write.")
     if not target.parent.is_dir():
@@ -59,7 +50,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def folder_beside(temporary: Path) -> Iterator[Path]:
-    """Give a folder for the time that a file of :func:`atomic_path` is written; it goes with it."""
+    """Yield a folder beside a file of :func:`atomic_path`, and remove it when the block ends."""
     folder = _folder_of(temporary)
     folder.mkdir()
     try:
@@ -80,7 +71,7 @@ def _held(descriptor: int) -> Iterator[None]:
         yield
         return
     try:
-        with contextlib.suppress(OSError):  # some network drives know no locks
+        with contextlib.suppress(OSError):  # some network drives support no locks
             take_lock(descriptor)
         yield
     finally:
@@ -111,7 +102,7 @@ def _remove_unlocked(temporary: Path) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file that is whole or not there."""
+    """Write a text file atomically."""
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 

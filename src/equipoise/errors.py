@@ -9,9 +9,9 @@
     │   ├── NotATable         a file most of whose lines are not rows of one table
     │   ├── PatternError
     │   ├── UnknownKeyword    (TypeError) a keyword that a function does not have
-    │   ├── CountsError       counts that cannot be: negative, fractional, clashing
+    │   ├── CountsError       invalid counts: negative, fractional, of other axes
     │   └── LatticeTooLarge   (MemoryError)
-    ├── UnknownName           (LookupError) a measure, data set or engine nobody registered
+    ├── UnknownName           (LookupError) a measure, data set or engine that is not registered
     ├── Unsupported           (NotImplementedError) an engine declares it cannot do this
     ├── PoolTooSmall          a pool or a lake with too few rows for a plan
     ├── ShiftTooLarge         added rows that differ more from the others than is allowed
@@ -62,7 +62,7 @@ class SourceNotFound(InputError, FileNotFoundError):
 
 
 class PatternError(InputError):
-    """Text that is not a group pattern, or names what the table lacks."""
+    """Text that is not a group pattern, or names what is not in the table."""
 
 
 class UnknownKeyword(InputError, TypeError):
@@ -81,7 +81,7 @@ class UnknownKeyword(InputError, TypeError):
 
 
 class CountsError(InputError):
-    """Counts that cannot be: negative, fractional, or of other axes."""
+    """Invalid counts: negative, fractional, or of other axes."""
 
 
 class LatticeTooLarge(InputError, MemoryError):
@@ -103,7 +103,7 @@ class Unsupported(EquipoiseError, NotImplementedError):
 
 
 class PoolTooSmall(EquipoiseError):
-    """A pool that lacks rows a plan needs."""
+    """A pool without enough rows for a plan."""
 
     exit_code = 1
 
@@ -125,7 +125,7 @@ class MissingDependency(EquipoiseError, ImportError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Give ``" Did you mean 'x'?"`` for the nearest known name, or nothing.
+    """Return ``" Did you mean 'x'?"`` for the nearest known name, or nothing.
 
     >>> did_you_mean("gender", ["sex", "Gender"])
     " Did you mean 'Gender'?"

@@ -1,13 +1,13 @@
-"""Tables in memory, of whatever kind people have: take rows, stack them, name and pick columns.
+"""Tables in memory, of any type: take rows, stack them, name and select columns.
 
-A kind is an array of NumPy, a sparse matrix of SciPy, a frame or a series of pandas, polars or
-Arrow, or a list. What comes out is of the kind that went in.
+A table is a NumPy array, a SciPy sparse matrix, a frame or series of pandas, polars or Arrow, or a
+list. What comes out has the type of what went in.
 """
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,35 +23,13 @@ _LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 def indexable(X: Any) -> Any:
-    """Give data of a kind that is known as it is, and any other as an array.
-
-    Parameters
-    ----------
-    X
-        The data.
-
-    Examples
-    --------
-    >>> indexable([[1], [2]]), indexable(range(2))
-    ([[1], [2]], array([0, 1]))
-    """
+    """Return data of a supported type unchanged, and anything else as an array."""
     known = _library(X) or _is_sparse(X) or isinstance(X, (np.ndarray, list, tuple))
     return X if known else np.asarray(X)
 
 
 def row_count(X: Any) -> int:
-    """Give the number of rows of a table, or of values of a column.
-
-    Parameters
-    ----------
-    X
-        The table or the column.
-
-    Examples
-    --------
-    >>> row_count(np.zeros((3, 2))), row_count(["a", "b"])
-    (3, 2)
-    """
+    """Return the number of rows of a table, or of values of a column."""
     shape = getattr(X, "shape", None)
     if shape:
         return int(shape[0])
@@ -61,18 +39,7 @@ def row_count(X: Any) -> int:
 
 
 def flat(y: Any) -> Any:
-    """Give labels as one column: a column alone as it is, and of several the number of the largest.
-
-    Parameters
-    ----------
-    y
-        Labels of one dimension, or of two.
-
-    Examples
-    --------
-    >>> flat(np.array([["a"], ["b"]])).tolist(), flat([[0, 1], [1, 0]]).tolist()
-    (['a', 'b'], [1, 0])
-    """
+    """Return labels as one column; of several columns, the position of the largest value."""
     if np.ndim(y) != 2:
         return y
     wide = np.asarray(y)
@@ -83,39 +50,14 @@ def flat(y: Any) -> Any:
 
 
 def column_names(X: Any) -> list[Any]:
-    """Give the names of the columns of a frame; what is no frame has none.
-
-    Parameters
-    ----------
-    X
-        The table.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> column_names(pa.table({"age": [1], "sex": ["w"]})), column_names([[1, "w"]])
-    (['age', 'sex'], [])
-    """
+    """Return the names of the columns of a frame; anything else has none."""
     if not _library(X):
         return []
     return list(X.column_names if _library(X) == "pyarrow" else X.columns)
 
 
 def column_at(X: Any, position: int) -> Any:
-    """Give one column of a table.
-
-    Parameters
-    ----------
-    X
-        The table.
-    position
-        Where the column stands, from 0 on.
-
-    Examples
-    --------
-    >>> column_at([[1, "w"], [2, "m"]], 1)
-    ['w', 'm']
-    """
+    """Return one column of a table, by its position."""
     if isinstance(X, (list, tuple)):
         return [row[position] for row in X]
     if _is_sparse(X):
@@ -129,24 +71,9 @@ def column_at(X: Any, position: int) -> Any:
 
 
 def pick_columns(X: Any, wanted: Any) -> dict[str, Any]:
-    """Give columns by their names, or by their positions where there is no such name.
+    """Select columns by name, or by position where no column has that name.
 
-    Parameters
-    ----------
-    X
-        The table.
-    wanted
-        A name or a position, or several. Columns without a name are called ``x0`` and so on.
-
-    Raises
-    ------
-    ColumnNotFound, InputError
-        If there is no such column.
-
-    Examples
-    --------
-    >>> pick_columns([[1, "w"], [2, "m"]], -1)
-    {'x1': ['w', 'm']}
+    Columns without a name are called ``x0``, ``x1`` and so on.
     """
     wanted = [wanted] if isinstance(wanted, (str, numbers.Integral)) else list(wanted)
     names = column_names(X)
@@ -169,27 +96,7 @@ def pick_columns(X: Any, wanted: Any) -> dict[str, Any]:
 
 
 def align_columns(theirs: Any, X: Any) -> Any:
-    """Give the columns of a pool that data has, in the order of the data.
-
-    Parameters
-    ----------
-    theirs
-        The features of the pool.
-    X
-        Those of the data.
-
-    Raises
-    ------
-    InputError
-        If a column lacks, or the two are of kinds that cannot be stacked.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> pool = pa.table({"id": [7], "sex": ["w"], "age": [1]})
-    >>> align_columns(pool, pa.table({"age": [2], "sex": ["m"]})).column_names
-    ['age', 'sex']
-    """
+    """Select the columns of a pool that the data has, in the order of the data."""
     library = _library(X)
     if library != _library(theirs):
         raise InputError(
@@ -209,20 +116,51 @@ def align_columns(theirs: Any, X: Any) -> Any:
             f"the pool lacks {in_words(lacking)} of X; it has: {', '.join(map(str, there))}."
         )
     if len(set(names)) < len(names) or len(set(there)) < len(there):
-        raise InputError("columns of one name cannot be matched with the pool; rename them.")
+        raise InputError("columns with equal names cannot be matched with the pool; rename them.")
     return theirs[names] if library == "pandas" else theirs.select(names)
 
 
+def feature_columns(features: Any) -> dict[str, Any]:
+    """Return sensitive features as named columns, whatever type they were given as.
+
+    They may be a frame, a mapping of columns, an array of one or two dimensions, a series, or a
+    list of these with one dimension. Columns without a name are called ``feature_0`` and so on.
+
+    >>> feature_columns({"sex": ["m", "w"]})
+    {'sex': ['m', 'w']}
+    >>> list(feature_columns([["m", "w"], ["b", "b"]]))
+    ['feature_0', 'feature_1']
+    """
+    if isinstance(features, Mapping):
+        names, columns = list(features), iter(features.values())
+    elif hasattr(features, "columns"):  # Arrow tables too, but theirs are not the names
+        names = column_names(features) or list(features.columns)
+        # Lazily, since Arrow cannot return a column whose name another one has, too.
+        columns = (features[name] for name in names)
+    elif getattr(features, "ndim", 1) == 2:
+        names = [f"feature_{i}" for i in range(features.shape[1])]
+        columns = (features[:, i] for i in range(features.shape[1]))
+    else:
+        several = isinstance(features, (list, tuple)) and features and _is_column(features[0])
+        given = features if several else [features]
+        names = [getattr(c, "name", None) or f"feature_{i}" for i, c in enumerate(given)]
+        columns = iter(given)
+    names = list(map(str, names))
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(
+                f"{names.count(name)} sensitive features are called {name!r}; rename all but one."
+            )
+    return dict(zip(names, columns, strict=True))
+
+
+def _is_column(item: Any) -> bool:
+    return hasattr(item, "__len__") and not isinstance(item, (str, bytes))
+
+
 def is_whole(raw: Any) -> bool:
-    """Whether a value is a whole number, which true and false are not.
+    """Tell whether a value is a whole number; true and false are not.
 
-    Parameters
-    ----------
-    raw
-        The value.
-
-    Examples
-    --------
     >>> is_whole(np.int8(3)), is_whole(3.0), is_whole(True)
     (True, False, False)
     """
@@ -233,20 +171,7 @@ def is_whole(raw: Any) -> bool:
 
 
 def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
-    """Give some rows of a table, or values of a column.
-
-    Parameters
-    ----------
-    X
-        The table or the column.
-    rows
-        Where they stand, in the order wanted.
-
-    Examples
-    --------
-    >>> take_rows(["a", "b", "c"], np.array([2, 0]))
-    ['c', 'a']
-    """
+    """Take rows of a table, or values of a column, by position."""
     X = indexable(X)
     if isinstance(X, (list, tuple)):
         return [X[row] for row in rows.tolist()]
@@ -256,43 +181,14 @@ def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def with_index_of(y: Any, X: Any) -> Any:
-    """Give labels of pandas the index of the features, or a new one; others as they are.
-
-    Parameters
-    ----------
-    y, X
-        Labels and features of the same rows.
-
-    Examples
-    --------
-    >>> with_index_of([1, 0], [[5], [6]])
-    [1, 0]
-    """
+    """Give pandas labels the index of the features, or a new one; return others unchanged."""
     if not hasattr(y, "iloc"):
         return y
     return y.set_axis(X.index) if hasattr(X, "iloc") else y.reset_index(drop=True)
 
 
 def stack_rows(given: Any, added: Any) -> Any:
-    """Put rows of a pool behind those given, with the types of those given.
-
-    Parameters
-    ----------
-    given
-        The rows that decide the types.
-    added
-        Rows with the same columns; see :func:`align_columns`.
-
-    Raises
-    ------
-    InputError
-        If a value of the pool is none that the type in the data can hold.
-
-    Examples
-    --------
-    >>> stack_rows(np.array([[1], [2]]), [[3.0]]).ravel()
-    array([1, 2, 3])
-    """
+    """Append rows of a pool to the given rows, with the types of the given rows."""
     library = _library(given)
     if library:
         return _STACKS[library](given, added)
@@ -315,7 +211,7 @@ def _stacked_sparse(given: Any, added: Any) -> Any:
 def _stacked_arrays(given: NDArray[Any], added: Any) -> NDArray[Any]:
     added = np.asarray(added, dtype=object if given.dtype == object else None)
     if given.dtype.kind == added.dtype.kind and given.dtype.kind in "SU":
-        return np.concatenate([given, added])  # the longer texts decide the width
+        return np.concatenate([given, added])  # the longer strings decide the width
     values = added.ravel()
     fitting = _fitting(values, values.astype, given.dtype, "X")
     return np.concatenate([given, fitting.reshape(added.shape)])
@@ -356,14 +252,14 @@ _STACKS = {"pandas": _stacked_pandas, "polars": _stacked_polars, "pyarrow": _sta
 
 
 def _fitting(column: Any, cast: Callable[[Any], Any], kind: Any, name: Any) -> Any:
-    """Give a column of the pool the type it has in the data, if every value stays what it is."""
+    """Convert a column of the pool to its type in the data, if that changes no value."""
     own = column.type if _library(column) == "pyarrow" else column.dtype
     if own == kind:
         return column
     try:
-        with np.errstate(all="ignore"):  # what goes wrong is seen below
+        with np.errstate(all="ignore"):  # overflows show below, as values that changed
             converted = cast(kind)
-    except Exception:  # noqa: BLE001 (each library has errors of its own, which mean the same)
+    except Exception:  # noqa: BLE001 (each library raises different errors for the same thing)
         converted = None
     if converted is None or not all(map(_same, _values(column), _values(converted))):
         raise InputError(
@@ -378,11 +274,11 @@ def _values(column: Any) -> list[Any]:
 
 
 def _same(before: Any, after: Any) -> bool:
-    lack = [as_value(value) is MISSING for value in (before, after)]
-    if any(lack):
-        return all(lack)
+    missing = [as_value(value) is MISSING for value in (before, after)]
+    if any(missing):
+        return all(missing)
     if isinstance(before, (float, np.floating)) and isinstance(after, (float, np.floating)):
-        return bool(np.isfinite(before) == np.isfinite(after))  # fewer digits are not another value
+        return bool(np.isfinite(before) == np.isfinite(after))  # rounding is allowed
     return bool(before == after)
 
 
@@ -390,7 +286,7 @@ def _same(before: Any, after: Any) -> bool:
 
 
 def _library(X: Any) -> str:
-    """The library of frames that data is of, or nothing."""
+    """The frame library that the type of the data comes from, or ``""``."""
     roots = (kind.__module__.partition(".")[0] for kind in type(X).__mro__)
     return next((root for root in roots if root in _LIBRARIES), "")
 
@@ -408,5 +304,5 @@ def _kind(X: Any) -> str:
 def _width(X: Any) -> int:
     shape = np.shape(X)
     if len(shape) != 2:
-        raise InputError(f"{_kind(X)} of {len(shape)}D has no columns; give a table, of 2D.")
+        raise InputError(f"{_kind(X)} of {len(shape)}D has no columns; give a 2D table.")
     return int(shape[1])

@@ -28,9 +28,8 @@ _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
 class Group(Mapping[str, Value]):
     """A group of rows: a value for some attributes, any value for the others.
 
-    A group prints as a pattern and is parsed from one. Values that hold commas,
-    quotes or control characters, and the texts ``*`` and ``<missing>`` themselves,
-    stand in single quotes.
+    A group prints as a pattern and is parsed from one. Values that contain commas, quotes or
+    control characters, and the texts ``*`` and ``<missing>`` themselves, are in single quotes.
 
     >>> Group({"sex": "Female", "race": ANY})
     Group('sex=Female')
@@ -69,11 +68,7 @@ class Group(Mapping[str, Value]):
         return f"Group({str(self)!r})"
 
     def matches(self, other: Mapping[str, Value]) -> bool:
-        """Tell whether every row of ``other`` is a row of this group.
-
-        >>> Group({"sex": "F"}).matches(Group({"sex": "F", "race": "B"}))
-        True
-        """
+        """Tell whether every row of ``other`` is a row of this group."""
         return all(other.get(name, ANY) == value for name, value in self._values.items())
 
     @classmethod
@@ -83,17 +78,13 @@ class Group(Mapping[str, Value]):
 
 
 def format_pattern(selectors: Mapping[str, Selector]) -> str:
-    """Write selectors as a pattern, the inverse of :func:`parse_pattern`.
-
-    >>> format_pattern({"sex": "F", "race": ANY, "town": "Bath, UK"})
-    "sex=F, race=*, town='Bath, UK'"
-    """
+    """Write selectors as a pattern, the inverse of :func:`parse_pattern`."""
     parts = (f"{_name_text(name)}={format_value(value)}" for name, value in selectors.items())
     return ", ".join(parts) or "*"
 
 
 def format_value(value: Selector) -> str:
-    """Write one value as it stands in a pattern.
+    """Write one value as in a pattern.
 
     >>> print(format_value("*"), format_value(ANY), format_value(MISSING), format_value("a=b"))
     '*' * <missing> a=b
@@ -110,14 +101,8 @@ def _name_text(name: str) -> str:
 
 
 def _quote(text: str) -> str:
-    return (
-        "'"
-        + json.dumps(text, ensure_ascii=False)[1:-1]
-        .replace('\\"', '"')
-        .replace("'", "\\'")
-        .translate(_CONTROLS)
-        + "'"
-    )
+    escaped = json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"').replace("'", "\\'")
+    return f"'{escaped.translate(_CONTROLS)}'"
 
 
 # json.dumps leaves these raw, and they would break a line or a terminal.
@@ -191,8 +176,7 @@ def _take_value(text: str, position: int) -> tuple[Selector, int]:
             f"{text!r} is not a pattern: a value is missing or its quote is not closed; an empty "
             "value is written ''."
         )
-    special: dict[str, Selector] = {"*": ANY, "<missing>": MISSING}
-    return special.get(bare, bare), end + 1
+    return {"*": ANY, "<missing>": MISSING}.get(bare, bare), end + 1
 
 
 def _skip_space(text: str, position: int) -> int:
@@ -216,35 +200,26 @@ def _unquote(inner: str, text: str) -> str:
 
 DENSE_ENTRIES = 4_000_000
 """Cubes of at most this many entries are rolled up as dense arrays."""
-
-_KEY_LIMIT = 2**62
+_KEY_LIMIT = 2**62  # keys below it, and sums of two of them, fit in 64 bits
 
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """All groups of a table that have rows, but the group of all rows.
-
-    Attributes
-    ----------
-    sizes
-        How many values each attribute has.
-    codes
-        One line a group, one column an attribute: the value's number, or the
-        attribute's size where the group takes any value.
-    columns
-        For each array rolled up, its sums: one line a group, one column a label.
-    """
+    """All groups of a table that have rows, except for the group of all rows."""
 
     sizes: tuple[int, ...]
+    """Number of values of each attribute."""
     codes: NDArray[np.int32]
+    """A line per group, a column per attribute: the code of the value, or the size for any value."""
     columns: tuple[NDArray[Any], ...]
+    """The sums of each array that was rolled up: a line per group, a column per label."""
 
     def __len__(self) -> int:
         return len(self.codes)
 
     @functools.cached_property
     def orders(self) -> NDArray[np.intp]:
-        """How many attributes each group fixes."""
+        """Number of attributes that each group fixes."""
         return np.asarray(np.count_nonzero(self.codes != np.array(self.sizes), axis=1))
 
     @functools.cached_property
@@ -254,7 +229,7 @@ class Lattice:
         return keys[order], order
 
     def find(self, codes: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Give the line of each group, or −1 for a group that is not there."""
+        """Return the line of each group, or −1 for a group that is not in the lattice."""
         if not len(self):
             return np.full(len(codes), -1)
         keys, order = self._index
@@ -272,28 +247,11 @@ def roll_up(
     max_order: int | None = None,
     memory: int | None = None,
 ) -> Lattice:
-    """Sum the finest groups up to every group of the lattice.
+    """Sum the finest groups that have rows up to every group of the lattice.
 
-    Parameters
-    ----------
-    codes
-        The finest groups that have rows: one line each, one column an attribute.
-    sizes
-        How many values each attribute has.
-    columns
-        Arrays with a line per finest group and a column per label. The first holds
-        row counts; ``min_count`` looks at its sum over the labels.
-    min_count, max_order
-        Leave out groups with fewer rows, or that fix more attributes. Groups below
-        the least size are never refined, so this also saves the work.
-    memory
-        Bytes the lattice may take; more raises :class:`~equipoise.errors.LatticeTooLarge`.
-
-    >>> import numpy as np
-    >>> codes = np.array([[0, 0], [0, 1], [1, 0]], dtype=np.int32)
-    >>> lattice = roll_up(codes, (2, 2), [np.array([[1], [2], [3]])])
-    >>> [(tuple(c.tolist()), int(n)) for c, n in zip(lattice.codes, lattice.columns[0][:, 0])]
-    [((0, 0), 1), ((0, 1), 2), ((0, 2), 3), ((1, 0), 3), ((1, 2), 3), ((2, 0), 4), ((2, 1), 2)]
+    The first of `columns` holds numbers of rows, by finest group and label. Groups with fewer than
+    `min_count` rows, or that fix more than `max_order` attributes, are left out. A lattice that
+    would take more than `memory` bytes raises :class:`~equipoise.errors.LatticeTooLarge`.
     """
     sizes = tuple(int(d) for d in sizes)
     limit = _Limit(sizes, columns, memory)
@@ -306,13 +264,14 @@ def roll_up(
         return _refine(codes, sizes, columns, min_count, order, limit)
     else:
         return _sparse(codes, sizes, columns, limit)
-    return _keep(lattice, min_count, order) if pruned else lattice
+    if not pruned:
+        return lattice
+    kept = (lattice.columns[0].sum(axis=1) >= min_count) & (lattice.orders <= order)
+    return Lattice(sizes, lattice.codes[kept], tuple(c[kept] for c in lattice.columns))
 
 
 def _dense(
-    codes: NDArray[np.int32],
-    sizes: tuple[int, ...],
-    columns: Sequence[NDArray[Any]],
+    codes: NDArray[np.int32], sizes: tuple[int, ...], columns: Sequence[NDArray[Any]]
 ) -> Lattice:
     shape = tuple(d + 1 for d in sizes)
     flat = np.ravel_multi_index(tuple(codes.T), shape) if len(codes) else np.zeros(0, np.int64)
@@ -347,7 +306,9 @@ def _sparse(
         keys = np.concatenate([keys, margin_keys])
         sums = [np.concatenate(pair) for pair in zip(sums, margins, strict=True)]
     order = np.argsort(keys)[:-1]  # the largest key is the group of all rows
-    return Lattice(sizes, _codes(keys[order], sizes), tuple(s[order] for s in sums))
+    shape = [size + 1 for size in sizes]
+    found = np.stack(np.unravel_index(keys[order], shape), axis=1).astype(np.int32)
+    return Lattice(sizes, found, tuple(s[order] for s in sums))
 
 
 def _refine(
@@ -358,7 +319,7 @@ def _refine(
     max_order: int,
     limit: _Limit,
 ) -> Lattice:
-    """Go from coarse to fine, and never into a group below the least size."""
+    """Go from coarse to fine, and never into a group below the minimum size."""
     found: list[NDArray[np.int32]] = []
     summed: list[list[NDArray[Any]]] = []
 
@@ -390,11 +351,6 @@ def _refine(
     return Lattice(sizes, lines[order], tuple(s[order] for s in sums))
 
 
-def _keep(lattice: Lattice, min_count: int, max_order: int) -> Lattice:
-    kept = (lattice.columns[0].sum(axis=1) >= min_count) & (lattice.orders <= max_order)
-    return Lattice(lattice.sizes, lattice.codes[kept], tuple(c[kept] for c in lattice.columns))
-
-
 def _sum_by(
     keys: NDArray[np.int64], columns: Sequence[NDArray[Any]]
 ) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
@@ -407,31 +363,19 @@ def _sum_by(
 
 
 def _keys(codes: NDArray[np.int32], sizes: Sequence[int]) -> NDArray[np.int64]:
-    if math.prod(d + 1 for d in sizes) >= _KEY_LIMIT:
-        # Too wide for one number: Python's own integers, slow but right.
-        keys = np.zeros(len(codes), dtype=object)
-    else:
-        keys = np.zeros(len(codes), dtype=np.int64)
+    # Keys of very many attributes exceed 64 bits. Python's integers are slow, but have no limit.
+    wide = math.prod(d + 1 for d in sizes) >= _KEY_LIMIT
+    keys: NDArray[Any] = np.zeros(len(codes), dtype=object if wide else np.int64)
     for axis, size in enumerate(sizes):
         keys = keys * (size + 1) + codes[:, axis]
     return keys
-
-
-def _codes(keys: NDArray[np.int64], sizes: Sequence[int]) -> NDArray[np.int32]:
-    codes = np.empty((len(keys), len(sizes)), np.int32)
-    for axis in range(len(sizes) - 1, -1, -1):
-        keys, codes[:, axis] = np.divmod(keys, sizes[axis] + 1)
-    return codes
 
 
 class _Limit:
     """Stops a roll-up before it fills the memory."""
 
     def __init__(
-        self,
-        sizes: tuple[int, ...],
-        columns: Sequence[NDArray[Any]],
-        memory: int | None,
+        self, sizes: tuple[int, ...], columns: Sequence[NDArray[Any]], memory: int | None
     ) -> None:
         width = sum(c.shape[1] for c in columns)
         # keys and codes of a group, its sums twice while sorting, its measures after.

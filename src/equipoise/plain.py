@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +16,9 @@ from typing import Any, TypeAlias
 Paint: TypeAlias = Callable[[int, int, str], str]
 """Styles the text of a cell, given its row and its column."""
 terminal_width: ContextVar[int | None] = ContextVar("terminal_width", default=None)
-"""How wide tables of text may be; without a limit unless a terminal sets one."""
+"""Maximum width of tables of text; there is none unless a terminal sets it."""
+# A column of text is narrowed to 28 letters before others give way, and to 8 at the least. Words of
+# up to 20 letters are never broken.
 _COMFORT, _LEAST, _WORD = 28, 8, 20
 
 
@@ -41,10 +44,10 @@ class Grid:
     rows: tuple[tuple[str, ...], ...]
     numbers: frozenset[int] = frozenset()
     line: tuple[int, str] | None = None
-    """Above which row a line with a text divides the table."""
+    """Position of the row above which a line with a text divides the table, and that text."""
 
     def to_dict(self, **more: Any) -> dict[str, Any]:
-        """The table as plain data, ready for JSON, with whatever else belongs to it.
+        """The table as plain data, ready for JSON, with further entries.
 
         >>> Grid(("a", "b"), (("x", "1"),), frozenset({1})).to_dict()
         {'headers': ['a', 'b'], 'rows': [['x', '1']], 'numbers': [1], 'line': None}
@@ -64,75 +67,62 @@ class Grid:
         at = None if line is None else (int(line[0]), str(line[1]))
         return cls(tuple(data["headers"]), rows, frozenset(data["numbers"]), at)
 
-    def text(self, *, rule: str = "─", width: int | None = None, paint: Paint | None = None) -> str:
-        """Align the columns for a terminal.
+    def text(self, *, width: int | None = None, paint: Paint | None = None) -> str:
+        """Align the columns for a terminal of a width, by default that of `terminal_width`.
 
-        Parameters
-        ----------
-        rule
-            What the line under the headers is made of.
-        width
-            Of the terminal; if not given, that of :func:`terminal_width`. In a wider table texts
-            are wrapped, and if that does not suffice, the last columns are left out, which a note
-            says.
-        paint
-            Styles the text of a cell, given the row and the column of it.
+        In a table that is too wide, texts are wrapped. If that does not suffice, the last columns
+        are left out, and a note names them.
         """
-        lines = [tuple(_one_line(c) for c in line) for line in (self.headers, *self.rows)]
-        widths = [max(width_of(line[i]) for line in lines) for i in range(len(self.headers))]
         most = terminal_width.get() if width is None else width
+        lines, widths = self._measured()
         widths = self._narrowed(lines, widths, most)
         shown = len(widths)
         blocks = [
             self._block(line[:shown], widths, row, paint) for row, line in enumerate(lines, -1)
         ]
-        blocks.insert(1, ["  ".join(rule * w for w in widths)])
+        blocks.insert(1, ["  ".join("─" * w for w in widths)])
         if self.line is not None:
-            blocks.insert(2 + self.line[0], self._divider(widths, rule, most))
+            blocks.insert(2 + self.line[0], _divider(self.line[1], _total(widths), most))
         if shown < len(self.headers):
             note = f"left out for the width: {', '.join(self.headers[shown:])}"
             blocks.append(wrap(note, max(sum(widths), 30)))
         return "\n".join(line for block in blocks for line in block)
 
-    def _divider(self, widths: Sequence[int], rule: str, most: int | None) -> list[str]:
-        """The line with a text that divides the table."""
-        width = sum(widths) + 2 * (len(widths) - 1)
-        text = "" if self.line is None else _one_line(self.line[1])
-        wrapped = [text] if most is None else wrap(text, max(most - 6, _COMFORT))
-        lines = [f"{rule * 2} {line} " for line in wrapped]
-        lines[-1] += rule * max(2, width - width_of(lines[-1]))
-        return lines
-
     def fits(self, width: int) -> bool:
-        """Whether the table fits a terminal without columns of texts that are very narrow."""
-        lines = [tuple(_one_line(c) for c in line) for line in (self.headers, *self.rows)]
-        widths = [max(width_of(line[i]) for line in lines) for i in range(len(self.headers))]
+        """Tell whether the table fits a terminal without very narrow columns of text."""
+        _, widths = self._measured()
         least = [w if i in self.numbers else min(w, _COMFORT) for i, w in enumerate(widths)]
-        return sum(least) + 2 * (len(least) - 1) <= width
+        return _total(least) <= width
+
+    def _measured(self) -> tuple[list[tuple[str, ...]], list[int]]:
+        """The headers and rows as printed, and the width that each column needs."""
+        lines = [tuple(map(_one_line, line)) for line in (self.headers, *self.rows)]
+        return lines, [max(map(width_of, column)) for column in zip(*lines, strict=True)]
 
     def _block(
         self, cells: Sequence[str], widths: Sequence[int], row: int, paint: Paint | None
     ) -> list[str]:
         """The lines of one row."""
-        wrapped = [
-            wrap(cell, widths[i]) if width_of(cell) > widths[i] else [cell]
-            for i, cell in enumerate(cells)
+
+        def padded(cell: str, i: int) -> str:
+            space = " " * (widths[i] - width_of(cell))
+            styled = paint(row, i, cell) if paint and cell else cell
+            return space + styled if i in self.numbers else styled + space
+
+        columns = [
+            wrap(cell, width) if width_of(cell) > width else [cell]
+            for cell, width in zip(cells, widths, strict=True)
         ]
-        lines = []
-        for number in range(max(map(len, wrapped), default=1)):
-            here = [found[number] if number < len(found) else "" for found in wrapped]
-            padded = [
-                _painted(cell, _pad(cell, widths[i], right=i in self.numbers), row, i, paint)
-                for i, cell in enumerate(here)
-            ]
-            lines.append("  ".join(padded).rstrip())
-        return lines
+        return [
+            "  ".join(padded(cell, i) for i, cell in enumerate(line)).rstrip()
+            for line in itertools.zip_longest(*columns, fillvalue="")
+        ]
 
     def _narrowed(
         self, lines: Sequence[Sequence[str]], widths: list[int], most: int | None
     ) -> list[int]:
-        """Widths of the columns that are shown: texts give way first, then what stands last."""
-        if most is None or sum(widths) + 2 * (len(widths) - 1) <= most:
+        """Widths of the columns that are shown: texts are narrowed first, then numbers."""
+        if most is None or _total(widths) <= most:
             return widths
         for least, which in ((_COMFORT, False), (_LEAST, False), (_LEAST, True)):
             floors = [
@@ -142,7 +132,7 @@ class Grid:
                 for i, w in enumerate(widths)
             ]
             widths = _shrunk(widths, floors, most)
-        while len(widths) > 1 and sum(widths) + 2 * (len(widths) - 1) > most:
+        while len(widths) > 1 and _total(widths) > most:
             widths = widths[:-1]
         return widths
 
@@ -204,11 +194,7 @@ def csv_text(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def width_of(text: str) -> int:
-    """How many letters of ordinary width a text is long.
-
-    >>> width_of("abc"), width_of("女性")
-    (3, 4)
-    """
+    """Width of a text in a terminal, in letters of ordinary width."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     marks = sum(bool(unicodedata.combining(c)) for c in text)
     return len(text) + wide - marks
@@ -218,7 +204,7 @@ def wrap(text: str, letters: int) -> list[str]:
     """Break a text into lines: after a comma if possible, else between words.
 
     Only a word that is longer than a line is broken inside: after a mark such as ``_``, ``-`` or
-    ``/`` if it has one. Lines are about as long as each other, so that no word stands alone.
+    ``/`` if it has one. Lines are of similar length, so that no word stands alone.
 
     >>> wrap("sex=Female, race=Native Hawaiian or Pacific Islander", 24)
     ['sex=Female,', 'race=Native Hawaiian', 'or Pacific Islander']
@@ -237,12 +223,23 @@ def wrap(text: str, letters: int) -> list[str]:
 
 
 def _wrapped(text: str, letters: int) -> list[str]:
+    return _filled(re.split(r"(?<=,) ", text), letters, _by_words)
+
+
+def _by_words(part: str, letters: int) -> list[str]:
+    return _filled(part.split(" "), letters, _inside)
+
+
+def _filled(
+    parts: Sequence[str], letters: int, breaks: Callable[[str, int], list[str]]
+) -> list[str]:
+    """Put as many parts into each line as fit; `breaks` splits what begins a line."""
     lines: list[str] = []
-    for part in re.split(r"(?<=,) ", text):
+    for part in parts:
         if lines and width_of(f"{lines[-1]} {part}") <= letters:
             lines[-1] += f" {part}"
         else:
-            lines += _by_words(part, letters)
+            lines += breaks(part, letters)
     return lines
 
 
@@ -265,11 +262,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def rows_text(n: int) -> str:
-    """Write a number of rows.
-
-    >>> rows_text(1), rows_text(1200)
-    ('1 row', '1,200 rows')
-    """
+    """Write a number of rows, as :func:`counted` does."""
     return counted(n, "row")
 
 
@@ -286,25 +279,16 @@ _INSIDE = re.compile(r"[^_\-/.|:;·]*[_\-/.|:;·]*")
 _JOINERS = "\u200d\ufe0e\ufe0f"
 
 
-def _by_words(part: str, letters: int) -> list[str]:
-    lines: list[str] = []
-    for word in part.split(" "):
-        if lines and width_of(f"{lines[-1]} {word}") <= letters:
-            lines[-1] += f" {word}"
-        elif width_of(word) <= letters:
-            lines.append(word)
-        else:
-            lines += _inside(word, letters)
-    return lines
-
-
 def _inside(word: str, letters: int) -> list[str]:
+    if width_of(word) <= letters:
+        return [word]
     lines = [""]
     for piece in _INSIDE.findall(word):
         rest = piece
         if width_of(lines[-1] + rest) > letters and lines[-1]:
             lines.append("")
         while width_of(rest) > letters:
+            # Wide characters take two places, so half as many of them fit.
             end = whole_end(rest, letters if width_of(rest) == len(rest) else max(letters // 2, 1))
             lines[-1:] = [rest[:end], ""]
             rest = rest[end:]
@@ -313,7 +297,7 @@ def _inside(word: str, letters: int) -> list[str]:
 
 
 def whole_end(text: str, end: int) -> int:
-    """The last place up to ``end`` that is not inside a character made of several."""
+    """The last position up to ``end`` that is not inside a character made of several."""
     while 1 < end < len(text) and (
         unicodedata.combining(text[end]) or text[end] in _JOINERS or text[end - 1] in _JOINERS
     ):
@@ -332,7 +316,7 @@ def _markdown_cell(cell: str) -> str:
 def _shrunk(widths: Sequence[int], floors: Sequence[int], most: int) -> list[int]:
     """Take letters from the widest column, one by one, until all fit or none can give more."""
     found = list(widths)
-    for _ in range(sum(found) + 2 * (len(found) - 1) - most):
+    for _ in range(_total(found) - most):
         spare = [w if w > floor else 0 for w, floor in zip(found, floors, strict=True)]
         if not any(spare):
             break
@@ -345,10 +329,15 @@ def _longest_word(cells: Iterable[str]) -> int:
     return min(max((width_of(w) for cell in cells for w in cell.split(" ")), default=0), _WORD)
 
 
-def _painted(cell: str, padded: str, row: int, column: int, paint: Paint | None) -> str:
-    return padded if paint is None or not cell else padded.replace(cell, paint(row, column, cell))
+def _total(widths: Sequence[int]) -> int:
+    """The width of a table, with two spaces between its columns."""
+    return sum(widths) + 2 * (len(widths) - 1)
 
 
-def _pad(cell: str, width: int, *, right: bool) -> str:
-    space = " " * (width - width_of(cell))
-    return space + cell if right else cell + space
+def _divider(text: str, width: int, most: int | None) -> list[str]:
+    """The line with a text that divides a table."""
+    text = _one_line(text)
+    wrapped = [text] if most is None else wrap(text, max(most - 6, _COMFORT))
+    lines = [f"── {line} " for line in wrapped]
+    lines[-1] += "─" * max(2, width - width_of(lines[-1]))
+    return lines

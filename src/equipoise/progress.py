@@ -1,6 +1,6 @@
-"""How long work tells how far it is: a function that takes a title and a share done.
+"""Progress of long work: a callback that takes a title and the share that is done.
 
-The library never draws; a shell passes a reporter that does.
+The library draws nothing; the command line passes a callback that does.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TypeAlias, TypeVar
 
 Reporter: TypeAlias = Callable[[str, float], None]
-"""Called every tenth of a second with what is being done and the share done, 0 to 1."""
+"""Progress callback: called every tenth of a second with a title and the share done, 0 to 1."""
 
 T = TypeVar("T")
 
@@ -27,13 +27,7 @@ def watched(
     interrupt: Callable[[], None],
     report: Reporter,
 ) -> T:
-    """Run work in a thread, report how far it is, and interrupt it on Ctrl-C.
-
-    >>> watched(
-    ...     lambda: 42, title="counting", share=lambda: 0.5, interrupt=lambda: None, report=silent
-    ... )
-    42
-    """
+    """Run work in a thread, report its progress, and interrupt it on Ctrl-C."""
     with concurrent.futures.ThreadPoolExecutor(max_workers=1) as pool:
         future = pool.submit(work)
         try:

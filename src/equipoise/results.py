@@ -1,7 +1,7 @@
 """What every result has in common.
 
-A result says what it is in sentences and tables. Everything else is made of these here, once for
-all: text, Markdown, JSON, frames, HTML for a notebook, and when and by which version it was made.
+A result describes itself in sentences and tables. This module turns these into text, Markdown, JSON,
+frames and HTML for a notebook, and records when and by which version the result was made.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SHOWN = 20
 
 
 def now() -> str:
-    """The present time in UTC, to the second, as ISO 8601 writes it."""
+    """The present time in UTC, to the second, in ISO 8601."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
@@ -79,7 +79,7 @@ class Result:
         raise NotImplementedError
 
     def _said(self) -> Sequence[str]:
-        """What stands above the tables: by default the heading and the sentences."""
+        """The text above the tables: by default the heading and the sentences."""
         return [*([self.heading] if self.heading else []), *self.sentences]
 
     _most: ClassVar[int | None] = SHOWN
@@ -168,7 +168,7 @@ class Drawable(Result):
         MissingDependency
             If the extra ``charts`` is not installed.
         """
-        # Drawing stands above all results, and is looked up by its name when it is needed.
+        # Drawing is in a layer above results, so it is looked up by name when it is needed.
         picture: Drawing = importlib.import_module(_DRAWING).draw_result(self)
         return picture
 
@@ -189,20 +189,7 @@ _DRAWING = "equipoise.reports.pictures"
 
 
 def arrow_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> pa.Table:
-    """Make an Arrow table; a column whose values are of several types becomes text.
-
-    Parameters
-    ----------
-    names
-        Of the columns.
-    rows
-        Their values, row by row.
-
-    Examples
-    --------
-    >>> arrow_table(["option", "asked"], [["budget", 5.0], ["constrain", "sex=w"]]).to_pylist()
-    [{'option': 'budget', 'asked': '5.0'}, {'option': 'constrain', 'asked': 'sex=w'}]
-    """
+    """Make an Arrow table of rows; a column whose values are of several types becomes text."""
     import pyarrow as pa
 
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
@@ -219,7 +206,7 @@ def column_names(own: Sequence[str], data: Sequence[str]) -> list[str]:
 
 
 def as_pandas(table: pa.Table) -> pd.DataFrame:
-    """Give a table as a pandas frame."""
+    """Convert a table to a pandas frame."""
     try:
         import pandas as pd
     except ImportError:
@@ -228,7 +215,7 @@ def as_pandas(table: pa.Table) -> pd.DataFrame:
 
 
 def as_polars(table: pa.Table) -> pl.DataFrame:
-    """Give a table as a polars frame."""
+    """Convert a table to a polars frame."""
     try:
         import polars as pl
     except ImportError:
@@ -248,7 +235,7 @@ def _column(values: Sequence[Any]) -> pa.Array:
 
 
 def _value(value: Any) -> Any:
-    """A value as Arrow takes it: what is missing or undefined is null, and what has parts text."""
+    """A value as Arrow takes it: null if it is missing or undefined, and text if it has parts."""
     if hasattr(value, "item"):  # a number of numpy
         value = value.item()
     if value is None or value is MISSING or (isinstance(value, float) and not math.isfinite(value)):

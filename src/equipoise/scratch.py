@@ -1,7 +1,7 @@
 """Temporary folders that do not pile up, even if the programs that made them were killed.
 
 A folder holds a lock file that its process keeps locked. The system releases the lock when the
-process ends, so a folder that is older than a day and not locked is nobody's, and the next
+process ends, so a folder that is older than a day and not locked is abandoned, and the next
 program that needs a folder removes it.
 """
 
@@ -16,8 +16,6 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-
-from equipoise.locks import take_lock
 
 PREFIX = "equipoise-"
 LOCK = ".in-use"
@@ -35,7 +33,7 @@ class ScratchFolder:
     _descriptor: int | None
 
     def remove(self) -> None:
-        """Remove the folder with all that is in it."""
+        """Remove the folder and its contents."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
@@ -43,19 +41,11 @@ class ScratchFolder:
 
 
 def make_folder() -> ScratchFolder:
-    """Make a temporary folder, once those that killed programs left behind are removed.
-
-    >>> folder = make_folder()
-    >>> folder.path.name.startswith("equipoise-"), folder.path.is_dir()
-    (True, True)
-    >>> folder.remove()
-    >>> folder.path.exists()
-    False
-    """
+    """Make a temporary folder, after removing those that killed programs left behind."""
     _sweep_once(tempfile.gettempdir())
     path = Path(tempfile.mkdtemp(prefix=PREFIX))
     descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    with contextlib.suppress(OSError):  # some network drives know no locks
+    with contextlib.suppress(OSError):  # some network drives support no locks
         take_lock(descriptor)
     return ScratchFolder(path, descriptor)
 
@@ -66,13 +56,7 @@ def _sweep_once(directory: str) -> None:
 
 
 def sweep(directory: Path) -> None:
-    """Remove the abandoned temporary folders of this user.
-
-    Parameters
-    ----------
-    directory
-        Where temporary folders are made.
-    """
+    """Remove the abandoned temporary folders of this user in a directory."""
     with contextlib.suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
             if _NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
@@ -87,8 +71,8 @@ def _remove_if_abandoned(entry: os.DirEntry[str]) -> None:
         return
     lock = Path(entry.path, LOCK)
     if not lock.exists():
-        # Somebody else's folder of a like name, or one whose program was killed at once: only
-        # the latter is empty.
+        # Another program's folder with a similar name, or one of ours that was killed at once:
+        # only the latter is empty, and rmdir removes nothing else.
         Path(entry.path).rmdir()
         return
     if not is_old(lock.lstat()):
@@ -102,5 +86,20 @@ def _remove_if_abandoned(entry: os.DirEntry[str]) -> None:
 
 
 def is_old(about: os.stat_result) -> bool:
-    """Tell whether a file or folder was last changed so long ago that it may be abandoned."""
+    """Tell whether a file or folder was last changed long enough ago to be abandoned."""
     return time.time() - about.st_mtime > ABANDONED_AFTER
+
+
+def take_lock(descriptor: int) -> None:
+    """Lock an open file, or raise ``BlockingIOError`` or ``PermissionError`` at once.
+
+    The system releases the lock when the process ends, however it ends.
+    """
+    try:
+        import fcntl
+    except ImportError:  # on Windows
+        import msvcrt
+
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -11,10 +11,7 @@ from equipoise.errors import InputError, did_you_mean
 
 
 def one_of(name: str, value: object, legal: Sequence[str]) -> None:
-    """Refuse a value that is not in the list.
-
-    >>> one_of("missing", "drop", ("group", "drop"))
-    """
+    """Refuse a value that is not in the list."""
     if value not in legal:
         raise InputError(
             f"{_written(name)} must be one of {', '.join(map(repr, legal))}, not {value!r}."
@@ -70,18 +67,12 @@ def number_text(*, whole: bool, **bounds: float | None) -> str:
 
 
 def at_least(name: str, value: float, least: float, *, whole: bool = False) -> None:
-    """Refuse what is not a number of at least the given bound.
-
-    >>> at_least("min_count", 30, 1, whole=True)
-    """
+    """Refuse what is not a number of at least the given bound."""
     a_number(name, value, whole=whole, at_least=least)
 
 
 def between(name: str, value: float, low: float, high: float) -> None:
-    """Refuse what is not a number strictly between two bounds.
-
-    >>> between("confidence", 0.95, 0, 1)
-    """
+    """Refuse what is not a number strictly between two bounds."""
     a_number(name, value, above=low, below=high)
 
 

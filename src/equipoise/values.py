@@ -40,7 +40,7 @@ Selector: TypeAlias = str | _Special
 
 
 def as_value(raw: AnyType) -> Value:
-    """Turn any scalar into the text by which every engine knows it.
+    """Convert any scalar to text, the same on every engine.
 
     Numbers, dates and booleans become their shortest exact text, as
     ``CAST(x AS VARCHAR)`` gives it in DuckDB; times of a time zone are given in UTC,

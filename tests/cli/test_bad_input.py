@@ -191,7 +191,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
 def test_a_pipe_is_not_replaced_by_a_file(table, tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe.json")
     sentence = refused(["measure", table(GOOD), *COLUMNS, "-q", "-o", "pipe.json"], capsys)
-    assert "no ordinary file" in sentence
+    assert "not a regular file" in sentence
     assert (tmp_path / "pipe.json").is_fifo()
 
 
@@ -214,7 +214,7 @@ def test_a_fault_of_ours_is_not_taken_for_a_failed_check(table, capsys, monkeypa
     ("text", "expected"),
     [
         ("[mesure]\n", "Did you mean 'measure'?"),
-        ("check = 5\n", "must hold tables"),
+        ("check = 5\n", "must contain tables"),
         ("[check]\nrules = 5\n", "list of tables"),
         ("[[check.rules]]\ngroup = 5\nmax = 1\n", "group must be text"),
         ("[[check.rules]]\nmin = 1\nmax = 0\n", "no value can be inside"),

@@ -153,7 +153,7 @@ def test_skipped_lines_are_told_by_every_command(command, capsys):
     assert "skip such lines with --lenient" in printed(asked, capsys, 2)
     assert run([*asked, "--lenient"]) == 0
     err = capsys.readouterr().err
-    assert "2 lines were skipped, as they are no rows of the table (line 8, line 9)." in err
+    assert "2 lines were skipped because they are not rows of the table (line 8, line 9)." in err
     assert run([*asked, "--lenient", "--json", "--quiet"]) == 0
     told = capsys.readouterr().out
     assert '"first":["line8","line9"]' in "".join(told.split())

@@ -19,9 +19,8 @@ import equipoise as eq
 from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError, UnknownName
 from equipoise.lattice import Group
-from equipoise.measures.measurement import NOTES
 from equipoise.measures.request import MeasureRequest
-from equipoise.measures.row import Row
+from equipoise.measures.row import NOTES, Row
 from equipoise.measures.table import BiasTable, bias_table
 from equipoise.measures.uncertainty.p_values import adjust
 from equipoise.values import MISSING

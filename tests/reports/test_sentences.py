@@ -5,10 +5,9 @@ import re
 import pytest
 
 from equipoise.counts import Counts
-from equipoise.measures.pairs import Pairs
 from equipoise.measures.registry import measures
 from equipoise.measures.request import SHOWN_ANYWAY
-from equipoise.measures.sentences import MISSING_ROWS, hints, row_sentence, sentences, topics
+from equipoise.measures.sentences import MISSING_ROWS, hints, row_sentence, topics
 from equipoise.reports.bias.data import summarize
 from equipoise.reports.bias.four_fifths import four_fifths
 from reports.tables import TABLES, crossed, hiring, suppressed, table_of, three, weighted
@@ -17,7 +16,7 @@ JUDGEMENT = re.compile(r"(?i)\b(?:un)?fair|discriminat|complian|\bunbiased\b|vio
 
 
 def said(table):
-    return {topic["id"]: " ".join(topic["sentences"]) for topic in topics(table)}
+    return {topic["id"]: " ".join(topic["sentences"]) for topic in topics(table.pairs)}
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -29,7 +28,7 @@ def test_no_sentence_passes_judgement(name):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_missing_rows_are_never_shown_without_their_caveat(name):
-    assert MISSING_ROWS in sentences(TABLES[name]())
+    assert MISSING_ROWS in TABLES[name]().sentences
 
 
 def test_overview_counts_what_the_rows_say():
@@ -57,14 +56,14 @@ def test_hidden_groups_are_named_with_their_numbers():
 
 def test_a_group_too_small_is_counted_as_such_and_not_among_the_worst():
     found = said(crossed())
-    small = Pairs(crossed()).noted("too small to say").sum()
+    small = crossed().pairs.noted("too small to say").sum()
     assert small
     assert f"{small} pairs are too small to say" in found["overview"]
     assert "<missing>" not in found["largest"]
 
 
 def test_missing_values_are_counted_by_column_with_their_policy():
-    assert "'second' has no value in 1 row; they count as a value" in said(crossed())["missing"]
+    assert "'second' has no value in 1 row; they count as a separate value" in said(crossed())["missing"]
     rows = {("m", "y"): 5, ("w", None): 2, ("w", "n"): 2}
     text = said(table_of(rows, ["s"]))["missing"]
     assert "'outcome' has no value in 2 rows; they are left out" in text
@@ -74,12 +73,12 @@ def test_missing_values_are_counted_by_column_with_their_policy():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "as drawn at random"),
-        ({"sampling": "groups"}, "sizes of groups as fixed"),
+        ({}, "were drawn at random"),
+        ({"sampling": "groups"}, "group sizes are fixed"),
         ({"confidence": 0.9}, "90% intervals"),
         ({"adjust": "bh"}, "Benjamini–Hochberg, which is approximate"),
         ({"adjust": "by"}, "Benjamini–Yekutieli, which is valid under any"),
-        ({"uncertainty": False}, "was not asked for"),
+        ({"uncertainty": False}, "was not computed"),
     ],
 )
 def test_the_model_of_chance_is_stated(options, words):
@@ -119,8 +118,12 @@ def test_suppressed_numbers_are_not_told():
 
 def test_a_row_without_any_such_row_and_one_far_above_its_share():
     table = table_of({("m", "y"): 50, ("m", "n"): 950, ("w", "y"): 30, ("x", "n"): 400}, ["s"])
-    assert row_sentence(table, table["s=x", "y"]).startswith("s=x has no row with outcome=y at all")
-    assert "s=w has 17.9 times its share of the rows with" in row_sentence(table, table["s=w", "y"])
+    assert row_sentence(table.measured, table["s=x", "y"]).startswith(
+        "s=x has no row with outcome=y at all"
+    )
+    assert "s=w has 17.9 times its share of the rows with" in row_sentence(
+        table.measured, table["s=w", "y"]
+    )
 
 
 @pytest.mark.parametrize("measure", [m.name for m in measures() if m.name not in SHOWN_ANYWAY])
@@ -205,7 +208,7 @@ def test_headlines_speak_of_groups_with_enough_rows_only():
     assert max(table, key=lambda r: abs(r.ub)).evident is False
     largest = said(table)["largest"]
     for row in table:
-        assert row.evident or row_sentence(table, row) not in largest
+        assert row.evident or row_sentence(table.measured, row) not in largest
 
 
 def test_hidden_groups_without_enough_rows_are_counted_and_not_named():

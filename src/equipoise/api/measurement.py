@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from equipoise.api.columns import require_named
 from equipoise.counts import BinSpec, Condition, CountRequest, Counts, MissingPolicy
-from equipoise.counts.features import feature_columns
 from equipoise.errors import InputError
+from equipoise.frames import feature_columns
 from equipoise.measures.change import BiasChange, bias_change
 from equipoise.measures.findings import Evidence
 from equipoise.measures.policy import Check, Policy

@@ -35,18 +35,18 @@ class Axis:
         try:
             return self.codes[value]
         except KeyError:
-            shown = [format_value(v) for v in self.values]
+            near = did_you_mean(str(value), map(format_value, self.values))
             raise PatternError(
-                f"{self.name!r} has no value {format_value(value)}; it has: "
-                f"{', '.join(shown[:20])}{', …' if len(shown) > 20 else ''}."
-                f"{did_you_mean(str(value), shown)}"
+                f"{self.name!r} has no value {format_value(value)}; it has: {self.listed}.{near}"
             ) from None
+
+    @property
+    def listed(self) -> str:
+        """The first values, as messages list them."""
+        more = ", …" if len(self.values) > 20 else ""
+        return ", ".join(map(format_value, self.values[:20])) + more
 
 
 def missing_last(values: Iterable[Value]) -> tuple[Value, ...]:
-    """Return the distinct values in their order, with the missing value behind the others.
-
-    >>> missing_last(["w", MISSING, "m", "w"])
-    ('w', 'm', MISSING)
-    """
+    """Return the distinct values in their order, with the missing value behind the others."""
     return tuple(sorted(dict.fromkeys(values), key=lambda value: value is MISSING))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -47,22 +47,6 @@ def merge_lines(axes: Sequence[Axis], lines: Lines) -> Lines:
     return Lines(distinct[kept], summed[kept], weights)
 
 
-def pivot_labels(
-    sizes: Sequence[int], lines: Lines
-) -> tuple[NDArray[np.int32], tuple[NDArray[Any], ...]]:
-    """Return the groups of cells that differ only in the label, the last axis.
-
-    For each group come its rows and, with weights, their two sums: a column per label.
-    """
-    groups, place = distinct_lines(lines.codes[:, :-1], sizes[:-1])
-    columns = []
-    for values in (lines.rows, *(() if lines.weights is None else lines.weights.T)):
-        pivot = np.zeros((len(groups), sizes[-1]), values.dtype)
-        pivot[place, lines.codes[:, -1]] = values
-        columns.append(pivot)
-    return groups, tuple(columns)
-
-
 def distinct_lines(
     codes: NDArray[np.int32], sizes: Sequence[int]
 ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
@@ -71,12 +55,16 @@ def distinct_lines(
         return codes, np.zeros(0, np.intp)
     space = math.prod(max(d, 1) for d in sizes)
     if space <= 4 * len(codes):  # so dense that counting is faster than sorting
-        key = _key(codes, sizes)
+        key = _keys(len(codes), codes.T, sizes)
         present = np.bincount(key, minlength=space) > 0
         lines = np.unravel_index(np.flatnonzero(present), [max(d, 1) for d in sizes])
         return np.stack(lines, axis=1).astype(np.int32), (np.cumsum(present) - 1)[key]
     # Beyond 62 bits a key would overflow, so the columns are sorted one after another.
-    order = np.lexsort(codes.T[::-1]) if space >= 2**62 else np.argsort(_key(codes, sizes))
+    order = (
+        np.lexsort(codes.T[::-1])
+        if space >= 2**62
+        else np.argsort(_keys(len(codes), codes.T, sizes))
+    )
     ordered = codes[order]
     fresh = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
     place = np.empty(len(codes), np.intp)
@@ -84,11 +72,15 @@ def distinct_lines(
     return ordered[fresh], place
 
 
-def _key(codes: NDArray[np.int32], sizes: Sequence[int]) -> NDArray[np.int64]:
-    key = np.zeros(len(codes), np.int64)
-    for position, size in enumerate(sizes):
-        key = key * max(size, 1) + codes[:, position]
-    return key
+def _keys(
+    lines: int, columns: Iterable[NDArray[np.int32]], sizes: Sequence[int]
+) -> NDArray[np.int64]:
+    """Number lines by their codes, one column after another."""
+    keys = np.zeros(lines, np.int64)
+    for size, codes in zip(sizes, columns, strict=True):
+        keys *= max(size, 1)
+        keys += codes
+    return keys
 
 
 def _require_countable(rows: NDArray[np.int64]) -> None:
@@ -100,21 +92,18 @@ def _require_countable(rows: NDArray[np.int64]) -> None:
 def tally(
     coded: Mapping[str, Coded], rows: NDArray[np.int64], weights: NDArray[np.float64] | None
 ) -> tuple[dict[str, Coded], NDArray[np.int64], NDArray[np.float64] | None]:
-    """Add up the lines of equal codes first, where that is quick: few lines are left to do."""
+    """Add up lines of equal codes first where that is fast, so that few lines are left to treat."""
     _require_countable(rows)
     sizes = [len(values) for values, _ in coded.values()]
     space = math.prod(sizes)
     if weights is not None or not 0 < space <= 4 * len(rows):
         return dict(coded), rows, weights
-    key = np.zeros(len(rows), np.int64)
-    for size, (_, codes) in zip(sizes, coded.values(), strict=True):
-        key *= size
-        key += codes
     summed = np.zeros(space, np.int64)
-    np.add.at(summed, key, rows)
+    columns = (codes for _, codes in coded.values())
+    np.add.at(summed, _keys(len(rows), columns, sizes), rows)
     present = np.flatnonzero(summed)
-    columns = (c.astype(np.int32) for c in np.unravel_index(present, sizes))
-    names = zip(coded.items(), columns, strict=True)
+    kept = (c.astype(np.int32) for c in np.unravel_index(present, sizes))
+    names = zip(coded.items(), kept, strict=True)
     return {name: (values, c) for (name, (values, _)), c in names}, summed[present], None
 
 
@@ -178,5 +167,5 @@ def recode(codes: NDArray[np.int32], old: Sequence[Axis], new: Sequence[Axis]) -
     ]
     recoded = np.stack(columns, axis=1)
     if (recoded < 0).any():
-        raise KeyError("the other axes lack a value of a cell")
+        raise KeyError("the other axes do not have a value of a cell")
     return recoded

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Coded: TypeAlias = "tuple[tuple[Value, ...], NDArray[np.int32]]"
-"""A column as its values and, for every line, the number of its value."""
+"""The distinct values of a column and, for every line, the code of its value."""
 
 LARGEST = 2.0**63
 """Counts are below this, so that they fit in 64 bits."""
@@ -49,9 +49,9 @@ def encode_arrow(column: pa.ChunkedArray, edges: tuple[float, ...] | None) -> Co
     encoded = (column if is_coded else pc.dictionary_encode(column)).unify_dictionaries()
     encoded = encoded.combine_chunks()
     dictionary, indices = encoded.dictionary, encoded.indices.cast(pa.int32())
-    if pa.types.is_string_view(dictionary.type):  # which Arrow cannot sort
+    if pa.types.is_string_view(dictionary.type):  # Arrow cannot sort these
         dictionary = dictionary.cast(pa.large_string())
-    codes = indices.fill_null(len(dictionary)).to_numpy()  # a null is past the end
+    codes = indices.fill_null(len(dictionary)).to_numpy()  # nulls get the code after the last value
     order = pc.array_sort_indices(dictionary).to_numpy()
     rank = np.empty(len(order) + 1, np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
@@ -65,7 +65,7 @@ def encode_arrow(column: pa.ChunkedArray, edges: tuple[float, ...] | None) -> Co
 
 
 def values_in(column: pa.Array | pa.ChunkedArray) -> list[Value]:
-    """Give the values of an Arrow column, as :func:`~equipoise.values.as_value` gives each.
+    """Return the values of an Arrow column, each as :func:`~equipoise.values.as_value` does.
 
     >>> import pyarrow as pa
     >>> values_in(pa.array([1_500_000_001, 0, None], pa.timestamp("ns")))
@@ -75,7 +75,7 @@ def values_in(column: pa.Array | pa.ChunkedArray) -> list[Value]:
 
     if not (pa.types.is_timestamp(column.type) and column.type.unit == "ns"):
         return [as_value(raw) for raw in column.to_pylist()]
-    # Python has no nanoseconds: Arrow makes its times only with the help of pandas.
+    # Python has no nanoseconds, and Arrow would need pandas to represent them.
     zone = "" if column.type.tz is None else "+00"
     texts = column.cast(pa.int64()).cast(pa.timestamp("ns")).cast(pa.string()).to_pylist()
     return [MISSING if t is None else t.rstrip("0").rstrip(".") + zone for t in texts]
@@ -102,11 +102,8 @@ def encode_table(table: pa.Table, request: CountRequest) -> tuple[dict[str, Code
 
 
 def _one_code_a_text(texts: Sequence[Value], codes: NDArray[np.int32]) -> Coded:
-    distinct = tuple(dict.fromkeys(texts))
-    if len(distinct) == len(texts):
-        return distinct, codes
-    number = {v: c for c, v in enumerate(distinct)}
-    return distinct, take([number[v] for v in texts], codes)
+    distinct, number = encode_list(texts)
+    return distinct, codes if len(distinct) == len(texts) else number[codes]
 
 
 def _encode_bins(
@@ -147,7 +144,7 @@ def bin_codes(numbers: NDArray[np.float64], edges: tuple[float, ...]) -> Coded:
 
 
 def as_number(raw: Any, na: Sequence[str] = ()) -> float | None:
-    """Read a number; a missing one is nan, and what is no number is None.
+    """Read a number; a missing value is nan, and anything else None.
 
     >>> as_number("1.5"), as_number(None), as_number("many")
     (1.5, nan, None)
@@ -156,7 +153,7 @@ def as_number(raw: Any, na: Sequence[str] = ()) -> float | None:
     if value is MISSING or value in na:
         return math.nan
     try:
-        # Python would take digits of any script, which no database does.
+        # Python accepts digits of any script, which no database does.
         return float(raw if value.isascii() else "")
     except (TypeError, ValueError):
         return None
@@ -167,9 +164,6 @@ def quantile_edges(name: str, numbers: NDArray[np.float64], bins: int) -> tuple[
 
     An edge is the smallest number with at least the wanted share of numbers at or
     below it, so it is a number of the column.
-
-    >>> quantile_edges("age", np.array([30.0, 10.0, 20.0, 20.0]), 2)
-    (20.0,)
     """
     rising = np.sort(numbers[~np.isnan(numbers)])
     if not len(rising):
@@ -179,7 +173,7 @@ def quantile_edges(name: str, numbers: NDArray[np.float64], bins: int) -> tuple[
 
 
 def distinct_edges(name: str, edges: Iterable[float], least: float) -> tuple[float, ...]:
-    """Leave out equal edges, one at the least number, below which nothing lies, and infinity."""
+    """Leave out equal edges, infinity, and the least number, below which there is nothing."""
     kept = tuple(sorted({e + 0.0 for e in edges if least < e < math.inf}))  # −0.0 is 0.0
     if not kept:
         raise InputError(
@@ -193,7 +187,7 @@ def distinct_edges(name: str, edges: Iterable[float], least: float) -> tuple[flo
 
 
 def checked_counts(rows: Any) -> NDArray[np.int64]:
-    """Take whole, non-negative numbers, or say which is not."""
+    """Take whole, non-negative numbers, or name the one that is not."""
     try:
         given = np.asarray(rows)
     except ValueError:  # lists of several lengths
@@ -210,7 +204,7 @@ def checked_counts(rows: Any) -> NDArray[np.int64]:
 
 
 def counts_in(name: str, column: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Read a column of counts, or say which value is none."""
+    """Read a column of counts, or name the value that is not one."""
     found = []
     for raw in column.to_pylist():
         number = raw if type(raw) is int else as_number(raw)
@@ -221,7 +215,7 @@ def counts_in(name: str, column: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 def weights_in(name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Read a column of weights, or say how many are none."""
+    """Read a column of weights, or give the number of values that are not weights."""
     found = [as_number(raw) for raw in column.to_pylist()]
     bad = sum(number is None or not 0 <= number < math.inf for number in found)
     if bad:

@@ -1,4 +1,4 @@
-"""The cube: how many rows each cell of a table has. Everything else is a function of it."""
+"""The cube: the number of rows of each cell of a table. Everything else is a function of it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from equipoise.counts.axes import Axis, missing_last
 from equipoise.counts.cells import (
     Lines,
     apply_policies,
+    distinct_lines,
     drop_unused,
     merge_lines,
-    pivot_labels,
     recode,
     tally,
 )
@@ -30,6 +30,7 @@ from equipoise.counts.columns import (
     encode_arrow,
     encode_list,
     encode_table,
+    take,
     weights_in,
 )
 from equipoise.counts.reading import Reading
@@ -50,10 +51,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Counts(Result):
-    """How many rows each cell has: a sparse cube with named axes.
+    """The number of rows of each cell: a sparse cube with named axes.
 
-    Made by an engine (:func:`equipoise.count`), from a mapping or from a frame. Cells
-    without rows are not stored. Counts of one shape can be added and subtracted.
+    Counts are made by an engine (:func:`equipoise.count`), from a mapping or from a frame. Cells
+    without rows are not stored. Counts over the same columns can be added and subtracted.
 
     >>> counts = Counts.from_mapping(
     ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
@@ -70,21 +71,21 @@ class Counts(Result):
     axes
         The sensitive attributes, then the label.
     codes
-        One line a cell, one column an axis: the number of the value.
+        The codes of each cell's values: a line per cell, a column per axis.
     rows
-        How many rows each cell has.
+        Number of rows of each cell.
     weights
         With row weights: for each cell their sum and the sum of their squares.
     missing_values
-        For each column in how many rows it had no value.
+        For each column, the number of rows in which it has no value.
     dropped
-        How many rows were left out for a missing value.
+        Number of rows that were left out because of a missing value.
     bins
         The edges of the binned attributes.
     request, reading
         What was asked for, and how the table was read.
     skipped
-        Lines of the file that are no rows and were left out, as ``lenient`` allows.
+        Lines of the file that are not rows and were skipped, as ``lenient`` allows.
     """
 
     axes: tuple[Axis, ...]
@@ -107,7 +108,7 @@ class Counts(Result):
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return int(self.rows.sum())
 
     @property
@@ -131,25 +132,15 @@ class Counts(Result):
         )
 
     def of(self, group: Group | str) -> int:
-        """How many rows a group has, or a cell, if the pattern names the label too."""
+        """Number of rows of a group, or of a cell if the pattern also names the label."""
         return int(self.rows[self._inside(group)].sum())
 
     def cells(self) -> dict[tuple[Value, ...], int]:
-        """The number of rows of each cell, by its values.
-
-        >>> c = Counts.from_mapping({("m", "y"): 3, ("w", "y"): 2}, sensitive=["s"], label="l")
-        >>> c.cells()
-        {('m', 'y'): 3, ('w', 'y'): 2}
-        """
+        """The number of rows of each cell, by its values."""
         return {cell: int(n) for cell, (n, *_) in self._cells().items()}
 
     def pattern(self, cell: Sequence[Value]) -> Group:
-        """The values of a cell as a pattern.
-
-        >>> c = Counts.from_mapping({("m", "y"): 3, ("w", "y"): 2}, sensitive=["s"], label="l")
-        >>> str(c.pattern(("w", "y")))
-        's=w, l=y'
-        """
+        """The values of a cell as a pattern."""
         return Group(dict(zip((a.name for a in self.axes), cell, strict=True)))
 
     def request_for_rows(self) -> CountRequest:
@@ -161,7 +152,13 @@ class Counts(Result):
 
     def finest(self) -> tuple[NDArray[np.int32], tuple[NDArray[Any], ...]]:
         """Pivot the cells: the finest groups, and for each its rows (and weights) per label."""
-        return pivot_labels([len(a) for a in self.axes], Lines(self.codes, self.rows, self.weights))
+        groups, place = distinct_lines(self.codes[:, :-1], [len(a) for a in self.sensitive])
+        columns = []
+        for values in self._stored():
+            pivot = np.zeros((len(groups), len(self.label)), values.dtype)
+            pivot[place, self.codes[:, -1]] = values
+            columns.append(pivot)
+        return groups, tuple(columns)
 
     def dense(self) -> NDArray[np.int64]:
         """The whole cube as an array with a dimension per axis."""
@@ -190,7 +187,7 @@ class Counts(Result):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counts):
             return NotImplemented
-        if [(a.name, a.role) for a in self.axes] != [(a.name, a.role) for a in other.axes]:
+        if not self._has_axes_of(other):
             return False
         mine, theirs = self._cells(), other._cells()
         return mine.keys() == theirs.keys() and all(
@@ -210,8 +207,12 @@ class Counts(Result):
         """The values of each cell, with its rows and, if there are weights, their sums."""
         values = [a.values for a in self.axes]
         cells = (tuple(values[i][c] for i, c in enumerate(line)) for line in self.codes.tolist())
-        stored = [self.rows, *([] if self.weights is None else self.weights.T)]
-        return dict(zip(cells, zip(*(s.tolist() for s in stored), strict=True), strict=True))
+        numbers = zip(*(stored.tolist() for stored in self._stored()), strict=True)
+        return dict(zip(cells, numbers, strict=True))
+
+    def _stored(self) -> list[NDArray[Any]]:
+        """The rows of all cells and, if there are weights, their two sums."""
+        return [self.rows, *([] if self.weights is None else self.weights.T)]
 
     def _inside(self, group: Group | str) -> NDArray[np.bool_]:
         group = Group.parse(group) if isinstance(group, str) else group
@@ -229,8 +230,11 @@ class Counts(Result):
     def __sub__(self, other: Counts) -> Counts:
         return self._combine(other, operator.sub)
 
+    def _has_axes_of(self, other: Counts) -> bool:
+        return [(a.name, a.role) for a in self.axes] == [(a.name, a.role) for a in other.axes]
+
     def _combine(self, other: Counts, operation: Callable[[Any, Any], Any]) -> Counts:
-        if [(a.name, a.role) for a in self.axes] != [(a.name, a.role) for a in other.axes]:
+        if not self._has_axes_of(other):
             raise CountsError(
                 f"counts over {', '.join(a.name for a in self.axes)} and over "
                 f"{', '.join(a.name for a in other.axes)} do not combine; count the same columns."
@@ -243,24 +247,22 @@ class Counts(Result):
             replace(a, values=missing_last((*a.values, *b.values)))
             for a, b in zip(self.axes, other.axes, strict=True)
         )
-        mine, theirs = (recode(c.codes, c.axes, axes) for c in (self, other))
-        codes = np.concatenate([mine, theirs])
+        codes = np.concatenate([recode(c.codes, c.axes, axes) for c in (self, other)])
         sign = operation(0, 1)
         rows = np.concatenate([self.rows, sign * other.rows])
         weights = None
         if self.weights is not None and other.weights is not None:
             weights = np.concatenate([self.weights, sign * other.weights])
-        missing = {
-            a.name: operation(
-                self.missing_values.get(a.name, 0), other.missing_values.get(a.name, 0)
-            )
-            for a in axes
-        }
-        dropped = operation(self.dropped, other.dropped)
-        # Rows of two conditions together are those of neither.
-        reading = self.reading if self.reading == other.reading else Reading()
-        both = self._merge(axes, codes, rows, weights)
-        return replace(both, missing_values=missing, dropped=dropped, reading=reading)
+        mine, theirs = ([c.missing_values.get(a.name, 0) for a in axes] for c in (self, other))
+        return replace(
+            self._merge(axes, codes, rows, weights),
+            missing_values=dict(
+                zip([a.name for a in axes], map(operation, mine, theirs), strict=True)
+            ),
+            dropped=operation(self.dropped, other.dropped),
+            # Together, rows of two conditions satisfy neither.
+            reading=self.reading if self.reading == other.reading else Reading(),
+        )
 
     def _merge(
         self,
@@ -278,12 +280,7 @@ class Counts(Result):
         return self._merge(other.axes, codes, self.rows, self.weights)
 
     def select(self, group: Group | str) -> Counts:
-        """Keep only the rows of a group.
-
-        >>> c = Counts.from_mapping({("m", "y"): 3, ("w", "y"): 2}, sensitive=["s"], label="l")
-        >>> c.select("s=w").n
-        2
-        """
+        """Keep only the rows of a group."""
         inside = self._inside(group)
         weights = None if self.weights is None else self.weights[inside]
         return replace(self, codes=self.codes[inside], rows=self.rows[inside], weights=weights)
@@ -296,12 +293,7 @@ class Counts(Result):
         return self._merge(axes, self.codes[:, chosen], self.rows, self.weights)
 
     def rename(self, name: str, values: Mapping[Value, Value]) -> Counts:
-        """Give values of one attribute other names; values of one new name are merged.
-
-        >>> c = Counts.from_mapping({("m", "y"): 3, ("M", "y"): 2}, sensitive=["s"], label="l")
-        >>> c.rename("s", {"M": "m"}).of("s=m")
-        5
-        """
+        """Rename values of an attribute; values that get the same name are merged."""
         axis = self.axis(name)
         for value in values:
             axis.code(value)
@@ -309,7 +301,7 @@ class Counts(Result):
         new = replace(axis, values=missing_last(renamed))
         position = self.axes.index(axis)
         codes = self.codes.copy()
-        codes[:, position] = np.array([new.codes[v] for v in renamed])[self.codes[:, position]]
+        codes[:, position] = take([new.codes[v] for v in renamed], self.codes[:, position])
         axes = tuple(new if a is axis else a for a in self.axes)
         return self._merge(axes, codes, self.rows, self.weights)
 
@@ -359,7 +351,7 @@ class Counts(Result):
     def from_columns(
         cls, columns: Mapping[str, Sequence[Any]], rows: Sequence[int], request: CountRequest
     ) -> Counts:
-        """Make counts from columns of values of any kind and how many rows each line has."""
+        """Make counts from columns of values of any type, and the number of rows of each line."""
         coded = {name: encode_list([as_value(v) for v in c]) for name, c in columns.items()}
         return cls.from_codes(coded, np.asarray(checked_counts(rows)), None, request)
 
@@ -385,8 +377,7 @@ class Counts(Result):
         request: CountRequest,
     ) -> Counts:
         """Make counts from cells an engine found; binned columns hold bin numbers."""
-        edges = {n: b for n, b in request.bins.items() if isinstance(b, tuple)}
-        coded = {n: encode_arrow(c, edges.get(n)) for n, c in columns.items()}
+        coded = {n: encode_arrow(c, _edges(request).get(n)) for n, c in columns.items()}
         return cls.from_codes(coded, rows, weights, request)
 
     @classmethod
@@ -404,13 +395,11 @@ class Counts(Result):
         axes, codes, kept, missing_values = apply_policies(coded, rows, request)
         weights = None if weights is None else weights[kept]
         lines = merge_lines(axes, Lines(codes[kept], rows[kept], weights))
-        edges = {n: b for n, b in request.bins.items() if isinstance(b, tuple)}
+        edges = _edges(request)
         axes, codes = drop_unused(axes, lines.codes, edges)
         return cls(
             axes=axes,
-            codes=codes,
-            rows=lines.rows,
-            weights=lines.weights,
+            **lines._replace(codes=codes)._asdict(),
             missing_values=missing_values,
             dropped=int(rows[~kept].sum()),
             bins=edges,
@@ -491,6 +480,11 @@ class Counts(Result):
     def from_parquet(cls, path: str | os.PathLike[str]) -> Counts:
         """Read what :meth:`to_parquet` wrote."""
         return cls.from_dict(storage.read_parquet(path))
+
+
+def _edges(request: CountRequest) -> dict[str, tuple[float, ...]]:
+    """The edges of bins that are settled; a number of quantile bins is not yet."""
+    return {name: bins for name, bins in request.bins.items() if isinstance(bins, tuple)}
 
 
 def _named(key: Any, names: Sequence[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 _TYPE = re.compile(r"[A-Za-z0-9_ ]+(\([0-9, ]+\))?")
-"""Names of types that stand in SQL as they are: others, such as structures, are left alone."""
+"""Types that can be written in SQL by their name; others, such as structures, cannot."""
 
 _WORDS = {
     "VARCHAR": "text",
@@ -23,20 +23,13 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on the rows of a table, and as what it compares the columns it names.
-
-    Attributes
-    ----------
-    text
-        The condition, in SQL.
-    types
-        By column that it names, the type its values are compared as; none before an engine has
-        settled it (:meth:`~equipoise.engines.base.Engine.settled`). It is decided once, by the
-        table it was given for, so that every other table is held to the same condition.
-    """
+    """A condition on the rows of a table, in SQL, and the types that it compares columns as."""
 
     text: str
     types: Mapping[str, str] | None = field(default=None, hash=False)
+    """For each column that the condition names, the type that values are compared as; None until an
+    engine has settled it (:meth:`~equipoise.engines.base.Engine.settled`). The table that the
+    condition was given for decides, so that it means the same for every other table."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -45,53 +38,43 @@ class Condition:
 
     @property
     def one_line(self) -> str:
-        """The condition as it stands in a sentence."""
+        """The condition on one line, for sentences."""
         return " ".join(self.text.split())
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """As what the columns are compared, in words, where these are known."""
+        """The types that columns are compared as, in words, where these are known."""
         known = (self.types or {}).items()
         return tuple(f"{name} as {_WORDS[kind]}" for name, kind in known if kind in _WORDS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How a table was read; what is not given was left to be found.
+    """How a table was read; what is None was detected.
 
     >>> Reading(where=Condition("age > 30", {"age": "BIGINT"})).sentences
     ('Only rows where age > 30 are counted (age as whole numbers).',)
     >>> Reading.from_dict(None) == Reading()
     True
-
-    Attributes
-    ----------
-    where
-        The condition that all rows satisfy.
-    sql
-        The query whose result the table is.
-    encoding, delimiter
-        Of CSV files.
-    header
-        False if the first line of a CSV file or a sheet is a row, and names no columns.
-    lenient
-        True if lines of CSV files that are no rows are skipped.
     """
 
     where: Condition | None = None
     sql: str | None = None
+    """The query whose result the table is."""
     encoding: str | None = None
     delimiter: str | None = None
     header: bool | None = None
+    """False if the first line of a CSV file or a sheet is a row, and names no columns."""
     lenient: bool | None = None
+    """True if malformed lines of CSV files are skipped."""
 
     @property
     def options(self) -> dict[str, Any]:
-        """What to give to ``locate`` to read a table in the same way."""
+        """Arguments of ``locate`` that read a table in the same way."""
         return dict(vars(self))
 
     def but(self, **given: str | bool | None) -> Reading:
-        """The same with what is given of encoding, delimiter, header and lenient.
+        """The same reading, with those of the given options that are not None.
 
         >>> read = Reading(encoding="latin-1", delimiter=";").but(encoding="utf-8", delimiter=None)
         >>> read.encoding, read.delimiter
@@ -113,7 +96,7 @@ class Reading:
 
     @property
     def facts(self) -> list[list[str]]:
-        """The same as names and values, with how files were read."""
+        """The same as names and values, and how files were read."""
         where = None if self.where is None else self.where.one_line
         sql = None if self.sql is None else " ".join(self.sql.split())
         named = {"only rows where": where, "query": sql, "encoding": self.encoding}
@@ -128,37 +111,23 @@ class Reading:
         return {
             "where": None if self.where is None else self.where.text,
             "where_types": types,
-            "sql": self.sql,
-            "encoding": self.encoding,
-            "delimiter": self.delimiter,
-            "header": self.header,
-            "lenient": self.lenient,
+            **{name: value for name, value in vars(self).items() if name != "where"},
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any] | None) -> Reading:
-        """Read what :meth:`to_dict` wrote; older files have no such record."""
+        """Read what :meth:`to_dict` wrote; older files have no record of it."""
         given = dict(data or {})
         text, types = given.pop("where", None), given.pop("where_types", None)
-        for kind in (types or {}).values():
-            if not isinstance(kind, str):
-                raise TypeError(f"{kind!r} is no type")
-        where = None if text is None else Condition(_text(text), None if types is None else types)
-        known = {name: given.get(name) for name in ("sql", "encoding", "delimiter")}
-        for value in known.values():
-            if value is not None:
-                _text(value)
+        texts = {name: given.get(name) for name in ("sql", "encoding", "delimiter")}
+        for value in (text, *(types or {}).values(), *texts.values()):
+            if not isinstance(value, str | None):
+                raise TypeError(f"{value!r} is not a text")
         flags = {name: given.get(name) for name in ("header", "lenient")}
         for flag in flags.values():
-            if flag is not None and not isinstance(flag, bool):
+            if not isinstance(flag, bool | None):
                 raise TypeError(f"{flag!r} is not true or false")
-        return cls(where=where, **known, **flags)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    return value
+        return cls(where=None if text is None else Condition(text, types), **texts, **flags)
 
 
 def is_plain_type(kind: str) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.counts.columns import Coded, bin_codes, encode_arrow, numbers_in, take
+from equipoise.counts.columns import bin_codes, encode_arrow, numbers_in, take
 from equipoise.counts.cube import Counts
 from equipoise.values import MISSING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def cells_of_rows(table: pa.Table, counts: Counts) -> NDArray[np.int64]:
-    """Give each row of a table, in its order, the number of its cell; −1 if it was not counted.
+    """Return the number of each row's cell, in the order of the rows; −1 if it was not counted.
 
     The number is the line of the cell in ``counts.codes`` and ``counts.rows``.
 
@@ -32,8 +33,8 @@ def cells_of_rows(table: pa.Table, counts: Counts) -> NDArray[np.int64]:
     space = 1
     for position, axis in enumerate(counts.axes):
         codes = _codes(table[axis.name], counts, position)
-        size = len(axis) + 1  # and one for values that were not counted
-        if space * size >= 2**62:  # number anew only the cells there are
+        size = len(axis) + 1  # one more for values that were not counted
+        if space * size >= 2**62:  # keys would overflow: renumber those that occur
             cells, rows, space = _renumbered(cells, rows)
         cells = cells * size + counts.codes[:, position]
         rows = rows * size + codes
@@ -52,17 +53,13 @@ def _renumbered(
 
 
 def _codes(column: pa.ChunkedArray, counts: Counts, position: int) -> NDArray[np.int32]:
-    """Number the values of a column as an axis does, and others by one number more."""
+    """The codes of a column's values on an axis; values that are not on it get one code more."""
     axis = counts.axes[position]
-    binned = axis.name in counts.bins
-    values, codes = _coded(column, counts, axis.name)
-    na = () if binned or counts.request is None else counts.request.na
+    na: Sequence[str] = () if counts.request is None else counts.request.na
+    if axis.name in counts.bins:
+        values, codes = bin_codes(numbers_in(axis.name, column, na), counts.bins[axis.name])
+        na = ()  # numbers_in has already read them as missing
+    else:
+        values, codes = encode_arrow(column, None)
     known = (axis.codes.get(MISSING if v in na else v, len(axis)) for v in values)
     return take(list(known), codes)
-
-
-def _coded(column: pa.ChunkedArray, counts: Counts, name: str) -> Coded:
-    if name not in counts.bins:
-        return encode_arrow(column, None)
-    na = () if counts.request is None else counts.request.na
-    return bin_codes(numbers_in(name, column, na), counts.bins[name])

@@ -1,4 +1,4 @@
-"""Lines of a file that could not be read as rows, and were left out because the user said so."""
+"""Lines of a file that could not be read as rows, and were skipped at the user's request."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 SHOWN = 5
-"""How many of the lines are named; all are counted."""
-
-_WERE = "lines were skipped, as they are no rows"
+"""Maximum number of lines that are named; all are counted."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +15,7 @@ class Skipped:
     """How many lines of a table were skipped, and the first of them.
 
     >>> print(Skipped(7, ("line 3", "line 9")))
-    7 lines were skipped, as they are no rows of the table (line 3, line 9, …)
+    7 lines were skipped because they are not rows of the table (line 3, line 9, …)
     """
 
     lines: int = 0
@@ -30,8 +28,9 @@ class Skipped:
         return Skipped(self.lines + other.lines, (self.first + other.first)[:SHOWN])
 
     def __str__(self) -> str:
-        were = "line was skipped, as it is no row" if self.lines == 1 else _WERE
-        return f"{self.lines:,} {were} of the table ({self.named})"
+        one = self.lines == 1
+        were, why = ("line was", "it is not a row") if one else ("lines were", "they are not rows")
+        return f"{self.lines:,} {were} skipped because {why} of the table ({self.named})"
 
     @property
     def named(self) -> str:
@@ -49,4 +48,4 @@ class Skipped:
 
 
 NOTHING = Skipped()
-"""What is skipped nearly always."""
+"""No skipped lines."""

@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.counts import CountRequest, Counts
-from equipoise.counts.features import feature_columns
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError
-from equipoise.frames import (
-    pick_columns,
-    row_count,
-)
+from equipoise.frames import feature_columns, pick_columns, row_count
 from equipoise.plain import rows_text
 
 if TYPE_CHECKING:
@@ -61,7 +57,7 @@ def sensitive_columns(
     Parameters
     ----------
     features
-        Columns, as :func:`~equipoise.counts.features.feature_columns` takes them.
+        Columns, as :func:`~equipoise.frames.feature_columns` takes them.
     rows
         Number of rows.
     X, names

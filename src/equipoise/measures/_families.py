@@ -27,45 +27,28 @@ AUDIT_ENTRIES = 400_000_000
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Groups of the very same rows, merged into units, and the families that split them.
+    """Groups of the very same rows, merged into units, and the families that split them."""
 
-    Attributes
-    ----------
-    lattice
-        All groups, including those that are not listed. ``unit`` is the unit of each group, and
-        of all rows at the end; ``up`` is the group without an attribute, for each attribute.
-    deepest
-        The largest number of attributes a group of the lattice fixes.
-    counts, size, secret, listed, order, example
-        Of each unit: its rows per label and in total, whether one of these is too small to be
-        shown, whether the table lists it, the fewest attributes that fix it, and one of its groups.
-    all_rows
-        The unit of all rows.
-    of_line
-        The unit of each line of the table.
-    child, start, parent
-        Family f splits ``parent[f]`` into ``child[start[f] : start[f + 1]]``, at least two,
-        the smallest first.
-    cells, cell_line, cell_unit, cell_secret
-        The finest groups: their codes, their line and unit, or −1 if the lattice is too
-        shallow for them, and whether a count is too small to be shown.
-    """
-
-    lattice: Lattice
-    unit: Lines
-    up: Lines
-    deepest: int
+    lattice: Lattice  # all groups, including those that are not listed
+    unit: Lines  # the unit of each group, and at the end that of all rows
+    up: Lines  # for each group and attribute, the group without it
+    deepest: int  # the largest number of attributes that a group of the lattice fixes
+    # Of each unit: its rows by label and in total, whether one of these is too small to be shown,
+    # whether the table lists it, the fewest attributes that fix it, and one of its groups.
     counts: Lines
     size: Lines
     secret: Flags
     listed: Flags
     order: Lines
     example: Lines
-    all_rows: int
-    of_line: Lines
+    all_rows: int  # the unit of all rows
+    of_line: Lines  # the unit of each line of the table
+    # Family f splits parent[f] into child[start[f] : start[f + 1]], at least two, smallest first.
     child: Lines
     start: Lines
     parent: Lines
+    # The finest groups: their codes, their line and unit, or −1 if the lattice is too shallow for
+    # them, and whether a count is too small to be shown.
     cells: NDArray[np.int32]
     cell_line: Lines
     cell_unit: Lines

@@ -10,7 +10,7 @@ import numpy as np
 from equipoise.errors import CountsError
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import TOO_FEW, UNKNOWN, number, probability, whole
-from equipoise.measures.measurement import SURE, Measurement
+from equipoise.measures.measurement import SURE, Measurement, group_of
 from equipoise.measures.request import MeasureRequest
 from equipoise.measures.suppression import suppress
 from equipoise.measures.table import BiasTable, bias_table
@@ -21,13 +21,14 @@ from equipoise.results import FlatTable, Result
 from equipoise.values import Value, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from equipoise.counts import Counts
 
 SCHEMA = "equipoise.diff/1"
+_ABOUT = ("sensitive", "label", "labels", "parameters", "reading", "version", "time")
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,9 @@ class ChangeRow:
         """Plain data, with ``None`` for undefined values."""
         group = {k: plain(v) for k, v in self.group.items()}
         return {"group": group, **{k: plain(v) for k, v in vars(self).items() if k != "group"}}
+
+
+_NUMBERS = [field.name for field in fields(ChangeRow) if field.type == "float"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,18 +100,7 @@ class BiasChange(Result):
         about = self.before.about()
         return {
             "schema": SCHEMA,
-            **{
-                k: about[k]
-                for k in (
-                    "sensitive",
-                    "label",
-                    "labels",
-                    "parameters",
-                    "reading",
-                    "version",
-                    "time",
-                )
-            },
+            **{k: about[k] for k in _ABOUT},
             "reading_after": self.after.counts.reading.to_dict(),
             "n_before": self.before.counts.n,
             "n_after": self.after.counts.n,
@@ -142,9 +135,9 @@ class BiasChange(Result):
         """What was compared, in one line."""
         sizes = f"{self.before.counts.n:,} rows before, {self.after.counts.n:,} after"
         first, second = (table.counts.reading.sentences for table in (self.before, self.after))
-        told = first if first == second else (*_of("Before", first), *_of("After", second))
-        said = " ".join(("", *told)) if told else ""
-        return f"Change of Uniform Bias: {sizes}{f'.{said}' if said else ''}"
+        if first != second:
+            first = (*(f"Before: {s}" for s in first), *(f"After: {s}" for s in second))
+        return f"Change of Uniform Bias: {sizes}{'. ' if first else ''}{' '.join(first)}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -183,10 +176,6 @@ class BiasChange(Result):
         return self.text()
 
 
-def _of(when: str, said: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"{when}: {sentence}" for sentence in said)
-
-
 def bias_change(before: Counts, after: Counts, options: MeasureRequest | None = None) -> BiasChange:
     """Compare the biases of two tables over the same columns."""
     options = replace(options or MeasureRequest(), uncertainty=True)
@@ -208,8 +197,7 @@ def _rows(before: BiasTable, after: BiasTable) -> tuple[ChangeRow, ...]:
     codes = np.unique(np.concatenate([one.lattice.codes, two.lattice.codes]), axis=0)
     if before.options.suppress_below is not None:
         codes = codes[_shown(one, codes) & _shown(two, codes)]
-    columns = [_at(m, codes) for m in (one, two)]
-    (ub0, low0, high0, n0), (ub1, low1, high1, n1) = columns
+    (ub0, low0, high0, n0), (ub1, low1, high1, n1) = (_at(m, codes) for m in (one, two))
     change = ub_change_interval(
         ub0, low0, high0, ub1, low1, high1, confidence=before.options.confidence
     )
@@ -220,47 +208,41 @@ def _rows(before: BiasTable, after: BiasTable) -> tuple[ChangeRow, ...]:
     evident = (q < SURE) | ((change.low >= -limit) & (change.high <= limit))
     evident &= ~(_unsound(one, codes) | _unsound(two, codes))
     order = np.lexsort((-np.maximum(n0, n1)[line], -np.round(size, 12), ~evident[line, label]))
+    numbers = np.stack([ub0, ub1, change.change, change.low, change.high, change.p, q], axis=-1)
     rows = []
     for i in order.tolist():
         g, y = int(line[i]), int(label[i])
-        rows.append(
-            ChangeRow(
-                group=_group(before.counts, codes[g]),
-                label=before.counts.label.values[y],
-                n_before=int(n0[g]),
-                n_after=int(n1[g]),
-                ub_before=float(ub0[g, y]),
-                ub_after=float(ub1[g, y]),
-                change=float(change.change[g, y]),
-                change_low=float(change.low[g, y]),
-                change_high=float(change.high[g, y]),
-                p_value=float(change.p[g, y]),
-                q_value=float(q[g, y]),
-                evident=bool(evident[g, y]),
-                note=_note(int(n0[g]), int(n1[g]), before.options.min_count),
-            )
+        row = ChangeRow(
+            group=group_of(before.counts, codes[g]),
+            label=before.counts.label.values[y],
+            n_before=int(n0[g]),
+            n_after=int(n1[g]),
+            **dict(zip(_NUMBERS, numbers[g, y].tolist(), strict=True)),
+            evident=bool(evident[g, y]),
+            note=_note(int(n0[g]), int(n1[g]), before.options.min_count),
         )
+        rows.append(row)
     return tuple(rows)
 
 
-def _at(measured: Any, codes: NDArray[np.int32]) -> tuple[Any, Any, Any, Any]:
-    lattice, counts = measured.lattice, measured.counts
-    line = lattice.find(codes) if len(lattice) else np.full(len(codes), -1)
+def _at(measured: Measurement, codes: NDArray[np.int32]) -> tuple[Any, Any, Any, Any]:
+    """UB with its interval, and the number of rows, of groups that may not be in a table."""
+    counts, line = measured.counts, measured.lattice.find(codes)
     there = line >= 0
-    numbers = [np.full((len(codes), len(counts.label)), np.nan) for _ in range(3)]
-    columns = (measured.ub, measured.interval.low, measured.interval.high)
-    for found, column in zip(numbers, columns, strict=True):
+    ub, low, high = np.full((3, len(codes), len(counts.label)), np.nan)
+    columns = (measured.ub, *(measured.interval or ()))
+    for found, column in zip((ub, low, high), columns, strict=True):
         found[there] = column[line[there]]
     sizes = np.zeros(len(codes), np.int64)
     sizes[there] = measured.n_group[line[there]]
     if measured.options.min_count > 1:  # a group that was left out as too small may still have rows
-        sizes[~there] = [counts.of(_group(counts, code)) for code in codes[~there]]
-    return numbers[0], numbers[1], numbers[2], sizes
+        sizes[~there] = [counts.of(group_of(counts, code)) for code in codes[~there]]
+    return ub, low, high, sizes
 
 
 def _unsound(measured: Measurement, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Where a group is not in a table, or has too few rows there to prove anything."""
-    line = measured.lattice.find(codes) if len(measured.lattice) else np.full(len(codes), -1)
+    line = measured.lattice.find(codes)
     found = np.ones((len(codes), len(measured.counts.label)), np.bool_)
     found[line >= 0] = measured.unsound[line[line >= 0]]
     return found
@@ -271,11 +253,6 @@ def _shown(measured: Measurement, codes: NDArray[np.int32]) -> NDArray[np.bool_]
     line = measured.lattice.find(codes)
     hidden = np.atleast_1d(np.asarray(measured.suppressed).any(axis=1))
     return (line >= 0) & ~hidden[line]
-
-
-def _group(counts: Counts, codes: NDArray[np.int32]) -> Group:
-    pairs = zip(counts.sensitive, codes.tolist(), strict=True)
-    return Group({axis.name: axis.values[c] for axis, c in pairs if c < len(axis)})
 
 
 def _note(before: int, after: int, least: int) -> str | None:

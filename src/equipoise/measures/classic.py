@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from equipoise.measures.measure import Floats, Margins, ratio, register
-from equipoise.measures.uniform_bias import INF, uniform_bias
+from equipoise.measures.measure import DIFFERENCE, RATIO, Floats, Margins, ratio, register
+from equipoise.measures.uniform_bias import uniform_bias
 
 
 @register(
     symbol="IR",
     formula="f_gy/f_ry",
-    low=0.0,
-    high=INF,
-    neutral=1.0,
+    **RATIO,
     against="reference",
     sentence="the rate of {label} in {group} is {value} times that of {reference}.",
 )
@@ -30,9 +28,7 @@ def impact_ratio(margins: Margins) -> Floats:
 @register(
     symbol="OR g:r",
     formula="[f_gy/(1 − f_gy)] / [f_ry/(1 − f_ry)]",
-    low=0.0,
-    high=INF,
-    neutral=1.0,
+    **RATIO,
     against="reference",
     sentence="the odds of {label} in {group} are {value} times those in {reference}.",
 )
@@ -50,9 +46,7 @@ def odds_ratio_group_over_reference(margins: Margins) -> Floats:
 @register(
     symbol="OR r:g",
     formula="[f_ry/(1 − f_ry)] / [f_gy/(1 − f_gy)]",
-    low=0.0,
-    high=INF,
-    neutral=1.0,
+    **RATIO,
     against="reference",
     more_is_more=False,
     sentence="the odds of {label} in {reference} are {value} times those in {group}.",
@@ -71,9 +65,7 @@ def odds_ratio_reference_over_group(margins: Margins) -> Floats:
 @register(
     symbol="MD",
     formula="f_ry − f_gy",
-    low=-1.0,
-    high=1.0,
-    neutral=0.0,
+    **DIFFERENCE,
     against="reference",
     more_is_more=False,
     symmetric=True,
@@ -92,10 +84,7 @@ def mean_difference(margins: Margins) -> Floats:
 @register(
     symbol="IR(b)",
     formula="(1 − UB)/(1 + UB·P/U)",
-    low=0.0,
-    high=INF,
-    neutral=1.0,
-    against="overall",
+    **RATIO,
     sentence="by its UB and its share of rows, {group} has an impact ratio of {value} against "
     "the rest for {label}.",
 )

@@ -26,5 +26,5 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
         ours = tools.get("equipoise", {}) if isinstance(tools, dict) else {}
         data = ours if isinstance(ours, dict) else {"equipoise": ours}
     if not all(isinstance(table, dict) for table in data.values()):
-        raise InputError(f"{file} must hold tables such as [check], with options as keys.")
+        raise InputError(f"{file} must contain tables such as [check], with options as keys.")
     return data

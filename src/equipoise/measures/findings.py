@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import InputError
-from equipoise.lattice import format_value
 from equipoise.measures.four_fifths import ROUNDING, ratio_to_best
 from equipoise.measures.registry import measure_named
 
@@ -23,31 +22,23 @@ if TYPE_CHECKING:
 Evidence: TypeAlias = Literal["estimate", "interval"]
 OUTSIDE, UNDECIDED = 1, 2
 Lines: TypeAlias = NDArray[np.int64]
-Key: TypeAlias = tuple[str, str | None]
 
 
 class Findings(NamedTuple):
-    """The rows that rules find: those outside first, of these the evident ones, by size.
-
-    Attributes
-    ----------
-    rule, line, label
-        The number of the rule, and the lattice line and label number of the row.
-    value, code
-        The value of the limited measure, and whether it is `OUTSIDE` or `UNDECIDED`.
-    sure
-        Whether it differs by more than chance.
-    checked
-        How many rows were checked in all.
-    """
+    """The rows that rules find: those outside first, of these the evident ones, by size."""
 
     rule: Lines
+    """Number of the rule."""
     line: Lines
     label: Lines
     value: Floats
+    """Value of the limited measure."""
     code: NDArray[np.int8]
+    """`OUTSIDE` or `UNDECIDED`."""
     sure: NDArray[np.bool_]
+    """Whether the value differs by more than chance."""
     checked: int
+    """How many rows were checked in all."""
 
 
 def find_rows(table: BiasTable, rules: Sequence[Rule], evidence: Evidence) -> Findings:
@@ -69,13 +60,16 @@ def find_rows(table: BiasTable, rules: Sequence[Rule], evidence: Evidence) -> Fi
     return Findings(rule_, line, label, value, code, sure, checked)
 
 
-def _deciding_rules(table: BiasTable, rules: Sequence[Rule], key: Key) -> Lines:
+def _deciding_rules(table: BiasTable, rules: Sequence[Rule], key: tuple[str, str | None]) -> Lines:
     """For each line and label the number of the last rule that fits it, or −1."""
     m = table.measured
     deciding = np.full(m.ub.shape, -1, np.int64)
     for number, rule in enumerate(rules):
         if rule.key == key:
-            fits = _lines(table, rule)[:, None] & _labels(table, rule)[None, :]
+            inside = m.inside(rule.where, "use the key label of the rule instead")
+            fits = np.repeat(inside[:, None], len(m.counts.label), axis=1)
+            if rule.label is not None:
+                fits &= np.arange(fits.shape[1]) == m.counts.label.code(rule.label)
             # A group too small for a later rule is exempt: no earlier rule takes it back.
             large = m.n_group >= rule.min_count
             deciding[fits] = np.where(large, number, -1)[np.nonzero(fits)[0]]
@@ -89,7 +83,7 @@ def _found_by(
     table: BiasTable, rule: Rule, number: int, evidence: Evidence, line: Lines, label: Lines
 ) -> tuple[NDArray[Any], ...]:
     """The columns of `Findings` for one rule, and how far each value is from the neutral one."""
-    values = table.measure(rule.measure, reference=rule.reference, min_count=rule.min_count)
+    values = table.measured.measure(rule.measure, rule.reference, rule.min_count)
     value = _relative_to(values[line, label], rule.k)
     status = _statuses(table, rule, evidence, value, line, label)
     found = status != 0
@@ -154,30 +148,8 @@ def settle_label(rule: Rule, table: BiasTable) -> Rule:
         return rule
     if table.options.favourable is None:
         label = table.counts.label
-        values = ", ".join(format_value(v) for v in label.values[:20])
         raise InputError(
             f"the rule {rule.limits} needs to know which label value is favourable; name it by "
-            f"`favourable` or as the rule's label. {label.name!r} has: {values}{', …' if len(label.values) > 20 else ''}."
+            f"`favourable` or as the rule's label. {label.name!r} has: {label.listed}."
         )
     return replace(rule, label=table.options.favourable)
-
-
-def _lines(table: BiasTable, rule: Rule) -> NDArray[np.bool_]:
-    codes = table.measured.lattice.codes
-    inside = np.ones(len(codes), np.bool_)
-    names = [a.name for a in table.counts.sensitive]
-    for name, value in rule.where.items():
-        axis = table.counts.axis(name)
-        if name not in names:
-            raise InputError(
-                f"the rule's group {rule.group} names the label; use the key label instead."
-            )
-        inside &= codes[:, names.index(name)] == axis.code(value)
-    return inside
-
-
-def _labels(table: BiasTable, rule: Rule) -> NDArray[np.bool_]:
-    label = table.counts.label
-    if rule.label is None:
-        return np.ones(len(label), np.bool_)
-    return np.asarray(np.arange(len(label)) == label.code(rule.label))

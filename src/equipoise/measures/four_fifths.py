@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.measures.measure import Floats, ratio
-from equipoise.measures.measurement import NOTE_CODES, Measurement
+from equipoise.measures.measurement import Measurement
+from equipoise.measures.row import NOTE_CODES
 from equipoise.measures.uncertainty.intervals import Interval, ratio_interval
 from equipoise.values import Value, plain
 
@@ -30,39 +31,18 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class FourFifths:
-    """The four-fifths rule for some groups, against the best-off of all measured groups.
-
-    Attributes
-    ----------
-    measured
-        The numbers behind the table.
-    label
-        The number of the favourable label.
-    line
-        The lattice lines of the groups shown: groups with the same attributes together, the lowest
-        rate first, and groups with too few rows for a verdict last.
-    """
+    """The four-fifths rule for some groups, against the best-off of all measured groups."""
 
     measured: Measurement
     label: int
+    """Number of the favourable label."""
     line: NDArray[np.int64]
+    """Lattice lines of the groups shown: groups with the same attributes together, the lowest rate
+    first, and groups with too few rows for a verdict last."""
 
     @classmethod
     def of(cls, measured: Measurement, lines: NDArray[np.int64]) -> FourFifths | None:
-        """Apply the rule to some lines of a lattice; None unless a favourable label is named.
-
-        >>> from equipoise.counts import Counts
-        >>> from equipoise.measures.request import MeasureRequest
-        >>> counts = Counts.from_mapping(
-        ...     {("p", "+"): 388, ("p", "-"): 582, ("u", "+"): 180, ("u", "-"): 120},
-        ...     sensitive=["s"],
-        ...     label="y",
-        ... )
-        >>> measured = Measurement.of(counts, MeasureRequest(favourable="+"))
-        >>> found = FourFifths.of(measured, np.array([0])).to_dict()["groups"][0]
-        >>> round(found["impact_ratio"], 3), found["best"], found["below"]
-        (0.667, 's=u', True)
-        """
+        """Apply the rule to some lines of a lattice; None unless a favourable label is named."""
         favourable = measured.options.favourable
         if favourable is None or not len(lines):
             return None
@@ -99,16 +79,13 @@ class FourFifths:
     def interval(self) -> Interval | None:
         """The interval of each measured group's impact ratio; the best-off group's own is 1."""
         m = self.measured
-        if m.interval is None:
-            return None
-        return ratio_to_best(m, self.best, self.label)
+        return None if m.interval is None else ratio_to_best(m, self.best, self.label)
 
     @functools.cached_property
     def too_small(self) -> NDArray[np.bool_]:
         """Which measured groups, other than the whole table, have too few rows for a verdict."""
-        m, label = self.measured, self.label
-        whole = NOTE_CODES.index("all rows")
-        return np.asarray((m.notes[:, label] > 0) & (m.notes[:, label] != whole))
+        notes = self.measured.notes[:, self.label]
+        return np.asarray((notes > 0) & (notes != NOTE_CODES.index("all rows")))
 
     @functools.cached_property
     def compared(self) -> NDArray[np.bool_]:
@@ -137,9 +114,7 @@ class FourFifths:
         """A group as plain data."""
         known = bool(self.compared[line])
         low, high = (
-            (None, None)
-            if self.interval is None
-            else (plain(float(limit[line])) for limit in self.interval)
+            (plain(float(x[line])) for x in self.interval) if self.interval else (None, None)
         )
         return {
             **self._group(line),

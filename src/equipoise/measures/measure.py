@@ -1,9 +1,10 @@
-"""A measure: what it computes from counts, and what a reader must know of it."""
+"""A measure: what it computes from counts, and what a reader must know about it."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +17,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """The input of a measure, for G groups and k labels.
-
-    Attributes
-    ----------
-    n
-        All rows (or their weight).
-    n_y
-        Rows with each label, shape (k,).
-    n_g
-        Rows of each group, shape (G, 1).
-    n_gy
-        Rows of each group with each label, shape (G, k).
-    reference
-        The rate that each group's rate is compared with, shape (G, k). By default the rate in
-        the rest of the table.
+    """The input of a measure, for G groups and k labels: numbers of rows, or sums of weights.
 
     >>> hiring = Margins.of(n=600, n_y=[200, 400], n_g=[150, 450], n_gy=[[40, 110], [160, 290]])
     >>> hiring.reference.round(3).tolist()
@@ -38,22 +25,17 @@ class Margins:
     """
 
     n: float
-    n_y: Floats
-    n_g: Floats
-    n_gy: Floats
+    n_y: Floats  # shape (k,)
+    n_g: Floats  # shape (G, 1)
+    n_gy: Floats  # shape (G, k)
     reference: Floats
+    """The rate that each group's rate is compared with, shape (G, k)."""
 
     @classmethod
     def of(
-        cls,
-        *,
-        n: float,
-        n_y: object,
-        n_g: object,
-        n_gy: object,
-        reference: Floats | None = None,
+        cls, *, n: float, n_y: object, n_g: object, n_gy: object, reference: Floats | None = None
     ) -> Margins:
-        """Make margins from array-likes."""
+        """Make margins from array-likes; by default, groups are compared with the rest."""
         totals, groups = np.asarray(n_y, float), np.asarray(n_g, float).reshape(-1, 1)
         cells = np.asarray(n_gy, float)
         rest = ratio(totals - cells, n - groups) if reference is None else reference
@@ -72,43 +54,26 @@ class Margins:
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """A registered measure.
-
-    Attributes
-    ----------
-    name, symbol, formula
-        Its name, its symbol and its formula.
-    function
-        Computes it from :class:`Margins`, shape (G, k).
-    low, high
-        Range of its values.
-    neutral
-        Its value for a group whose rate equals the rate it is compared with, if there is one.
-    against
-        What a group is compared with: the ``"overall"`` rate, a ``"reference"`` rate, or nothing
-        (``None``).
-    more_is_more
-        Whether it increases with the group's own rate.
-    scale_invariant
-        Whether multiplying all counts by one number leaves it unchanged.
-    symmetric
-        Whether swapping the labels of a binary table changes only its sign.
-    sentence
-        A sentence that explains a value, with ``{group}``, ``{label}`` and ``{value}`` to fill in.
-    """
+    """A registered measure, whose values range from `low` to `high`."""
 
     name: str
     symbol: str
     formula: str
     function: Callable[[Margins], Floats]
-    low: float
-    high: float
     neutral: float | None
-    against: str | None
-    more_is_more: bool
-    scale_invariant: bool
-    symmetric: bool
+    """Value for a group whose rate equals the rate it is compared with, if there is one."""
     sentence: str
+    """Explains a value, with ``{group}``, ``{label}`` and ``{value}`` to fill in."""
+    low: float = -math.inf
+    high: float = math.inf
+    against: str | None = "overall"
+    """What a group is compared with: ``"overall"``, ``"reference"`` or None for nothing."""
+    more_is_more: bool = True
+    """Whether it increases with the group's own rate."""
+    scale_invariant: bool = True
+    """Whether multiplying all counts by one number leaves it unchanged."""
+    symmetric: bool = False
+    """Whether swapping the labels of a binary table changes only its sign."""
 
     @property
     def title(self) -> str:
@@ -125,36 +90,16 @@ MEASURES: dict[str, Measure] = {}
 """The measures by name, in the order of entry; read them through the registry, which loads all."""
 
 
-def register(
-    *,
-    symbol: str,
-    formula: str,
-    low: float,
-    high: float,
-    neutral: float | None,
-    against: str | None,
-    more_is_more: bool = True,
-    scale_invariant: bool = True,
-    symmetric: bool = False,
-    sentence: str,
-) -> Callable[[Callable[[Margins], Floats]], Callable[[Margins], Floats]]:
-    """Enter a function in the registry under its own name."""
+RATIO = {"low": 0.0, "neutral": 1.0}
+DIFFERENCE = {"low": -1.0, "high": 1.0, "neutral": 0.0}
+"""Ranges of quotients and of differences of rates."""
+
+
+def register(**entry: Any) -> Callable[[Callable[[Margins], Floats]], Callable[[Margins], Floats]]:
+    """Enter a function in the registry under its own name, with the other fields of `Measure`."""
 
     def enter(function: Callable[[Margins], Floats]) -> Callable[[Margins], Floats]:
-        MEASURES[function.__name__] = Measure(
-            name=function.__name__,
-            symbol=symbol,
-            formula=formula,
-            function=function,
-            low=low,
-            high=high,
-            neutral=neutral,
-            against=against,
-            more_is_more=more_is_more,
-            scale_invariant=scale_invariant,
-            symmetric=symmetric,
-            sentence=sentence,
-        )
+        MEASURES[function.__name__] = Measure(name=function.__name__, function=function, **entry)
         return function
 
     return enter

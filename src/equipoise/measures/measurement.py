@@ -3,47 +3,31 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.errors import PatternError
 from equipoise.lattice import Group, Lattice, roll_up
 from equipoise.measures.measure import Floats, Margins, ratio
+from equipoise.measures.registry import measure_named
 from equipoise.measures.request import REFERENCES, MeasureRequest
+from equipoise.measures.row import NOTE_CODES, NUMBERS, Row
 from equipoise.measures.uncertainty.intervals import Interval, ub_interval
 from equipoise.measures.uncertainty.p_values import adjust, p_value, too_small, weighted_p_value
 from equipoise.measures.uniform_bias import uniform_bias
 from equipoise.results import now
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from equipoise.counts import Counts
 
 SURE = 0.05
 """A difference with q below this is called more than chance."""
-Note: TypeAlias = Literal[
-    "too small to say",
-    "rests on one row",
-    "all rows",
-    "only label",
-    "no weight",
-    "no such rows",
-    "suppressed",
-]
-NOTES: dict[Note, str] = {
-    "too small to say": "in a group of this size even the most extreme outcome in the same "
-    "direction could be chance",
-    "rests on one row": "without one single row the group would differ in the other direction",
-    "all rows": "every row is in this group, so there is nothing to compare it with",
-    "only label": "every row has this label, so no group can differ",
-    "no weight": "UB is undefined: the rows of this group, or with this label, weigh nothing",
-    "no such rows": "UB is undefined: no row has this label",
-    "suppressed": "hidden, because the numbers are small or small numbers could be derived from them",
-}
-NOTE_CODES: tuple[Note | None, ...] = (None, *NOTES)
 _TOO_FEW = [NOTE_CODES.index(note) for note in (None, "too small to say", "rests on one row")]
 
 
@@ -59,7 +43,7 @@ class Measurement:
     p_value: Floats | None = None
     q_value: Floats | None = None
     suppressed: NDArray[np.bool_] | None = None
-    time: str = field(default="")
+    time: str = ""
 
     @classmethod
     def of(cls, counts: Counts, options: MeasureRequest) -> Measurement:
@@ -78,35 +62,25 @@ class Measurement:
             max_order=options.max_order,
             memory=options.memory,
         )
-        time = now()
-        bare = cls(counts, options, lattice, np.zeros(0), time=time)
+        bare = cls(counts, options, lattice, np.zeros(0), time=now())
         measured = replace(bare, ub=uniform_bias(bare.margins))
         return measured.with_uncertainty() if options.uncertainty else measured
 
     def with_uncertainty(self) -> Measurement:
         """Add intervals, p-values and q-values."""
-        m = self.margins
-        if self.counts.weights is None:
-            interval = ub_interval(
-                self.n_cell,
-                self.n_group[:, None],
-                self.n_label,
-                self.counts.n,
-                confidence=self.options.confidence,
-                sampling=self.options.sampling,
-            )
-            p = p_value(self.n_cell, self.n_group[:, None], self.n_label, self.counts.n)
+        m, sizes = self.margins, None if self.counts.weights is None else self.effective_sizes
+        interval = ub_interval(
+            m.n_gy,
+            m.n_g,
+            m.n_y,
+            m.n,
+            confidence=self.options.confidence,
+            sampling=self.options.sampling,
+            effective=sizes,
+        )
+        if sizes is None:
+            p = p_value(m.n_gy, m.n_g, m.n_y, m.n)
         else:
-            sizes = self.effective_sizes
-            interval = ub_interval(
-                m.n_gy,
-                m.n_g,
-                m.n_y,
-                m.n,
-                confidence=self.options.confidence,
-                sampling=self.options.sampling,
-                effective=sizes,
-            )
             p = weighted_p_value(m.n_gy, m.n_g, m.n_y, m.n, effective=sizes)
         # UB of the only label, and of the group of all rows, is 0 whatever the sample.
         sure = (self.n_label == self.counts.n) | (self.n_group[:, None] == self.counts.n)
@@ -150,12 +124,15 @@ class Measurement:
             reference=np.zeros(0),
         )
 
-    def compared_with(self, reference: str, *, min_count: int = 1) -> Margins:
-        """Add the rates of a baseline to the margins; see `best` for `min_count`."""
-        m = self.margins
-        return replace(m, reference=self._reference_rates(m, reference, min_count))
+    def measure(self, name: str, reference: str | None = None, min_count: int = 1) -> Floats:
+        """Compute a registered measure; `min_count` is the minimum size of a best-off group."""
+        asked = self.options.reference if reference is None else reference
+        margins = replace(self.margins, reference=self._reference_rates(asked, min_count))
+        numbers = measure_named(name).function(margins)
+        return numbers if self.suppressed is None else np.where(self.suppressed, np.nan, numbers)
 
-    def _reference_rates(self, m: Margins, asked: str, min_count: int) -> Floats:
+    def _reference_rates(self, asked: str, min_count: int) -> Floats:
+        m = self.margins
         if asked == "rest":
             # Sums of weights are rounded, so numbers of rows decide whether anything is left.
             left = np.where(self.n_cell == self.n_label, 0.0, m.n_y - m.n_gy)
@@ -288,18 +265,70 @@ class Measurement:
         hidden[line, label] = True
         return hidden
 
-    # ------------------------------------------------------------------- groups
+    # ----------------------------------------------------------- rows and groups
+
+    def rows_at(self, line: NDArray[np.int64], label: NDArray[np.int64]) -> Iterator[Row]:
+        """The rows of some lines of the lattice and label numbers."""
+        columns = {k: v.tolist() for k, v in self.columns_at(line, label).items()}
+        cells, sizes = self.n_cell[line, label].tolist(), self.n_group[line].tolist()
+        notes, hidden = self.notes[line, label].tolist(), self.hidden[line, label].tolist()
+        evident = self.evident[line, label].tolist()
+        for i, (at, code) in enumerate(zip(line.tolist(), label.tolist(), strict=True)):
+            note = NOTE_CODES[notes[i]]
+            shown = note != "suppressed"
+            yield Row(
+                group=self.group(at),
+                label=self.counts.label.values[code],
+                n_group=sizes[i] if shown else None,
+                n_cell=cells[i] if shown else None,
+                **{k: columns[k][i] for k in NUMBERS},
+                hidden=hidden[i] and shown,
+                evident=evident[i],
+                note=note,
+                measures={k: columns[k][i] for k in self.options.measures},
+            )
+
+    def columns_at(self, line: NDArray[np.int64], label: NDArray[np.int64]) -> dict[str, Floats]:
+        """All numbers of some rows; only those that are slow to compute are stored."""
+        m = self.margins
+        unknown = np.full(len(line), np.nan)
+        size, cell = m.n_g[line, 0], m.n_gy[line, label]
+        overall = m.overall_rate[label]
+        columns = {
+            "rate": ratio(cell, size),
+            "overall_rate": overall,
+            "ub": self.ub[line, label],
+            "ub_low": unknown if self.interval is None else self.interval.low[line, label],
+            "ub_high": unknown if self.interval is None else self.interval.high[line, label],
+            "p_value": unknown if self.p_value is None else self.p_value[line, label],
+            "q_value": unknown if self.q_value is None else self.q_value[line, label],
+            "expected": size * overall,
+            "missing_rows": size * overall - cell,
+        }
+        for name in self.options.measures:
+            columns[name] = self.measure(name)[line, label]
+        if self.suppressed is not None:
+            hidden = self.suppressed[line, label]
+            columns = {
+                k: v if k == "overall_rate" else np.where(hidden, np.nan, v)
+                for k, v in columns.items()
+            }
+        return columns
 
     def group(self, line: int) -> Group:
         """The group of a line."""
-        codes = self.lattice.codes[line].tolist()
-        return Group(
-            {
-                axis.name: axis.values[code]
-                for axis, code in zip(self.counts.sensitive, codes, strict=True)
-                if code < len(axis)
-            }
-        )
+        return group_of(self.counts, self.lattice.codes[line])
+
+    def inside(self, group: Group, hint: str) -> NDArray[np.bool_]:
+        """Which lines are groups inside a group; `hint` says how to name a label instead."""
+        inside = np.ones(len(self.lattice), np.bool_)
+        for name, value in group.items():
+            axis = self.counts.axis(name)
+            if axis.role != "sensitive":
+                raise PatternError(f"{group} names the label; {hint}.")
+            position = self.counts.sensitive.index(axis)
+            inside &= self.lattice.codes[:, position] == axis.code(value)
+        return inside
 
     def line(self, group: Group) -> int:
         """The line of a group."""
@@ -313,10 +342,16 @@ class Measurement:
             raise PatternError(
                 f"{group} names the label; a group is named by sensitive attributes only."
             )
-        found = int(self.lattice.find(np.array([codes], np.int32))[0]) if len(self.lattice) else -1
+        found = int(self.lattice.find(np.array([codes], np.int32))[0])
         if found < 0:
             raise PatternError(
                 f"the group {group} has no rows in this table, or `min_count` or `max_order` leaves it "
                 "out."
             )
         return found
+
+
+def group_of(counts: Counts, codes: NDArray[np.int32]) -> Group:
+    """The group that a line of codes stands for; a code past the last value means any value."""
+    pairs = zip(counts.sensitive, codes.tolist(), strict=True)
+    return Group({axis.name: axis.values[code] for axis, code in pairs if code < len(axis)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from equipoise.measures.row import Row
     from equipoise.measures.table import BiasTable
 
-EVIDENCE: tuple[Evidence, ...] = ("estimate", "interval")
 Status: TypeAlias = Literal["inside", "outside", "undecided"]
 SCHEMA = "equipoise.check/1"
 EXIT_CODES: Mapping[Status, int] = {"inside": 0, "outside": 1, "undecided": 3}
-
 
 _POLICY_KEYS = ("max_abs_ub", "four_fifths", "favourable", "min_count", "evidence", "rules")
 # A [check] table may also hold defaults of the command's other options.
@@ -66,7 +64,7 @@ class Policy:
     evidence: Evidence = "estimate"
 
     def __post_init__(self) -> None:
-        one_of("evidence", self.evidence, EVIDENCE)
+        one_of("evidence", self.evidence, get_args(Evidence))
         if not self.rules:
             raise InputError(
                 "there is no rule to check; give a limit, as in `max_abs_ub=0.1` or "
@@ -187,7 +185,7 @@ class Check(Result):
         Rows outside their limits come first, of these the ones with enough evidence, by size.
         """
         found = self.found
-        for i, row in enumerate(self.table.rows_at(found.line[:top], found.label[:top])):
+        for i, row in enumerate(self.table.measured.rows_at(found.line[:top], found.label[:top])):
             status: Status = "outside" if found.code[i] == OUTSIDE else "undecided"
             rule = self.policy.rules[found.rule[i]]
             against = self._best(rule, int(found.line[i]), int(found.label[i]))
@@ -342,10 +340,6 @@ def _cells(f: Finding) -> tuple[str, ...]:
         str(f.row.group),
         format_value(f.row.label),
         f"{whole(f.row.n_cell)} of {whole(f.row.n_group)}" if known else "–",
-        number(f.value) if f.rule.measure == "uniform_bias" else _unsigned(f.value),
+        number(f.value) if f.rule.measure == "uniform_bias" else number(f.value).removeprefix("+"),
         f.rule.limits,
     )
-
-
-def _unsigned(value: float) -> str:
-    return number(value).removeprefix("+")

@@ -18,10 +18,7 @@ REFERENCES = ("rest", "best")
 
 
 def require_reference(what: str, asked: str) -> None:
-    """Refuse a baseline that is neither a known word nor a group.
-
-    >>> require_reference("`reference`", "sex=Male")
-    """
+    """Refuse a baseline that is neither one of `REFERENCES` nor a group."""
     if asked in REFERENCES or ("=" in asked and Group.parse(asked)):
         return
     raise InputError(
@@ -32,20 +29,12 @@ def require_reference(what: str, asked: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureRequest(MeasureOptions):
-    """How a table is measured, checked.
-
-    Parameters
-    ----------
-    memory
-        Bytes the lattice may take.
-    suppress_below
-        Counts below this are hidden; set by :func:`~equipoise.measures.suppression.suppress`.
-
-    The other parameters are declared in :class:`~equipoise.options.measure.MeasureOptions`.
-    """
+    """The options of a measurement, checked, and what only the program sets."""
 
     memory: int | None = None
+    """Maximum number of bytes of the lattice."""
     suppress_below: int | None = None
+    """Counts below this are hidden; set by :func:`~equipoise.measures.suppression.suppress`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -45,26 +45,10 @@ def suppress(table: BiasTable, below: int) -> BiasTable:
     of a column, the fingerprint) are left out. Suppress before you sort and select rows: hidden
     rows of a selection are dropped, because being selected may reveal them.
 
-    Parameters
-    ----------
-    table
-        The table to publish. Groups that ``min_count`` or ``max_order`` left out are kept secret
-        if they are small, like any other group.
-    below
-        The smallest count that may be shown.
+    All other counts, rates and biases are unchanged. Groups that ``min_count`` or ``max_order``
+    left out are kept secret if they are small, like any other group. If there are too many finest
+    groups and attributes to audit, :class:`~equipoise.errors.LatticeTooLarge` is raised.
 
-    Returns
-    -------
-    BiasTable
-        The same table with hidden rows; all other counts, rates and biases are unchanged.
-
-    Raises
-    ------
-    LatticeTooLarge
-        If there are too many finest groups and attributes to audit.
-
-    Notes
-    -----
     Protected: no count of a group with a count below ``below`` can be computed by adding,
     subtracting or scaling published counts, even by someone who knows which groups of the
     whole lattice have rows. The audit draws a random change of the finest groups among all
@@ -90,34 +74,17 @@ def suppress(table: BiasTable, below: int) -> BiasTable:
       about how many rows have a smaller p.
     - the object in memory. ``table.counts`` and ``table.measured.lattice`` still hold all
       counts: publish ``to_dict()``, ``to_arrow()`` or text, not pickles.
-
-    Examples
-    --------
-    >>> from equipoise.counts import Counts
-    >>> from equipoise.measures.table import bias_table
-    >>> cells = {
-    ...     ("a", "y"): 40,
-    ...     ("a", "n"): 60,
-    ...     ("b", "y"): 30,
-    ...     ("b", "n"): 20,
-    ...     ("c", "y"): 2,
-    ...     ("c", "n"): 9,
-    ... }
-    >>> shown = suppress(bias_table(Counts.from_mapping(cells, sensitive=["s"], label="l")), 5)
-    >>> [(str(row.group), row.label, row.n_cell) for row in shown]
-    [('s=a', 'y', 40), ('s=a', 'n', 60), ('s=b', 'y', None), ('s=b', 'n', None),
-     ('s=c', 'y', None), ('s=c', 'n', None)]
     """
     at_least("below", below, 1)
     measured = table.measured
-    hidden = hidden_groups(measured, below)
+    hidden = _hidden_groups(measured, below)
     view = table.view
     if view is not None:
         view = view[~hidden[view // len(measured.counts.label)]]
     return BiasTable(_masked(measured, hidden, below), view, table.order)
 
 
-def hidden_groups(measured: Measurement, below: int) -> Flags:
+def _hidden_groups(measured: Measurement, below: int) -> Flags:
     """Decide which lines of the lattice to hide."""
     if not len(measured.lattice):
         return np.zeros(0, np.bool_)
@@ -147,7 +114,7 @@ def _masked(measured: Measurement, hidden: Flags, below: int) -> Measurement:
         measured,
         counts=_without_small_gaps(measured, hidden, below),
         ub=mask(measured.ub),
-        interval=None if interval is None else Interval(mask(interval.low), mask(interval.high)),
+        interval=None if interval is None else Interval(*map(mask, interval)),
         p_value=None if p is None else mask(p),
         q_value=None if q is None else mask(q),
         suppressed=suppressed,
@@ -164,7 +131,7 @@ def _without_small_gaps(measured: Measurement, hidden: Flags, below: int) -> Cou
         if MISSING in axis.codes:
             codes = np.array([lattice.sizes], np.int32)
             codes[0, position] = axis.codes[MISSING]
-            line = int(lattice.find(codes)[0]) if len(lattice) else -1
+            line = int(lattice.find(codes)[0])
             shown &= line >= 0 and not hidden[line]
         if not shown and told.get(axis.name):
             del told[axis.name]

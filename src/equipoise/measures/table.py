@@ -13,12 +13,12 @@ from equipoise.errors import InputError, PatternError
 from equipoise.lattice import Group
 from equipoise.measures.display import rows_grid
 from equipoise.measures.four_fifths import FourFifths
-from equipoise.measures.measure import Floats, ratio
-from equipoise.measures.measurement import NOTE_CODES, Measurement
-from equipoise.measures.registry import measure_named
+from equipoise.measures.measure import Floats
+from equipoise.measures.measurement import Measurement
+from equipoise.measures.pairs import Pairs
 from equipoise.measures.request import MeasureRequest
-from equipoise.measures.row import Row
-from equipoise.measures.sentences import sentences
+from equipoise.measures.row import NOTE_CODES, NUMBERS, Row
+from equipoise.measures.sentences import topics
 from equipoise.plain import Grid, in_words
 from equipoise.results import Drawable
 from equipoise.validate import one_of
@@ -34,34 +34,14 @@ SORTS = ("worst", "ub", "group", "n", "p")
 
 
 def bias_table(counts: Counts, options: MeasureRequest | None = None) -> BiasTable:
-    """Measure counts over all groups of the lattice.
-
-    >>> from equipoise import Counts
-    >>> hiring = Counts.from_mapping(
-    ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
-    ...     sensitive=["sex"],
-    ...     label="outcome",
-    ... )
-    >>> round(bias_table(hiring)["sex=w", "hired"].ub, 3)
-    0.2
-    """
+    """Measure counts over all groups of the lattice."""
     if not counts.n:
         raise InputError("there are no rows to measure.")
     return BiasTable(Measurement.of(counts, options or MeasureRequest()))
 
 
 def largest_ub(counts: Counts) -> float:
-    """The largest |UB| over the whole lattice; not a number if no group has a UB.
-
-    >>> from equipoise import Counts
-    >>> hiring = Counts.from_mapping(
-    ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
-    ...     sensitive=["sex"],
-    ...     label="outcome",
-    ... )
-    >>> round(largest_ub(hiring), 3)
-    0.2
-    """
+    """The largest |UB| over the whole lattice; nan if no group has a UB."""
     if not counts.n:
         return float("nan")
     ub = np.abs(bias_table(counts, MeasureRequest(uncertainty=False)).measured.ub)
@@ -76,13 +56,8 @@ class BiasTable(Drawable):
     frame. Unless :meth:`sort` chose another order, the table is printed, and :meth:`top` is taken,
     in the order of :meth:`worst`.
 
-    >>> from equipoise import Counts
-    >>> hiring = Counts.from_mapping(
-    ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
-    ...     sensitive=["sex"],
-    ...     label="outcome",
-    ... )
-    >>> table = bias_table(hiring)
+    >>> cells = {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110}
+    >>> table = bias_table(Counts.from_mapping(cells, sensitive=["sex"], label="outcome"))
     >>> [(str(row.group), row.label, round(row.ub, 3)) for row in table.worst(2)]
     [('sex=w', 'hired', 0.2), ('sex=w', 'not', -0.1)]
     """
@@ -111,15 +86,19 @@ class BiasTable(Drawable):
     @property
     def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The line and the label number of every row shown."""
-        shape = self.measured.ub.shape
-        flat = np.arange(shape[0] * shape[1]) if self.view is None else self.view
-        return flat // max(shape[1], 1), flat % max(shape[1], 1)
+        line, label = np.divmod(self._flat(), max(self.measured.ub.shape[1], 1))
+        return line, label
+
+    @property
+    def pairs(self) -> Pairs:
+        """The pairs of a group and a label that are shown, as arrays."""
+        return Pairs(self.measured, *self.places)
 
     def __len__(self) -> int:
         return self.measured.ub.size if self.view is None else len(self.view)
 
     def __iter__(self) -> Iterator[Row]:
-        return self.rows_at(*self.places)
+        return self.measured.rows_at(*self.places)
 
     def __getitem__(self, key: Any) -> Row:
         if not (isinstance(key, tuple) and len(key) == 2):
@@ -129,56 +108,7 @@ class BiasTable(Drawable):
         group, label = key
         named = Group.parse(group) if isinstance(group, str) else Group(group)
         line, code = self.measured.line(named), self.counts.label.code(as_value(label))
-        return next(self.rows_at(np.array([line]), np.array([code])))
-
-    def rows_at(self, line: NDArray[np.int64], label: NDArray[np.int64]) -> Iterator[Row]:
-        """The rows of some lines of the lattice and label numbers."""
-        m = self.measured
-        columns = {k: v.tolist() for k, v in self._columns(line, label).items()}
-        cells, sizes = m.n_cell[line, label].tolist(), m.n_group[line].tolist()
-        notes, hidden = m.notes[line, label].tolist(), m.hidden[line, label].tolist()
-        evident = m.evident[line, label].tolist()
-        for i, (at, code) in enumerate(zip(line.tolist(), label.tolist(), strict=True)):
-            note = NOTE_CODES[notes[i]]
-            shown = note != "suppressed"
-            yield Row(
-                group=m.group(at),
-                label=self.counts.label.values[code],
-                n_group=sizes[i] if shown else None,
-                n_cell=cells[i] if shown else None,
-                **{k: columns[k][i] for k in _NUMBERS},
-                hidden=hidden[i] and shown,
-                evident=evident[i],
-                note=note,
-                measures={k: columns[k][i] for k in self.options.measures},
-            )
-
-    def _columns(self, line: NDArray[np.int64], label: NDArray[np.int64]) -> dict[str, Floats]:
-        """All numbers of some rows; the table itself stores only those that are slow to compute."""
-        m = self.measured
-        unknown = np.full(len(line), np.nan)
-        size, cell = m.margins.n_g[line, 0], m.margins.n_gy[line, label]
-        overall = m.margins.overall_rate[label]
-        columns = {
-            "rate": ratio(cell, size),
-            "overall_rate": overall,
-            "ub": m.ub[line, label],
-            "ub_low": unknown if m.interval is None else m.interval.low[line, label],
-            "ub_high": unknown if m.interval is None else m.interval.high[line, label],
-            "p_value": unknown if m.p_value is None else m.p_value[line, label],
-            "q_value": unknown if m.q_value is None else m.q_value[line, label],
-            "expected": size * overall,
-            "missing_rows": size * overall - cell,
-        }
-        for name in self.options.measures:
-            columns[name] = self.measure(name)[line, label]
-        if m.suppressed is not None:
-            hidden = m.suppressed[line, label]
-            columns = {
-                k: v if k == "overall_rate" else np.where(hidden, np.nan, v)
-                for k, v in columns.items()
-            }
-        return columns
+        return next(self.measured.rows_at(np.array([line]), np.array([code])))
 
     def measure(self, name: str, *, reference: str | None = None, min_count: int = 1) -> Floats:
         """Compute a registered measure for all groups (lines) and labels (columns).
@@ -194,19 +124,12 @@ class BiasTable(Drawable):
 
         Examples
         --------
-        >>> from equipoise import Counts
-        >>> c = Counts.from_mapping(
-        ...     {("m", "y"): 3, ("m", "n"): 1, ("w", "y"): 1, ("w", "n"): 3},
-        ...     sensitive=["sex"],
-        ...     label="l",
-        ... )
-        >>> bias_table(c).measure("impact-ratio").round(3).tolist()
+        >>> cells = {("m", "y"): 3, ("m", "n"): 1, ("w", "y"): 1, ("w", "n"): 3}
+        >>> counts = Counts.from_mapping(cells, sensitive=["sex"], label="l")
+        >>> bias_table(counts).measure("impact-ratio").round(3).tolist()
         [[3.0, 0.333], [0.333, 3.0]]
         """
-        m = self.measured
-        asked = self.options.reference if reference is None else reference
-        numbers = measure_named(name).function(m.compared_with(asked, min_count=min_count))
-        return numbers if m.suppressed is None else np.where(m.suppressed, np.nan, numbers)
+        return self.measured.measure(name, reference, min_count)
 
     # ----------------------------------------------------------------- choosing
 
@@ -281,12 +204,7 @@ class BiasTable(Drawable):
             kept &= np.isin(label, [self.counts.label.code(as_value(v)) for v in wanted])
         if group is not None:
             named = Group.parse(group) if isinstance(group, str) else group
-            for name, value in named.items():
-                axis = self.counts.axis(name)
-                if axis.role != "sensitive":
-                    raise PatternError(f"{named} names the label; choose labels by `label_value`.")
-                position = self.counts.sensitive.index(axis)
-                kept &= self.measured.lattice.codes[line, position] == axis.code(value)
+            kept &= self.measured.inside(named, "choose labels by `label_value`")[line]
         if hidden:
             kept &= self.measured.hidden[line, label]
         return replace(self, view=self._flat()[kept])
@@ -309,7 +227,7 @@ class BiasTable(Drawable):
         m = self.measured
         codes = m.lattice.codes[line]
         columns: dict[str, Any] = {"group": self._patterns(codes)}
-        taken = (*_NUMBERS, *_OTHERS, *self.options.measures)
+        taken = (*NUMBERS, *_OTHERS, *self.options.measures)
         names = [f"data.{a.name}" if a.name in taken else a.name for a in self.counts.axes]
         for position, axis in enumerate(self.counts.sensitive):
             columns[names[position]] = _dictionary(
@@ -322,7 +240,7 @@ class BiasTable(Drawable):
             # Arrow keeps the values under a mask, so suppressed numbers must be overwritten.
             shown = rows if suppressed is None else np.where(suppressed, 0, rows)
             columns[name] = pa.array(shown, mask=suppressed)
-        for name, numbers in self._columns(line, label).items():
+        for name, numbers in m.columns_at(line, label).items():
             columns[name] = pa.array(numbers)
         columns["hidden"] = pa.array(m.hidden[line, label])
         columns["evident"] = pa.array(m.evident[line, label])
@@ -403,7 +321,7 @@ class BiasTable(Drawable):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What differs, for whom, and how sure that is."""
-        return tuple(sentences(self))
+        return tuple(s for topic in topics(self.pairs) for s in topic["sentences"])
 
     def text(self) -> str:
         """The heading, the first rows and the sentences."""
@@ -422,17 +340,6 @@ class BiasTable(Drawable):
         )
 
 
-_NUMBERS = (
-    "rate",
-    "overall_rate",
-    "ub",
-    "ub_low",
-    "ub_high",
-    "p_value",
-    "q_value",
-    "expected",
-    "missing_rows",
-)
 _OTHERS = ("group", "order", "n_group", "n_cell", "hidden", "evident", "note")
 
 

@@ -6,31 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.measures.measure import Floats, Margins, ratio, register
-
-INF = float("inf")
+from equipoise.measures.measure import DIFFERENCE, RATIO, Floats, Margins, ratio, register
 
 
 def ub_of(*, n: Any, n_y: Any, n_g: Any, n_gy: Any) -> Any:
     """Uniform Bias of counts; every UB of the package is computed here.
 
-    Parameters
-    ----------
-    n, n_y, n_g, n_gy
-        Number of all rows, of those with the label, of those of the group, and of those of both:
-        numbers, fractions, or arrays that broadcast. A weight may stand for a number of rows.
+    The counts are numbers, fractions, or arrays that broadcast; sums of weights may replace them.
+    UB has their type. In arrays it is nan where the group or the label has no rows.
 
-    Returns
-    -------
-    Any
-        UB, in the type of the counts. In arrays it is nan where the group or the label has no rows.
-
-    Examples
-    --------
     >>> ub_of(n=600, n_y=200, n_g=150, n_gy=40)
     0.2
     """
-    if isinstance(n_g, np.ndarray):  # products of whole numbers could leave their range
+    if isinstance(n_g, np.ndarray):  # products of 64-bit integers could overflow
         n_g, n_gy = n_g.astype(np.float64), np.asarray(n_gy, np.float64)
     # Products of counts are whole, so a UB of 1/5 is 0.2 and not a little above that limit.
     expected = n_g * n_y
@@ -43,10 +31,8 @@ def ub_of(*, n: Any, n_y: Any, n_g: Any, n_gy: Any) -> Any:
 @register(
     symbol="UB",
     formula="1 − f_gy/f_y",
-    low=-INF,
     high=1.0,
     neutral=0.0,
-    against="overall",
     more_is_more=False,
     sentence="{group} has {percent} {fewer} rows with {label} than its share of all rows.",
 )
@@ -67,7 +53,6 @@ def uniform_bias(margins: Margins) -> Floats:
     high=1.0,
     neutral=None,
     against=None,
-    symmetric=False,
     sentence="{value} of the rows of {group} have {label}.",
 )
 def selection_rate(margins: Margins) -> Floats:
@@ -83,10 +68,7 @@ def selection_rate(margins: Margins) -> Floats:
 @register(
     symbol="lift",
     formula="f_gy/f_y = 1 − UB",
-    low=0.0,
-    high=INF,
-    neutral=1.0,
-    against="overall",
+    **RATIO,
     sentence="{label} is {value} times as frequent in {group} as in all rows.",
 )
 def lift(margins: Margins) -> Floats:
@@ -102,10 +84,7 @@ def lift(margins: Margins) -> Floats:
 @register(
     symbol="w",
     formula="f_y/f_gy = 1/(1 − UB)",
-    low=0.0,
-    high=INF,
-    neutral=1.0,
-    against="overall",
+    **RATIO,
     more_is_more=False,
     sentence="weighting the {label} rows of {group} by {value} would bring its weighted UB to 0.",
 )
@@ -122,10 +101,7 @@ def reweighing_weight(margins: Margins) -> Floats:
 @register(
     symbol="Δ",
     formula="f_gy − f_y = −f_y·UB",
-    low=-1.0,
-    high=1.0,
-    neutral=0.0,
-    against="overall",
+    **DIFFERENCE,
     symmetric=True,
     sentence="the rate of {label} in {group} differs from the overall rate by {value}.",
 )
@@ -143,7 +119,6 @@ def divergence(margins: Margins) -> Floats:
     symbol="n_gy(0)",
     formula="n_g·f_y",
     low=0.0,
-    high=INF,
     neutral=None,
     against=None,
     scale_invariant=False,
@@ -162,10 +137,7 @@ def expected_rows(margins: Margins) -> Floats:
 @register(
     symbol="n_gy(0) − n_gy",
     formula="UB·n_g·f_y",
-    low=-INF,
-    high=INF,
     neutral=0.0,
-    against="overall",
     more_is_more=False,
     scale_invariant=False,
     symmetric=True,

@@ -46,29 +46,15 @@ def ub_interval(
 ) -> Interval:
     """Compute a confidence interval of UB, by MOVER from modified Wilson limits.
 
-    Parameters
-    ----------
-    x, m, X, N
-        Counts, or sums of weights together with `effective`.
-    confidence
-        Confidence level of the intervals, between 0 and 1.
-    sampling
-        Whether rows were drawn at random, so that group sizes vary too (``"rows"``), or group
-        sizes were fixed and only labels vary (``"groups"``).
-    effective
-        For weighted rows, the effective sizes (sum of w)²/(sum of w²) of the group and of the
-        rest. They broadcast like `m`.
+    With `sampling` ``"rows"``, rows were drawn at random, so that group sizes vary too; with
+    ``"groups"`` only labels vary. For sums of weights, `effective` holds the effective sizes
+    (sum of w)²/(sum of w²) of the group and of the rest, which broadcast like `m`.
 
-    Returns
-    -------
-    Interval
-        ``(low, high)``. The interval contains the estimate; `high` is at most 1, and for
-        ``"groups"`` `low` is at least 1 - 1/P. It may reach below 1 - 1/max(f, P), the smallest UB
-        possible in *this* table, because f, and for ``"rows"`` also P, are estimates. A group that
-        is the whole table has UB 0 by construction, so its interval is [0, 0].
+    The interval contains the estimate; `high` is at most 1, and for ``"groups"`` `low` is at least
+    1 - 1/P. It may reach below 1 - 1/max(f, P), the smallest UB possible in *this* table, because
+    f, and for ``"rows"`` also P, are estimates. A group that is the whole table has UB 0 by
+    construction, so its interval is [0, 0].
 
-    Notes
-    -----
     R = 1/(P + (1-P)·p0/p1), so the MOVER limits of p1/p0 (Donner and Zou, 2012) map exactly to
     limits of UB. Where a count is within 3 of the boundary (2 if there are at most 50 rows), the
     Poisson limit of Brown, Cai and DasGupta (2001) replaces the Wilson limit if it is wider.
@@ -77,8 +63,6 @@ def ub_interval(
     ((p1-p0)/f)²·P(1-P)/N of log R; for small N it has better coverage (see
     ``benchmarks/coverage.py``).
 
-    Examples
-    --------
     Women and incomes over 50K in Adult, UB = 0.545:
 
     >>> low, high = ub_interval(1179, 10771, 7841, 32561)
@@ -112,24 +96,7 @@ def ratio_interval(
 ) -> Interval:
     """Compute a confidence interval of p1/p0, for two groups that share no row, by MOVER.
 
-    Parameters
-    ----------
-    p1, p0
-        Rates of the label in the two groups.
-    n1, n0
-        Numbers of rows of the groups, or effective sizes.
-    confidence
-        Confidence level of the intervals, between 0 and 1.
-    whole
-        Whether the sizes are numbers of rows.
-
-    Examples
-    --------
-    40 of 150 women were hired, and 160 of 450 men:
-
-    >>> low, high = ratio_interval(40 / 150, 150, 160 / 450, 450)
-    >>> print(low.round(3), high.round(3))
-    0.556 0.995
+    The sizes `n1` and `n0` are numbers of rows, or effective sizes if `whole` is false.
     """
     between("confidence", confidence, 0, 1)
     arrays = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (p1, n1, p0, n0)))
@@ -281,14 +248,6 @@ def ub_change_interval(
 
     `confidence` is the level of the given intervals, and so of the result. The p-value is
     approximate: it treats the change as normal, with the half width of the side towards 0.
-
-    Examples
-    --------
-    >>> change = ub_change_interval(0.30, 0.25, 0.36, 0.20, 0.16, 0.23)
-    >>> print(change.change.round(3), change.low.round(3), change.high.round(3))
-    -0.1 -0.172 -0.042
-    >>> print(change.p.round(4))
-    0.0008
     """
     between("confidence", confidence, 0, 1)
     z = normal_quantile(0.5 + confidence / 2)

@@ -33,8 +33,6 @@ def p_value(x: ArrayLike, m: ArrayLike, X: ArrayLike, N: ArrayLike) -> Floats:
     ``nan`` where there is nothing to compare: for an empty group, a label that no row or every row
     has, and a group that is the whole table.
 
-    Examples
-    --------
     >>> p_value([3, 0], [4, 4], 10, 40).round(4).tolist()
     [0.022, 0.4058]
     >>> p_value(1179, 10771, 7841, 32561) < 1e-300
@@ -65,13 +63,6 @@ def weighted_p_value(
 
     Sizes and counts are rounded to whole rows, so equal weights give `p_value`. Where no whole
     row with the label is left, there is no evidence and p is 1. `effective` is as in `ub_interval`.
-
-    Examples
-    --------
-    >>> print(weighted_p_value(6.0, 10.0, 20.0, 80.0, effective=(5.0, 35.0)).round(4))
-    0.0496
-    >>> print(p_value(3, 5, 10, 40).round(4))
-    0.0496
     """
     x, m, X, N = (np.asarray(array, dtype=np.float64) for array in (x, m, X, N))
     n1, n0 = (np.rint(size) for size in effective)
@@ -91,15 +82,6 @@ def too_small(
     A group with `fewer` rows with the label than its share is too small if even having none would
     not give a p-value of at most `alpha`; a group with more, if even having as many as possible
     would not. Groups that cannot be compared at all (see `p_value`) count as too small.
-
-    Examples
-    --------
-    Of 40 rows 10 have the label. Having none proves something from ten rows on, having all from two:
-
-    >>> too_small(True, [2, 9, 10], 10, 40).tolist()
-    [True, True, False]
-    >>> too_small(False, [1, 2], 10, 40).tolist()
-    [True, False]
     """
     between("alpha", alpha, 0, 1)
     size, label, n = np.asarray(m), np.asarray(X), np.asarray(N)
@@ -206,18 +188,12 @@ def _mid_p_block(table: _Folded, terms: int) -> Floats:
 
 
 def adjust(p: ArrayLike, method: Adjustment = "bh") -> Floats:
-    """Turn p-values into q-values: about 5 % of all findings with q <= 0.05 are false.
+    """Turn p-values into q-values, to control the false discovery rate.
 
-    Parameters
-    ----------
-    p
-        p-values of any shape; ``nan`` stays ``nan`` and does not count as a test.
-    method
-        ``"bh"`` for Benjamini and Hochberg, approximate for a lattice because its groups overlap;
-        ``"by"`` for Benjamini and Yekutieli, stricter and valid under any dependence.
+    About 5 % of all findings with q <= 0.05 are false. ``"bh"`` (Benjamini and Hochberg) is
+    approximate for a lattice, because its groups overlap; ``"by"`` (Benjamini and Yekutieli) is
+    stricter and valid under any dependence. ``nan`` stays ``nan`` and does not count as a test.
 
-    Examples
-    --------
     >>> adjust([0.01, float("nan"), 0.04, 0.03]).round(4).tolist()
     [0.03, nan, 0.04, 0.04]
     >>> adjust([0.01, float("nan"), 0.04, 0.03], "by").round(4).tolist()

@@ -17,7 +17,7 @@ import numpy as np
 from equipoise.measures.uncertainty.arrays import Floats
 
 _FEW = 5_000
-"""Up to so many values a loop in Python takes less time than loading SciPy."""
+"""For at most this many values, a loop in Python is faster than loading SciPy."""
 
 _NORMAL = {0.95: 1.6448536269514722, 0.975: 1.959963984540054, 0.995: 2.5758293035489004}
 _GAMMA = {
@@ -51,11 +51,7 @@ _UNDERFLOW = -7.09782712893383996843e2
 
 
 def normal_quantile(p: float) -> float:
-    """Return the quantile of the standard normal distribution at a probability.
-
-    >>> normal_quantile(0.975)
-    1.959963984540054
-    """
+    """Return the quantile of the standard normal distribution at a probability."""
     if p in _NORMAL:
         return _NORMAL[p]
     from scipy.special import ndtri
@@ -74,11 +70,7 @@ def gamma_quantiles(alpha: float) -> tuple[float, float, float]:
 
 
 def erfc(x: Floats) -> Floats:
-    """Return the complementary error function of numbers that are not negative.
-
-    >>> erfc(np.array([0.0, 0.5, 2.0])).round(6).tolist()
-    [1.0, 0.4795, 0.004678]
-    """
+    """Return the complementary error function of numbers that are not negative."""
     if x.size <= _FEW and "scipy.special" not in sys.modules:
         return np.array([_erfc(each) for each in x.ravel().tolist()], np.float64).reshape(x.shape)
     from scipy.special import erfc as exact  # with where= it writes out of bounds up to SciPy 1.17

@@ -11,7 +11,9 @@ import numpy as np
 
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import interval, number, whole
-from equipoise.measures.pairs import MeasuredTable, Pairs
+from equipoise.measures.measurement import Measurement
+from equipoise.measures.pairs import Pairs
+from equipoise.measures.table import BiasTable
 from equipoise.values import ANY
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ LABELS = 6
 RANKED = 30
 
 
-def matrices(table: MeasuredTable) -> list[dict[str, Any]]:
+def matrices(table: BiasTable) -> list[dict[str, Any]]:
     """Matrices of UB, one for each pair of attributes, the first few pairs.
 
     The attribute of more values gives the rows. Where no group fixes two attributes,
@@ -40,7 +42,7 @@ def matrices(table: MeasuredTable) -> list[dict[str, Any]]:
     >>> [cell["text"] for cell in matrices(bias_table(counts))[0]["cells"]]
     ['−0.067', '+0.033', '+0.200', '−0.100']
     """
-    tally = Pairs(table)
+    tally = table.pairs
     axes = range(len(table.counts.sensitive))
     paired = len(tally.orders) and tally.orders.max() > 1
     sets: list[Sequence[int]] = (
@@ -50,13 +52,13 @@ def matrices(table: MeasuredTable) -> list[dict[str, Any]]:
     return [matrix for matrix in made if matrix["cells"]]
 
 
-def ranking(table: MeasuredTable) -> dict[str, Any]:
+def ranking(table: BiasTable) -> dict[str, Any]:
     """The pairs of the largest |UB| with their intervals, worst first, if rows suffice to tell.
 
     Only of the favourable label if one is named; of two labels, which mirror each other,
     only of one.
     """
-    tally = Pairs(table)
+    tally = table.pairs
     mask, label = tally.evident, table.counts.label.name
     one = table.options.favourable is not None or len(table.counts.label) == 2
     leading = tally.leading_labels(mask)
@@ -76,14 +78,14 @@ def ranking(table: MeasuredTable) -> dict[str, Any]:
     }
 
 
-def _with_interval(table: MeasuredTable) -> str:
+def _with_interval(table: BiasTable) -> str:
     if table.measured.interval is None:
         return ""
     return f", with its {table.options.confidence:.0%} interval"
 
 
 def _bar(tally: Pairs, place: int, *, labelled: bool) -> dict[str, Any]:
-    row = tally.table[tally.group(place), tally.label_value(place)]
+    row = tally.row(place)
     name = str(row.group)
     return {
         "name": f"{name} → {format_value(row.label)}" if labelled else name,
@@ -93,7 +95,7 @@ def _bar(tally: Pairs, place: int, *, labelled: bool) -> dict[str, Any]:
         "text": number(row.ub),
         "interval": interval(row),
         "rows": f"{whole(row.n_cell)} of {whole(row.n_group)}",
-        "side": side(row.ub, tally.table.options.limit),
+        "side": side(row.ub, tally.measured.options.limit),
     }
 
 
@@ -110,7 +112,7 @@ def side(ub: float, limit: float) -> str:
 
 
 def _matrix(tally: Pairs, chosen: Sequence[int]) -> dict[str, Any]:
-    table = tally.table
+    table = tally.measured
     axes = sorted(chosen, key=lambda i: -len(table.counts.sensitive[i]))
     kept = [_most_rows(table, i) for i in axes]
     labels = _labels(tally)
@@ -144,7 +146,7 @@ def _matrix(tally: Pairs, chosen: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def _most_rows(table: MeasuredTable, axis: int) -> list[int]:
+def _most_rows(table: Measurement, axis: int) -> list[int]:
     """The values of an attribute with the most rows, in their own order."""
     size = len(table.counts.sensitive[axis])
     rows = np.bincount(table.counts.codes[:, axis], table.counts.rows, size)
@@ -153,7 +155,7 @@ def _most_rows(table: MeasuredTable, axis: int) -> list[int]:
 
 def _labels(tally: Pairs) -> list[int]:
     """The labels shown; of many, the favourable one and those with the largest |UB|."""
-    favourable, axis = tally.table.options.favourable, tally.table.counts.label
+    favourable, axis = tally.measured.options.favourable, tally.measured.counts.label
     first = [] if favourable is None else [axis.code(favourable)]
     by_bias = tally.label[tally.worst(tally.evident)].tolist()
     found = dict.fromkeys([*first, *by_bias, *tally.label.tolist()])
@@ -163,8 +165,8 @@ def _labels(tally: Pairs) -> list[int]:
 def _cells(
     tally: Pairs, axes: Sequence[int], kept: Sequence[Sequence[int]], labels: Sequence[int]
 ) -> list[dict[str, Any]]:
-    codes = tally.table.measured.lattice.codes[tally.line]
-    sizes = np.array(tally.table.measured.lattice.sizes)
+    codes = tally.measured.lattice.codes[tally.line]
+    sizes = np.array(tally.measured.lattice.sizes)
     fixed = codes != sizes
     wanted = ~np.delete(fixed, axes, axis=1).any(axis=1) & np.isin(tally.label, labels)
     for axis, values in zip(axes, kept, strict=True):
@@ -176,7 +178,7 @@ def _cells(
 def _cell(
     tally: Pairs, axes: Sequence[int], codes: NDArray[np.int32], place: int
 ) -> dict[str, Any]:
-    table = tally.table
+    table = tally.measured
     keys = [_value(table, i, int(codes[i])) for i in axes]
     value = format_value(tally.label_value(place))
     ub = float(tally.ub[place])
@@ -192,9 +194,9 @@ def _cell(
 
 
 def _about(tally: Pairs, place: int) -> list[str]:
-    m, note = tally.table.measured, tally.note(place)
+    m, note = tally.measured, tally.note(place)
     line, label = int(tally.line[place]), int(tally.label[place])
-    about = [str(Group({tally.table.counts.label.name: tally.label_value(place)}))]
+    about = [str(Group({tally.measured.counts.label.name: tally.label_value(place)}))]
     if np.isfinite(tally.ub[place]):
         about.append(f"UB {number(float(tally.ub[place]))}")
         if m.interval is not None:
@@ -205,6 +207,6 @@ def _about(tally: Pairs, place: int) -> list[str]:
     return [*about, *([note] if note else [])]
 
 
-def _value(table: MeasuredTable, axis: int, code: int) -> str:
+def _value(table: Measurement, axis: int, code: int) -> str:
     values = table.counts.sensitive[axis].values
     return format_value(values[code] if code < len(values) else ANY)

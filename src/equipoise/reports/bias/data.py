@@ -8,7 +8,6 @@ from equipoise.counts import Counts, bin_names
 from equipoise.lattice import format_value
 from equipoise.measures.display import percent, rows_grid, whole
 from equipoise.measures.measurement import SURE
-from equipoise.measures.pairs import Pairs
 from equipoise.measures.row import Row
 from equipoise.measures.sentences import hints, topics
 from equipoise.measures.table import BiasTable
@@ -53,7 +52,7 @@ def summarize(table: BiasTable, *, source: str | None = None, top: int = 20) -> 
     ('sex=w', 'fewer')
     """
     shown = table.top(top)
-    said, charts = topics(table), {"matrices": matrices(table), "ranking": ranking(table)}
+    said, charts = topics(table.pairs), {"matrices": matrices(table), "ranking": ranking(table)}
     rule = four_fifths(table, top=top)
     if rule is not None:
         said.append(
@@ -99,7 +98,7 @@ def _more(table: BiasTable, shown: BiasTable) -> str:
     more = len(table) - len(shown)
     if not more:
         return ""
-    untold = int(Pairs(table).untold.sum() - Pairs(shown).untold.sum())
+    untold = int(table.pairs.untold.sum() - shown.pairs.untold.sum())
     part = "all of them" if untold == more else f"{untold:,} of them"
     which = f", {part} with too few rows to tell" if untold else ""
     return f"… and {more:,} more rows{which}"
@@ -154,7 +153,7 @@ def _matrix_caption(matrix: dict[str, Any]) -> str:
 
 
 def _figures(table: BiasTable) -> list[list[str]]:
-    tally = Pairs(table)
+    tally = table.pairs
     figures = [
         [whole(table.counts.n), "rows"],
         [whole(len(table)), "group–label pairs"],

@@ -14,8 +14,7 @@ import duckdb
 
 from equipoise.errors import InputError
 from equipoise.lake.tables.index._records import FORMAT, SCHEMA
-from equipoise.locks import take_lock
-from equipoise.scratch import is_old
+from equipoise.scratch import is_old, take_lock
 
 
 def open_index(path: Path) -> duckdb.DuckDBPyConnection:
