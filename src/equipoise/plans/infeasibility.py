@@ -148,8 +148,10 @@ def explain_infeasible(
     return Infeasible(sentence, tuple(found), proved=proved)
 
 
-def explain_poor(problem: Problem, budget: float) -> Infeasible:
-    """Explain that a budget does not pay for the limits on rows, and what would help."""
+def explain_poor(problem: Problem) -> Infeasible:
+    """Explain that the budget does not pay for the limits on rows, and what would help."""
+    budget = problem.request.budget
+    assert budget is not None  # noqa: S101 - without a budget there is nothing to be short of
     sentence = (
         f"A budget of {budget:,g} does not pay for the changes that the other limits require."
     )
@@ -172,7 +174,7 @@ def _least_cost(counts: Counts, request: PlanRequest) -> float:
     nobody = np.zeros(len(problem.cells), np.bool_)
     free = replace(problem, judged=nobody, coarse=())
     rows = solve_coupled(free, problem.rates, time_limit=EACH).rows
-    return math.inf if rows is None else float(problem.cells.cost(rows).sum())
+    return math.inf if rows is None else problem.cells.total_cost(rows)
 
 
 def _ways(problem: Problem) -> Iterator[Callable[[], Relaxation | None]]:

@@ -342,7 +342,7 @@ class Plan(Drawable):
             time=data["created"],
             version=data["version"],
         )
-        for part in contradictions(plan, data):
+        for part in _contradictions(plan, data):
             raise InputError(
                 f"the {part} of this plan does not match the rest of it; the plan was edited after it was "
                 "made, so make it again."
@@ -381,7 +381,7 @@ class Plan(Drawable):
             raise InputError(f"{path}: {error}") from None
 
 
-def contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
+def _contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
     """The parts of a written plan that differ from what its cells and counts lead to."""
     if data["fingerprint"] != plan.counts.fingerprint:
         yield "counts"
@@ -400,7 +400,7 @@ def contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
         "deletions": plan.deletions,
         "n_before": proved.n_before,
         "n_after": proved.n_after,
-        "cost": float(problem.cells.cost(rows).sum()),
+        "cost": problem.cells.total_cost(rows),
     }
     for name, value in totals.items():
         if not _alike(data[name], value):
@@ -431,18 +431,11 @@ def rows_after(problem: Problem, plan: Plan) -> Whole:
     return rows
 
 
-def moves_as_counts(counts: Counts, codes: Any, rows: Any) -> Counts:
+def moves_as_counts(problem: Problem, rows: Whole) -> Counts:
     """Rows per cell as counts on the axes of the table."""
-    k = rows.shape[1]
     lines, labels = np.nonzero(rows)
-    cells = np.concatenate([codes[lines], labels[:, None]], axis=1).astype(np.int32)
-    return Counts(
-        axes=counts.axes,
-        codes=cells.reshape(-1, len(counts.axes)),
-        rows=rows.reshape(-1, k)[lines, labels].astype(np.int64),
-        bins=counts.bins,
-        request=counts.request,
-    )
+    codes = np.concatenate([problem.codes[lines], labels[:, None]], axis=1)
+    return _on_axes(problem.counts, codes, rows[lines, labels])
 
 
 def _read_moves(counts: Counts, cells: Any, name: str) -> Counts:
@@ -459,6 +452,10 @@ def _read_moves(counts: Counts, cells: Any, name: str) -> Counts:
             [a.code(MISSING if v is None else v) for a, v in zip(counts.axes, values, strict=True)]
         )
         rows.append(cell[name])
+    return _on_axes(counts, codes, rows)
+
+
+def _on_axes(counts: Counts, codes: Any, rows: Any) -> Counts:
     return Counts(
         axes=counts.axes,
         codes=np.array(codes, np.int32).reshape(-1, len(counts.axes)),

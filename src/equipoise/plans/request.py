@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, get_args
@@ -12,10 +11,9 @@ from equipoise.counts import Counts
 from equipoise.errors import InputError
 from equipoise.lattice import Group
 from equipoise.options.plan import Allow, Numbers, PlanOptions, Reference, Rounding
-from equipoise.plans.files import read_mapping
-from equipoise.plans.targets import Targets
+from equipoise.plans.targets import Targets, read_shares
 from equipoise.validate import at_least
-from equipoise.values import MISSING, as_value
+from equipoise.values import MISSING
 
 ALLOW: tuple[Allow, ...] = get_args(Allow)
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
@@ -75,7 +73,7 @@ class PlanRequest(PlanOptions):
 
     def _read_words(self) -> None:
         if self.labels not in ("keep", "free"):
-            object.__setattr__(self, "labels", _shares(self.labels))
+            object.__setattr__(self, "labels", read_shares(self.labels))
         patterns = (self.constrain,) if isinstance(self.constrain, str) else tuple(self.constrain)
         if patterns in ((), ("all",), ("marginals",)):  # as a repeatable flag gives them
             object.__setattr__(self, "constrain", patterns[0] if patterns else "all")
@@ -180,20 +178,3 @@ def _numbers(name: str, given: Any, *, whole: bool) -> Numbers:
             raise InputError(f"`{name}` of {text} must be finite, not {value}.")
         read.append((text, int(value) if whole else float(value)))
     return tuple(read)
-
-
-def _shares(given: Any) -> tuple[tuple[Any, float], ...]:
-    """Read ``{label: share}``, pairs of them, or a file with them."""
-    if isinstance(given, (str, os.PathLike)):
-        given = read_mapping(given, "label frequencies", "'keep' or 'free'")
-    pairs = given.items() if isinstance(given, Mapping) else given
-    try:
-        shares = tuple((as_value(label), float(share)) for label, share in pairs)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"`labels` must be 'keep', 'free' or a share for each label value, as in "
-            f"{{'yes': 0.3, 'no': 0.7}}, not {given!r}."
-        ) from None
-    for label, share in shares:
-        at_least(f"the share of label {label}", share, 0)
-    return shares

@@ -53,7 +53,6 @@ def best_sizes(cells: Cells, targets: Real, extra: Whole | None = None) -> Sizes
         most = np.where(cells.most < UNLIMITED, room / q, np.inf).min(axis=1)
         corners = np.where(cells.have > 0, cells.have / q, 0.0)
     least = np.maximum(least, cells.group_least)
-    most = np.minimum(most, np.where(cells.group_most < UNLIMITED, cells.group_most, np.inf))
     quantile = _weighted_quantile(corners, q * (cells.add + cells.drop), (q * cells.drop).sum(1))
     size = np.clip(quantile, least, np.maximum(least, most))
     if extra is not None:

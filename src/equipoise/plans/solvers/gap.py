@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.plans.solvers.box import Box
-from equipoise.plans.solvers.corridor import relaxed_in, whole_in
-from equipoise.plans.solvers.model import Corridor
+from equipoise.plans.solvers.model import Corridor, Coupled, RowModel
 from equipoise.plans.solvers.separable import granularity
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ class _Closing:
     def look(self, bound: float, box: Box) -> None:
         """Raise the bound of a box, and add its parts with it."""
         corridor = self.corridor(box)
-        relaxed = relaxed_in(self.problem, corridor, time_limit=self.left)
+        relaxed = _relaxed_in(self.problem, corridor, time_limit=self.left)
         lower = max(bound, self.rounded(relaxed.cost))
         if lower >= self.found.cost - 1e-9:
             return
@@ -115,7 +114,7 @@ class _Closing:
         """Bound a box in whole rows; the model searches only for plans that are cheaper enough."""
         cost = self.found.cost
         enough = max(self.step or 0.0, self.gap * cost * (1 - 1e-9))
-        found = whole_in(
+        found = _whole_in(
             self.problem,
             corridor,
             cheaper=cost - enough,
@@ -163,7 +162,7 @@ class _Closing:
             most = np.max([(sizes + a) / (n + a - d) for a, d in ends], axis=0).clip(0, 1)
             some = np.where(self.problem.have.sum(axis=0) > 0, 1 / (n + added + 1), 0.0)
             box = Box(np.maximum(box.low, np.minimum(some, box.high)), box.high)
-        return Corridor(box.low, box.high, least, most)
+        return Corridor(box, least, most)
 
 
 def _at_most(cost: float, prices: Real) -> float:
@@ -186,3 +185,52 @@ def _parts(box: Box, centre: Real, off: Real) -> Iterator[Box]:
         (high if side == 0 else low)[y] = cut
         if not Box(low, high).empty:
             yield Box(low, high).tightened()
+
+
+# -------------------------------------------------------- plans whose frequencies lie in a box
+
+
+@dataclass(frozen=True, eq=False)
+class _Relaxed:
+    """The cheapest real-valued rows, and their error relative to their own label frequencies.
+
+    ``cost`` is infinite if there are none, and 0 if the solver gives no answer.
+    """
+
+    cost: float
+    rows: Real | None = None
+    off: Real | None = None
+
+
+def _relaxed_in(problem: Problem, corridor: Corridor, *, time_limit: float) -> _Relaxed:
+    """Bound the cost of every plan whose own label frequencies lie in a corridor."""
+    model = _following(problem, corridor)
+    if model.impossible:
+        return _Relaxed(math.inf)
+    result = model.run({"time_limit": max(time_limit, 0.05)}, whole=False)
+    if result.x is None or result.status != 0:
+        return _Relaxed(math.inf if result.status == 2 else 0.0)
+    n, k = problem.have.size, model.k
+    rows = problem.have + (result.x[:n] - result.x[n : 2 * n]).reshape(-1, k)
+    share = rows.sum(axis=0) / max(rows.sum(), 1e-9)
+    products = result.x[2 * n : 3 * n].reshape(-1, k)
+    off = np.abs(products - share * rows.sum(axis=1, keepdims=True)).max(axis=0)
+    return _Relaxed(float(result.fun), rows, off)
+
+
+def _whole_in(
+    problem: Problem, corridor: Corridor, *, cheaper: float, time_limit: float, gap: float
+) -> Coupled:
+    """The same in whole rows, below a cost: a bound, and rows that are valid or nearly so."""
+    model = _following(problem, corridor)
+    row, columns = np.zeros(2 * model.n, int), np.arange(2 * model.n)
+    model.rows(row, columns, model.price, np.array([-np.inf]), np.array([cheaper]))
+    return model.solve(time_limit=time_limit, gap=gap, nodes=None)
+
+
+def _following(problem: Problem, corridor: Corridor) -> RowModel:
+    model = RowModel(problem, corridor.box.low)
+    model.follow(problem, corridor)
+    model.hold_limits(problem)
+    model.balance(corridor.box, 0.0)
+    return model

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from equipoise.plans.judgement import Against, within_tolerance
+from equipoise.plans.judgement import within_tolerance
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Whole
@@ -40,25 +40,20 @@ class Incumbent:
             return None
         return "gap" if self.near(gap) else "time" if self.timed_out else "work"
 
-    def offer(self, problem: Problem, rows: Whole | None, box: Box) -> bool:
+    def offer(self, problem: Problem, rows: Whole | None, box: Box) -> None:
         """Keep rows if they satisfy every constraint and cost less."""
         if rows is None:
-            return False
-        cost = float(problem.cells.cost(rows).sum())
+            return
+        cost = problem.cells.total_cost(rows)
         if cost < self.cost - 1e-9 and holds_everything(problem, rows, box):
             self.rows, self.cost = rows, cost
-            return True
-        return False
 
 
 def holds_everything(problem: Problem, rows: Whole, box: Box) -> bool:
     """Whether groups are within the tolerance of the rows' own frequencies, and these in the box."""
-    cells = problem.cells
-    if (rows < cells.least).any() or (rows > cells.most).any():
-        return False
-    if (rows.sum(axis=1) < cells.group_least).any() or not rows.sum() or not problem.holds(rows):
+    if not rows.sum() or not problem.cells.contain(rows) or not problem.holds(rows):
         return False
     frequencies = rows.sum(axis=0) / rows.sum()
     if ((frequencies < box.low - 1e-12) | (frequencies > box.high + 1e-12)).any():
         return False
-    return within_tolerance(problem, rows, Against.rows(rows.sum(axis=0)))
+    return within_tolerance(problem, rows, problem.base)

@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from equipoise.plans.cells import UNLIMITED, Band, Cells
+from equipoise.plans.cells import UNLIMITED
 from equipoise.plans.highs import solve_milp
 
 if TYPE_CHECKING:
-    from equipoise.plans.cells import Real, Whole
+    from collections.abc import Callable
+
+    from equipoise.plans.cells import Band, Real, Whole
     from equipoise.plans.problem import Judged, Problem
+    from equipoise.plans.solvers.box import Box
 
 _Entries: TypeAlias = tuple[Any, Any, Any]
 """Entries of a matrix: row, column, value."""
+
+_NONE: _Entries = (np.zeros(0, np.intp), np.zeros(0, np.intp), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,20 +34,10 @@ class Coupled:
 
 
 @dataclass(frozen=True, eq=False)
-class Balance:
-    """The range of the table's label frequencies; ``fixed`` rows are outside the model."""
-
-    low: Real
-    high: Real
-    fixed: Whole
-
-
-@dataclass(frozen=True, eq=False)
 class Corridor:
-    """The searched range of label frequencies, and of each group's share of the table."""
+    """The searched box of label frequencies, and the range of each group's share of the table."""
 
-    low: Real
-    high: Real
+    box: Box
     least: Real
     most: Real
 
@@ -50,169 +45,123 @@ class Corridor:
 class RowModel:
     """A mixed integer model under construction: additions, deletions, and auxiliary variables."""
 
-    def __init__(self, problem: Problem, centre: Real, tolerance: float) -> None:
+    def __init__(self, problem: Problem, centre: Real) -> None:
         cells = problem.cells
         self.cells, self.n, self.k = cells, cells.have.size, cells.labels
-        far = _far(problem, centre, tolerance)
+        # One variable per cell for additions and one for deletions, because their costs differ.
+        far = _far(problem, centre)
         have = cells.have.ravel()
         most = cells.most.ravel()
+        # A finite bound that no plan reaches stands for none.
         self.add_high = np.where(most >= UNLIMITED, far, (most - have).clip(0)).astype(float)
         self.add_low = (cells.least.ravel() - have).clip(0).astype(float)
         self.drop_high = (have - cells.least.ravel()).clip(0).astype(float)
-        self.extra_low: list[Real] = []
-        self.extra_high: list[Real] = []
-        self.columns = 2 * self.n
-        self.parts: list[tuple[Any, Any, Any, Any, Any]] = []
+        self.price = np.concatenate([cells.add.ravel(), cells.drop.ravel()])
+        self.columns, self.height = 2 * self.n, 0
+        self.parts: list[tuple[Any, ...]] = []  # row, column, value; lower and upper bound of rows
         self.impossible = bool((self.add_low > self.add_high).any())
 
-    def variables(self, low: Real, high: Real) -> Any:
-        """Add real-valued auxiliary variables, and return their indices."""
-        start = self.columns
-        self.extra_low.append(low)
-        self.extra_high.append(high)
-        self.columns += len(low)
-        return np.arange(start, self.columns)
+    def variables(self, n: int) -> Any:
+        """Add real-valued auxiliary variables of at least 0, and return their indices."""
+        self.columns += n
+        return np.arange(self.columns - n, self.columns)
 
     def rows(self, i: Any, j: Any, value: Any, low: Any, high: Any) -> None:
         """Add constraints by their entries (row, column, value) and bounds."""
-        self.parts.append((np.asarray(i), np.asarray(j), np.asarray(value, float), low, high))
+        self.parts.append((i + self.height, j, np.asarray(value, float), low, high))
+        self.height += len(low)
 
-    def cell_rows(self, i: Any, cell: Any, value: Any, low: Any, high: Any) -> None:
-        """Add constraints on the final rows of cells; present rows move to the bounds."""
-        i, cell = np.asarray(i), np.asarray(cell)
+    def cell_rows(
+        self, i: Any, cell: Any, value: Any, low: Any, high: Any, extra: _Entries = _NONE
+    ) -> None:
+        """Add constraints on the final rows of cells, and on auxiliary variables as ``extra``."""
         value = np.broadcast_to(np.asarray(value, float), i.shape)
+        # The variables are changes, so present rows move to the bounds.
         offset = np.bincount(i, value * self.cells.have.ravel()[cell], minlength=len(low))
-        both = np.concatenate([i, i]), np.concatenate([cell, cell + self.n])
-        self.rows(*both, np.concatenate([value, -value]), low - offset, high - offset)
+        row, column, factor = extra
+        self.rows(
+            np.concatenate([i, i, row]),
+            np.concatenate([cell, cell + self.n, column]),
+            np.concatenate([value, -value, np.broadcast_to(factor, row.shape)]),
+            low - offset,
+            high - offset,
+        )
 
     def hold_finest(self, lines: Any, band: Band, inside: float) -> None:
         """Keep the label rates of groups inside a band."""
-        k = self.k
-        g = len(lines)
-        cell = lines[:, None, None] * k + np.arange(k)[None, None, :]  # group, row's label, column
-        row = np.broadcast_to(
-            np.arange(g)[:, None, None] * k + np.arange(k)[None, :, None], (g, k, k)
-        )
-        cell = np.broadcast_to(cell, (g, k, k))
-        own = np.eye(k)[None]
-        for share, sign in ((band.high, 1), (band.low, -1)):
-            value = sign * (own - share[:, :, None])
-            unbounded = np.full(g * k, -np.inf)
-            self.cell_rows(
-                row.ravel(), cell.ravel(), value.ravel(), unbounded, np.full(g * k, -inside)
-            )
+        self._hold_band(self._cells_of(lines), band, inside, self.cell_rows)
 
     def hold_coarse(self, membership: Any, band: Band, inside: float) -> None:
         """Keep coarser groups inside a band, with their sums as auxiliary variables."""
         k, c = self.k, membership.shape[0]
-        sums = self.variables(np.zeros(c * k), np.full(c * k, np.inf))
+        sums = self.variables(c * k)
         entry = membership.tocoo()
         row = (entry.coords[0][:, None] * k + np.arange(k)).ravel()
-        cell = (entry.coords[1][:, None] * k + np.arange(k)).ravel()
-        have = np.bincount(row, self.cells.have.ravel()[cell], minlength=c * k)
-        i = np.concatenate([row, row, np.arange(c * k)])
-        j = np.concatenate([cell, cell + self.n, sums])
-        value = np.concatenate([np.ones(len(row)), -np.ones(len(row)), -np.ones(c * k)])
-        self.rows(i, j, value, -have, -have)
-        of_group = sums.reshape(c, k)
-        row = np.broadcast_to(
-            np.arange(c)[:, None, None] * k + np.arange(k)[None, :, None], (c, k, k)
-        )
-        column = np.broadcast_to(of_group[:, None, :], (c, k, k))
+        cell = self._cells_of(entry.coords[1]).ravel()
+        zero, own = np.zeros(c * k), (np.arange(c * k), sums, -1.0)
+        self.cell_rows(row, cell, 1.0, zero, zero, own)
+        self._hold_band(sums.reshape(c, k), band, inside, self.rows)
+
+    def _cells_of(self, lines: Any) -> Any:
+        return lines[:, None] * self.k + np.arange(self.k)
+
+    def _hold_band(self, columns: Any, band: Band, inside: float, add: Callable[..., None]) -> None:
+        """Keep the label rates of groups inside a band; ``columns`` has a line per group."""
+        g, k = columns.shape
+        row = np.repeat(np.arange(g * k), k)  # each label of each group is compared with all labels
+        column = np.repeat(columns, k, axis=0).ravel()
         for share, sign in ((band.high, 1), (band.low, -1)):
             value = sign * (np.eye(k)[None] - share[:, :, None])
-            self.rows(
-                row.ravel(),
-                column.ravel(),
-                value.ravel(),
-                np.full(c * k, -np.inf),
-                np.full(c * k, -inside),
-            )
+            add(row, column, value.ravel(), np.full(g * k, -np.inf), np.full(g * k, -inside))
 
     def round_to(self, lines: Any, targets: Real) -> None:
         """Keep groups less than a row away from a multiple of their targets."""
-        size = self.variables(np.zeros(len(lines)), np.full(len(lines), np.inf))
-        k, g = self.k, len(lines)
-        cell = (lines[:, None] * k + np.arange(k)).ravel()
-        self._near(np.arange(g * k), cell, np.repeat(size, k), targets.ravel(), g * k)
+        row = np.arange(targets.size)
+        size = np.repeat(self.variables(len(lines)), self.k)
+        self._hold_near(row, self._cells_of(lines).ravel(), size, targets.ravel())
 
     def round_group(self, judged: Judged, targets: Real) -> None:
         """The same for the sums of a coarser group."""
-        size = self.variables(np.zeros(1), np.full(1, np.inf))
-        k, g = self.k, len(judged.lines)
-        cell = (judged.lines[:, None] * k + np.arange(k)).ravel()
-        self._near(np.tile(np.arange(k), g), cell, np.repeat(size, k), targets, k)
+        row = np.tile(np.arange(self.k), len(judged.lines))
+        size = np.repeat(self.variables(1), self.k)
+        self._hold_near(row, self._cells_of(judged.lines).ravel(), size, targets)
 
-    def _near(self, row: Any, cell: Any, size: Any, targets: Real, n: int) -> None:
-        have = np.bincount(row, self.cells.have.ravel()[cell], minlength=n)
-        i = np.concatenate([row, row, np.arange(n)])
-        j = np.concatenate([cell, cell + self.n, size])
-        value = np.concatenate([np.ones(len(row)), -np.ones(len(row)), -targets])
-        room = 1 - 1e-5
-        self.rows(i, j, value, -room - have, room - have)
+    def _hold_near(self, row: Any, cell: Any, size: Any, targets: Real) -> None:
+        n = len(targets)
+        room = np.full(n, 1 - 1e-5)  # HiGHS may exceed a bound by a little, and a row is too much
+        self.cell_rows(row, cell, 1.0, -room, room, (np.arange(n), size, -targets))
 
     def hold_limits(self, problem: Problem) -> None:
-        """Limit the sizes of groups, and the cells that share a limit."""
-        self._hold_sizes(problem.cells)
+        """Limit the sizes of groups, and the rows of cells that share a limit."""
+        least = self.cells.group_least
+        chosen = np.flatnonzero(least > 0)
+        if len(chosen):
+            row, cell = np.repeat(np.arange(len(chosen)), self.k), self._cells_of(chosen).ravel()
+            self.cell_rows(
+                row, cell, 1.0, least[chosen].astype(float), np.full(len(chosen), np.inf)
+            )
         for limit in problem.coupling:
-            low, high = -np.inf, float(limit.rows)
-            if limit.kind != "available":
-                offset = problem.have.ravel()[limit.cells].sum()
-                offset += problem.aside if limit.kind in ("min_rows", "max_rows") else 0
-                low, high = (
-                    (-np.inf, high - offset)
-                    if limit.kind == "max_rows"
-                    else (
-                        high - offset,
-                        np.inf,
-                    )
-                )
-            self._hold_rows(limit.cells, low, high, additions_only=limit.kind == "available")
+            row, nothing = np.zeros(len(limit.cells), int), np.array([-np.inf])
+            if limit.kind == "available":  # of the additions alone
+                self.rows(row, limit.cells, np.ones(len(row)), nothing, np.array([limit.rows]))
+                continue
+            # Rows with missing values count to the size of the table, and are not in the model.
+            aside = problem.aside if limit.kind in ("min_rows", "max_rows") else 0
+            bound = np.array([float(limit.rows - aside)])
+            low, high = (nothing, bound) if limit.kind == "max_rows" else (bound, -nothing)
+            self.cell_rows(row, limit.cells, 1.0, low, high)
 
-    def _hold_sizes(self, cells: Cells) -> None:
-        """Limit the sizes of groups."""
-        chosen = np.flatnonzero((cells.group_least > 0) | (cells.group_most < UNLIMITED))
-        if not len(chosen):
-            return
-        k = self.k
-        row = np.repeat(np.arange(len(chosen)), k)
-        cell = (chosen[:, None] * k + np.arange(k)).ravel()
-        most = cells.group_most[chosen]
-        high = np.where(most >= UNLIMITED, np.inf, most.astype(float))
-        self.cell_rows(row, cell, 1.0, cells.group_least[chosen].astype(float), high)
-
-    def _hold_rows(self, cells: Any, low: float, high: float, *, additions_only: bool) -> None:
-        """Limit the changes of cells, or the additions to them."""
-        columns, value = cells, np.ones(len(cells))
-        if not additions_only:
-            columns = np.concatenate([cells, cells + self.n])
-            value = np.concatenate([value, -value])
-        self.rows(np.zeros(len(columns), int), columns, value, np.array([low]), np.array([high]))
-
-    def balance(self, balance: Balance, inside: float) -> None:
-        """Limit the label frequencies of the table."""
+    def balance(self, box: Box, inside: float, fixed: Whole | None = None) -> None:
+        """Keep the label frequencies of the table in a box; ``fixed`` rows are outside the model."""
         k = self.k
         cell = np.tile(np.arange(self.n), k)
         row = np.repeat(np.arange(k), self.n)
         own = (cell % k == row).astype(float)
-        total = float(balance.fixed.sum())
-        for share, sign in ((balance.high, 1), (balance.low, -1)):
-            fixed = sign * (balance.fixed - share * total)
+        fixed = np.zeros(k, np.int64) if fixed is None else fixed
+        for share, sign in ((box.high, 1), (box.low, -1)):
+            others = sign * (fixed - share * float(fixed.sum()))
             low = np.full(k, -np.inf)
-            self.cell_rows(row, cell, sign * (own - share[row]), low, -inside - fixed)
-
-    def mixed_rows(self, cells: _Entries, helpers: _Entries, low: Real, high: Real) -> None:
-        """Add constraints on the final rows of cells and on auxiliary variables."""
-        i, cell, value = cells
-        value = np.broadcast_to(np.asarray(value, float), np.shape(i))
-        offset = np.bincount(i, value * self.cells.have.ravel()[cell], minlength=len(low))
-        self.rows(
-            np.concatenate([i, i, helpers[0]]),
-            np.concatenate([cell, cell + self.n, helpers[1]]),
-            np.concatenate([value, -value, np.broadcast_to(helpers[2], np.shape(helpers[0]))]),
-            low - offset,
-            high - offset,
-        )
+            self.cell_rows(row, cell, sign * (own - share[row]), low, -inside - others)
 
     def follow(self, problem: Problem, corridor: Corridor) -> None:
         """Relate groups to the table's own label frequencies, by a linear relaxation.
@@ -225,13 +174,11 @@ class RowModel:
         g = n // k
         cell = np.arange(n)
         group, label = cell // k, cell % k
-        product = self.variables(np.zeros(n), np.full(n, np.inf))
-        size = self.variables(np.zeros(g), np.full(g, np.inf))
-        total = self.variables(np.zeros(k), np.full(k, np.inf))
-        everything = self.variables(np.zeros(1), np.full(1, np.inf))
+        product, size = self.variables(n), self.variables(g)
+        total, everything = self.variables(k), self.variables(1)
         for of, helper, many in ((group, size, g), (label, total, k), (0 * cell, everything, 1)):
             own = (np.arange(many), helper, -1.0)
-            self.mixed_rows((of, cell, 1.0), own, np.zeros(many), np.zeros(many))
+            self.cell_rows(of, cell, 1.0, np.zeros(many), np.zeros(many), own)
         for of, helper, many in ((group, size, g), (label, total, k)):
             i = np.concatenate([of, np.arange(many)])
             j = np.concatenate([product, helper])
@@ -245,13 +192,12 @@ class RowModel:
         """W ≥ f·M + s·(T − f·N) at both lower and both upper ends, and ≤ at the mixed ones."""
         free = np.full(self.n, np.inf)
         for f, s, sign in (
-            (corridor.low, corridor.least, 1),
-            (corridor.high, corridor.most, 1),
-            (corridor.high, corridor.least, -1),
-            (corridor.low, corridor.most, -1),
+            (corridor.box.low, corridor.least, 1),
+            (corridor.box.high, corridor.most, 1),
+            (corridor.box.high, corridor.least, -1),
+            (corridor.box.low, corridor.most, -1),
         ):
-            one = np.ones(self.n)
-            parts = (one, -f[label], -s[group], s[group] * f[label])
+            parts = (np.ones(self.n), -f[label], -s[group], s[group] * f[label])
             self.rows(
                 np.tile(np.arange(self.n), 4),
                 np.concatenate(where),
@@ -278,9 +224,8 @@ class RowModel:
                     j = np.concatenate([j, np.tile(size[lines], k)])
                     more = np.full(k * len(lines), -request.tolerance)
                     value = np.concatenate([value, more])
-                self.mixed_rows(
-                    (row, cell, float(sign)), (i, j, value), np.full(k, -np.inf), np.zeros(k)
-                )
+                low, high = np.full(k, -np.inf), np.zeros(k)
+                self.cell_rows(row, cell, float(sign), low, high, (i, j, value))
 
     def solve(self, *, time_limit: float, gap: float, nodes: int | None) -> Coupled:
         """Solve the model with HiGHS."""
@@ -305,32 +250,20 @@ class RowModel:
         from scipy import sparse
         from scipy.optimize import Bounds, LinearConstraint
 
-        low = np.concatenate([self.add_low, np.zeros(self.n), *self.extra_low])
-        high = np.concatenate([self.add_high, self.drop_high, *self.extra_high])
-        costs = np.zeros(self.columns)
-        costs[: self.n], costs[self.n : 2 * self.n] = (
-            self.cells.add.ravel(),
-            self.cells.drop.ravel(),
-        )
-        integrality = np.zeros(self.columns, np.int64)
-        integrality[: 2 * self.n] = whole
-        row_low, row_high, i, start = [], [], [], 0
-        for part in self.parts:
-            i.append(part[0] + start)
-            start += len(part[3])
-            row_low.append(np.asarray(part[3], float))
-            row_high.append(np.asarray(part[4], float))
+        rest = self.columns - 2 * self.n
+        low = np.concatenate([self.add_low, np.zeros(self.n + rest)])
+        high = np.concatenate([self.add_high, self.drop_high, np.full(rest, np.inf)])
         constraints = []
-        if start:
-            j = np.concatenate([p[1] for p in self.parts])
-            value = np.concatenate([p[2] for p in self.parts])
-            matrix = sparse.csr_array((value, (np.concatenate(i), j)), shape=(start, self.columns))
-            constraints = [
-                LinearConstraint(matrix, np.concatenate(row_low), np.concatenate(row_high))
-            ]
+        if self.height:
+            i, j, value, *bounds = (
+                np.concatenate(arrays) for arrays in zip(*self.parts, strict=True)
+            )
+            shape = (len(bounds[0]), self.columns)
+            matrix = sparse.csr_array((value, (i, j)), shape=shape)
+            constraints = [LinearConstraint(matrix, *bounds)]
         return solve_milp(
-            costs,
-            integrality=integrality,
+            np.concatenate([self.price, np.zeros(rest)]),
+            integrality=np.repeat([int(whole), 0], [2 * self.n, rest]),
             bounds=Bounds(low, high),
             constraints=constraints,
             options=options,
@@ -350,10 +283,10 @@ class RowModel:
         return Coupled(rows, bound, timed_out=result.status == 1)
 
 
-def _far(problem: Problem, centre: Real, tolerance: float) -> float:
+def _far(problem: Problem, centre: Real) -> float:
     """More rows than a plan adds to a cell."""
     rates = (problem.ratios * centre)[problem.ratios * centre > 0]
     far = 100.0 * (problem.have.sum() + problem.cells.least.sum() + len(problem.cells))
     far += sum(4.0 * limit.rows for limit in problem.coupling if limit.rows < UNLIMITED / 1e3)
-    far += 100 / (max(tolerance, 1e-3) * float(rates.min())) if len(rates) else 0.0
+    far += 100 / (max(problem.request.tolerance, 1e-3) * float(rates.min())) if len(rates) else 0.0
     return float(far)

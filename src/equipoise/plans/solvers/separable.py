@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.plans.cells import UNLIMITED, Band
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from equipoise.plans.cells import Band, Cells, Real, Whole
+    from equipoise.plans.cells import Cells, Real, Whole
 
 CHUNK = 60_000
 """Number of groups searched at once, to limit memory."""
@@ -80,11 +82,21 @@ def solve_separable(
     return Separated(rows[back], costs[back])
 
 
+def solve_bands(cells: Cells, bands: Sequence[Band]) -> tuple[Real, Whole]:
+    """Solve for several bands at once: the total cost and the rows of each."""
+    n, k = cells.have.shape
+    if not bands:
+        return np.zeros(0), np.zeros((0, n, k), np.int64)
+    band = Band(np.concatenate([b.low for b in bands]), np.concatenate([b.high for b in bands]))
+    solved = solve_separable(cells.take(np.tile(np.arange(n), len(bands))), band)
+    return solved.costs.reshape(-1, n).sum(axis=1), solved.rows.reshape(-1, n, k)
+
+
 def _alike(cells: Cells, band: Band) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Find the distinct groups and the kind of every group, because many groups are equal."""
     if not len(cells):
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
-    parts = [cells.have, cells.least, cells.most, cells.group_least, cells.group_most]
+    parts = [cells.have, cells.least, cells.most, cells.group_least]
     parts += [cells.add, cells.drop, band.low, band.high]  # type: ignore[list-item]
     told = [p.reshape(len(cells), -1).view(np.int64) for p in map(np.ascontiguousarray, parts)]
     columns = [c for p in told for c in p.T if len(c) and (c != c[0]).any()]
@@ -126,7 +138,7 @@ class _Search:
             share > 0, self.cells.have.clip(self.least) / np.maximum(share, 1e-12), 0
         )
         top = 2 * (enough + present.max(axis=1) + self.cells.have.sum(axis=1)) + self.bottom + k
-        return np.asarray(np.minimum(np.ceil(top).astype(np.int64), self.cells.group_most))
+        return np.asarray(np.minimum(np.ceil(top).astype(np.int64), UNLIMITED))
 
     def run(self) -> tuple[Whole, Real]:
         start = self._relaxed_minimum()
@@ -226,7 +238,7 @@ class _Search:
         high = np.minimum(self.cells.most[lines], np.floor(above * (1 + self.hair)))
         possible = (low <= high).all(axis=1)
         possible &= (low.sum(axis=1) <= size) & (size <= high.sum(axis=1))
-        possible &= (size >= self.bottom[lines]) & (size <= self.cells.group_most[lines])
+        possible &= size >= self.bottom[lines]
         cost, rows = self._filled(lines, low, np.maximum(low, high), size)
         return np.where(possible, cost, np.inf), rows.astype(np.int64)
 
