@@ -30,25 +30,13 @@ NEAR_ZERO = 1e-3
 
 @dataclass(frozen=True)
 class Step:
-    """One entry of a priority list, and how much of it the budget paid for.
-
-    Attributes
-    ----------
-    pattern
-        Pattern of the cells.
-    needed, cost
-        Number of changes in the full plan, and their cost.
-    served
-        Number of changes that the budget paid for.
-    left
-        Budget left after this entry.
-    """
+    """One entry of a priority list, and how much of it the budget paid for."""
 
     pattern: str
-    needed: int
-    cost: float
-    served: int
-    left: float
+    needed: int  # changes of these cells in the full plan
+    cost: float  # of all of them
+    served: int  # changes that the budget paid for
+    left: float  # budget left after this entry
 
     @property
     def missing(self) -> int:
@@ -148,8 +136,7 @@ def _best_part(problem: Problem, ideal: Solution, budget: float) -> tuple[Soluti
         rows = problem.have.copy()
         rows[order[:end]] = ideal.rows[order[:end]]
         part = replace(ideal, rows=rows)
-        holds = problem.cells.contain(rows) and problem.holds(rows)
-        if holds and (left := what_is_left(problem, part)) < least:
+        if problem.holds(rows) and (left := what_is_left(problem, part)) < least:
             best, least = part, left
     return best, least
 

@@ -117,7 +117,7 @@ class Band:
     high: Real
 
     @classmethod
-    def around(cls, rates: Any, tolerance: float, *, most: Any = None, on: str = "ub") -> Band:
+    def around(cls, rates: Any, tolerance: Any, *, most: Any = None, on: str = "ub") -> Band:
         """The band around target rates: relative (``"ub"``) or absolute (``"rate"``).
 
         With ``most`` it is the union of the bands around all targets from ``rates`` to ``most``,

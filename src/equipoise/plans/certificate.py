@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 MEMORY = 4_000_000_000
 """Maximum memory of the lattice of a certificate, in bytes; above it only the finest groups are measured."""
 
-_TUPLES = ("labels_before", "labels_after", "labels_planned")
-
 
 @dataclass(frozen=True)
 class Worst:
@@ -176,25 +174,25 @@ class Certificate(Result):
         """Plain data, for JSON."""
         made = ("time", "version")  # a plan stores its own
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in made}
-        for name in ("worst_before", "worst_after"):
-            given[name] = None if given[name] is None else given[name].to_dict()
-        for name in _TUPLES:
-            given[name] = list(given[name])
-        given["constraints"] = [c.to_dict() for c in self.constraints]
+        for name, value in given.items():
+            if isinstance(value, tuple):
+                given[name] = [v.to_dict() if isinstance(v, Held) else v for v in value]
+            elif isinstance(value, Worst):
+                given[name] = value.to_dict()
         return given
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Certificate:
         """Read what :meth:`to_dict` wrote."""
-        given = dict(data)
+        given: dict[str, Any] = {}
+        for name, value in data.items():
+            given[name] = tuple(value) if isinstance(value, list) else value
+        given["constraints"] = tuple(Held(**c) for c in given["constraints"])
         for name in ("worst_before", "worst_after"):
             w = given[name]
             if w is not None:
                 group = Group({n: MISSING if v is None else v for n, v in w["group"].items()})
                 given[name] = Worst(group, MISSING if w["label"] is None else w["label"], w["ub"])
-        for name in _TUPLES:
-            given[name] = tuple(given[name])
-        given["constraints"] = tuple(Held(**c) for c in given["constraints"])
         return cls(**given)
 
 

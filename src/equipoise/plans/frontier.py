@@ -19,6 +19,7 @@ from equipoise.plans.tolerance import least_tolerance
 from equipoise.progress import Reporter, silent
 from equipoise.results import Drawable, FlatTable
 from equipoise.validate import at_least
+from equipoise.values import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,31 +37,20 @@ TOGETHER = 200_000
 class Point:
     """The lowest cost at one tolerance.
 
-    Attributes
-    ----------
-    tolerance
-        Requested tolerance.
-    reached
-        Bias that the plan leaves. The cost is the same for all tolerances from it to ``tolerance``.
-    cost, bound
-        Cost of the plan, infinite if there is no plan, and a lower bound of the cost of any plan.
-    additions, deletions
-        Number of rows added and deleted.
+    The cost is the same for all tolerances from ``reached``, the bias that the plan leaves, to
+    ``tolerance``.
     """
 
     tolerance: float
     reached: float
-    cost: float
-    bound: float
+    cost: float  # infinite if there is no plan
+    bound: float  # lower bound of the cost of any plan
     additions: int
     deletions: int
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON; None where there is no plan."""
-        return {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in vars(self).items()
-        }
+        return {name: plain(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)

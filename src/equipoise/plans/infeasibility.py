@@ -36,35 +36,17 @@ QUICKLY = 0.3
 
 @dataclass(frozen=True)
 class Relaxation:
-    """A single change that makes a request feasible.
-
-    Attributes
-    ----------
-    option
-        Option to change.
-    pattern
-        Pattern of the cells that the option limits, if any.
-    asked, needed
-        Requested value, and the nearest feasible one.
-    sentence
-        The change in words.
-    """
+    """A single change that makes a request feasible."""
 
     option: str
-    pattern: str | None
+    pattern: str | None  # of the cells that the option limits, if any
     asked: Any
-    needed: Any
+    needed: Any  # the feasible value nearest to it
     sentence: str
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "option": self.option,
-            "pattern": self.pattern,
-            "asked": self.asked,
-            "needed": self.needed,
-            "sentence": self.sentence,
-        }
+        return dict(vars(self))
 
     def apply(self, request: PlanRequest) -> PlanRequest:
         """The request with this change."""
@@ -73,8 +55,7 @@ class Relaxation:
         if self.pattern is None:
             return request.but(**{self.option: self.needed})
         given = list(getattr(request, self.option))
-        place = given.index((self.pattern, self.asked))
-        given[place] = (self.pattern, self.needed)
+        given[given.index((self.pattern, self.asked))] = (self.pattern, self.needed)
         return request.but(**{self.option: tuple(given)})
 
 
@@ -216,35 +197,25 @@ def _give_rows(
     """Find the nearest feasible value of a limit on rows, by bisection."""
     works = works or (lambda request, effort: possible(problem.counts, request, effort))
     raise_ = limit.kind in ("available", "max_rows")
-    named = limit.kind in ("available", "at_least")
+    pattern = limit.pattern if limit.kind in ("available", "at_least") else None
 
-    def request(rows: int) -> PlanRequest:
-        if not named:
-            return problem.request.but(**{limit.kind: rows})
-        given = list(getattr(problem.request, limit.kind))
-        given[limit.number] = (limit.pattern, rows)
-        return problem.request.but(**{limit.kind: tuple(given)})
+    def change(rows: int) -> Relaxation:
+        return Relaxation(limit.kind, pattern, limit.rows, rows, _row_sentence(limit, rows))
 
-    around = _far(lambda rows: works(request(rows), QUICKLY), limit.rows, raise_=raise_)
+    def helps(rows: int, effort: float = QUICKLY) -> bool:
+        return works(change(rows).apply(problem.request), effort)
+
+    around = _far(helps, limit.rows, raise_=raise_)
     if around is None:
         return None
     near, far = around
     while abs(far - near) > 1:
         middle = (near + far) // 2
-        if works(request(middle), QUICKLY):
-            far = middle
-        else:
-            near = middle
+        near, far = (near, middle) if helps(middle) else (middle, far)
     step = -1 if raise_ else 1
-    while far + step != limit.rows and works(request(far + step), 1.0):
+    while far + step != limit.rows and helps(far + step, effort=1.0):
         far += step  # the quick trials may have missed a plan
-    return Relaxation(
-        limit.kind,
-        limit.pattern if named else None,
-        limit.rows,
-        far,
-        _row_sentence(limit, far),
-    )
+    return change(far)
 
 
 def _far(works: Callable[[int], bool], start: int, *, raise_: bool) -> tuple[int, int] | None:

@@ -44,7 +44,6 @@ class Limit:
     """A bound on the rows that are added to some cells, or that they have after the repair."""
 
     kind: Kind  # the parameter that set it
-    number: int  # its position there
     pattern: str
     rows: int
     cells: NDArray[np.intp]  # numbers of the cells that the pattern names
@@ -182,8 +181,9 @@ class Problem:
         return sparse.csr_array((np.ones(len(rows)), (rows, np.concatenate(lines))), shape=shape)
 
     def holds(self, rows: Whole) -> bool:
-        """Whether rows keep all limits that several groups share."""
-        return all(self.slack(limit, rows) >= 0 for limit in self.coupling)
+        """Whether rows keep all limits except the tolerance."""
+        shared = all(self.slack(limit, rows) >= 0 for limit in self.coupling)
+        return shared and self.cells.contain(rows)
 
     def slack(self, limit: Limit, rows: Whole) -> int:
         """The number of rows left until a limit; negative if it is broken."""
@@ -314,13 +314,13 @@ def _require_labels(counts: Counts, rates: Real, request: PlanRequest) -> None:
 
 def _limits(counts: Counts, codes: NDArray[np.int32], request: PlanRequest) -> Iterable[Limit]:
     for kind in ("available", "at_least"):
-        for number, (pattern, rows) in enumerate(getattr(request, kind)):
-            yield Limit(kind, number, pattern, int(rows), cell_numbers(counts, codes, pattern))
+        for pattern, rows in getattr(request, kind):
+            yield Limit(kind, pattern, int(rows), cell_numbers(counts, codes, pattern))
     everything = np.arange(len(codes) * len(counts.label))
     if request.min_rows is not None:
-        yield Limit("min_rows", 0, "*", int(request.min_rows), everything)
+        yield Limit("min_rows", "*", int(request.min_rows), everything)
     if request.max_rows is not None:
-        yield Limit("max_rows", 0, "*", int(request.max_rows), everything)
+        yield Limit("max_rows", "*", int(request.max_rows), everything)
 
 
 def _on_one(limit: Limit, k: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, get_args
 
@@ -12,8 +12,8 @@ from equipoise.errors import InputError
 from equipoise.lattice import Group
 from equipoise.options.plan import Allow, Numbers, PlanOptions, Reference, Rounding
 from equipoise.plans.targets import Targets, read_shares
-from equipoise.validate import at_least
-from equipoise.values import MISSING
+from equipoise.validate import a_number
+from equipoise.values import plain
 
 ALLOW: tuple[Allow, ...] = get_args(Allow)
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
@@ -40,7 +40,7 @@ class PlanRequest(PlanOptions):
         super().__post_init__()
         self._read_words()
         for name, whole in NUMBERED.items():
-            object.__setattr__(self, name, _numbers(name, getattr(self, name), whole=whole))
+            object.__setattr__(self, name, _read_numbers(name, getattr(self, name), whole=whole))
         if self.priority and self.budget is None:
             raise InputError("`priority` orders what a budget pays for first; give `budget`, too.")
         if self.extra and (self.tolerance or self.allow != "add"):
@@ -103,18 +103,14 @@ class PlanRequest(PlanOptions):
         given: dict[str, Any] = {}
         for each in fields(self):
             value = getattr(self, each.name)
-            if value is self or value == each.default or (each.name == "pool" and value is None):
+            if value == each.default:
                 continue
-            if isinstance(value, Counts):
+            if isinstance(value, (Counts, Targets)):
                 value = value.to_dict()
-            elif each.name in NUMBERED:
-                value = [[pattern, number] for pattern, number in value]
+            elif isinstance(value, tuple) and (each.name in NUMBERED or each.name == "labels"):
+                value = [[plain(key), number] for key, number in value]
             elif isinstance(value, tuple):
                 value = list(value)
-            elif each.name == "labels" and not isinstance(value, str):
-                value = [[None if v is MISSING else v, share] for v, share in value]
-            elif isinstance(value, Targets):
-                value = value.to_dict()
             given[each.name] = value
         return given
 
@@ -126,6 +122,7 @@ NUMBERED = {
     "at_least": True,
     "extra": True,
 }
+"""Options that take patterns with numbers, and whether these must be whole."""
 
 
 def request_from_dict(data: Mapping[str, Any]) -> PlanRequest:
@@ -141,26 +138,19 @@ def request_from_dict(data: Mapping[str, Any]) -> PlanRequest:
         raise InputError(f"a plan's request has no {', '.join(sorted(unknown))}.")
     if given.get("pool") is not None:
         given["pool"] = Counts.from_dict(given["pool"])
-    for name in ("priority", "deletable"):
-        given[name] = tuple(given.get(name, ()))
-    if isinstance(given.get("constrain"), list):
-        given["constrain"] = tuple(given["constrain"])
     return PlanRequest(**given)
 
 
-def _numbers(name: str, given: Any, *, whole: bool) -> Numbers:
+def _read_numbers(name: str, given: Any, *, whole: bool) -> Numbers:
     """Read ``{pattern: number}`` or pairs of them."""
+    pairs: Any = given.items() if isinstance(given, Mapping) else given
+    wanted = f"`{name}` takes patterns, each with a number, as in {{'sex=Female': 2}}, not"
     if not isinstance(given, (Mapping, Sequence)):
-        raise InputError(
-            f"`{name}` takes patterns, each with a number, as in {{'sex=Female': 2}}, not {given!r}."
-        )
-    pairs: Iterable[Any] = given.items() if isinstance(given, Mapping) else given
+        raise InputError(f"{wanted} {given!r}.")
     read = []
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-            raise InputError(
-                f"`{name}` takes patterns, each with a number, as in {{'sex=Female': 2}}, not {pair!r}."
-            )
+            raise InputError(f"{wanted} {pair!r}.")
         pattern, value = pair
         text = str(pattern) if isinstance(pattern, Group) else pattern
         if not isinstance(text, str):
@@ -173,8 +163,6 @@ def _numbers(name: str, given: Any, *, whole: bool) -> Numbers:
                 raise InputError(
                     f"`{name}` of {text}: {value!r} is not a number, as in '{text}' 2."
                 ) from None
-        at_least(f"`{name}` of {text}", value, 0, whole=whole)
-        if math.isinf(value):
-            raise InputError(f"`{name}` of {text} must be finite, not {value}.")
+        a_number(f"`{name}` of {text}", value, whole=whole, at_least=0, below=math.inf)
         read.append((text, int(value) if whole else float(value)))
     return tuple(read)

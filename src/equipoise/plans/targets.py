@@ -31,7 +31,7 @@ from equipoise.errors import InputError, SourceNotFound, did_you_mean
 from equipoise.lattice import Group, format_value
 from equipoise.plans.patterns import members
 from equipoise.validate import a_number, at_least
-from equipoise.values import MISSING, Value, as_value
+from equipoise.values import MISSING, Value, as_value, plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +84,7 @@ class Targets:
             {
                 "group": str(t.group),
                 "inside": t.inside,
-                "k": [[None if v is MISSING else v, k] for v, k in t.k],
+                "k": [[plain(value), k] for value, k in t.k],
             }
             for t in self.targets
         ]

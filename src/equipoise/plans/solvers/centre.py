@@ -21,7 +21,7 @@ from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.request import SOLVER_GAP
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.coupled import relaxed_cost, solve_coupled
-from equipoise.plans.solvers.gap import close_gap
+from equipoise.plans.solvers.gap import GapSearch
 from equipoise.plans.solvers.incumbent import Incumbent, holds_everything
 from equipoise.plans.solvers.separable import granularity, solve_bands, solve_separable
 
@@ -109,16 +109,12 @@ class _Search:
         if found.bound < math.inf and not self.enough():
             self.build(centres)
         found.bound = min(found.bound, found.cost)
-        if self.problem.request.gap is not None and self.effort >= QUICK and not self.enough():
-            self.close(self.problem.request.gap)
+        gap = self.problem.request.gap
+        if gap is None or found.rows is None or self.enough() or found.near(gap):
+            return found
+        if self.effort >= QUICK:
+            GapSearch(self.problem, found, self.box, gap, self.deadline, self.construct).run()
         return found
-
-    def close(self, gap: float) -> None:
-        """Continue until the requested gap or the time limit is reached."""
-        if self.found.rows is not None and not self.found.near(gap):
-            close_gap(
-                self.problem, self.found, self.box, gap, self.deadline, construct=self.construct
-            )
 
     def enough(self) -> bool:
         """Whether the plan found is good enough."""

@@ -15,6 +15,8 @@ import numpy as np
 from equipoise.plans.cells import UNLIMITED, Cells
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from equipoise.options.plan import Rounding
     from equipoise.plans.cells import Real, Whole
 
@@ -23,16 +25,10 @@ _HAIR = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """The cheapest real-valued size of each group at zero bias, and the range of feasible sizes."""
+    """The cheapest real-valued size of each group at zero bias, and whether it can reach its target."""
 
     size: Real
-    least: Real
-    most: Real
-
-    @property
-    def feasible(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """The groups that can reach their target."""
-        return np.asarray(self.least <= self.most * (1 + _HAIR) + _HAIR)
+    feasible: NDArray[np.bool_]
 
 
 def best_sizes(cells: Cells, targets: Real, extra: Whole | None = None) -> Sizes:
@@ -60,7 +56,7 @@ def best_sizes(cells: Cells, targets: Real, extra: Whole | None = None) -> Sizes
         more = extra / np.take_along_axis(q, free[:, None], axis=1)[:, 0]
         size = np.where(extra > 0, np.maximum(corners.max(axis=1) + more, size), size)
         least = np.maximum(least, np.where(extra > 0, size, 0.0))
-    return Sizes(size, least, most)
+    return Sizes(size, least <= most * (1 + _HAIR) + _HAIR)
 
 
 def _weighted_quantile(corners: Real, weights: Real, wanted: Real) -> Real:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.plans.solvers.box import Box
-from equipoise.plans.solvers.model import Corridor, Coupled, RowModel
+from equipoise.plans.solvers.coupled import Corridor, Coupled, RowModel
 from equipoise.plans.solvers.separable import granularity
 
 if TYPE_CHECKING:
@@ -41,26 +41,13 @@ SECONDS = 10.0
 """Time limit of one model in whole rows, in seconds."""
 
 
-def close_gap(
-    problem: Problem,
-    found: Incumbent,
-    box: Box,
-    gap: float,
-    deadline: float,
-    *,
-    construct: Callable[[Real], None],
-) -> None:
-    """Raise the bound and search for cheaper plans until they meet within ``gap``.
+@dataclass
+class GapSearch:
+    """A search that raises the bound and finds cheaper plans until they meet within ``gap``.
 
     ``found`` is the best plan so far and is updated. ``deadline`` is a time of the monotonic clock,
     and ``construct`` makes plans around label frequencies and offers them.
     """
-    _Closing(problem, found, box, gap, deadline, construct).run()
-
-
-@dataclass
-class _Closing:
-    """The open boxes, the lowest bound first."""
 
     problem: Problem
     found: Incumbent
@@ -178,13 +165,8 @@ def _parts(box: Box, centre: Real, off: Real) -> Iterator[Box]:
     y = int(np.where(width > NARROW, off, -1.0).argmax())
     if off[y] <= 0:
         y = int(width.argmax())
-    inner = width[y] / 10
-    cut = float(np.clip(centre[y], box.low[y] + inner, box.high[y] - inner))
-    for side in (0, 1):
-        low, high = box.low.copy(), box.high.copy()
-        (high if side == 0 else low)[y] = cut
-        if not Box(low, high).empty:
-            yield Box(low, high).tightened()
+    inner = width[y] / 10  # a cut near the edge would leave one part as wide as before
+    return box.split(y, float(np.clip(centre[y], box.low[y] + inner, box.high[y] - inner)))
 
 
 # -------------------------------------------------------- plans whose frequencies lie in a box
