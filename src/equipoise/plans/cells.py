@@ -41,11 +41,7 @@ class Cells:
         drop: Any = 1.0,
         group_least: Any = 1,
     ) -> Cells:
-        """Make cells from array-likes; single numbers fill whole arrays.
-
-        >>> Cells.of([[160, 290], [40, 110]], least=[[160, 290], [40, 110]]).most.shape
-        (2, 2)
-        """
+        """Make cells from array-likes; single numbers fill whole arrays."""
         rows = np.atleast_2d(np.asarray(have, np.int64))
 
         def whole(value: Any, shape: tuple[int, ...]) -> Whole:

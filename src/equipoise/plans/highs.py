@@ -17,13 +17,6 @@ def solve_milp(*model: Any, **options: Any) -> Any:
 
     What the solver prints goes to standard error, for all threads until it is done. If either
     stream is closed, or ``sys.stdout`` is not a file, nothing is diverted.
-
-    The fewest pairs that make up five:
-
-    >>> from scipy.optimize import LinearConstraint
-    >>> found = solve_milp([1], integrality=[1], constraints=LinearConstraint([[2]], 5))
-    >>> found.x
-    array([3.])
     """
     from scipy.optimize import milp
 

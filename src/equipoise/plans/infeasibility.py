@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from dataclasses import dataclass, replace
@@ -161,28 +162,27 @@ def _least_cost(counts: Counts, request: PlanRequest) -> float:
 def _ways(problem: Problem) -> Iterator[Callable[[], Relaxation | None]]:
     request = problem.request
     for limit in problem.limits:
-        yield lambda limit=limit: _give_rows(problem, limit)  # type: ignore[misc]
+        yield functools.partial(_give_rows, problem, limit)
     if request.label_drift is not None:
         yield lambda: _give_drift(problem)
     if request.pool is not None:
         yield lambda: _without_pool(problem)
     yield lambda: _give_tolerance(problem)
+    others: list[tuple[str, Any, str]] = []
     if request.extra:
-        yield lambda: _other(problem, "extra", (), "Without the extra rows there is a plan.")
+        others.append(("extra", (), "Without the extra rows there is a plan."))
     if request.labels != "free":
-        yield lambda: _other(problem, "labels", "free", "With `labels='free'` there is a plan.")
+        others.append(("labels", "free", "With `labels='free'` there is a plan."))
     if request.allow != "both":
         words = "deletions" if request.allow == "add" else "additions"
-        yield lambda: _other(
-            problem, "allow", "both", f"If {words} are allowed as well, there is a plan."
-        )
+        others.append(("allow", "both", f"If {words} are allowed as well, there is a plan."))
     if request.deletable:
-        yield lambda: _other(
-            problem, "deletable", (), "If all rows are deletable, there is a plan."
-        )
+        others.append(("deletable", (), "If all rows are deletable, there is a plan."))
+    for other in others:
+        yield functools.partial(_other, problem, *other)
 
 
-def possible(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> bool:
+def _possible(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> bool:
     """Whether a plan is found for a request."""
     try:
         problem = pose(counts, request.but(gap=ANY_PLAN))
@@ -195,7 +195,7 @@ def _give_rows(
     problem: Problem, limit: Limit, works: Callable[[PlanRequest, float], bool] | None = None
 ) -> Relaxation | None:
     """Find the nearest feasible value of a limit on rows, by bisection."""
-    works = works or (lambda request, effort: possible(problem.counts, request, effort))
+    works = works or (lambda request, effort: _possible(problem.counts, request, effort))
     raise_ = limit.kind in ("available", "max_rows")
     pattern = limit.pattern if limit.kind in ("available", "at_least") else None
 
@@ -250,11 +250,11 @@ def _give_tolerance(problem: Problem) -> Relaxation | None:
     needed = found[0]
     for digits in (4, 6):
         rounded = math.ceil(needed * 10**digits) / 10**digits
-        if possible(problem.counts, problem.request.widened(rounded)):
+        if _possible(problem.counts, problem.request.widened(rounded)):
             needed = rounded
             break
     for _ in range(100):
-        if possible(problem.counts, problem.request.widened(needed)):
+        if _possible(problem.counts, problem.request.widened(needed)):
             break
         needed *= 1.005  # the search above may find plans that the quick trial misses
     else:
@@ -267,7 +267,7 @@ def _give_drift(problem: Problem) -> Relaxation | None:
     asked = float(problem.request.label_drift or 0.0)
 
     def works(drift: float) -> bool:
-        return possible(problem.counts, problem.request.but(label_drift=drift))
+        return _possible(problem.counts, problem.request.but(label_drift=drift))
 
     low, high = asked, max(2 * asked, 0.01)
     while not works(high):
@@ -307,7 +307,7 @@ def _other(problem: Problem, option: str, value: Any, sentence: str) -> Relaxati
         request = problem.request.but(**{option: value})
     except InputError:
         return None
-    if not possible(problem.counts, request):
+    if not _possible(problem.counts, request):
         return None
     asked = getattr(problem.request, option)
     return Relaxation(option, None, asked if isinstance(asked, str) else None, value, sentence)

@@ -68,17 +68,7 @@ added.
 
 
 def cell_weights(counts: Counts) -> NDArray[np.float64]:
-    """Compute the weight of each cell: expected rows divided by actual rows, 1/(1 − UB).
-
-    >>> from equipoise import Counts
-    >>> hiring = Counts.from_mapping(
-    ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
-    ...     sensitive=["sex"],
-    ...     label="outcome",
-    ... )
-    >>> cell_weights(hiring).round(3).tolist()
-    [0.938, 1.034, 1.25, 0.909]
-    """
+    """Compute the weight of each cell: expected rows divided by actual rows, 1/(1 − UB)."""
     if counts.weights is not None:
         raise InputError(
             "these rows have weights already; count them without weights, and reweigh them then."
@@ -94,14 +84,7 @@ def cell_weights(counts: Counts) -> NDArray[np.float64]:
 
 
 def row_weights(table: pa.Table, counts: Counts) -> NDArray[np.float64]:
-    """Compute the weight of each row of a table; 0 for rows that were not counted.
-
-    >>> from equipoise import Counts
-    >>> import pyarrow as pa
-    >>> people = pa.table({"sex": ["m", "m", "w", "w"], "y": ["1", "1", "1", None]})
-    >>> row_weights(people, Counts.from_frame(people, sensitive=["sex"], label="y")).tolist()
-    [1.0, 1.0, 1.0, 0.0]
-    """
+    """Compute the weight of each row of a table; 0 for rows that were not counted."""
     cells = cells_of_rows(table, counts)
     return np.where(cells < 0, 0.0, cell_weights(counts)[cells])
 

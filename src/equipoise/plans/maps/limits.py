@@ -29,13 +29,7 @@ _SIGNS = re.compile(r"<=|>=|≤|≥|=<|=>|==|<|>|=")
 
 @dataclass(frozen=True)
 class MapLimit:
-    """A linear limit, and the half-plane of the points that satisfy it.
-
-    >>> forms = {"x": (0, 1, 0), "y": (0, 0, 1), "n": (100, 1, -1)}
-    >>> limit = MapLimit.parse("n >= 30", forms)
-    >>> limit.half.holds(0, 70), limit.half.holds(0, 71)
-    (True, False)
-    """
+    """A linear limit, and the half-plane of the points that satisfy it."""
 
     text: str
     half: HalfPlane

@@ -27,26 +27,13 @@ CELLS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """Rows to add to, or delete from, the cells of a pattern.
-
-    >>> from equipoise import Counts
-    >>> counts = Counts.from_mapping(
-    ...     {("m", "y"): 60, ("m", "n"): 40, ("w", "y"): 20, ("w", "n"): 80},
-    ...     sensitive=["sex"],
-    ...     label="l",
-    ... )
-    >>> move = Move.parse("add sex=w", counts)
-    >>> str(move), move.rows, move.share("l=y")
-    ('add sex=w', 100, Fraction(1, 5))
-    """
+    """Rows to add to, or delete from, the cells of a pattern."""
 
     kind: Kind
     pattern: Group
     counts: Counts
     codes: NDArray[np.int32]  # the cells, one line each
-    parts: NDArray[
-        np.int64
-    ]  # relative shares of the moved rows: present rows, or 1 if none has any
+    parts: NDArray[np.int64]  # present rows, by which the moved rows are split; 1 if none has any
     equally: bool = False  # no cell has rows
 
     @classmethod

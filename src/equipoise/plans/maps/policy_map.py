@@ -131,23 +131,7 @@ def policy_map(
     x_max: float | None = None,
     y_max: float | None = None,
 ) -> PolicyMap:
-    """Map the Uniform Bias of a group and label over two moves; see :func:`equipoise.policy_map`.
-
-    >>> from equipoise import Counts
-    >>> counts = Counts.from_mapping(
-    ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
-    ...     sensitive=["sex"],
-    ...     label="outcome",
-    ... )
-    >>> map_ = policy_map(
-    ...     counts,
-    ...     x="delete sex=m, outcome=hired",
-    ...     y="add sex=w, outcome=hired",
-    ...     limits=["y<=15"],
-    ... )
-    >>> map_.zero.name, round(map_.zero_y(0)[0], 3), round(map_.cheapest.x, 3), map_.cheapest.y
-    ('line', 20.69, 15.0, 15.0)
-    """
+    """Map the Uniform Bias of a group and label over two moves; see :func:`equipoise.policy_map`."""
     if counts.weights is not None:
         raise InputError(
             "a policy map counts rows, but these have weights; count them without weights."

@@ -21,8 +21,7 @@ from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.request import SOLVER_GAP
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.coupled import relaxed_cost, solve_coupled
-from equipoise.plans.solvers.gap import GapSearch
-from equipoise.plans.solvers.incumbent import Incumbent, holds_everything
+from equipoise.plans.solvers.gap import GapSearch, Incumbent, holds_everything
 from equipoise.plans.solvers.separable import granularity, solve_bands, solve_separable
 
 if TYPE_CHECKING:
@@ -93,7 +92,6 @@ class _Search:
         self.trials = max(6, int(effort * min(RELAXED / problem.have.size, 120)))
 
     def run(self) -> Incumbent:
-        """Explore centres, construct plans, and close the gap as far as the effort allows."""
         found = self.found
         if self.enough():
             return found
@@ -117,16 +115,13 @@ class _Search:
         return found
 
     def enough(self) -> bool:
-        """Whether the plan found is good enough."""
         return self.found.cost <= 0 or (self.first and self.found.rows is not None)
 
     def late(self) -> bool:
-        """Whether the time limit is reached."""
         self.found.timed_out |= time.monotonic() > self.deadline
         return self.found.timed_out
 
     def offer(self, rows: Whole | None) -> None:
-        """Keep rows if they satisfy every constraint and cost less."""
         self.found.offer(self.problem, rows, self.box)
 
     # --------------------------------------------------------------------- exploring
@@ -383,7 +378,6 @@ class _Search:
 
     @property
     def seconds(self) -> float:
-        """Time limit of one model, in seconds."""
         longest = 3.0 if self.small else 20.0
         return max(min((self.deadline - time.monotonic()) / 3, longest), 0.1)
 

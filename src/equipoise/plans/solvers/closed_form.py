@@ -36,10 +36,6 @@ def best_sizes(cells: Cells, targets: Real, extra: Whole | None = None) -> Sizes
 
     ``targets`` has one line per group, or one for all. ``extra`` rows beyond the minimum are added
     to each group's free label, the label of which it has most relative to its target.
-
-    >>> cells = Cells.of([[40, 110]], least=[[40, 110]])
-    >>> best_sizes(cells, np.array([[1 / 3, 2 / 3]])).size.round(6).tolist()
-    [165.0]
     """
     q = np.broadcast_to(targets, cells.have.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -156,11 +152,6 @@ def rounding_bound(targets: Real, size: Real) -> Real:
 
     Every label is at most one row off its exact number, and the size of the group is off by the sum
     of these errors. A rate q is then at most 1 + (k − 2)·q rows off its share of the rows.
-
-    >>> rounding_bound(np.array([[0.5, 0.5]]), np.array([1000.0])).tolist()
-    [0.002]
-    >>> rounding_bound(np.array([[0.25, 0.75]]), np.array([1.0])).tolist()  # the maximum
-    [3.0]
     """
     k = targets.shape[1]
     rare = np.where(targets > 0, targets, 1.0).min(axis=1)
