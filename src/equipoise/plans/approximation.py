@@ -36,7 +36,8 @@ def nearest_rows(
         return rows
     cells = Cells.of(have[lines], least=have[lines], most=most[lines])
     low = np.full(len(lines), max(tolerance, 0.005))  # coming closer costs more rows
-    high = np.maximum(_off(have[lines], rates), low)
+    shares = have[lines] / np.maximum(have[lines].sum(axis=1, keepdims=True), 1)
+    high = np.maximum(np.abs(shares / rates - 1).max(axis=1), low)
     best = have[lines].copy()
     trial = low
     for _ in range(_STEPS):
@@ -47,8 +48,3 @@ def nearest_rows(
         trial = np.where(high <= low, low, (low + high) / 2)
     rows[lines] = best
     return rows
-
-
-def _off(rows: Whole, rates: Real) -> Real:
-    shares = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1)
-    return np.asarray(np.abs(shares / rates - 1).max(axis=1))

@@ -63,10 +63,7 @@ class Spent:
 
 
 def spend(
-    problem: Problem,
-    solution: Solution,
-    *,
-    progress: Callable[[float], None] = lambda _: None,
+    problem: Problem, solution: Solution, *, progress: Callable[[float], None] = lambda _: None
 ) -> Spent | None:
     """Spend the budget of a request by its priorities, or to minimise the largest bias.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
+import operator
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -98,10 +100,7 @@ class Infeasible(EquipoiseError, Result):
 
 
 def explain_infeasible(
-    problem: Problem,
-    *,
-    proved: bool,
-    progress: Callable[[float], None] = lambda _: None,
+    problem: Problem, *, proved: bool, progress: Callable[[float], None] = lambda _: None
 ) -> Infeasible:
     """Find every single change that would make a request feasible."""
     found = []
@@ -109,21 +108,16 @@ def explain_infeasible(
     hurried = min(problem.request.time_limit, EACH)
     problem = replace(problem, request=problem.request.but(time_limit=hurried))
     ways = list(_ways(problem))
-    untried = False
-    for number, way in enumerate(ways):
-        if time.monotonic() > end:
-            untried = True
-            break
-        relaxation = way()
-        if relaxation is not None:
-            found.append(relaxation)
-        progress((number + 1) / len(ways))
-    sentence = f"No plan meets all limits of the request{_shortest(problem)}."
-    if not proved:
-        sentence = (
-            "No plan was found that meets all limits, which does not prove that there is none."
-        )
-    if untried:
+    tried = 0
+    while tried < len(ways) and time.monotonic() <= end:
+        relaxation = ways[tried]()
+        found += [] if relaxation is None else [relaxation]
+        tried += 1
+        progress(tried / len(ways))
+    sentence = "No plan was found that meets all limits, which does not prove that there is none."
+    if proved:
+        sentence = f"No plan meets all limits of the request{_shortest(problem)}."
+    if tried < len(ways):
         sentence += " There was not enough time to try every single change."
     elif not found:
         sentence += " Changing a single limit does not help: relax more than one."
@@ -247,17 +241,12 @@ def _give_tolerance(problem: Problem) -> Relaxation | None:
     found = least_tolerance(replace(problem, request=patient))
     if found is None:
         return None
-    needed = found[0]
-    for digits in (4, 6):
-        rounded = math.ceil(needed * 10**digits) / 10**digits
-        if _possible(problem.counts, problem.request.widened(rounded)):
-            needed = rounded
-            break
-    for _ in range(100):
-        if _possible(problem.counts, problem.request.widened(needed)):
-            break
-        needed *= 1.005  # the search above may find plans that the quick trial misses
-    else:
+    tries = [math.ceil(found[0] * 10**digits) / 10**digits for digits in (4, 6)]
+    # The search above may find plans that the quick trial misses, so larger ones are tried, too.
+    tries += itertools.accumulate([1.005] * 99, operator.mul, initial=found[0])
+    feasible = (t for t in tries if _possible(problem.counts, problem.request.widened(t)))
+    needed = next(feasible, None)
+    if needed is None:
         return None
     sentence = f"A tolerance of {needed:g} can be reached."
     return Relaxation("tolerance", None, problem.request.tolerance, needed, sentence)

@@ -196,8 +196,6 @@ class Plan(Drawable):
         """The plan in sentences."""
         return "\n".join(self.explanation)
 
-    # ------------------------------------------------------------------ showing
-
     def grid(self, top: int | None = None) -> Grid:
         """The cells that change, as a table."""
         headers = ("group", self.counts.label.name, "before", "add", "delete", "after")
@@ -254,8 +252,6 @@ class Plan(Drawable):
     def _grids(self, top: int | None = None) -> list[Grid]:
         steps = [steps_grid(self.steps)] if self.steps else []
         return [self.grid(top), *steps, self.certificate.grid()]
-
-    # -------------------------------------------------------------- round trips
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON; :meth:`from_dict` reads it back."""

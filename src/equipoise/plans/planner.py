@@ -87,13 +87,10 @@ def nearest_plan(counts: Counts, request: PlanRequest, *, progress: Reporter = s
     )
     if found is None or found[1].rows is None:
         raise explain_infeasible(problem, proved=False)
-    _, solution = found
-    # A budget is left aside here: `least_tolerance` was given none.
-    spent = Spent(
-        solution=replace(solution, sizes=None),
-        rows=found[1].rows,
-        needed=problem.cells.total_cost(found[1].rows),
-    )
+    rows = found[1].rows
+    needed = problem.cells.total_cost(rows)
+    # The sizes before rounding belong to zero tolerance, which this plan was not made for.
+    spent = Spent(solution=replace(found[1], sizes=None), rows=rows, needed=needed)
     return _finished(problem, spent, None)
 
 
@@ -141,11 +138,9 @@ def _price(
     if request.budget is not None or request.label_drift is not None or request.extra:
         return None
     if not request.tolerance:
-        if not problem.judged.any():
-            return None
         box = allowed_box(problem.again(labels="free", extra=()), problem.rates)
         free = solution.chosen or cheapest_labels(problem, problem.rates, box)
-        keep = zero_cost(problem, problem.rates)
+        keep = zero_cost(problem.cells, problem.ratios, problem.rates)
         return {"keep": keep, "free": free.cost} if math.isfinite(keep + free.cost) else None
     if kept is None:
         return None

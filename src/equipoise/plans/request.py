@@ -68,7 +68,7 @@ class PlanRequest(PlanOptions):
         ):
             raise InputError(
                 f"`min_rows`, {self.min_rows:,}, is above `max_rows`, {self.max_rows:,}; no table "
-                "has such a size."
+                "can satisfy both."
             )
 
     def _read_words(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import textwrap
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -143,12 +143,7 @@ def policy_map(
     if not tolerance <= LARGEST:
         raise InputError(f"`tolerance` must be a number such as 0.05, not {tolerance}.")
     surface = _surface(counts, moves, whose, value)
-    forms = {
-        "x": (0, 1, 0),
-        "y": (0, 0, 1),
-        "n": (surface.n.const, surface.n.x, surface.n.y),
-        "cost": (0, *costs),
-    }
+    forms = {"x": (0, 1, 0), "y": (0, 0, 1), "n": astuple(surface.n), "cost": (0, *costs)}
     listed = [limits] if isinstance(limits, str) else limits
     read = tuple(MapLimit.parse(text, forms) for text in listed)
     deletions = deletion_limits(*moves)

@@ -320,6 +320,9 @@ class _Search:
     def balanced(self, centre: Real, rows: float) -> Whole | None:
         """Solve one model of all groups, with label frequencies within a few rows of the centre."""
         low, high = self.around(centre, rows)
+        # A requested gap is closed at the end, over all boxes; a gap for any plan holds here, too.
+        asked = self.problem.request.solver_gap
+        gap = max(asked if asked >= 1 else SOLVER_GAP, SOLVER_GAP / max(self.effort, 0.02))
         for inside in (0.0, 1e-5):
             solved = solve_coupled(
                 self.problem,
@@ -327,18 +330,12 @@ class _Search:
                 most=low,
                 balance=Box(low, high),
                 time_limit=self.seconds,
-                gap=self.coarsely,
+                gap=gap,
                 inside=inside,
             )
             if solved.rows is None or within_tolerance(self.problem, solved.rows, self.base):
                 return solved.rows
         return None
-
-    @property
-    def coarsely(self) -> float:
-        """Gap of a single model; a requested gap is closed at the end, over all boxes."""
-        asked = self.problem.request.solver_gap
-        return max(asked if asked >= 1 else SOLVER_GAP, SOLVER_GAP / max(self.effort, 0.02))
 
     def around(self, centre: Real, rows: float) -> tuple[Real, Real]:
         """Label frequencies a few rows below and above a centre, inside the box."""

@@ -69,15 +69,6 @@ def whole_rows(cells: Cells, targets: Real, size: Real, rounding: Rounding) -> W
 
     ``"floor"`` rounds down, ``"nearest"`` to the nearest number, and ``"optimal"`` rounds each label
     up or down so that the largest |UB| of the group is smallest.
-
-    >>> cells = Cells.of([[5637, 1589, 665]], least=[[5637, 1589, 665]])
-    >>> rates = np.array([[41487, 12488, 6823]]) / 60798
-    >>> size = best_sizes(cells, rates).size
-    >>> for rounding in ("floor", "nearest", "optimal"):
-    ...     print(whole_rows(cells, rates, size, rounding)[0].tolist())
-    [5637, 1696, 927]
-    [5637, 1697, 927]
-    [5637, 1697, 927]
     """
     exact = size[:, None] * targets
     snapped = np.rint(exact)

@@ -214,9 +214,6 @@ def _parts(box: Box, centre: Real, off: Real) -> Iterator[Box]:
     return box.split(y, float(np.clip(centre[y], box.low[y] + inner, box.high[y] - inner)))
 
 
-# -------------------------------------------------------- plans whose frequencies lie in a box
-
-
 class _Relaxed(NamedTuple):
     """The cheapest real-valued rows, and their error relative to their own label frequencies."""
 
