@@ -106,9 +106,9 @@ def test_scarce_rows(counts, tolerance, rows):
 
 
 def holds_somewhere(cells, tolerance, scarce, rows):
-    """Whether any table of up to 120 more rows a cell holds, with so many of the scarce cell."""
+    """Whether any table of up to 120 more rows a cell holds, with `rows` more of the scarce one."""
     several = np.arange(121)
-    ranges = [np.arange(rows + 1) if cell == scarce else several for cell in cells]
+    ranges = [[rows] if cell == scarce else several for cell in cells]
     table = [n + more for n, more in zip(cells.values(), np.ix_(*ranges), strict=True)]
     (mh, mn, wh, wn), old = table, sum(n for (_, y), n in cells.items() if y == "h")
     rate = (mh + wh) / (mh + mn + wh + wn)

@@ -72,7 +72,7 @@ def price(cells, rows, line=0):
 def allowed(cells, rows, bounds, line=0):
     """Whether rows hold everything, exactly."""
     size = sum(rows)
-    if size < cells.group_least[line] or size > cells.group_most[line]:
+    if size < cells.group_least[line]:
         return False
     inside = zip(rows, cells.least[line], cells.most[line], strict=True)
     if any(not low <= x <= high for x, low, high in inside):

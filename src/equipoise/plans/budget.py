@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.plans.frequencies import against, reference_of
-from equipoise.plans.judgement import off_target
+from equipoise.plans.judgement import compared_with, off_target
 from equipoise.plans.patterns import cell_numbers
-from equipoise.plans.tolerance import least_tolerance, what_is_left
+from equipoise.plans.tolerance import least_tolerance, pays, what_is_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,25 +30,13 @@ NEAR_ZERO = 1e-3
 
 @dataclass(frozen=True)
 class Step:
-    """One entry of a priority list, and how much of it the budget paid for.
-
-    Attributes
-    ----------
-    pattern
-        Pattern of the cells.
-    needed, cost
-        Number of changes in the full plan, and their cost.
-    served
-        Number of changes that the budget paid for.
-    left
-        Budget left after this entry.
-    """
+    """One entry of a priority list, and how much of it the budget paid for."""
 
     pattern: str
-    needed: int
-    cost: float
-    served: int
-    left: float
+    needed: int  # changes of these cells in the full plan
+    cost: float  # of all of them
+    served: int  # changes that the budget paid for
+    left: float  # budget left after this entry
 
     @property
     def missing(self) -> int:
@@ -58,14 +45,8 @@ class Step:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "pattern": self.pattern,
-            "needed": self.needed,
-            "cost": self.cost,
-            "served": self.served,
-            "missing": self.missing,
-            "left": self.left,
-        }
+        names = ("pattern", "needed", "cost", "served", "missing", "left")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,39 +61,33 @@ class Spent:
     cut_short: bool = False  # the budget did not pay for zero bias: what is left is not rounding
     passed_over: float | None = None  # what the full plan leaves, if it leaves more than this one
 
-    @classmethod
-    def on_all(cls, problem: Problem, solution: Solution) -> Spent:
-        """The full plan, without a budget."""
-        assert solution.rows is not None  # noqa: S101 - infeasible requests have raised before
-        cost = float(problem.cells.cost(solution.rows).sum())
-        return cls(solution=solution, rows=solution.rows, needed=cost)
-
 
 def spend(
-    problem: Problem,
-    solution: Solution,
-    *,
-    progress: Callable[[float], None] = lambda _: None,
+    problem: Problem, solution: Solution, *, progress: Callable[[float], None] = lambda _: None
 ) -> Spent | None:
     """Spend the budget of a request by its priorities, or to minimise the largest bias.
 
     At zero tolerance, rounding can leave small groups with a large bias, and a cheaper plan can
     leave less. That plan is then preferred whatever the budget is, unless the request sets a
     rounding, priorities or extra rows. Returns None if the budget does not pay for the limits.
+    Without a budget the whole plan is carried out.
     """
-    request = problem.request
-    budget = request.budget or 0.0
-    everything = Spent.on_all(problem, solution)
-    short = everything.needed > budget * (1 + 1e-12) + 1e-9
+    assert solution.rows is not None  # noqa: S101 - infeasible requests have raised before
+    request, budget = problem.request, problem.request.budget
+    needed = problem.cells.total_cost(solution.rows)
+    everything = Spent(solution=solution, rows=solution.rows, needed=needed)
+    if budget is None:
+        return everything
+    short = not pays(budget, needed)
     if short and request.priority:
-        rows, steps = serve(problem, everything.rows)
+        rows, steps = _serve(problem, solution.rows, budget)
         cut = not request.tolerance
         return replace(everything, rows=rows, steps=steps, in_full=False, cut_short=cut)
     named = request.priority or request.extra or request.rounding != "optimal"
     left = what_is_left(problem, solution)
     if not short and (request.tolerance or named or left <= NEAR_ZERO):
         return everything
-    limit = min(budget, everything.needed)
+    limit = min(budget, needed)
     part, unless = _best_part(problem, solution, limit)
     found = least_tolerance(problem, limit, unless=unless, progress=progress)
     best, remains = (part, unless) if found is None or found[0] >= unless else (found[1], found[0])
@@ -123,7 +98,7 @@ def spend(
     return Spent(
         solution=replace(best, sizes=None, base=_held_to(problem, best)),
         rows=best.rows,
-        needed=everything.needed,
+        needed=needed,
         in_full=False,
         cut_short=short and not request.tolerance and remains > 0,
         passed_over=None if short else left,
@@ -134,7 +109,7 @@ def _held_to(problem: Problem, found: Solution) -> Real:
     """Label frequencies that rounding is judged by: the resulting ones if labels are free."""
     request = problem.request
     free = request.labels == "free" and request.label_drift is None
-    if found.rows is None or request.tolerance or not free or reference_of(problem) != "new":
+    if found.rows is None or request.tolerance or not free or problem.reference != "new":
         return found.base
     return np.asarray(found.rows.sum(axis=0) / found.rows.sum())
 
@@ -148,35 +123,27 @@ def _best_part(problem: Problem, ideal: Solution, budget: float) -> tuple[Soluti
     best, least = None, math.inf
     if ideal.method != "closed form" or problem.request.label_drift is not None:
         return best, least
-    held = against(problem, ideal.base, problem.have).real
+    held = compared_with(problem, problem.have, ideal.base).real
     off = off_target(problem.have, problem.ratios, held, problem.request.tolerance_on)
     order = np.argsort(-np.nan_to_num(off, nan=math.inf).max(axis=1), kind="stable")
     cost = np.cumsum(problem.cells.cost(ideal.rows)[order])
     for end in np.unique(np.linspace(0, len(order), PARTS).astype(np.int64)).tolist():
-        if end and cost[end - 1] > budget * (1 + 1e-12) + 1e-9:
+        if end and not pays(budget, cost[end - 1]):
             break
         rows = problem.have.copy()
         rows[order[:end]] = ideal.rows[order[:end]]
         part = replace(ideal, rows=rows)
-        if _holds(problem, rows) and (left := what_is_left(problem, part)) < least:
+        if problem.holds(rows) and (left := what_is_left(problem, part)) < least:
             best, least = part, left
     return best, least
 
 
-def _holds(problem: Problem, rows: Whole) -> bool:
-    """Whether rows satisfy every limit except the tolerance."""
-    cells = problem.cells
-    inside = bool((rows >= cells.least).all() and (rows <= cells.most).all())
-    return inside and bool((rows.sum(axis=1) >= cells.group_least).all()) and problem.holds(rows)
-
-
-def serve(problem: Problem, ideal: Whole) -> tuple[Whole, tuple[Step, ...]]:
+def _serve(problem: Problem, ideal: Whole, left: float) -> tuple[Whole, tuple[Step, ...]]:
     """Spend the budget on the full plan in the order of the priorities.
 
     An entry that the remaining budget does not cover is served in part, in proportion to what its
     cells need. Cells that are not in the list come last.
     """
-    left = float(problem.request.budget or 0.0)
     rows = problem.have.ravel().copy()
     change = ideal.ravel() - rows
     open_ = change != 0

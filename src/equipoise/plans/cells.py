@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -21,27 +21,14 @@ UNLIMITED = 2**50
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cells:
-    """Arrays with one line per finest group and one column per label.
+    """Arrays with one line per finest group and one column per label."""
 
-    Attributes
-    ----------
-    have
-        Present number of rows of each cell.
-    least, most
-        Minimum and maximum number of rows after the repair.
-    add, drop
-        Cost of adding and of deleting one row.
-    group_least, group_most
-        Minimum and maximum number of rows of each group after the repair.
-    """
-
-    have: Whole
-    least: Whole
+    have: Whole  # present rows
+    least: Whole  # bounds on the rows after the repair
     most: Whole
-    add: Real
+    add: Real  # cost of adding and of deleting one row
     drop: Real
-    group_least: Whole
-    group_most: Whole
+    group_least: Whole  # minimum rows of each group after the repair
 
     @classmethod
     def of(
@@ -53,13 +40,8 @@ class Cells:
         add: Any = 1.0,
         drop: Any = 1.0,
         group_least: Any = 1,
-        group_most: Any = UNLIMITED,
     ) -> Cells:
-        """Make cells from array-likes; single numbers fill whole arrays.
-
-        >>> Cells.of([[160, 290], [40, 110]], least=[[160, 290], [40, 110]]).most.shape
-        (2, 2)
-        """
+        """Make cells from array-likes; single numbers fill whole arrays."""
         rows = np.atleast_2d(np.asarray(have, np.int64))
 
         def whole(value: Any, shape: tuple[int, ...]) -> Whole:
@@ -75,7 +57,6 @@ class Cells:
             add=real(add),
             drop=real(drop),
             group_least=whole(group_least, rows.shape[:1]),
-            group_most=whole(group_most, rows.shape[:1]),
         )
 
     def __len__(self) -> int:
@@ -88,7 +69,7 @@ class Cells:
 
     def take(self, lines: Any) -> Cells:
         """Select groups, possibly repeatedly."""
-        return replace(self, **{name: getattr(self, name)[lines] for name in _ARRAYS})
+        return replace(self, **{f.name: getattr(self, f.name)[lines] for f in fields(self)})
 
     def near(self, rows: Whole) -> Cells:
         """Narrow the bounds to the neighbourhood of some rows, to keep a model small."""
@@ -99,6 +80,11 @@ class Cells:
             most=np.minimum(self.most, np.maximum(rows, self.have) + far),
         )
 
+    def contain(self, rows: Whole) -> bool:
+        """Whether rows are within the bounds of all cells and groups."""
+        inside = bool((rows >= self.least).all() and (rows <= self.most).all())
+        return inside and bool((rows.sum(axis=1) >= self.group_least).all())
+
     def cost(self, rows: Whole) -> Real:
         """The cost of each group when it changes to the given rows."""
         change = rows - self.have
@@ -107,14 +93,16 @@ class Cells:
             - (np.where(change < 0, self.drop, 0.0) * change).sum(axis=1)
         )
 
+    def total_cost(self, rows: Whole) -> float:
+        """The cost of all groups together."""
+        return float(self.cost(rows).sum())
+
     def __post_init__(self) -> None:
+        # Larger counts would come near UNLIMITED, which stands for no bound.
         if self.have.sum(dtype=float) > UNLIMITED / 1000:
             raise InputError(
                 "these are more rows than can be planned for; the maximum is 1,125,899,906,842."
             )
-
-
-_ARRAYS = tuple(Cells.__dataclass_fields__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,22 +113,17 @@ class Band:
     high: Real
 
     @classmethod
-    def around(cls, rates: Any, tolerance: float, *, on: str = "ub") -> Band:
+    def around(cls, rates: Any, tolerance: Any, *, most: Any = None, on: str = "ub") -> Band:
         """The band around target rates: relative (``"ub"``) or absolute (``"rate"``).
+
+        With ``most`` it is the union of the bands around all targets from ``rates`` to ``most``,
+        for bounds that hold for all of them.
 
         >>> Band.around([[0.25, 0.75]], 0.2).high.round(2)
         array([[0.3, 0.9]])
         """
-        rates = np.atleast_2d(np.asarray(rates, float))
-        return cls.between(rates, rates, tolerance, on=on)
-
-    @classmethod
-    def between(cls, least: Any, most: Any, tolerance: float, *, on: str = "ub") -> Band:
-        """The union of the bands around all targets between two, for bounds that hold for all."""
-        least, most = (
-            np.atleast_2d(np.asarray(least, float)),
-            np.atleast_2d(np.asarray(most, float)),
-        )
+        least = np.atleast_2d(np.asarray(rates, float))
+        most = least if most is None else np.atleast_2d(np.asarray(most, float))
         if on == "ub":
             return cls(np.maximum(least * (1 - tolerance), 0.0), most * (1 + tolerance))
         return cls(np.maximum(least - tolerance, 0.0), most + tolerance)

@@ -11,17 +11,11 @@ from equipoise.errors import LatticeTooLarge
 from equipoise.lattice import Group, format_value, roll_up
 from equipoise.measures.uniform_bias import ub_of
 from equipoise.plain import Grid
-from equipoise.plans.frequencies import against, drift, given_frequencies, reference_of
-from equipoise.plans.judgement import (
-    Against,
-    coarse_ratios,
-    coarse_rows,
-    off_target,
-    within_tolerance,
-    worst_off,
-)
+from equipoise.plans.judgement import compared_with, drift, off_by, off_target, within_tolerance
+from equipoise.plans.patterns import group_of
 from equipoise.plans.problem import Problem, deletable, offered
 from equipoise.plans.solvers.closed_form import rounding_bound
+from equipoise.plans.tolerance import pays
 from equipoise.results import FlatTable, Result
 from equipoise.values import MISSING, Value, plain
 
@@ -34,8 +28,6 @@ if TYPE_CHECKING:
 MEMORY = 4_000_000_000
 """Maximum memory of the lattice of a certificate, in bytes; above it only the finest groups are measured."""
 
-_TUPLES = ("labels_before", "labels_after", "labels_planned")
-
 
 @dataclass(frozen=True)
 class Worst:
@@ -44,6 +36,9 @@ class Worst:
     group: Group
     label: Value
     ub: float
+
+    def __str__(self) -> str:
+        return f"{self.group}, {format_value(self.label)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -65,12 +60,7 @@ class Held:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "constraint": self.constraint,
-            "holds": self.holds,
-            "value": self.value,
-            "limit": self.limit,
-        }
+        return dict(vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,57 +139,34 @@ class Certificate(Result):
     def grid(self) -> Grid:
         """The certificate as a small table: before, after, and each limit."""
         c = self
-
-        def where(worst: Any) -> str:
-            return "–" if worst is None else f"{worst.group}, {format_value(worst.label)}"
-
-        rows = [
-            ("rows", f"{c.n_before:,}", f"{c.n_after:,}", ""),
-            (
-                "largest |UB| of all groups",
-                f"{c.max_abs_ub_before:.4f}",
-                f"{c.max_abs_ub_after:.4f}",
-                f"{c.groups:,} groups measured",
-            ),
-            ("where", where(c.worst_before), where(c.worst_after), ""),
-            ("label drift (total variation)", "", f"{c.label_drift:.4f}", ""),
-        ]
+        largest, measured = "largest |UB| of all groups", f"{c.groups:,} groups measured"
         limit = f"≤ {c.tolerance:g}"
         if c.rounding_bound is not None:
             limit = f"up to rounding, ≤ {c.rounding_bound:.3g}"
-        rows.append(
-            (
-                f"{c.kind} against {c.reference} frequencies {limit}",
-                f"{c.off_before:.4g}",
-                f"{c.off_after:.4g}",
-                "reached" if c.reached else "NOT reached",
-            )
+        off = f"{c.kind} against {c.reference} frequencies {limit}"
+        reached = "reached" if c.reached else "NOT reached"
+        rows = (
+            ("rows", f"{c.n_before:,}", f"{c.n_after:,}", ""),
+            (largest, f"{c.max_abs_ub_before:.4f}", f"{c.max_abs_ub_after:.4f}", measured),
+            ("where", *("–" if w is None else str(w) for w in (c.worst_before, c.worst_after)), ""),
+            ("label drift (total variation)", "", f"{c.label_drift:.4f}", ""),
+            (off, f"{c.off_before:.4g}", f"{c.off_after:.4g}", reached),
+            *(
+                (h.constraint, "", f"{h.value:,.6g}", "holds" if h.holds else "BROKEN")
+                for h in c.constraints
+            ),
         )
-        rows += [
-            (h.constraint, "", f"{h.value:,.6g}", "holds" if h.holds else "BROKEN")
-            for h in c.constraints
-        ]
-        return Grid(("", "before", "after", ""), tuple(rows), frozenset({1, 2}))
+        return Grid(("", "before", "after", ""), rows, frozenset({1, 2}))
 
     def _table(self) -> FlatTable:
+        c = self
+        off, largest = f"{c.kind} against {c.reference} frequencies", "largest |UB| of all groups"
         rows: list[tuple[Any, ...]] = [
-            ("rows", self.n_before, self.n_after, None, None),
-            (
-                "largest |UB| of all groups",
-                self.max_abs_ub_before,
-                self.max_abs_ub_after,
-                None,
-                None,
-            ),
-            ("label drift (total variation)", None, self.label_drift, None, None),
-            (
-                f"{self.kind} against {self.reference} frequencies",
-                self.off_before,
-                self.off_after,
-                self.tolerance,
-                self.reached,
-            ),
-            *((h.constraint, None, h.value, h.limit, h.holds) for h in self.constraints),
+            ("rows", c.n_before, c.n_after, None, None),
+            (largest, c.max_abs_ub_before, c.max_abs_ub_after, None, None),
+            ("label drift (total variation)", None, c.label_drift, None, None),
+            (off, c.off_before, c.off_after, c.tolerance, c.reached),
+            *((h.constraint, None, h.value, h.limit, h.holds) for h in c.constraints),
         ]
         return ("constraint", "before", "after", "limit", "holds"), rows
 
@@ -207,25 +174,25 @@ class Certificate(Result):
         """Plain data, for JSON."""
         made = ("time", "version")  # a plan stores its own
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in made}
-        for name in ("worst_before", "worst_after"):
-            given[name] = None if given[name] is None else given[name].to_dict()
-        for name in _TUPLES:
-            given[name] = list(given[name])
-        given["constraints"] = [c.to_dict() for c in self.constraints]
+        for name, value in given.items():
+            if isinstance(value, tuple):
+                given[name] = [v.to_dict() if isinstance(v, Held) else v for v in value]
+            elif isinstance(value, Worst):
+                given[name] = value.to_dict()
         return given
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Certificate:
         """Read what :meth:`to_dict` wrote."""
-        given = dict(data)
+        given: dict[str, Any] = {}
+        for name, value in data.items():
+            given[name] = tuple(value) if isinstance(value, list) else value
+        given["constraints"] = tuple(Held(**c) for c in given["constraints"])
         for name in ("worst_before", "worst_after"):
             w = given[name]
             if w is not None:
                 group = Group({n: MISSING if v is None else v for n, v in w["group"].items()})
                 given[name] = Worst(group, MISSING if w["label"] is None else w["label"], w["ub"])
-        for name in _TUPLES:
-            given[name] = tuple(given[name])
-        given["constraints"] = tuple(Held(**c) for c in given["constraints"])
         return cls(**given)
 
 
@@ -236,36 +203,35 @@ def certify(
 
     If a budget cut a plan for zero tolerance short, the remaining bias does not count as rounding.
     """
-    have, base = problem.have, solution.base
-    cost = float(problem.cells.cost(rows).sum())
-    held = against(problem, base, rows)
-    off = worst_off(problem, rows, held)
-    bound = _bound(problem, solution.base, rows, held) if not problem.request.tolerance else None
-    if bound is None:
-        good = within_tolerance(problem, rows, held)
+    have, base, request = problem.have, solution.base, problem.request
+    off = off_by(problem, rows, base)
+    bound = None
+    if request.tolerance:
+        good = within_tolerance(problem, rows, base)
     else:
-        good = _rounded(problem, rows, solution) and off <= bound * (1 + 1e-9)
-    before, after = _worst(problem, have), _worst(problem, rows)
-    constraints = tuple(_constraints(problem, rows, solution, cost))
+        bound = _rounding_bound(problem, rows, base)
+        good = _is_rounded(problem, rows, base) and off <= bound * (1 + 1e-9)
+    (before, _), (after, groups) = _worst(problem, have), _worst(problem, rows)
+    constraints = tuple(_constraints(problem, rows, solution))
     f, g = have.sum(axis=0) / have.sum(), rows.sum(axis=0) / max(rows.sum(), 1)
     return Certificate(
-        tolerance=problem.request.tolerance,
-        tolerance_on=problem.request.tolerance_on,
-        reference=reference_of(problem),
+        tolerance=request.tolerance,
+        tolerance_on=request.tolerance_on,
+        reference=problem.reference,
         reached=good and not cut_short and all(c.holds for c in constraints),
-        off_before=worst_off(problem, have, _before(problem, solution)),
+        off_before=off_by(problem, have, base),
         off_after=off,
         rounding_bound=bound,
-        max_abs_ub_before=0.0 if before[0] is None else abs(before[0].ub),
-        max_abs_ub_after=0.0 if after[0] is None else abs(after[0].ub),
-        worst_before=before[0],
-        worst_after=after[0],
+        max_abs_ub_before=0.0 if before is None else abs(before.ub),
+        max_abs_ub_after=0.0 if after is None else abs(after.ub),
+        worst_before=before,
+        worst_after=after,
         label_drift=float(np.abs(f - g).sum() / 2),
         labels_before=tuple(f.tolist()),
         labels_after=tuple(g.tolist()),
         n_before=int(have.sum()) + problem.aside,
         n_after=int(rows.sum()) + problem.aside,
-        groups=after[1],
+        groups=groups,
         constraints=constraints,
         targets=problem.special,
         labels_planned=tuple(base.tolist()),
@@ -274,35 +240,27 @@ def certify(
     )
 
 
-def _before(problem: Problem, solution: Solution) -> Against:
-    if reference_of(problem) == "new":
-        return Against.rows(problem.have.sum(axis=0))
-    return given_frequencies(problem, solution.base)
-
-
-def _bound(problem: Problem, base: Real, rows: Whole, held: Against) -> float:
+def _rounding_bound(problem: Problem, rows: Whole, base: Real) -> float:
     """Upper bound of the distance between a group and its target that rounding can leave."""
-    size = rows[problem.judged].sum(axis=1).astype(float)
-    each = rounding_bound(problem.ratios[problem.judged] * base, size)
-    coarse = rounding_bound(coarse_ratios(problem) * base, coarse_rows(problem, rows).sum(axis=1))
-    own = float(max(each.max(initial=0.0), coarse.max(initial=0.0)))
-    if reference_of(problem) == "original":
+    size = problem.judged_rows(rows).sum(axis=1).astype(float)
+    each = rounding_bound(problem.judged_ratios * base, size)
+    own = float(each.max(initial=0.0))
+    if problem.reference == "original":
         return own
     # The table is a mixture of its groups, so its frequencies are off by their weighted mean at most.
     if problem.judged.all():
-        moved = float((each * size).sum() / max(size.sum(), 1))
+        finest = slice(len(problem.judged))
+        moved = float((each * size)[finest].sum() / max(size[finest].sum(), 1))
     else:
         moved = drift(rows, base, "ub")
-    rare = min((f for f in held.real.tolist() if f > 0), default=1.0)
-    anything = max(1.0, 1 / rare - 1)
-    return min((own + moved) / (1 - moved), anything) if moved < 1 else anything
+    rates = compared_with(problem, rows, base).real
+    anything = max(1.0, 1 / rates[rates > 0].min(initial=1.0) - 1)  # no rate can be further off
+    return float(min((own + moved) / (1 - moved), anything) if moved < 1 else anything)
 
 
-def _rounded(problem: Problem, rows: Whole, solution: Solution) -> bool:
+def _is_rounded(problem: Problem, rows: Whole, base: Real) -> bool:
     """Whether every label of every group is within one row of a common multiple of its target."""
-    ratios = np.concatenate([problem.ratios[problem.judged], coarse_ratios(problem)])
-    every = np.concatenate([rows[problem.judged], coarse_rows(problem, rows)])
-    targets = ratios * solution.base
+    every, targets = problem.judged_rows(rows), problem.judged_ratios * base
     given = targets > 0
     with np.errstate(divide="ignore", invalid="ignore"):
         least = np.where(given, (every - 1) / targets, 0.0).max(axis=1, initial=0.0)
@@ -327,29 +285,26 @@ def _worst(problem: Problem, rows: Whole) -> tuple[Worst | None, int]:
     if not len(off) or np.isnan(off).all():
         return None, len(lines)
     line, y = np.unravel_index(int(np.nanargmax(off)), off.shape)
-    group = Group(
-        {a.name: a.values[c] for a, c in zip(axes, lines[line].tolist(), strict=True) if c < len(a)}
-    )
     n, n_y, n_g = (int(part) for part in (total.sum(), total[y], sums[line].sum()))
     ub = ub_of(n=n, n_y=n_y, n_g=n_g, n_gy=int(sums[line, y]))
-    return Worst(group, problem.counts.label.values[int(y)], ub), len(lines)
+    label = problem.counts.label.values[int(y)]
+    return Worst(group_of(axes, lines[line].tolist()), label, ub), len(lines)
 
 
-def _constraints(problem: Problem, rows: Whole, solution: Solution, cost: float) -> Iterator[Held]:
+def _constraints(problem: Problem, rows: Whole, solution: Solution) -> Iterator[Held]:
     """The constraints of a request other than its tolerance.
 
     Plan files store these texts and are compared with them when they are read, so they must not
     change.
     """
-    request = problem.request
-    have = problem.have
+    request, have = problem.request, problem.have
     for limit in problem.limits:
         slack = problem.slack(limit, rows)
         value = limit.rows + slack if limit.kind in ("at_least", "min_rows") else limit.rows - slack
         yield Held(limit.words, slack >= 0, value, limit.rows)
     added, gone = (rows - have).clip(0), (have - rows).clip(0)
     if request.allow == "add" or request.deletable:
-        lost = int(gone[~deletable(problem)].sum())
+        lost = int(gone.ravel()[~deletable(problem.counts, problem.codes, request)].sum())
         words = (
             "nothing is deleted" if request.allow == "add" else "only deletable rows are deleted"
         )
@@ -365,8 +320,9 @@ def _constraints(problem: Problem, rows: Whole, solution: Solution, cost: float)
     if (gone > have).any():
         yield Held("no more rows are deleted than there are", False, int((gone - have).max()), 0)
     if request.budget is not None:
-        fits = cost <= request.budget * (1 + 1e-12) + 1e-9
-        yield Held(f"cost at most {request.budget:g}", fits, cost, request.budget)
+        cost = problem.cells.total_cost(rows)
+        words = f"cost at most {request.budget:g}"
+        yield Held(words, pays(request.budget, cost), cost, request.budget)
     yield from _drift(problem, rows, solution)
 
 

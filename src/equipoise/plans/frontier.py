@@ -11,15 +11,15 @@ import numpy as np
 from equipoise.counts import Reading
 from equipoise.errors import InputError
 from equipoise.plain import Grid, csv_text
-from equipoise.plans.cells import Band
-from equipoise.plans.frequencies import base_rates, drifts, off_by, reference_of
+from equipoise.plans.judgement import off_by
 from equipoise.plans.problem import Problem, pose
 from equipoise.plans.solution import solve
-from equipoise.plans.solvers.separable import solve_separable
+from equipoise.plans.solvers.separable import solve_bands
 from equipoise.plans.tolerance import least_tolerance
 from equipoise.progress import Reporter, silent
 from equipoise.results import Drawable, FlatTable
 from equipoise.validate import at_least
+from equipoise.values import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,31 +37,20 @@ TOGETHER = 200_000
 class Point:
     """The lowest cost at one tolerance.
 
-    Attributes
-    ----------
-    tolerance
-        Requested tolerance.
-    reached
-        Bias that the plan leaves. The cost is the same for all tolerances from it to ``tolerance``.
-    cost, bound
-        Cost of the plan, infinite if there is no plan, and a lower bound of the cost of any plan.
-    additions, deletions
-        Number of rows added and deleted.
+    The cost is the same for all tolerances from ``reached``, the bias that the plan leaves, to
+    ``tolerance``.
     """
 
     tolerance: float
     reached: float
-    cost: float
-    bound: float
+    cost: float  # infinite if there is no plan
+    bound: float  # lower bound of the cost of any plan
     additions: int
     deletions: int
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON; None where there is no plan."""
-        return {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in vars(self).items()
-        }
+        return {name: plain(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -97,7 +86,6 @@ class Frontier(Drawable):
     points: tuple[Point, ...]
     budgets: tuple[Bought, ...] = ()
     reading: Reading = field(default_factory=Reading)
-    parameters: dict[str, Any] = field(default_factory=dict)
 
     @property
     def exact(self) -> bool:
@@ -185,39 +173,33 @@ def make_frontier(
     budgets: Sequence[float] = (),
     progress: Reporter = silent,
 ) -> Frontier:
-    """Find the lowest cost at several tolerances.
+    """Find the lowest cost at several tolerances; that of the request itself is ignored.
 
-    Parameters
-    ----------
-    counts, request
-        The table, and the request; its tolerance is ignored.
-    tolerances
-        Tolerances to solve for. By default ``points`` of them, from near zero to the present bias.
-    budgets
-        Budgets to find the smallest affordable tolerance for.
+    By default there are ``points`` tolerances, from near zero to the present bias. For each budget
+    the smallest tolerance is found that it pays for.
     """
-    problem = pose(counts, request)
-    base = base_rates(problem)
-    asked = _asked(problem, tolerances, points)
-    problem = pose(counts, request.but(tolerance=asked[-1]))
-    now = off_by(problem, problem.have, base)
-    if problem.separable and not drifts(problem) and reference_of(problem) == "original":
+    posed = pose(counts, request)
+    now = off_by(posed, posed.have, posed.base)
+    asked = _asked(now, tolerances, points)
+    # With targets, the reference above zero tolerance can be another than at zero.
+    problem = posed.again(tolerance=asked[-1])
+    now = off_by(problem, problem.have, problem.base)
+    if problem.separable and not problem.may_drift and problem.reference == "original":
         found = _together(problem, asked, progress)
     else:
         found = _one_by_one(problem, asked, progress)
-    bought = tuple(_bought(pose(counts, request), b) for b in budgets)
     return Frontier(
-        request,
-        reference_of(problem),
-        counts.fingerprint,
-        now,
-        tuple(found),
-        bought,
-        counts.reading,
+        request=request,
+        reference=problem.reference,
+        fingerprint=counts.fingerprint,
+        now=now,
+        points=tuple(found),
+        budgets=tuple(_bought(posed, budget) for budget in budgets),
+        reading=counts.reading,
     )
 
 
-def _asked(problem: Problem, tolerances: Sequence[float] | None, points: int) -> list[float]:
+def _asked(now: float, tolerances: Sequence[float] | None, points: int) -> list[float]:
     if tolerances is not None:
         asked = sorted({float(t) for t in tolerances})
         for t in asked:
@@ -230,7 +212,6 @@ def _asked(problem: Problem, tolerances: Sequence[float] | None, points: int) ->
             raise InputError("a frontier needs at least one tolerance.")
         return asked
     at_least("points", points, 2, whole=True)
-    now = off_by(problem, problem.have, base_rates(problem))
     top = float(f"{max(now, 1e-3):.3g}")
     # A little beyond the present bias, so that the frontier ends at a cost of 0.
     return [float(f"{t:.4g}") for t in np.geomspace(top / 100, top * 1.02, int(points))]
@@ -238,19 +219,13 @@ def _asked(problem: Problem, tolerances: Sequence[float] | None, points: int) ->
 
 def _together(problem: Problem, asked: list[float], progress: Reporter) -> list[Point]:
     """Solve all tolerances at once: groups are independent, so their searches can be stacked."""
-    n, k = problem.have.shape
-    base = base_rates(problem)
-    each = max(1, TOGETHER // n)
+    each = max(1, TOGETHER // len(problem.cells))
     points: list[Point] = []
     for start in range(0, len(asked), each):
         some = asked[start : start + each]
-        bands = [problem.band(base, t) for t in some]
-        band = Band(np.concatenate([b.low for b in bands]), np.concatenate([b.high for b in bands]))
-        solved = solve_separable(problem.cells.take(np.tile(np.arange(n), len(some))), band)
-        costs = solved.costs.reshape(-1, n).sum(axis=1)
-        rows = solved.rows.reshape(-1, n, k)
-        for t, cost, plan in zip(some, costs.tolist(), rows, strict=True):
-            points.append(_point(problem, t, plan if math.isfinite(cost) else None, cost, cost))
+        bands = [problem.band(problem.base, t) for t in some]
+        for t, cost, rows in zip(some, *solve_bands(problem.cells, bands), strict=True):
+            points.append(_point(problem, t, rows if math.isfinite(cost) else None, float(cost)))
         progress("tolerances", min(1.0, (start + each) / len(asked)))
     return points
 
@@ -262,22 +237,22 @@ def _one_by_one(problem: Problem, asked: list[float], progress: Reporter) -> lis
     for number, t in enumerate(asked):
         trial = problem.again(tolerance=t)
         found = solve(trial, candidates=known, effort=0.3)
-        cost = math.inf if found.rows is None else float(problem.cells.cost(found.rows).sum())
+        cost = math.inf if found.rows is None else problem.cells.total_cost(found.rows)
         known = known if found.rows is None else [found.rows]
-        points.append(_point(trial, t, found.rows, cost, min(found.bound, cost)))
+        points.append(_point(trial, t, found.rows, cost, found.bound))
         progress("tolerances", (number + 1) / len(asked))
     return points
 
 
 def _point(
-    problem: Problem, tolerance: float, rows: Whole | None, cost: float, bound: float
+    problem: Problem, tolerance: float, rows: Whole | None, cost: float, bound: float = math.inf
 ) -> Point:
     if rows is None:
         return Point(tolerance, math.nan, math.inf, math.inf, 0, 0)
     change = rows - problem.have
-    reached = off_by(problem, rows, base_rates(problem))
+    reached = off_by(problem, rows, problem.base)
     added, gone = int(change.clip(0).sum()), int((-change).clip(0).sum())
-    return Point(tolerance, reached, cost, max(bound, 0.0), added, gone)
+    return Point(tolerance, reached, cost, max(min(bound, cost), 0.0), added, gone)
 
 
 def _bought(problem: Problem, budget: float) -> Bought:
@@ -285,4 +260,4 @@ def _bought(problem: Problem, budget: float) -> Bought:
     found = least_tolerance(problem, budget)
     if found is None or found[1].rows is None:
         return Bought(budget, None, None)
-    return Bought(budget, found[0], float(problem.cells.cost(found[1].rows).sum()))
+    return Bought(budget, found[0], problem.cells.total_cost(found[1].rows))

@@ -13,29 +13,10 @@ from typing import Any
 
 
 def solve_milp(*model: Any, **options: Any) -> Any:
-    """Solve a model in whole numbers, as ``scipy.optimize.milp``; what the solver prints is a log.
+    """Solve a mixed integer model with ``scipy.optimize.milp``.
 
-    File descriptor 1 leads to standard error until the solver is done, for all threads. Where
-    either is closed, or ``sys.stdout`` is no file, it stays as it is.
-
-    Parameters
-    ----------
-    *model, **options
-        What ``scipy.optimize.milp`` takes.
-
-    Returns
-    -------
-    scipy.optimize.OptimizeResult
-        What it gives.
-
-    Examples
-    --------
-    The fewest pairs that make up five:
-
-    >>> from scipy.optimize import LinearConstraint
-    >>> found = solve_milp([1], integrality=[1], constraints=LinearConstraint([[2]], 5))
-    >>> found.x
-    array([3.])
+    What the solver prints goes to standard error, for all threads until it is done. If either
+    stream is closed, or ``sys.stdout`` is not a file, nothing is diverted.
     """
     from scipy.optimize import milp
 

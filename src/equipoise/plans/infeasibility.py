@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
+import operator
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -36,35 +39,17 @@ QUICKLY = 0.3
 
 @dataclass(frozen=True)
 class Relaxation:
-    """A single change that makes a request feasible.
-
-    Attributes
-    ----------
-    option
-        Option to change.
-    pattern
-        Pattern of the cells that the option limits, if any.
-    asked, needed
-        Requested value, and the nearest feasible one.
-    sentence
-        The change in words.
-    """
+    """A single change that makes a request feasible."""
 
     option: str
-    pattern: str | None
+    pattern: str | None  # of the cells that the option limits, if any
     asked: Any
-    needed: Any
+    needed: Any  # the feasible value nearest to it
     sentence: str
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "option": self.option,
-            "pattern": self.pattern,
-            "asked": self.asked,
-            "needed": self.needed,
-            "sentence": self.sentence,
-        }
+        return dict(vars(self))
 
     def apply(self, request: PlanRequest) -> PlanRequest:
         """The request with this change."""
@@ -73,8 +58,7 @@ class Relaxation:
         if self.pattern is None:
             return request.but(**{self.option: self.needed})
         given = list(getattr(request, self.option))
-        place = given.index((self.pattern, self.asked))
-        given[place] = (self.pattern, self.needed)
+        given[given.index((self.pattern, self.asked))] = (self.pattern, self.needed)
         return request.but(**{self.option: tuple(given)})
 
 
@@ -116,10 +100,7 @@ class Infeasible(EquipoiseError, Result):
 
 
 def explain_infeasible(
-    problem: Problem,
-    *,
-    proved: bool,
-    progress: Callable[[float], None] = lambda _: None,
+    problem: Problem, *, proved: bool, progress: Callable[[float], None] = lambda _: None
 ) -> Infeasible:
     """Find every single change that would make a request feasible."""
     found = []
@@ -127,29 +108,26 @@ def explain_infeasible(
     hurried = min(problem.request.time_limit, EACH)
     problem = replace(problem, request=problem.request.but(time_limit=hurried))
     ways = list(_ways(problem))
-    untried = False
-    for number, way in enumerate(ways):
-        if time.monotonic() > end:
-            untried = True
-            break
-        relaxation = way()
-        if relaxation is not None:
-            found.append(relaxation)
-        progress((number + 1) / len(ways))
-    sentence = f"No plan meets all limits of the request{_shortest(problem)}."
-    if not proved:
-        sentence = (
-            "No plan was found that meets all limits, which does not prove that there is none."
-        )
-    if untried:
+    tried = 0
+    while tried < len(ways) and time.monotonic() <= end:
+        relaxation = ways[tried]()
+        found += [] if relaxation is None else [relaxation]
+        tried += 1
+        progress(tried / len(ways))
+    sentence = "No plan was found that meets all limits, which does not prove that there is none."
+    if proved:
+        sentence = f"No plan meets all limits of the request{_shortest(problem)}."
+    if tried < len(ways):
         sentence += " There was not enough time to try every single change."
     elif not found:
         sentence += " Changing a single limit does not help: relax more than one."
     return Infeasible(sentence, tuple(found), proved=proved)
 
 
-def explain_poor(problem: Problem, budget: float) -> Infeasible:
-    """Explain that a budget does not pay for the limits on rows, and what would help."""
+def explain_poor(problem: Problem) -> Infeasible:
+    """Explain that the budget does not pay for the limits on rows, and what would help."""
+    budget = problem.request.budget
+    assert budget is not None  # noqa: S101 - without a budget there is nothing to be short of
     sentence = (
         f"A budget of {budget:,g} does not pay for the changes that the other limits require."
     )
@@ -172,34 +150,33 @@ def _least_cost(counts: Counts, request: PlanRequest) -> float:
     nobody = np.zeros(len(problem.cells), np.bool_)
     free = replace(problem, judged=nobody, coarse=())
     rows = solve_coupled(free, problem.rates, time_limit=EACH).rows
-    return math.inf if rows is None else float(problem.cells.cost(rows).sum())
+    return math.inf if rows is None else problem.cells.total_cost(rows)
 
 
 def _ways(problem: Problem) -> Iterator[Callable[[], Relaxation | None]]:
     request = problem.request
     for limit in problem.limits:
-        yield lambda limit=limit: _give_rows(problem, limit)  # type: ignore[misc]
+        yield functools.partial(_give_rows, problem, limit)
     if request.label_drift is not None:
         yield lambda: _give_drift(problem)
     if request.pool is not None:
         yield lambda: _without_pool(problem)
     yield lambda: _give_tolerance(problem)
+    others: list[tuple[str, Any, str]] = []
     if request.extra:
-        yield lambda: _other(problem, "extra", (), "Without the extra rows there is a plan.")
+        others.append(("extra", (), "Without the extra rows there is a plan."))
     if request.labels != "free":
-        yield lambda: _other(problem, "labels", "free", "With `labels='free'` there is a plan.")
+        others.append(("labels", "free", "With `labels='free'` there is a plan."))
     if request.allow != "both":
         words = "deletions" if request.allow == "add" else "additions"
-        yield lambda: _other(
-            problem, "allow", "both", f"If {words} are allowed as well, there is a plan."
-        )
+        others.append(("allow", "both", f"If {words} are allowed as well, there is a plan."))
     if request.deletable:
-        yield lambda: _other(
-            problem, "deletable", (), "If all rows are deletable, there is a plan."
-        )
+        others.append(("deletable", (), "If all rows are deletable, there is a plan."))
+    for other in others:
+        yield functools.partial(_other, problem, *other)
 
 
-def possible(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> bool:
+def _possible(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> bool:
     """Whether a plan is found for a request."""
     try:
         problem = pose(counts, request.but(gap=ANY_PLAN))
@@ -212,37 +189,27 @@ def _give_rows(
     problem: Problem, limit: Limit, works: Callable[[PlanRequest, float], bool] | None = None
 ) -> Relaxation | None:
     """Find the nearest feasible value of a limit on rows, by bisection."""
-    works = works or (lambda request, effort: possible(problem.counts, request, effort))
+    works = works or (lambda request, effort: _possible(problem.counts, request, effort))
     raise_ = limit.kind in ("available", "max_rows")
-    named = limit.kind in ("available", "at_least")
+    pattern = limit.pattern if limit.kind in ("available", "at_least") else None
 
-    def request(rows: int) -> PlanRequest:
-        if not named:
-            return problem.request.but(**{limit.kind: rows})
-        given = list(getattr(problem.request, limit.kind))
-        given[limit.number] = (limit.pattern, rows)
-        return problem.request.but(**{limit.kind: tuple(given)})
+    def change(rows: int) -> Relaxation:
+        return Relaxation(limit.kind, pattern, limit.rows, rows, _row_sentence(limit, rows))
 
-    around = _far(lambda rows: works(request(rows), QUICKLY), limit.rows, raise_=raise_)
+    def helps(rows: int, effort: float = QUICKLY) -> bool:
+        return works(change(rows).apply(problem.request), effort)
+
+    around = _far(helps, limit.rows, raise_=raise_)
     if around is None:
         return None
     near, far = around
     while abs(far - near) > 1:
         middle = (near + far) // 2
-        if works(request(middle), QUICKLY):
-            far = middle
-        else:
-            near = middle
+        near, far = (near, middle) if helps(middle) else (middle, far)
     step = -1 if raise_ else 1
-    while far + step != limit.rows and works(request(far + step), 1.0):
+    while far + step != limit.rows and helps(far + step, effort=1.0):
         far += step  # the quick trials may have missed a plan
-    return Relaxation(
-        limit.kind,
-        limit.pattern if named else None,
-        limit.rows,
-        far,
-        _row_sentence(limit, far),
-    )
+    return change(far)
 
 
 def _far(works: Callable[[int], bool], start: int, *, raise_: bool) -> tuple[int, int] | None:
@@ -274,17 +241,12 @@ def _give_tolerance(problem: Problem) -> Relaxation | None:
     found = least_tolerance(replace(problem, request=patient))
     if found is None:
         return None
-    needed = found[0]
-    for digits in (4, 6):
-        rounded = math.ceil(needed * 10**digits) / 10**digits
-        if possible(problem.counts, problem.request.widened(rounded)):
-            needed = rounded
-            break
-    for _ in range(100):
-        if possible(problem.counts, problem.request.widened(needed)):
-            break
-        needed *= 1.005  # the search above may find plans that the quick trial misses
-    else:
+    tries = [math.ceil(found[0] * 10**digits) / 10**digits for digits in (4, 6)]
+    # The search above may find plans that the quick trial misses, so larger ones are tried, too.
+    tries += itertools.accumulate([1.005] * 99, operator.mul, initial=found[0])
+    feasible = (t for t in tries if _possible(problem.counts, problem.request.widened(t)))
+    needed = next(feasible, None)
+    if needed is None:
         return None
     sentence = f"A tolerance of {needed:g} can be reached."
     return Relaxation("tolerance", None, problem.request.tolerance, needed, sentence)
@@ -294,7 +256,7 @@ def _give_drift(problem: Problem) -> Relaxation | None:
     asked = float(problem.request.label_drift or 0.0)
 
     def works(drift: float) -> bool:
-        return possible(problem.counts, problem.request.but(label_drift=drift))
+        return _possible(problem.counts, problem.request.but(label_drift=drift))
 
     low, high = asked, max(2 * asked, 0.01)
     while not works(high):
@@ -334,7 +296,7 @@ def _other(problem: Problem, option: str, value: Any, sentence: str) -> Relaxati
         request = problem.request.but(**{option: value})
     except InputError:
         return None
-    if not possible(problem.counts, request):
+    if not _possible(problem.counts, request):
         return None
     asked = getattr(problem.request, option)
     return Relaxation(option, None, asked if isinstance(asked, str) else None, value, sentence)

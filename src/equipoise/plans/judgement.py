@@ -85,38 +85,32 @@ def _exactly(got: Fraction, ratio: float, rate: Fraction, limit: Fraction, on: s
     return off <= limit
 
 
-def coarse_rows(problem: Problem, rows: Whole) -> Whole:
-    """The rows of the coarser groups that must stay within the tolerance."""
-    if not problem.coarse:
-        return np.zeros((0, rows.shape[1]), np.int64)
-    return np.stack([rows[j.lines].sum(axis=0) for j in problem.coarse])
+def compared_with(problem: Problem, rows: Whole, base: Real) -> Against:
+    """The label frequencies that rows are compared with: their own, or ``base``."""
+    if problem.reference == "new":
+        return Against.rows(rows.sum(axis=0))
+    if np.array_equal(base, problem.rates):
+        return Against.rows(problem.have.sum(axis=0))
+    return Against.shares(base)
 
 
-def coarse_ratios(problem: Problem) -> Real:
-    """The K of the coarser groups that must stay within the tolerance."""
-    return np.array([j.k for j in problem.coarse]).reshape(-1, problem.have.shape[1])
+def within_tolerance(problem: Problem, rows: Whole, base: Real) -> bool:
+    """Whether every judged group of a plan for the frequencies ``base`` is within the tolerance."""
+    asked, against = problem.request, compared_with(problem, rows, base)
+    judged, ratios = problem.judged_rows(rows), problem.judged_ratios
+    return bool(within(judged, ratios, against, asked.tolerance, asked.tolerance_on).all())
 
 
-def within_tolerance(
-    problem: Problem, rows: Whole, against: Against, tolerance: float | None = None
-) -> bool:
-    """Whether every judged group is within the tolerance."""
-    tolerance = problem.request.tolerance if tolerance is None else tolerance
-    on = problem.request.tolerance_on
-    finest = rows[problem.judged]
-    if not within(finest, problem.ratios[problem.judged], against, tolerance, on).all():
-        return False
-    coarse = coarse_rows(problem, rows)
-    return bool(within(coarse, coarse_ratios(problem), against, tolerance, on).all())
-
-
-def worst_off(problem: Problem, rows: Whole, against: Against) -> float:
+def off_by(problem: Problem, rows: Whole, base: Real) -> float:
     """The largest distance of a judged group from its target."""
-    on = problem.request.tolerance_on
-    parts = [
-        off_target(rows[problem.judged], problem.ratios[problem.judged], against.real, on),
-        off_target(coarse_rows(problem, rows), coarse_ratios(problem), against.real, on),
-    ]
-    values = np.concatenate([p.ravel() for p in parts])
-    values = values[~np.isnan(values)]
-    return float(values.max()) if len(values) else 0.0
+    rates, on = compared_with(problem, rows, base).real, problem.request.tolerance_on
+    off = off_target(problem.judged_rows(rows), problem.judged_ratios, rates, on)
+    return float(off[~np.isnan(off)].max(initial=0.0))
+
+
+def drift(rows: Whole, base: Real, on: str) -> float:
+    """The largest move of a label frequency, relative (``"ub"``) or absolute (``"rate"``)."""
+    moved = np.abs(rows.sum(axis=0) / max(int(rows.sum()), 1) - base)
+    if on == "rate":
+        return float(moved.max())
+    return float((moved[base > 0] / base[base > 0]).max())

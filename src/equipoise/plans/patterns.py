@@ -10,9 +10,17 @@ from equipoise.errors import InputError
 from equipoise.lattice import Group
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
-    from equipoise.counts import Counts
+    from equipoise.counts import Axis, Counts
+
+
+def group_of(axes: Iterable[Axis], codes: Iterable[int]) -> Group:
+    """The group that codes stand for; the code after the last value of an axis is any value."""
+    pairs = zip(axes, codes, strict=True)
+    return Group({axis.name: axis.values[code] for axis, code in pairs if code < len(axis)})
 
 
 def members(counts: Counts, codes: Any, group: Group) -> Any:
@@ -33,8 +41,6 @@ def members(counts: Counts, codes: Any, group: Group) -> Any:
 def cell_numbers(counts: Counts, codes: NDArray[np.int32], pattern: str) -> NDArray[np.intp]:
     """Find the numbers (line × labels + label) of the cells that a pattern names."""
     group = Group.parse(pattern)
-    for name in group:
-        counts.axis(name)
     lines = members(counts, codes, sensitive_part(counts, group))
     k = len(counts.label)
     if counts.label.name in group:

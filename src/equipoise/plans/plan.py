@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from equipoise.lattice import Group, format_value
 from equipoise.plain import Grid, csv_text
 from equipoise.plans.budget import Step
 from equipoise.plans.certificate import Certificate, certify
+from equipoise.plans.patterns import group_of
 from equipoise.plans.problem import Problem, pose
 from equipoise.plans.request import PlanRequest, request_from_dict
 from equipoise.plans.solution import Solution
@@ -117,8 +118,6 @@ class Plan(Drawable):
     stopped: str | None = None
     source: str | None = None
 
-    # ------------------------------------------------------------------ reading
-
     @property
     def additions(self) -> int:
         """Number of rows added."""
@@ -147,26 +146,22 @@ class Plan(Drawable):
     @functools.cached_property
     def cells(self) -> tuple[PlanCell, ...]:
         """The cells with rows before or after the plan."""
-        return tuple(self._cells())
+        tables = [
+            dict(zip(map(tuple, c.codes.tolist()), c.rows.tolist(), strict=True))
+            for c in (self.counts, self.add, self.delete)
+        ]
+        found = []
+        for line in sorted(set().union(*tables)):
+            group = group_of(self.counts.sensitive, line[:-1])
+            label = self.counts.label.values[line[-1]]
+            found.append(PlanCell(group, label, *(rows.get(line, 0) for rows in tables)))
+        return tuple(found)
 
     @property
     def moves(self) -> tuple[PlanCell, ...]:
         """The cells that change, those with the most changes first."""
         changed = [c for c in self.cells if c.add or c.delete]
         return tuple(sorted(changed, key=lambda c: -(c.add + c.delete)))
-
-    def _cells(self) -> Iterator[PlanCell]:
-        axes = self.counts.axes
-        stored = (self.counts, self.add, self.delete)
-        tables = [
-            dict(zip(map(tuple, c.codes.tolist()), c.rows.tolist(), strict=True)) for c in stored
-        ]
-        names = [a.name for a in self.counts.sensitive]
-        for line in sorted(set().union(*tables)):
-            values = [a.values[c] for a, c in zip(axes, line, strict=True)]
-            before, add, delete = (t.get(line, 0) for t in tables)
-            group = Group(dict(zip(names, values[:-1], strict=True)))
-            yield PlanCell(group, values[-1], before, add, delete)
 
     def after(self, counts: Counts | None = None, *, force: bool = False) -> Counts:
         """The counts after the plan.
@@ -201,8 +196,6 @@ class Plan(Drawable):
         """The plan in sentences."""
         return "\n".join(self.explanation)
 
-    # ------------------------------------------------------------------ showing
-
     def grid(self, top: int | None = None) -> Grid:
         """The cells that change, as a table."""
         headers = ("group", self.counts.label.name, "before", "add", "delete", "after")
@@ -221,23 +214,18 @@ class Plan(Drawable):
 
     def text(self, top: int | None = 20) -> str:
         """The plan as text: the sentences, the largest changes, and the certificate."""
-        parts = ["\n".join(self.explanation)]
-        if self.moves:
-            left = len(self.moves) - len(self.moves[:top])
-            more = f"\n… and {left:,} more" if left else ""
-            parts.append(self.grid(top).text() + more)
-        if self.steps:
-            parts.append(steps_grid(self.steps).text())
-        parts.append("Certificate\n" + self.certificate.grid().text())
-        return "\n\n".join(parts)
+        moves, *others, certificate = self._grids(top)
+        parts = [self.explain()]
+        if moves.rows:
+            left = len(self.moves) - len(moves.rows)
+            parts.append(moves.text() + (f"\n… and {left:,} more" if left else ""))
+        parts += [grid.text() for grid in others]
+        return "\n\n".join([*parts, "Certificate\n" + certificate.text()])
 
     def markdown(self, top: int | None = None) -> str:
         """The plan as Markdown."""
         sentences = "\n".join(f"- {s}" for s in self.explanation)
-        parts = [sentences, self.grid(top).markdown()]
-        if self.steps:
-            parts.append(steps_grid(self.steps).markdown())
-        return "\n\n".join([*parts, self.certificate.grid().markdown()])
+        return "\n\n".join([sentences, *(grid.markdown() for grid in self._grids(top))])
 
     def to_csv(self, top: int | None = None) -> str:
         """The cells that change as CSV, one line each."""
@@ -247,14 +235,7 @@ class Plan(Drawable):
         own = ("before", "add", "delete", "after")
         names = column_names(own, [a.name for a in self.counts.axes])
         lines = [
-            [
-                *(plain(v) for v in c.group.values()),
-                plain(c.label),
-                c.before,
-                c.add,
-                c.delete,
-                c.after,
-            ]
+            [*map(plain, (*c.group.values(), c.label)), *(getattr(c, name) for name in own)]
             for c in self.moves[:top]
         ]
         return [*names, *own], lines
@@ -268,11 +249,9 @@ class Plan(Drawable):
 
     __str__ = __repr__  # printing stays short; :meth:`text` has everything
 
-    def _grids(self) -> list[Grid]:
+    def _grids(self, top: int | None = None) -> list[Grid]:
         steps = [steps_grid(self.steps)] if self.steps else []
-        return [self.grid(), *steps, self.certificate.grid()]
-
-    # -------------------------------------------------------------- round trips
+        return [self.grid(top), *steps, self.certificate.grid()]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON; :meth:`from_dict` reads it back."""
@@ -320,10 +299,8 @@ class Plan(Drawable):
     @classmethod
     def _from_dict(cls, data: Mapping[str, Any]) -> Plan:
         counts = Counts.from_dict(data["counts"])
-        steps = tuple(
-            Step(s["pattern"], s["needed"], s["cost"], s["served"], s["left"])
-            for s in data["steps"]
-        )
+        parts = [field.name for field in fields(Step)]
+        steps = tuple(Step(*(step[name] for name in parts)) for step in data["steps"])
         plan = cls(
             counts=counts,
             request=request_from_dict(data["request"]),
@@ -342,7 +319,7 @@ class Plan(Drawable):
             time=data["created"],
             version=data["version"],
         )
-        for part in contradictions(plan, data):
+        for part in _contradictions(plan, data):
             raise InputError(
                 f"the {part} of this plan does not match the rest of it; the plan was edited after it was "
                 "made, so make it again."
@@ -381,7 +358,7 @@ class Plan(Drawable):
             raise InputError(f"{path}: {error}") from None
 
 
-def contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
+def _contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
     """The parts of a written plan that differ from what its cells and counts lead to."""
     if data["fingerprint"] != plan.counts.fingerprint:
         yield "counts"
@@ -400,7 +377,7 @@ def contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
         "deletions": plan.deletions,
         "n_before": proved.n_before,
         "n_after": proved.n_after,
-        "cost": float(problem.cells.cost(rows).sum()),
+        "cost": problem.cells.total_cost(rows),
     }
     for name, value in totals.items():
         if not _alike(data[name], value):
@@ -431,18 +408,11 @@ def rows_after(problem: Problem, plan: Plan) -> Whole:
     return rows
 
 
-def moves_as_counts(counts: Counts, codes: Any, rows: Any) -> Counts:
+def moves_as_counts(problem: Problem, rows: Whole) -> Counts:
     """Rows per cell as counts on the axes of the table."""
-    k = rows.shape[1]
     lines, labels = np.nonzero(rows)
-    cells = np.concatenate([codes[lines], labels[:, None]], axis=1).astype(np.int32)
-    return Counts(
-        axes=counts.axes,
-        codes=cells.reshape(-1, len(counts.axes)),
-        rows=rows.reshape(-1, k)[lines, labels].astype(np.int64),
-        bins=counts.bins,
-        request=counts.request,
-    )
+    codes = np.concatenate([problem.codes[lines], labels[:, None]], axis=1)
+    return _on_axes(problem.counts, codes, rows[lines, labels])
 
 
 def _read_moves(counts: Counts, cells: Any, name: str) -> Counts:
@@ -459,6 +429,10 @@ def _read_moves(counts: Counts, cells: Any, name: str) -> Counts:
             [a.code(MISSING if v is None else v) for a, v in zip(counts.axes, values, strict=True)]
         )
         rows.append(cell[name])
+    return _on_axes(counts, codes, rows)
+
+
+def _on_axes(counts: Counts, codes: Any, rows: Any) -> Counts:
     return Counts(
         axes=counts.axes,
         codes=np.array(codes, np.int32).reshape(-1, len(counts.axes)),
@@ -470,16 +444,9 @@ def _read_moves(counts: Counts, cells: Any, name: str) -> Counts:
 
 def steps_grid(steps: tuple[Step, ...]) -> Grid:
     """The priorities as a table: how much of each the budget paid for."""
-    rows = tuple(
-        (
-            s.pattern,
-            f"{s.needed:,}",
-            f"{s.cost:,g}",
-            f"{s.served:,}",
-            f"{s.missing:,}",
-            f"{s.left:,g}",
-        )
-        for s in steps
-    )
+    rows = []
+    for s in steps:
+        needed, served, missing = (f"{n:,}" for n in (s.needed, s.served, s.missing))
+        rows.append((s.pattern, needed, f"{s.cost:,g}", served, missing, f"{s.left:,g}"))
     headers = ("priority", "needed", "cost", "served", "missing", "budget left")
-    return Grid(headers, rows, frozenset({1, 2, 3, 4, 5}))
+    return Grid(headers, tuple(rows), frozenset({1, 2, 3, 4, 5}))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from equipoise.plans.budget import Spent, spend
 from equipoise.plans.certificate import certify
-from equipoise.plans.frequencies import reference_of
 from equipoise.plans.infeasibility import Infeasible, explain_infeasible, explain_poor
 from equipoise.plans.plan import Plan, moves_as_counts, rows_after
 from equipoise.plans.problem import Problem, pose
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
     from equipoise.plans.cells import Whole
     from equipoise.plans.request import PlanRequest
 
+PATIENCE = 20.0
+"""Time limit of the search for the nearest plan, in seconds."""
+
 
 def make_plan(
     counts: Counts,
@@ -37,79 +39,59 @@ def make_plan(
 ) -> Plan:
     """Plan the smallest repair of a table.
 
-    Parameters
-    ----------
-    counts, request
-        The table, and the request.
-    candidates
-        Known plans for the same table to compare with, such as those of a tighter request.
-    explain
-        Whether to search for changes that would help if there is no plan, which takes a while.
-    progress
-        Progress callback.
-
-    Raises
-    ------
-    Infeasible
-        If there is no plan. The error lists the single changes of the request that would help.
+    ``candidates`` are known plans for the same table, such as those of a stricter request. If there
+    is no plan, ``explain`` searches for single changes that would help, which takes a while.
     """
     problem = pose(counts, request)
-    known = [rows_after(problem, plan) for plan in candidates]
     kept = _with_labels_kept(problem)
-    known += [] if kept is None else [kept]
+    known = [rows_after(problem, plan) for plan in candidates] + ([] if kept is None else [kept])
     solution = solve(problem, candidates=known, progress=lambda share: progress("planning", share))
-    if solution.rows is None and solution.timed_out:
-        raise Infeasible(
-            f"No plan was found in {request.time_limit:g} seconds, which does not prove that there is "
-            "none; allow more time by `time_limit`.",
-            proved=False,
-        )
-    if solution.rows is None and not explain:
-        raise Infeasible(
-            "No plan meets all limits of the request.", proved=solution.bound == math.inf
-        )
     if solution.rows is None:
-        raise explain_infeasible(
-            problem,
-            proved=solution.bound == math.inf,
-            progress=lambda share: progress("looking for what would help", share),
-        )
-    if request.budget is None:
-        return _finished(problem, Spent.on_all(problem, solution), kept)
+        raise _infeasible(problem, solution, explain=explain, progress=progress)
     spent = spend(problem, solution, progress=lambda share: progress("fitting the budget", share))
     if spent is None:
-        raise explain_poor(problem, request.budget)
+        raise explain_poor(problem)
     return _finished(problem, spent, kept)
 
 
-def nearest_plan(
-    counts: Counts, request: PlanRequest, *, patience: float = 20.0, progress: Reporter = silent
-) -> Plan:
-    """Make the requested plan or, if there is none, search ``patience`` seconds for the nearest."""
+def _infeasible(
+    problem: Problem, solution: Solution, *, explain: bool, progress: Reporter
+) -> Infeasible:
+    if solution.timed_out:
+        return Infeasible(
+            f"No plan was found in {problem.request.time_limit:g} seconds, which does not prove that "
+            "there is none; allow more time by `time_limit`.",
+            proved=False,
+        )
+    proved = solution.bound == math.inf
+    if not explain:
+        return Infeasible("No plan meets all limits of the request.", proved=proved)
+    return explain_infeasible(
+        problem,
+        proved=proved,
+        progress=lambda share: progress("looking for what would help", share),
+    )
+
+
+def nearest_plan(counts: Counts, request: PlanRequest, *, progress: Reporter = silent) -> Plan:
+    """Make the requested plan or, if there is none, the one for the smallest tolerance possible.
+
+    In the second case the certificate states that the requested tolerance is not reached.
+    """
     try:
         return make_plan(counts, request, explain=False, progress=progress)
     except Infeasible:
-        patient = replace(request, time_limit=min(request.time_limit, patience))
-        return best_within(counts, patient, progress=progress)
-
-
-def best_within(counts: Counts, request: PlanRequest, *, progress: Reporter = silent) -> Plan:
-    """Plan for the smallest tolerance that can be reached within the other limits.
-
-    The certificate states that the requested tolerance is not reached.
-
-    Raises
-    ------
-    Infeasible
-        If no plan meets the other limits.
-    """
-    problem = pose(counts, request)
+        problem = pose(counts, request.but(time_limit=min(request.time_limit, PATIENCE)))
     found = least_tolerance(
         problem, progress=lambda share: progress("finding the nearest plan", share)
     )
     if found is None or found[1].rows is None:
         raise explain_infeasible(problem, proved=False)
-    return _finished(problem, Spent.on_all(problem, replace(found[1], sizes=None)), None)
+    rows = found[1].rows
+    needed = problem.cells.total_cost(rows)
+    # The sizes before rounding belong to zero tolerance, which this plan was not made for.
+    spent = Spent(solution=replace(found[1], sizes=None), rows=rows, needed=needed)
+    return _finished(problem, spent, None)
 
 
 def _with_labels_kept(problem: Problem) -> Whole | None:
@@ -119,22 +101,21 @@ def _with_labels_kept(problem: Problem) -> Whole | None:
         return None
     if not problem.separable or request.label_drift is not None:
         return None
-    if reference_of(problem) == "original":
+    if problem.reference == "original":
         return None  # fixed frequencies are the same, kept or free
     return solve(problem.again(labels="keep", gap=None, time_limit=request.time_limit / 3)).rows
 
 
 def _finished(problem: Problem, spent: Spent, kept: Whole | None) -> Plan:
     solution, rows = spent.solution, spent.rows
-    cost = float(problem.cells.cost(rows).sum())
+    cost = problem.cells.total_cost(rows)
     certificate = certify(problem, solution, rows, cut_short=spent.cut_short)
     price = _price(problem, solution, cost, kept)
-    codes = problem.codes
     return Plan(
         counts=problem.counts,
         request=problem.request,
-        add=moves_as_counts(problem.counts, codes, (rows - problem.have).clip(0)),
-        delete=moves_as_counts(problem.counts, codes, (problem.have - rows).clip(0)),
+        add=moves_as_counts(problem, (rows - problem.have).clip(0)),
+        delete=moves_as_counts(problem, (problem.have - rows).clip(0)),
         cost=cost,
         bound=min(max(solution.bound, 0.0), cost) if spent.in_full else 0.0,
         method=solution.method,
@@ -157,12 +138,10 @@ def _price(
     if request.budget is not None or request.label_drift is not None or request.extra:
         return None
     if not request.tolerance:
-        if not problem.judged.any():
-            return None
         box = allowed_box(problem.again(labels="free", extra=()), problem.rates)
         free = solution.chosen or cheapest_labels(problem, problem.rates, box)
-        keep = zero_cost(problem, problem.rates)
+        keep = zero_cost(problem.cells, problem.ratios, problem.rates)
         return {"keep": keep, "free": free.cost} if math.isfinite(keep + free.cost) else None
     if kept is None:
         return None
-    return {"keep": float(problem.cells.cost(kept).sum()), "free": cost}
+    return {"keep": problem.cells.total_cost(kept), "free": cost}

@@ -12,9 +12,16 @@ import numpy as np
 from equipoise.errors import InputError
 from equipoise.lattice import Group, format_value, roll_up
 from equipoise.plans.cells import UNLIMITED, Band, Cells
-from equipoise.plans.patterns import cell_numbers, members, sensitive_part
+from equipoise.plans.patterns import cell_numbers, group_of, members, sensitive_part
 from equipoise.plans.request import NUMBERED, PlanRequest
-from equipoise.plans.targets import Targets, require_agreement, require_consistent, work_out
+from equipoise.plans.targets import (
+    Ratios,
+    Targets,
+    label_frequencies,
+    require_agreement,
+    require_consistent,
+    resolve,
+)
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:
@@ -23,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equipoise.counts import Counts
+    from equipoise.options.plan import Numbers, Reference
     from equipoise.plans.cells import Real, Whole
 
 Kind: TypeAlias = Literal["available", "at_least", "min_rows", "max_rows"]
@@ -33,30 +41,17 @@ MOST_NEW_GROUPS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    """A bound on the rows that are added to some cells, or that they have after the repair.
+    """A bound on the rows that are added to some cells, or that they have after the repair."""
 
-    Attributes
-    ----------
-    kind, number
-        The parameter that set it, and its position there.
-    pattern
-        The pattern of the cells it applies to.
-    rows
-        The bound.
-    cells
-        The numbers of these cells: line × labels + label.
-    """
-
-    kind: Kind
-    number: int
+    kind: Kind  # the parameter that set it
     pattern: str
     rows: int
-    cells: NDArray[np.intp]
+    cells: NDArray[np.intp]  # numbers of the cells that the pattern names
 
     @property
     def words(self) -> str:
         """The limit as part of a sentence."""
-        # Written plans hold these words in their certificate, which is compared when they are read.
+        # Plan files contain these words and are compared with them, so they must not change.
         if self.kind == "available":
             return f"at most {self.rows:,} rows of {self.pattern} can be added"
         if self.kind == "at_least":
@@ -67,9 +62,8 @@ class Limit:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A coarser group that must stay within the tolerance, and the finest groups inside it."""
+    """A coarser group that must stay within the tolerance: the finest groups inside it, and its K."""
 
-    group: Group
     lines: NDArray[np.intp]
     k: Real
 
@@ -78,41 +72,20 @@ class Judged:
 class Problem:
     """A planning problem.
 
-    Attributes
-    ----------
-    counts, request
-        The table, and the request of the user.
-    codes
-        The finest groups without missing values, one line each.
-    aside
-        Number of rows with missing values; they stay unchanged.
-    cells
-        Rows, bounds and costs of the cells, including limits on single cells.
-    rates
-        Present label frequencies.
-    ratios
-        K of each finest group and label.
-    judged
-        Which finest groups must stay within the tolerance.
-    coarse
-        Coarser groups that must stay within it too, where that does not follow from their parts.
-    limits
-        All limits on rows, including those on single cells.
-    coupling
-        The limits that several groups share.
+    "Lines" are the finest groups: all arrays have one line for each of them.
     """
 
     counts: Counts
     request: PlanRequest
-    codes: NDArray[np.int32]
-    aside: int
-    cells: Cells
-    rates: Real
-    ratios: Real
-    judged: NDArray[np.bool_]
-    coarse: tuple[Judged, ...]
-    limits: tuple[Limit, ...]
-    coupling: tuple[Limit, ...]
+    codes: NDArray[np.int32]  # the finest groups without missing values
+    aside: int  # number of rows with missing values, which stay unchanged
+    cells: Cells  # with the bounds of limits on single cells and groups
+    rates: Real  # present label frequencies
+    ratios: Real  # K of each finest group and label
+    judged: NDArray[np.bool_]  # finest groups that must stay within the tolerance
+    coarse: tuple[Judged, ...]  # coarser ones, where that does not follow from their parts
+    limits: tuple[Limit, ...]  # all limits on rows
+    coupling: tuple[Limit, ...]  # those that several groups share
 
     @property
     def have(self) -> Whole:
@@ -134,29 +107,68 @@ class Problem:
         """Whether some target K is not 1, so that label frequencies must be free to adapt."""
         return bool((self.ratios != 1).any()) or any((j.k != 1).any() for j in self.coarse)
 
+    @property
+    def reference(self) -> Reference:
+        """The label frequencies that groups are compared with."""
+        if self.special and not self.request.tolerance:
+            return (
+                "original"  # K is a ratio to the present frequencies, which must be free to adapt
+            )
+        return self.request.reference or ("original" if self.special else "new")
+
+    @functools.cached_property
+    def base(self) -> Real:
+        """The label frequencies to keep: the present ones, or those that the request gives."""
+        labels = self.request.labels
+        if isinstance(labels, str):
+            return self.rates
+        return label_frequencies(labels, self.counts.label, self.have.sum(axis=0))
+
+    @property
+    def may_drift(self) -> bool:
+        """Whether label frequencies could move too far if nothing limits them.
+
+        If every group reaches K = 1 within the tolerance, so does the table, as their mixture.
+        """
+        if self.request.label_drift is not None:
+            return True
+        return self.request.labels != "free" and not self.plain
+
     def group(self, line: int) -> Group:
         """The finest group of a line."""
-        axes = self.counts.sensitive
-        return Group(
-            {a.name: a.values[c] for a, c in zip(axes, self.codes[line].tolist(), strict=True)}
-        )
+        return group_of(self.counts.sensitive, self.codes[line].tolist())
 
     def band(self, centre: Real, tolerance: float | None = None, most: Real | None = None) -> Band:
         """The rates allowed to each finest group, around label frequencies."""
-        tolerance = self.request.tolerance if tolerance is None else tolerance
-        low, high = self.ratios * centre, self.ratios * (centre if most is None else most)
-        band = Band.between(low, high, tolerance, on=self.request.tolerance_on)
+        band = self._around(self.ratios, centre, tolerance, most)
         free = ~self.judged[:, None]
         return Band(np.where(free, 0.0, band.low), np.where(free, 1.0, np.minimum(band.high, 1.0)))
 
-    def coarse_band(
-        self, centre: Real, tolerance: float | None = None, most: Real | None = None
-    ) -> Band:
+    def coarse_band(self, centre: Real, most: Real | None = None) -> Band:
         """The rates allowed to each coarser group."""
+        return self._around(self.coarse_ratios, centre, None, most)
+
+    def _around(
+        self, ratios: Real, centre: Real, tolerance: float | None, most: Real | None
+    ) -> Band:
         tolerance = self.request.tolerance if tolerance is None else tolerance
-        k = np.array([j.k for j in self.coarse]).reshape(-1, len(centre))
-        high = k * (centre if most is None else most)
-        return Band.between(k * centre, high, tolerance, on=self.request.tolerance_on)
+        high = None if most is None else ratios * most
+        return Band.around(ratios * centre, tolerance, most=high, on=self.request.tolerance_on)
+
+    @functools.cached_property
+    def coarse_ratios(self) -> Real:
+        """K of the coarser groups that are judged."""
+        return np.array([j.k for j in self.coarse]).reshape(-1, self.cells.labels)
+
+    @functools.cached_property
+    def judged_ratios(self) -> Real:
+        """K of all judged groups, the finest first."""
+        return np.concatenate([self.ratios[self.judged], self.coarse_ratios])
+
+    def judged_rows(self, rows: Whole) -> Whole:
+        """The rows of all judged groups, in the order of ``judged_ratios``."""
+        coarse = [rows[j.lines].sum(axis=0, keepdims=True) for j in self.coarse]
+        return np.concatenate([rows[self.judged], *coarse])
 
     @functools.cached_property
     def membership(self) -> Any:
@@ -165,13 +177,13 @@ class Problem:
 
         lines = [j.lines for j in self.coarse]
         rows = np.repeat(np.arange(len(lines)), [len(i) for i in lines])
-        columns = np.concatenate([*lines, np.zeros(0, np.intp)])
         shape = (len(lines), len(self.cells))
-        return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+        return sparse.csr_array((np.ones(len(rows)), (rows, np.concatenate(lines))), shape=shape)
 
     def holds(self, rows: Whole) -> bool:
-        """Whether rows keep all limits that several groups share."""
-        return all(self.slack(limit, rows) >= 0 for limit in self.coupling)
+        """Whether rows keep all limits except the tolerance."""
+        shared = all(self.slack(limit, rows) >= 0 for limit in self.coupling)
+        return shared and self.cells.contain(rows)
 
     def slack(self, limit: Limit, rows: Whole) -> int:
         """The number of rows left until a limit; negative if it is broken."""
@@ -209,7 +221,7 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
     codes, have = _with_asked_for(counts, codes, have, request)
     rates = have.sum(axis=0) / have.sum()
     _require_labels(counts, rates, request)
-    ratios = work_out(Targets.of(request.target), counts, codes, have, rates)
+    ratios = resolve(Targets.of(request.target), counts, codes, have, rates)
     limits = tuple(_limits(counts, codes, request))
     cells = _cells(counts, codes, have, request, limits)
     judged, coarse = _judged(counts, codes, have, request, ratios)
@@ -233,7 +245,7 @@ def _refuse_missing(request: PlanRequest) -> None:
     constrain = request.constrain if isinstance(request.constrain, tuple) else ()
     named = [p for n in NUMBERED for p, _ in getattr(request, n)]
     for pattern in (*named, *request.priority, *request.deletable, *constrain):
-        if MISSING in Group.parse(pattern).values() and not request.plan_missing:
+        if not request.plan_missing and MISSING in Group.parse(pattern).values():
             raise InputError(
                 f"{pattern} names rows with a missing value, which stay unchanged; use "
                 "`plan_missing=True` to plan for them."
@@ -260,33 +272,27 @@ def _with_asked_for(
     counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest
 ) -> tuple[NDArray[np.int32], Whole]:
     """Add lines for groups that have no rows yet and must get some."""
-    if not request.at_least:
-        return codes, have
-    there = {tuple(line) for line in codes.tolist()}
-    new: list[tuple[int, ...]] = []
+    new: dict[tuple[int, ...], None] = {}
     for pattern, rows in request.at_least:
-        if not rows:
-            continue
         group = Group.parse(pattern)
-        choices: list[Iterable[int]] = []
-        for axis in counts.sensitive:
-            if axis.name in group:
-                choices.append([axis.code(group[axis.name])])
-            else:
-                choices.append([c for c, v in enumerate(axis.values) if v is not MISSING])
-        if len(members(counts, codes, sensitive_part(counts, group))):
+        if not rows or len(members(counts, codes, sensitive_part(counts, group))):
             continue
+        choices = [
+            [axis.code(group[axis.name])]
+            if axis.name in group
+            else [c for c, v in enumerate(axis.values) if v is not MISSING]
+            for axis in counts.sensitive
+        ]
         lines = list(itertools.islice(itertools.product(*choices), MOST_NEW_GROUPS + 1))
         if len(lines) > MOST_NEW_GROUPS:
             raise InputError(
                 f"{pattern} has no rows and contains too many groups; name one of them."
             )
-        new += [line for line in lines if line not in there]
-        there.update(lines)
+        new |= dict.fromkeys(lines)
     if not new:
         return codes, have
     return (
-        np.concatenate([codes, np.array(new, np.int32)]),
+        np.concatenate([codes, np.array(list(new), np.int32)]),
         np.concatenate([have, np.zeros((len(new), have.shape[1]), np.int64)]),
     )
 
@@ -308,13 +314,13 @@ def _require_labels(counts: Counts, rates: Real, request: PlanRequest) -> None:
 
 def _limits(counts: Counts, codes: NDArray[np.int32], request: PlanRequest) -> Iterable[Limit]:
     for kind in ("available", "at_least"):
-        for number, (pattern, rows) in enumerate(getattr(request, kind)):
-            yield Limit(kind, number, pattern, int(rows), cell_numbers(counts, codes, pattern))
+        for pattern, rows in getattr(request, kind):
+            yield Limit(kind, pattern, int(rows), cell_numbers(counts, codes, pattern))
     everything = np.arange(len(codes) * len(counts.label))
     if request.min_rows is not None:
-        yield Limit("min_rows", 0, "*", int(request.min_rows), everything)
+        yield Limit("min_rows", "*", int(request.min_rows), everything)
     if request.max_rows is not None:
-        yield Limit("max_rows", 0, "*", int(request.max_rows), everything)
+        yield Limit("max_rows", "*", int(request.max_rows), everything)
 
 
 def _on_one(limit: Limit, k: int) -> bool:
@@ -337,14 +343,10 @@ def _cells(
     """Bounds and costs of each cell."""
     k = have.shape[1]
     flat = have.ravel()
-    least = flat.copy() if request.allow == "add" else np.zeros_like(flat)
-    if request.allow != "add" and request.deletable:
-        least = flat.copy()
-        for pattern in request.deletable:
-            least[cell_numbers(counts, codes, pattern)] = 0
+    least = np.where(deletable(counts, codes, request), 0, flat)
     more = np.full(flat.shape, UNLIMITED)
     if request.pool is not None:
-        more = np.minimum(more, offered(counts, codes, request.pool).ravel())
+        more = offered(counts, codes, request.pool).ravel()
     group_least = (have.sum(axis=1) > 0).astype(np.int64) * (not request.may_vanish)
     group_least[have.sum(axis=1).argmax()] = 1  # a plan must not empty the whole table
     for limit in limits:
@@ -369,17 +371,15 @@ def _cells(
     )
 
 
-def deletable(problem: Problem) -> NDArray[np.bool_]:
-    """The cells whose rows may be deleted."""
-    request = problem.request
-    may = np.full(problem.have.size, request.allow != "add" and not request.deletable)
-    if request.allow != "add":
-        for pattern in request.deletable:
-            may[cell_numbers(problem.counts, problem.codes, pattern)] = True
-    return may.reshape(problem.have.shape)
+def deletable(counts: Counts, codes: NDArray[np.int32], request: PlanRequest) -> NDArray[np.bool_]:
+    """The cells whose rows may be deleted, by their number."""
+    may = np.full(len(codes) * len(counts.label), request.allow != "add" and not request.deletable)
+    for pattern in request.deletable:  # none if only additions are allowed
+        may[cell_numbers(counts, codes, pattern)] = True
+    return may
 
 
-def _costs(counts: Counts, codes: NDArray[np.int32], given: Any) -> Real:
+def _costs(counts: Counts, codes: NDArray[np.int32], given: Numbers) -> Real:
     costs = np.ones(len(codes) * len(counts.label))
     for pattern, cost in given:
         costs[cell_numbers(counts, codes, pattern)] = cost
@@ -399,53 +399,29 @@ def offered(counts: Counts, codes: NDArray[np.int32], pool: Counts) -> Whole:
     ]
     cells = np.stack([m[pool.codes[:, i]] for i, m in enumerate(maps)], axis=1)
     known = (cells >= 0).all(axis=1)
-    groups = cells[known, :-1]
-    _, line = np.unique(np.concatenate([codes, groups]), axis=0, return_inverse=True)
-    line = line.ravel()
-    place = np.full(int(line.max()) + 1, -1)
-    place[line[: len(codes)]] = np.arange(len(codes))
-    wanted = place[line[len(codes) :]]
+    place = {group: line for line, group in enumerate(map(tuple, codes.tolist()))}
     found = np.zeros((len(codes), len(counts.label)), np.int64)
-    here = wanted >= 0
-    found[wanted[here], cells[known, -1][here]] = pool.rows[known][here]
+    for (*group, label), rows in zip(cells[known].tolist(), pool.rows[known].tolist(), strict=True):
+        if tuple(group) in place:
+            found[place[tuple(group)], label] = rows
     return found
 
 
 def _judged(
-    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest, ratios: Any
+    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest, ratios: Ratios
 ) -> tuple[NDArray[np.bool_], tuple[Judged, ...]]:
     """Which finest groups must stay within the tolerance, and which coarser ones in addition."""
-    sizes = have.sum(axis=1)
-    large = sizes >= request.min_group
-    large |= sizes == 0  # only groups that must get their first rows are here without any
-    k = have.shape[1]
-    if request.constrain == "marginals":
-        judged = np.zeros(len(codes), np.bool_) if len(counts.sensitive) > 1 else large
-    elif isinstance(request.constrain, tuple):
-        judged = np.zeros(len(codes), np.bool_)
-        for pattern in request.constrain:
-            lines = members(counts, codes, Group.parse(pattern))
-            if not len(lines):
-                raise InputError(f"`constrain` names the group {pattern}, which has no rows.")
-            judged[lines] = True
-        judged &= large
-    else:
-        judged = large & ~ratios.free
-    judged = judged | ratios.given  # a group with a target of its own is always judged
-    special = tuple(
-        Judged(group, members(counts, codes, group), ratio) for group, ratio in ratios.coarse
-    )
-    require_agreement(counts, ratios.coarse, min(request.tolerance, 1.0))
-    for j in special:
-        if judged[j.lines].all():
-            require_consistent(
-                [(j.group, j.k)], ratios.finest, [j.lines], min(request.tolerance, 1.0)
-            )
-    coarse = list(special)
-    if not ratios.coarse and (ratios.finest == 1).all():
-        coarse += [
-            Judged(group, lines, np.ones(k))
-            for group, lines in _lattice_groups(counts, codes, have, request)
+    judged = _judged_finest(counts, codes, have, request, ratios)
+    coarse = [Judged(members(counts, codes, group), ratio) for group, ratio in ratios.coarse]
+    slack = min(request.tolerance, 1.0)
+    require_agreement(counts, ratios.coarse, slack)
+    for (group, ratio), each in zip(ratios.coarse, coarse, strict=True):
+        if judged[each.lines].all():
+            require_consistent(group, ratio, ratios.finest[each.lines], slack)
+    if not coarse and (ratios.finest == 1).all():
+        coarse = [
+            Judged(lines, np.ones(have.shape[1]))
+            for lines in _lattice_groups(counts, codes, have, request)
             if not judged[lines].all()
         ]
     if not judged.any() and not coarse:
@@ -455,21 +431,39 @@ def _judged(
     return judged, tuple(coarse)
 
 
+def _judged_finest(
+    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest, ratios: Ratios
+) -> NDArray[np.bool_]:
+    sizes = have.sum(axis=1)
+    large = sizes >= request.min_group
+    large |= sizes == 0  # only groups that must get their first rows are here without any
+    wanted = np.zeros(len(codes), np.bool_)
+    if request.constrain == "all":
+        wanted = ~ratios.free
+    elif request.constrain == "marginals":
+        wanted[:] = len(counts.sensitive) == 1
+    else:
+        for pattern in request.constrain:
+            lines = members(counts, codes, Group.parse(pattern))
+            if not len(lines):
+                raise InputError(f"`constrain` names the group {pattern}, which has no rows.")
+            wanted[lines] = True
+    # A group with a target of its own is always judged.
+    return np.asarray((wanted & large) | ratios.given)
+
+
 def _lattice_groups(
     counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest
-) -> Iterable[tuple[Group, NDArray[np.intp]]]:
-    """The coarser groups that a request judges, with the finest groups inside each."""
-    names = [a.name for a in counts.sensitive]
-    if len(names) < 2 or (request.constrain == "all" and request.min_group <= 1):
-        return
-    order = 1 if request.constrain == "marginals" else len(names) - 1
+) -> Iterable[NDArray[np.intp]]:
+    """The finest groups inside each coarser group that a request judges."""
     sizes = [len(a) for a in counts.sensitive]
+    if len(sizes) < 2 or (request.constrain == "all" and request.min_group <= 1):
+        return  # coarser groups follow from their parts
+    order = 1 if request.constrain == "marginals" else len(sizes) - 1
     lattice = roll_up(codes, sizes, [have], min_count=request.min_group, max_order=order)
     patterns = request.constrain if isinstance(request.constrain, tuple) else ("*",)
     wanted = [Group.parse(p) for p in patterns]
     for line in lattice.codes.tolist():
-        fixed = [(i, c) for i, c in enumerate(line) if c < sizes[i]]
-        group = Group({names[i]: counts.sensitive[i].values[c] for i, c in fixed})
+        group = group_of(counts.sensitive, line)
         if any(w.matches(group) for w in wanted):
-            inside = np.all([codes[:, i] == c for i, c in fixed], axis=0)
-            yield group, np.flatnonzero(inside)
+            yield members(counts, codes, group)

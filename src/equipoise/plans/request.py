@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, get_args
 
@@ -12,10 +11,9 @@ from equipoise.counts import Counts
 from equipoise.errors import InputError
 from equipoise.lattice import Group
 from equipoise.options.plan import Allow, Numbers, PlanOptions, Reference, Rounding
-from equipoise.plans.files import read_mapping
-from equipoise.plans.targets import Targets
-from equipoise.validate import at_least
-from equipoise.values import MISSING, as_value
+from equipoise.plans.targets import Targets, read_shares
+from equipoise.validate import a_number
+from equipoise.values import plain
 
 ALLOW: tuple[Allow, ...] = get_args(Allow)
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
@@ -42,7 +40,7 @@ class PlanRequest(PlanOptions):
         super().__post_init__()
         self._read_words()
         for name, whole in NUMBERED.items():
-            object.__setattr__(self, name, _numbers(name, getattr(self, name), whole=whole))
+            object.__setattr__(self, name, _read_numbers(name, getattr(self, name), whole=whole))
         if self.priority and self.budget is None:
             raise InputError("`priority` orders what a budget pays for first; give `budget`, too.")
         if self.extra and (self.tolerance or self.allow != "add"):
@@ -70,12 +68,12 @@ class PlanRequest(PlanOptions):
         ):
             raise InputError(
                 f"`min_rows`, {self.min_rows:,}, is above `max_rows`, {self.max_rows:,}; no table "
-                "has such a size."
+                "can satisfy both."
             )
 
     def _read_words(self) -> None:
         if self.labels not in ("keep", "free"):
-            object.__setattr__(self, "labels", _shares(self.labels))
+            object.__setattr__(self, "labels", read_shares(self.labels))
         patterns = (self.constrain,) if isinstance(self.constrain, str) else tuple(self.constrain)
         if patterns in ((), ("all",), ("marginals",)):  # as a repeatable flag gives them
             object.__setattr__(self, "constrain", patterns[0] if patterns else "all")
@@ -105,18 +103,14 @@ class PlanRequest(PlanOptions):
         given: dict[str, Any] = {}
         for each in fields(self):
             value = getattr(self, each.name)
-            if value is self or value == each.default or (each.name == "pool" and value is None):
+            if value == each.default:
                 continue
-            if isinstance(value, Counts):
+            if isinstance(value, (Counts, Targets)):
                 value = value.to_dict()
-            elif each.name in NUMBERED:
-                value = [[pattern, number] for pattern, number in value]
+            elif isinstance(value, tuple) and (each.name in NUMBERED or each.name == "labels"):
+                value = [[plain(key), number] for key, number in value]
             elif isinstance(value, tuple):
                 value = list(value)
-            elif each.name == "labels" and not isinstance(value, str):
-                value = [[None if v is MISSING else v, share] for v, share in value]
-            elif isinstance(value, Targets):
-                value = value.to_dict()
             given[each.name] = value
         return given
 
@@ -128,41 +122,30 @@ NUMBERED = {
     "at_least": True,
     "extra": True,
 }
+"""Options that take patterns with numbers, and whether these must be whole."""
 
 
 def request_from_dict(data: Mapping[str, Any]) -> PlanRequest:
-    """Read what :meth:`PlanRequest.to_dict` wrote.
-
-    >>> request = PlanRequest(tolerance=0.05, cost_add={"sex=Female": 2})
-    >>> request_from_dict(request.to_dict()) == request
-    True
-    """
+    """Read what :meth:`PlanRequest.to_dict` wrote."""
     given = dict(data)
     unknown = set(given) - {each.name for each in fields(PlanRequest)}
     if unknown:
         raise InputError(f"a plan's request has no {', '.join(sorted(unknown))}.")
     if given.get("pool") is not None:
         given["pool"] = Counts.from_dict(given["pool"])
-    for name in ("priority", "deletable"):
-        given[name] = tuple(given.get(name, ()))
-    if isinstance(given.get("constrain"), list):
-        given["constrain"] = tuple(given["constrain"])
     return PlanRequest(**given)
 
 
-def _numbers(name: str, given: Any, *, whole: bool) -> Numbers:
+def _read_numbers(name: str, given: Any, *, whole: bool) -> Numbers:
     """Read ``{pattern: number}`` or pairs of them."""
+    pairs: Any = given.items() if isinstance(given, Mapping) else given
+    wanted = f"`{name}` takes patterns, each with a number, as in {{'sex=Female': 2}}, not"
     if not isinstance(given, (Mapping, Sequence)):
-        raise InputError(
-            f"`{name}` takes patterns, each with a number, as in {{'sex=Female': 2}}, not {given!r}."
-        )
-    pairs: Iterable[Any] = given.items() if isinstance(given, Mapping) else given
+        raise InputError(f"{wanted} {given!r}.")
     read = []
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-            raise InputError(
-                f"`{name}` takes patterns, each with a number, as in {{'sex=Female': 2}}, not {pair!r}."
-            )
+            raise InputError(f"{wanted} {pair!r}.")
         pattern, value = pair
         text = str(pattern) if isinstance(pattern, Group) else pattern
         if not isinstance(text, str):
@@ -175,25 +158,6 @@ def _numbers(name: str, given: Any, *, whole: bool) -> Numbers:
                 raise InputError(
                     f"`{name}` of {text}: {value!r} is not a number, as in '{text}' 2."
                 ) from None
-        at_least(f"`{name}` of {text}", value, 0, whole=whole)
-        if math.isinf(value):
-            raise InputError(f"`{name}` of {text} must be finite, not {value}.")
+        a_number(f"`{name}` of {text}", value, whole=whole, at_least=0, below=math.inf)
         read.append((text, int(value) if whole else float(value)))
     return tuple(read)
-
-
-def _shares(given: Any) -> tuple[tuple[Any, float], ...]:
-    """Read ``{label: share}``, pairs of them, or a file with them."""
-    if isinstance(given, (str, os.PathLike)):
-        given = read_mapping(given, "label frequencies", "'keep' or 'free'")
-    pairs = given.items() if isinstance(given, Mapping) else given
-    try:
-        shares = tuple((as_value(label), float(share)) for label, share in pairs)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"`labels` must be 'keep', 'free' or a share for each label value, as in "
-            f"{{'yes': 0.3, 'no': 0.7}}, not {given!r}."
-        ) from None
-    for label, share in shares:
-        at_least(f"the share of label {label}", share, 0)
-    return shares

@@ -16,6 +16,7 @@ import numpy as np
 from equipoise.counts.rows import cells_of_rows
 from equipoise.errors import InputError
 from equipoise.lattice import Group
+from equipoise.plans.patterns import group_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,20 +40,11 @@ class Reweighing:
     The largest weight is 1.15, of sex=m, outcome=hired.
     1 cell has no rows to weigh, such as sex=w, outcome=not: UB is not 0 there, and rows must be \
 added.
-
-    Attributes
-    ----------
-    counts
-        The counts of the table.
-    weights
-        Weight of the rows of each cell.
-    empty
-        Cells without rows in groups that have rows.
     """
 
     counts: Counts
-    weights: NDArray[np.float64]
-    empty: tuple[Group, ...]
+    weights: NDArray[np.float64]  # of the rows of each cell
+    empty: tuple[Group, ...]  # cells without rows, in groups that have rows
 
     @classmethod
     def of(cls, counts: Counts) -> Reweighing:
@@ -63,7 +55,7 @@ added.
     def sentences(self) -> tuple[str, ...]:
         """The largest weight, and the cells that no weight can repair."""
         most = int(self.weights.argmax())
-        cell = _cell(self.counts, self.counts.codes[most].tolist())
+        cell = group_of(self.counts.axes, self.counts.codes[most].tolist())
         said = [f"The largest weight is {self.weights[most]:,.2f}, of {cell}."]
         if self.empty:
             n = len(self.empty)
@@ -76,17 +68,7 @@ added.
 
 
 def cell_weights(counts: Counts) -> NDArray[np.float64]:
-    """Compute the weight of each cell: expected rows divided by actual rows, 1/(1 − UB).
-
-    >>> from equipoise import Counts
-    >>> hiring = Counts.from_mapping(
-    ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
-    ...     sensitive=["sex"],
-    ...     label="outcome",
-    ... )
-    >>> cell_weights(hiring).round(3).tolist()
-    [0.938, 1.034, 1.25, 0.909]
-    """
+    """Compute the weight of each cell: expected rows divided by actual rows, 1/(1 − UB)."""
     if counts.weights is not None:
         raise InputError(
             "these rows have weights already; count them without weights, and reweigh them then."
@@ -102,14 +84,7 @@ def cell_weights(counts: Counts) -> NDArray[np.float64]:
 
 
 def row_weights(table: pa.Table, counts: Counts) -> NDArray[np.float64]:
-    """Compute the weight of each row of a table; 0 for rows that were not counted.
-
-    >>> from equipoise import Counts
-    >>> import pyarrow as pa
-    >>> people = pa.table({"sex": ["m", "m", "w", "w"], "y": ["1", "1", "1", None]})
-    >>> row_weights(people, Counts.from_frame(people, sensitive=["sex"], label="y")).tolist()
-    [1.0, 1.0, 1.0, 0.0]
-    """
+    """Compute the weight of each row of a table; 0 for rows that were not counted."""
     cells = cells_of_rows(table, counts)
     return np.where(cells < 0, 0.0, cell_weights(counts)[cells])
 
@@ -118,11 +93,7 @@ def _empty_cells(counts: Counts) -> list[Group]:
     groups, (rows, *_) = counts.finest()
     used = np.flatnonzero(rows.sum(axis=0))
     return [
-        _cell(counts, [*groups[line].tolist(), label])
+        group_of(counts.axes, [*groups[line].tolist(), label])
         for line, label in np.argwhere(rows == 0).tolist()
         if label in used
     ]
-
-
-def _cell(counts: Counts, codes: list[int]) -> Group:
-    return Group({a.name: a.values[c] for a, c in zip(counts.axes, codes, strict=True)})

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.lattice import format_value
-from equipoise.plain import in_words
-from equipoise.plans.frequencies import against
-from equipoise.plans.judgement import off_target
+from equipoise.plain import in_words, rows_text
+from equipoise.plans.judgement import compared_with, off_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,11 +56,11 @@ def explain(
 def _headline(problem: Problem, rows: Whole, certificate: Certificate) -> Iterator[str]:
     added = int((rows - problem.have).clip(0).sum())
     gone = int((problem.have - rows).clip(0).sum())
-    parts = [f"add {_rows(added)}"] * bool(added) + [f"delete {_rows(gone)}"] * bool(gone)
+    parts = [f"add {rows_text(added)}"] * bool(added) + [f"delete {rows_text(gone)}"] * bool(gone)
     if not parts:
         yield "Nothing needs to change." if certificate.reached else "Nothing is changed."
         return
-    cost = float(problem.cells.cost(rows).sum())
+    cost = problem.cells.total_cost(rows)
     priced = f" at a cost of {cost:,.6g}" if cost != added + gone else ""
     yield (
         f"{in_words(parts).capitalize()}{priced}: the table goes from {certificate.n_before:,} to "
@@ -69,23 +68,17 @@ def _headline(problem: Problem, rows: Whole, certificate: Certificate) -> Iterat
     )
 
 
-def _rows(n: int) -> str:
-    return "1 row" if n == 1 else f"{n:,} rows"
-
-
 def _outcome(certificate: Certificate) -> Iterator[str]:
     c = certificate
     before, after = c.worst_before, c.worst_after
     if before is not None and after == before:
         yield (
-            f"The largest |UB| of all {c.groups:,} groups is {c.max_abs_ub_before:.3g} "
-            f"({before.group}, {format_value(before.label)})."
+            f"The largest |UB| of all {c.groups:,} groups is {c.max_abs_ub_before:.3g} ({before})."
         )
     elif before is not None and after is not None:
         yield (
             f"The largest |UB| of all {c.groups:,} groups goes from {c.max_abs_ub_before:.3g} "
-            f"({before.group}, {format_value(before.label)}) to {c.max_abs_ub_after:.3g} "
-            f"({after.group}, {format_value(after.label)})."
+            f"({before}) to {c.max_abs_ub_after:.3g} ({after})."
         )
     if c.rounding_bound is not None and c.reached:
         goal = "Every target is" if c.targets else "Zero bias is"
@@ -119,15 +112,15 @@ def _small_groups(
     if c.rounding_bound is None or not c.reached or c.off_after <= RESIDUAL:
         return
     ratios = problem.ratios[problem.judged]
-    held = against(problem, solution.base, rows)
-    off = off_target(rows[problem.judged], ratios, held.real, c.tolerance_on)
+    rates = compared_with(problem, rows, solution.base).real
+    off = off_target(rows[problem.judged], ratios, rates, c.tolerance_on)
     over = np.nan_to_num(off).max(axis=1, initial=0.0) > RESIDUAL
     if not over.any():
         return
     sizes = rows[problem.judged][over].sum(axis=1)
     many = "1 group is" if len(sizes) == 1 else f"{len(sizes):,} groups are"
     yield (
-        f"{many} left with a bias above {RESIDUAL:g}; the smallest of them has {_rows(sizes.min())} after the "
+        f"{many} left with a bias above {RESIDUAL:g}; the smallest of them has {rows_text(sizes.min())} after the "
         "repair, too few for whole rows to come close to zero bias, so “reached” says little about "
         f"such groups. `tolerance={RESIDUAL:g}` limits the remaining bias of every group, at a higher cost; "
         "`min_group` leaves small groups out."
@@ -235,7 +228,7 @@ def _labels(
 
 
 def _certainty(problem: Problem, solution: Solution, rows: Whole) -> Iterator[str]:
-    cost = float(problem.cells.cost(rows).sum())
+    cost = problem.cells.total_cost(rows)
     gap = max(cost - solution.bound, 0.0) / cost if cost else 0.0
     if solution.stopped is not None and cost:
         yield (

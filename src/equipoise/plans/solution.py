@@ -8,22 +8,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from equipoise.plans.frequencies import (
-    base_rates,
-    drift,
-    drifts,
-    given_frequencies,
-    off_by,
-    reference_of,
-)
-from equipoise.plans.judgement import within_tolerance
+from equipoise.plans.judgement import drift, off_by, within_tolerance
 from equipoise.plans.patterns import cell_numbers
-from equipoise.plans.solvers.box import allowed_box
+from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.centre import solve_new
 from equipoise.plans.solvers.closed_form import best_sizes, whole_rows
 from equipoise.plans.solvers.coupled import solve_coupled
 from equipoise.plans.solvers.labels import LabelChoice, cheapest_labels
-from equipoise.plans.solvers.model import Balance
 from equipoise.plans.solvers.separable import solve_separable
 
 if TYPE_CHECKING:
@@ -32,7 +23,7 @@ if TYPE_CHECKING:
     from equipoise.options.plan import Rounding
     from equipoise.plans.cells import Cells, Real, Whole
     from equipoise.plans.problem import Problem
-    from equipoise.plans.solvers.incumbent import Stopped
+    from equipoise.plans.solvers.gap import Stopped
 
 ANY_PLAN = 1e6
 """A gap at which a solver takes the first plan it finds."""
@@ -66,8 +57,8 @@ def solve(
     """Find the cheapest plan by the method that fits the problem."""
     found = _solve(problem, candidates, effort, progress, first=first)
     if found.rows is None and found.bound < math.inf and not found.timed_out and not first:
-        any_ = replace(problem, request=problem.request.but(gap=ANY_PLAN))
-        other = _solve(any_, candidates, effort, progress, first=True)
+        any_plan = replace(problem, request=problem.request.but(gap=ANY_PLAN))
+        other = _solve(any_plan, candidates, effort, progress, first=True)
         found = replace(found, rows=other.rows, timed_out=other.timed_out)
     return replace(found, tolerance=problem.request.tolerance)
 
@@ -80,25 +71,18 @@ def _solve(
     *,
     first: bool,
 ) -> Solution:
-    base = base_rates(problem)
-    impossible = (problem.cells.least > problem.cells.most).any()
-    if impossible:
+    base = problem.base
+    if (problem.cells.least > problem.cells.most).any():
         return Solution(None, math.inf, "separated", base)
     if not problem.request.tolerance:
         return _zero(problem, base)
-    if reference_of(problem) == "new":
+    if problem.reference == "new":
         found = solve_new(
             problem, base, candidates=candidates, effort=effort, first=first, progress=progress
         )
-        return Solution(
-            found.rows,
-            found.bound,
-            "centre",
-            base,
-            timed_out=found.timed_out,
-            stopped=found.stopped(problem.request.solver_gap),
-        )
-    if problem.separable and not drifts(problem):
+        stopped = found.stopped(problem.request.solver_gap)
+        return Solution(found.rows, found.bound, "centre", base, found.timed_out, stopped)
+    if problem.separable and not problem.may_drift:
         return _separated(problem, base, progress)
     return _coupled(problem, base)
 
@@ -109,26 +93,25 @@ def _separated(problem: Problem, base: Real, progress: Callable[[float], None]) 
         found = solve_separable(problem.cells, problem.band(base), strict=strict, progress=progress)
         if not found.feasible:
             return Solution(None, math.inf, "separated", base)
-        if within_tolerance(problem, found.rows, given_frequencies(problem, base)):
+        if within_tolerance(problem, found.rows, base):
             break
     return Solution(found.rows, found.cost, "separated", base)
 
 
-def _coupled(problem: Problem, base: Real) -> Solution:
-    timed_out, rows, bound = False, None, -math.inf
+def _coupled(problem: Problem, base: Real, chosen: LabelChoice | None = None) -> Solution:
+    balance = _balance(problem, base)
+    bound = -math.inf
     # HiGHS satisfies constraints up to its own tolerance; the second attempt keeps a margin to them.
     for inside in (0.0, 1e-5):
-        balance = _kept(problem, base)
         found = solve_coupled(problem, base, balance=balance, inside=inside)
-        rows, timed_out = found.rows, found.timed_out
-        bound = max(bound, found.bound) if not inside else bound
-        if rows is None or not problem.request.tolerance:
-            break
-        if within_tolerance(problem, rows, given_frequencies(problem, base)):
+        rows = found.rows
+        # With a margin the model is narrower than the problem, so its bound does not count.
+        bound = bound if inside else found.bound
+        if rows is None or not problem.request.tolerance or within_tolerance(problem, rows, base):
             break
         rows = None
     rows = _cheaper(problem, base, rows)
-    return Solution(rows, bound, "solver", base, timed_out=timed_out)
+    return Solution(rows, bound, "solver", base, found.timed_out, chosen=chosen)
 
 
 def _cheaper(problem: Problem, base: Real, rows: Whole | None) -> Whole | None:
@@ -136,33 +119,29 @@ def _cheaper(problem: Problem, base: Real, rows: Whole | None) -> Whole | None:
 
     A solver that ran out of time may return a worse plan than that.
     """
-    if not problem.coarse or problem.special or not problem.request.tolerance:
+    request = problem.request
+    if not problem.coarse or problem.special or not request.tolerance:
         return rows
     strict = problem.again(min_group=1, constrain="all")
-    if len(strict.cells) != len(problem.cells):
+    if len(strict.cells) != len(problem.cells) or request.label_drift is not None:
         return rows
     other = solve_separable(strict.cells, strict.band(base)).rows
-    cost = math.inf if rows is None else float(problem.cells.cost(rows).sum())
-    fits = problem.holds(other) and within_tolerance(
-        problem, other, given_frequencies(problem, base)
-    )
-    moved = drift(other, base, problem.request.tolerance_on) <= problem.request.tolerance
-    kept = problem.request.labels == "free" or moved
-    limited = problem.request.label_drift is None
-    better = fits and kept and limited and problem.cells.cost(other).sum() < cost - 1e-9
-    return other if better else rows
+    cost = math.inf if rows is None else problem.cells.total_cost(rows)
+    fits = problem.holds(other) and within_tolerance(problem, other, base)
+    kept = request.labels == "free" or drift(other, base, request.tolerance_on) <= request.tolerance
+    return other if fits and kept and problem.cells.total_cost(other) < cost - 1e-9 else rows
 
 
-def _kept(problem: Problem, base: Real) -> Balance | None:
+def _balance(problem: Problem, base: Real) -> Box | None:
     """The range for the resulting label frequencies, unless the other constraints imply it."""
-    if not drifts(problem) or (problem.special and problem.request.label_drift is None):
+    request = problem.request
+    if not problem.may_drift or (problem.special and request.label_drift is None):
         return None
-    box = allowed_box(problem, base)
-    low, high = box.low, box.high
-    if not problem.request.tolerance and problem.request.labels != "free":
+    if not request.tolerance and request.labels != "free":
+        # Rounding moves the table by up to a row per group.
         room = max(len(problem.cells), 1) / max(float(problem.have.sum()), 1.0)
-        low, high = np.maximum(base - room, 0), base + room
-    return Balance(low, high, np.zeros(len(base), np.int64))
+        return Box(np.maximum(base - room, 0), base + room)
+    return allowed_box(problem, base)
 
 
 def _zero(problem: Problem, base: Real) -> Solution:
@@ -176,10 +155,7 @@ def _zero(problem: Problem, base: Real) -> Solution:
     loose = problem.request.labels != "free" and not problem.judged.all()
     held = problem.special and problem.request.label_drift is not None
     if not problem.separable or loose or held:
-        found = _coupled(problem, base)
-        return Solution(
-            found.rows, found.bound, "solver", base, timed_out=found.timed_out, chosen=chosen
-        )
+        return _coupled(problem, base, chosen)
     cells = problem.cells.take(problem.judged)
     targets = problem.ratios[problem.judged] * base
     sizes = best_sizes(cells, targets, _extra(problem))

@@ -1,6 +1,7 @@
-"""Targets K: the ratio of rates f_gy/f_y that a group should have, where it is not 1.
+"""What a plan aims at: ratios K of groups, and the label frequencies of the table.
 
-They are given as plain data or TOML::
+K is the ratio of rates f_gy/f_y that a group should have, where it is not 1. Ratios are given as
+plain data or TOML::
 
     keep-rates-of = ["sex"]           # every finest group gets its own sex's present rates
 
@@ -16,24 +17,31 @@ They are given as plain data or TOML::
 
 from __future__ import annotations
 
+import json
+import os
+import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from equipoise.errors import InputError, did_you_mean
+from equipoise.errors import InputError, SourceNotFound, did_you_mean
 from equipoise.lattice import Group, format_value
-from equipoise.plans.files import read_mapping
 from equipoise.plans.patterns import members
-from equipoise.validate import a_number
-from equipoise.values import MISSING, Value, as_value
+from equipoise.validate import a_number, at_least
+from equipoise.values import MISSING, Value, as_value, plain
 
 if TYPE_CHECKING:
-    from equipoise.counts import Counts
-    from equipoise.plans.cells import Real
+    from numpy.typing import NDArray
+
+    from equipoise.counts import Axis, Counts
+    from equipoise.plans.cells import Real, Whole
 
 RULE = "keep rates of"
+ByLabel: TypeAlias = tuple[tuple[Value, float], ...]
+"""Label values, each with a number."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Target:
     """The K of one group by label, or of each finest group inside it."""
 
     group: Group
-    k: tuple[tuple[Value, float], ...]
+    k: ByLabel
     inside: bool = False
 
 
@@ -56,7 +64,7 @@ class Targets:
     """
 
     keep_rates_of: tuple[str, ...] = ()
-    targets: tuple[Target, ...] = field(default=())
+    targets: tuple[Target, ...] = ()
 
     @classmethod
     def of(cls, given: Any) -> Targets:
@@ -67,7 +75,7 @@ class Targets:
             names = given.replace("-", " ", 2).strip()[len(RULE) :].lstrip(" :=")
             return cls(keep_rates_of=tuple(n.strip() for n in names.split(",") if n.strip()))
         if not isinstance(given, Mapping):
-            given = read_mapping(given, "targets", f"a rule such as `target='{RULE}: sex'`")
+            given = _read_mapping(given, "targets", f"a rule such as `target='{RULE}: sex'`")
         return _from_mapping({str(k): v for k, v in given.items()})
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,7 +84,7 @@ class Targets:
             {
                 "group": str(t.group),
                 "inside": t.inside,
-                "k": [[None if v is MISSING else v, k] for v, k in t.k],
+                "k": [[plain(value), k] for value, k in t.k],
             }
             for t in self.targets
         ]
@@ -85,32 +93,18 @@ class Targets:
 
 @dataclass(frozen=True, eq=False)
 class Ratios:
-    """Targets resolved for one table.
+    """Targets resolved for one table."""
 
-    Attributes
-    ----------
-    finest
-        K of each finest group and label; 1 where none was given.
-    given
-        Which finest groups have a K of their own.
-    free
-        Which finest groups have none but are part of a coarser group that has one.
-    coarse
-        Coarser groups with a K of their own, and that K by label.
-    """
-
-    finest: Real
-    given: np.ndarray[Any, np.dtype[np.bool_]]
-    free: np.ndarray[Any, np.dtype[np.bool_]]
-    coarse: tuple[tuple[Group, Real], ...]
+    finest: Real  # K of each finest group and label; 1 where none was given
+    given: NDArray[np.bool_]  # finest groups with a K of their own
+    free: NDArray[np.bool_]  # finest groups without, inside a coarser group that has one
+    coarse: tuple[tuple[Group, Real], ...]  # coarser groups, and their K by label
 
 
-def work_out(targets: Targets, counts: Counts, codes: Any, have: Any, rates: Real) -> Ratios:
+def resolve(targets: Targets, counts: Counts, codes: Any, have: Whole, rates: Real) -> Ratios:
     """Resolve the K of every finest group, and check that each is possible."""
-    n, k = have.shape
-    finest = np.ones((n, k))
-    given = np.zeros(n, np.bool_)
-    covered = np.zeros(n, np.bool_)
+    finest = np.ones(have.shape)
+    given, covered = np.zeros((2, len(have)), np.bool_)
     if targets.keep_rates_of:
         finest = _own_rates(counts, codes, have, targets.keep_rates_of) / rates
         given[:] = True
@@ -127,24 +121,20 @@ def work_out(targets: Targets, counts: Counts, codes: Any, have: Any, rates: Rea
         else:
             covered[lines] = True
             coarse.append((target.group, ratio))
-    free = covered & ~given
-    return Ratios(finest, given, free, tuple(coarse))
+    return Ratios(finest, given, covered & ~given, tuple(coarse))
 
 
-def require_consistent(
-    coarse: Sequence[tuple[Group, Real]], finest: Real, lines: Sequence[Any], slack: float
-) -> None:
+def require_consistent(group: Group, ratio: Real, parts: Real, slack: float) -> None:
     """Refuse a target of a coarser group that no mixture of its parts' targets can meet."""
-    for (group, ratio), inside in zip(coarse, lines, strict=True):
-        low, high = finest[inside].min(axis=0), finest[inside].max(axis=0)
-        off = (ratio * (1 + slack) < low * (1 - slack)) | (ratio * (1 - slack) > high * (1 + slack))
-        if off.any():
-            y = int(off.argmax())
-            raise InputError(
-                f"the targets contradict each other: {group} should have K = {ratio[y]:g}, but its "
-                f"parts should have K from {low[y]:g} to {high[y]:g}, and a group is a mixture of "
-                "its parts."
-            )
+    low, high = parts.min(axis=0), parts.max(axis=0)
+    off = (ratio * (1 + slack) < low * (1 - slack)) | (ratio * (1 - slack) > high * (1 + slack))
+    if off.any():
+        y = int(off.argmax())
+        raise InputError(
+            f"the targets contradict each other: {group} should have K = {ratio[y]:g}, but its "
+            f"parts should have K from {low[y]:g} to {high[y]:g}, and a group is a mixture of "
+            "its parts."
+        )
 
 
 def require_agreement(counts: Counts, coarse: Sequence[tuple[Group, Real]], slack: float) -> None:
@@ -172,7 +162,7 @@ def require_agreement(counts: Counts, coarse: Sequence[tuple[Group, Real]], slac
         whole.append((axis.name, low, high))
 
 
-def _own_rates(counts: Counts, codes: Any, have: Any, names: Sequence[str]) -> Real:
+def _own_rates(counts: Counts, codes: Any, have: Whole, names: Sequence[str]) -> Real:
     axes = [a.name for a in counts.sensitive]
     chosen = []
     for name in names:
@@ -208,13 +198,9 @@ def _completed(target: Target, counts: Counts, rates: Real) -> Real:
     spent = float((ratio[known] * rates[known]).sum())
     if known.all():
         if abs(spent - 1) > 1e-6:
-            rescaled = ", ".join(
-                f"{format_value(v)} = {k / spent:.6g}"
-                for v, k in zip(label.values, ratio, strict=True)
-            )
             raise InputError(
                 f"the targets of {target.group} do not add up: ΣK·f is {spent:.6g}, not 1, so its "
-                f"rates would not sum to one. Rescaled they would be {rescaled}."
+                f"rates would not sum to one. Rescaled they would be {_listed(label, ratio / spent)}."
             )
         return ratio
     if spent > 1:
@@ -229,6 +215,73 @@ def _completed(target: Target, counts: Counts, rates: Real) -> Real:
         )
     ratio[~known] = (1 - spent) / left
     return ratio
+
+
+def _listed(label: Axis, numbers: Real) -> str:
+    pairs = zip(label.values, numbers, strict=True)
+    return ", ".join(f"{format_value(value)} = {number:.6g}" for value, number in pairs)
+
+
+def label_frequencies(shares: ByLabel, label: Axis, have: Whole) -> Real:
+    """Check the shares that a request gives to labels, and return them in the order of the labels.
+
+    ``have`` is the number of rows of each label.
+    """
+    rates = np.full(len(label), np.nan)
+    for value, share in shares:
+        rates[label.code(value)] = share
+    rates[np.isnan(rates) & (have == 0)] = 0.0  # rows with a missing label are set aside
+    for value, share, rows in zip(label.values, rates, have, strict=True):
+        if np.isnan(share):
+            raise InputError(f"`labels` has no share for {format_value(value)}.")
+        if not share and rows:
+            raise InputError(
+                f"`labels` gives {format_value(value)} the share 0, but {rows:,} rows have this "
+                "label, which no plan can change; give it a share above 0."
+            )
+    total = rates.sum()
+    if abs(total - 1) > 1e-6:
+        raise InputError(
+            f"the shares of `labels` add up to {total:.6g}, not 1; rescaled they would be "
+            f"{_listed(label, rates / total)}."
+        )
+    return np.asarray(rates / total)
+
+
+# ---------------------------------------------------------------------------- reading in
+
+
+def read_shares(given: Any) -> ByLabel:
+    """Read ``{label: share}``, pairs of them, or a file with them."""
+    if isinstance(given, (str, os.PathLike)):
+        given = _read_mapping(given, "label frequencies", "'keep' or 'free'")
+    pairs = given.items() if isinstance(given, Mapping) else given
+    try:
+        shares = tuple((as_value(label), float(share)) for label, share in pairs)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"`labels` must be 'keep', 'free' or a share for each label value, as in "
+            f"{{'yes': 0.3, 'no': 0.7}}, not {given!r}."
+        ) from None
+    for label, share in shares:
+        at_least(f"the share of label {label}", share, 0)
+    return shares
+
+
+def _read_mapping(path: str | os.PathLike[str], what: str, instead: str) -> Mapping[str, Any]:
+    """Read a TOML or JSON file; ``instead`` is what the user can give if there is none."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        data = json.loads(text) if str(path).endswith(".json") else tomllib.loads(text)
+    except FileNotFoundError:
+        raise SourceNotFound(
+            f"there is no file {path} with {what}; write one, or give {instead}."
+        ) from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"the {what} in {path} cannot be read: {error}.") from None
+    if not isinstance(data, Mapping):
+        raise InputError(f"the {what} in {path} must be a table of keys and values.")
+    return data
 
 
 def _from_mapping(given: Mapping[str, Any]) -> Targets:

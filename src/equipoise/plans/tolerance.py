@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from equipoise.plans.frequencies import base_rates, drift, off_by, reference_of
+from equipoise.plans.judgement import drift, off_by
 from equipoise.plans.solution import Solution, solve
 
 if TYPE_CHECKING:
@@ -26,41 +26,35 @@ def least_tolerance(
 ) -> tuple[float, Solution] | None:
     """Find the smallest tolerance that the limits and a budget allow, and its plan.
 
-    By bisection; what a plan leaves is often less than it was asked for, and counts. None if
-    no tolerance will do.
+    By bisection; what a plan leaves is often less than the tolerance it was made for, and counts.
+    None if there is no plan at any tolerance. The search stops when it is certain that nothing
+    below ``unless`` is found, because another plan leaves as much.
 
-    With a larger budget what is left is never more, unless time runs out. Which tolerances are
-    tried, and with which plans at hand, depends on the budget only through what could be paid so
-    far. So two budgets go the same way up to the first plan that only the larger one pays: there
-    the larger ends at or below that tolerance, and the smaller above it.
-
-    Parameters
-    ----------
-    problem, budget
-        What is planned for, and how much may be spent.
-    unless
-        Stop where it is certain that nothing below this is found: another plan leaves as much.
-    progress
-        Progress callback.
+    A larger budget never leaves more, unless time runs out: which tolerances are tried, and with
+    which known plans, depends on the budget only through what it could pay for so far. Two budgets
+    take the same steps up to the first plan that only the larger one pays for. From there the
+    larger one ends at or below that tolerance, and the smaller one above it.
     """
     asked = problem.request.tolerance
     end = time.monotonic() + problem.request.time_limit
     each = max(problem.request.time_limit / 60, 0.2)
-    reference = _settled(replace(problem, request=problem.request.but(time_limit=each)))
-    started = _first_affordable(reference, budget)
+    # The reference is fixed as it is at the requested tolerance, which may be zero.
+    settled = problem.request.but(time_limit=each, reference=problem.reference)
+    problem = replace(problem, request=settled)
+    started = _first_affordable(problem, budget)
     if started is None:
         return None
     low, high, best = started
-    precise = reference.separable and reference.request.reference == "original"
-    width = 1e-7 if precise else 2e-3
+    # Only separated plans are exact; a search for a centre is too rough for more digits.
+    width = 1e-7 if problem.separable and problem.reference == "original" else 2e-3
     start = max(high - low, 1e-12)
     late = False
     while high - low > width * max(high, 1e-3) and low < unless and not late:
         middle = (low + high) / 2
-        found = _affordable(reference, middle, budget, best.rows)
-        left = math.inf if found is None else what_is_left(reference, found)
+        found = _affordable(problem, middle, budget, best.rows)
+        left = math.inf if found is None else what_is_left(problem, found)
         if found is None or asked < left <= low:
-            low = middle  # the second is luck: asked for as much as it leaves, it was not found
+            low = middle  # the second is luck: at the tolerance it leaves, no plan was found
         else:
             best, high = found, min(left, middle)
         progress(min(1.0, math.log(start / max(high - low, 1e-300)) / math.log(1 / width)))
@@ -71,22 +65,13 @@ def least_tolerance(
 def _first_affordable(problem: Problem, budget: float) -> tuple[float, float, Solution] | None:
     """A tolerance that cannot be paid, what a plan that can be paid leaves, and that plan."""
     low = problem.request.tolerance
-    trial = max(2 * low, _present(problem))
-    for _ in range(12):
+    trial = max(2 * low, off_by(problem, problem.have, problem.base), 1e-6)
+    for _ in range(12):  # up to millions of times the present bias
         found = _affordable(problem, trial, budget, None)
         if found is not None:
             return low, what_is_left(problem, found), found
         low, trial = trial, 4 * trial + 1e-3
     return None
-
-
-def _settled(problem: Problem) -> Problem:
-    """The problem with its reference named, as it would be at zero tolerance."""
-    return replace(problem, request=problem.request.but(reference=reference_of(problem)))
-
-
-def _present(problem: Problem) -> float:
-    return max(off_by(problem, problem.have, base_rates(problem)), 1e-6)
 
 
 def _affordable(
@@ -95,9 +80,14 @@ def _affordable(
     trial = replace(problem, request=problem.request.widened(tolerance))
     candidates = () if known is None else (known,)
     found = solve(trial, candidates=candidates, effort=0.05, first=math.isinf(budget))
-    if found.rows is None or problem.cells.cost(found.rows).sum() > budget * (1 + 1e-12) + 1e-9:
+    if found.rows is None or not pays(budget, problem.cells.total_cost(found.rows)):
         return None
     return found
+
+
+def pays(budget: float, cost: float) -> bool:
+    """Whether a budget pays for a cost, up to the rounding of sums of costs."""
+    return cost <= budget * (1 + 1e-12) + 1e-9
 
 
 def what_is_left(problem: Problem, found: Solution) -> float:

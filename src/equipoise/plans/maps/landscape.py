@@ -12,10 +12,9 @@ import numpy as np
 
 from equipoise.errors import InputError
 from equipoise.lattice import Group
-from equipoise.plans.maps.curves import branches
 from equipoise.plans.maps.geometry import Conic, HalfPlane, Point, clip, corners
-from equipoise.plans.maps.limits import MapLimit, deletion_limits, kept_rows
-from equipoise.plans.maps.window import QUADRANT, box
+from equipoise.plans.maps.limits import MapLimit
+from equipoise.plans.maps.window import QUADRANT, box, branches
 from equipoise.validate import a_number, at_least
 from equipoise.values import Value, plain
 
@@ -31,29 +30,15 @@ _ZERO = Fraction(0)
 
 @dataclass(frozen=True)
 class MapPoint:
-    """A point of the map.
-
-    Attributes
-    ----------
-    name
-        Short description.
-    x, y
-        Number of rows of each move.
-    ub, cost
-        Uniform Bias after the moves, and their cost.
-    n
-        Number of rows of the table after the moves.
-    inside
-        Whether all limits hold.
-    """
+    """A point of the map, and the table after the moves."""
 
     name: str
     x: float
     y: float
     ub: float
     cost: float
-    n: float
-    inside: bool
+    n: float  # rows of the table
+    inside: bool  # whether all limits hold
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -72,8 +57,10 @@ class Landscape:
         The two moves.
     group, label_value
         Group and label whose UB is shown.
-    limits
-        Requested limits, such as ``x<=4500``.
+    limits, deletions, kept
+        Requested limits, such as ``x<=4500``, and those that always apply: deletions are limited by
+        the existing rows, and at least one row stays of the group, the label and their complements,
+        because UB is undefined or trivially 0 without.
     cost_x, cost_y
         Cost of one row of each move.
     tolerance
@@ -88,6 +75,8 @@ class Landscape:
     group: Group
     label_value: Value
     limits: tuple[MapLimit, ...]
+    deletions: tuple[MapLimit, ...]
+    kept: tuple[MapLimit, ...]
     cost_x: float
     cost_y: float
     tolerance: float
@@ -137,19 +126,10 @@ class Landscape:
         bounds = (*QUADRANT, *(limit.half for limit in self.built_in))
         return all(h.nearly_holds(x, y) for h in bounds) and not np.isnan(self.ub(x, y))
 
-    @functools.cached_property
+    @property
     def built_in(self) -> tuple[MapLimit, ...]:
-        """The limits that always apply.
-
-        Deletions are limited by the existing rows. At least one row stays of the group, the label
-        and their complements, because UB is undefined or trivially 0 without.
-        """
-        return (*deletion_limits(self.x, self.y), *self.kept)
-
-    @functools.cached_property
-    def kept(self) -> tuple[MapLimit, ...]:
-        """The built-in limits that keep at least one row."""
-        return kept_rows((self.x, self.y), self.search.surface, self.group, self.label_pattern)
+        """The limits that always apply."""
+        return (*self.deletions, *self.kept)
 
     def curve(self, ub: float = 0.0, points: int = 201) -> tuple[tuple[Point, ...], ...]:
         """The curve on which UB has a value, as polylines within the map."""

@@ -29,13 +29,7 @@ _SIGNS = re.compile(r"<=|>=|≤|≥|=<|=>|==|<|>|=")
 
 @dataclass(frozen=True)
 class MapLimit:
-    """A linear limit, and the half-plane of the points that satisfy it.
-
-    >>> forms = {"x": (0, 1, 0), "y": (0, 0, 1), "n": (100, 1, -1)}
-    >>> limit = MapLimit.parse("n >= 30", forms)
-    >>> limit.half.holds(0, 70), limit.half.holds(0, 71)
-    (True, False)
-    """
+    """A linear limit, and the half-plane of the points that satisfy it."""
 
     text: str
     half: HalfPlane
@@ -44,12 +38,7 @@ class MapLimit:
     def parse(cls, text: str, forms: Mapping[str, tuple[Any, Any, Any]]) -> MapLimit:
         """Read a limit, such as ``2*x + y <= 9000``.
 
-        Parameters
-        ----------
-        text
-            Sums of names and numbers on both sides of ``<=`` or ``>=``.
-        forms
-            Value of each name as a constant and its coefficients of x and y.
+        ``forms`` are the names that it may have, each as a constant and coefficients of x and y.
         """
         written = " ".join(str(text).split())
         signs = _SIGNS.findall(written)
@@ -113,9 +102,10 @@ def kept_rows(
     moves: tuple[Move, Move], rows: Surface, group: Group, label: Group
 ) -> tuple[MapLimit, ...]:
     """Keep at least one row of the group, the label and their complements."""
+    nothing = Affine(Fraction(0), Fraction(0), Fraction(0))
     sides = (
-        (f"at least 1 row of {group}", rows.n_g, Affine(Fraction(0), Fraction(0), Fraction(0))),
-        (f"at least 1 row of {label}", rows.n_y, Affine(Fraction(0), Fraction(0), Fraction(0))),
+        (f"at least 1 row of {group}", rows.n_g, nothing),
+        (f"at least 1 row of {label}", rows.n_y, nothing),
         (f"at least 1 row not of {group}", rows.n, rows.n_g),
         (f"at least 1 row not of {label}", rows.n, rows.n_y),
     )

@@ -11,6 +11,7 @@ import numpy as np
 
 from equipoise.errors import InputError, PatternError
 from equipoise.lattice import Group
+from equipoise.plans.patterns import group_of
 from equipoise.values import MISSING, plain
 
 if TYPE_CHECKING:
@@ -26,40 +27,14 @@ CELLS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """Rows to add to, or delete from, the cells of a pattern.
-
-    Parameters
-    ----------
-    kind
-        ``"add"`` or ``"delete"``.
-    pattern
-        Values of sensitive attributes or the label that the rows have.
-    counts
-        The table before the move.
-    codes
-        The cells, one line each.
-    parts
-        Relative share of each cell in the moved rows: its present rows, or 1 if no cell has rows.
-    equally
-        Whether no cell has rows.
-
-    >>> from equipoise import Counts
-    >>> counts = Counts.from_mapping(
-    ...     {("m", "y"): 60, ("m", "n"): 40, ("w", "y"): 20, ("w", "n"): 80},
-    ...     sensitive=["sex"],
-    ...     label="l",
-    ... )
-    >>> move = Move.parse("add sex=w", counts)
-    >>> str(move), move.rows, move.share("l=y")
-    ('add sex=w', 100, Fraction(1, 5))
-    """
+    """Rows to add to, or delete from, the cells of a pattern."""
 
     kind: Kind
     pattern: Group
     counts: Counts
-    codes: NDArray[np.int32]
-    parts: NDArray[np.int64]
-    equally: bool = False
+    codes: NDArray[np.int32]  # the cells, one line each
+    parts: NDArray[np.int64]  # present rows, by which the moved rows are split; 1 if none has any
+    equally: bool = False  # no cell has rows
 
     @classmethod
     def parse(cls, text: str, counts: Counts) -> Move:
@@ -109,13 +84,10 @@ class Move:
     def cells(self) -> list[tuple[Group, Fraction]]:
         """The cells and their shares of the moved rows, the largest first."""
         axes, total = self.counts.axes, int(self.parts.sum())
-        found = []
-        for i in np.argsort(-self.parts, kind="stable").tolist():
-            values = {
-                a.name: a.values[c] for a, c in zip(axes, self.codes[i].tolist(), strict=True)
-            }
-            found.append((Group(values), Fraction(int(self.parts[i]), total)))
-        return found
+        return [
+            (group_of(axes, self.codes[i].tolist()), Fraction(int(self.parts[i]), total))
+            for i in np.argsort(-self.parts, kind="stable").tolist()
+        ]
 
     @property
     def split(self) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import textwrap
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +26,10 @@ from equipoise.values import Value, as_value, plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from equipoise.counts import Axis, Counts
+    from equipoise.counts import Counts
 
 SCHEMA = "equipoise.map/1"
-_WRAP = 100
-_ZERO = Fraction(0)
+_WRAP: Any = {"width": 100, "break_long_words": False, "break_on_hyphens": False}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,7 +70,7 @@ class PolicyMap(Landscape, Drawable):
         limits = ", ".join(limit.text for limit in self.limits) or "none except the existing rows"
         about = f"x: {self.x}\ny: {self.y}\nlimits: {limits}"
         said = "\n".join(
-            textwrap.fill(s, _WRAP, initial_indent="- ", subsequent_indent="  ", **_WHOLE_WORDS)
+            textwrap.fill(s, initial_indent="- ", subsequent_indent="  ", **_WRAP)
             for s in self.sentences
         )
         return f"{self.heading}\n\n{about}\n\n{self.grid().text()}\n\n{said}"
@@ -118,9 +117,6 @@ class PolicyMap(Landscape, Drawable):
         return names, [[getattr(point, name) for name in names] for point in self.points]
 
 
-_WHOLE_WORDS: Any = {"break_long_words": False, "break_on_hyphens": False}
-
-
 def policy_map(
     counts: Counts,
     *,
@@ -135,46 +131,7 @@ def policy_map(
     x_max: float | None = None,
     y_max: float | None = None,
 ) -> PolicyMap:
-    """Map the Uniform Bias of a group and label over two moves.
-
-    Parameters
-    ----------
-    counts
-        Counts of a table without weights.
-    x, y
-        The moves: ``add PATTERN`` or ``delete PATTERN``. The pattern names sensitive
-        attributes, the label, or both. Rows of several cells are split over them in
-        proportion to their present rows.
-    group, label_value
-        Group and label whose UB is mapped. By default those that the pattern of ``y`` names, or
-        else that of ``x``.
-    limits
-        Linear limits in x, y, n (the rows after the moves) and cost, such as ``"x<=4500"``,
-        ``"n>=30000"`` or ``"2*x + y <= 9000"``.
-    cost_x, cost_y
-        Cost of one row of each move.
-    tolerance
-        Largest acceptable |UB|.
-    x_max, y_max
-        Upper ends of the axes. By default they show the limits and the zero curve.
-
-    Examples
-    --------
-    >>> from equipoise import Counts
-    >>> counts = Counts.from_mapping(
-    ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
-    ...     sensitive=["sex"],
-    ...     label="outcome",
-    ... )
-    >>> map_ = policy_map(
-    ...     counts,
-    ...     x="delete sex=m, outcome=hired",
-    ...     y="add sex=w, outcome=hired",
-    ...     limits=["y<=15"],
-    ... )
-    >>> map_.zero.name, round(map_.zero_y(0)[0], 3), round(map_.cheapest.x, 3), map_.cheapest.y
-    ('line', 20.69, 15.0, 15.0)
-    """
+    """Map the Uniform Bias of a group and label over two moves; see :func:`equipoise.policy_map`."""
     if counts.weights is not None:
         raise InputError(
             "a policy map counts rows, but these have weights; count them without weights."
@@ -186,16 +143,12 @@ def policy_map(
     if not tolerance <= LARGEST:
         raise InputError(f"`tolerance` must be a number such as 0.05, not {tolerance}.")
     surface = _surface(counts, moves, whose, value)
-    forms = {
-        "x": (0, 1, 0),
-        "y": (0, 0, 1),
-        "n": (surface.n.const, surface.n.x, surface.n.y),
-        "cost": (0, *costs),
-    }
-    asked = [limits] if isinstance(limits, str) else limits
-    read = tuple(MapLimit.parse(text, forms) for text in asked)
+    forms = {"x": (0, 1, 0), "y": (0, 0, 1), "n": astuple(surface.n), "cost": (0, *costs)}
+    listed = [limits] if isinstance(limits, str) else limits
+    read = tuple(MapLimit.parse(text, forms) for text in listed)
+    deletions = deletion_limits(*moves)
     kept = kept_rows(moves, surface, whose, Group({counts.label.name: value}))
-    caps = tuple(limit.half for limit in (*deletion_limits(*moves), *kept))
+    caps = tuple(limit.half for limit in (*deletions, *kept))
     search = Search(
         surface=surface,
         region=(*QUADRANT, *(limit.half for limit in read), *caps),
@@ -211,6 +164,8 @@ def policy_map(
         group=whose,
         label_value=value,
         limits=read,
+        deletions=deletions,
+        kept=kept,
         cost_x=float(cost_x),
         cost_y=float(cost_y),
         tolerance=float(tolerance),
@@ -251,7 +206,7 @@ def _group(counts: Counts, group: Group | str) -> Group:
     whose = Group.parse(group) if isinstance(group, str) else group
     names = [a.name for a in counts.sensitive]
     for name, value in whose.items():
-        axis: Axis = counts.axis(name)
+        axis = counts.axis(name)
         if name not in names:
             raise PatternError(
                 f"the group {whose} names {name!r}, which is not a sensitive attribute. The attributes are "

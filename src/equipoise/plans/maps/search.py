@@ -26,12 +26,7 @@ _NEAR = 50  # whole rows around the best real point that are tried in each direc
 
 @dataclass(frozen=True, kw_only=True)
 class Surface:
-    """Uniform Bias as a function of x and y.
-
-    Parameters
-    ----------
-    n_gy, n_g, n_y, n
-        Rows after the moves: of group and label, of the group, of the label, and of the table.
+    """Uniform Bias as a function of x and y, by the rows after the moves.
 
     >>> rows = [Affine(Fraction(c), Fraction(0), Fraction(1)) for c in (20, 100, 80, 200)]
     >>> surface = Surface(n_gy=rows[0], n_g=rows[1], n_y=rows[2], n=rows[3])

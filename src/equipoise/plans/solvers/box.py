@@ -46,10 +46,13 @@ class Box:
     def halves(self) -> Iterator[Box]:
         """The box cut in two across its widest side."""
         y = int((self.high - self.low).argmax())
-        middle = (self.low[y] + self.high[y]) / 2
+        return self.split(y, (self.low[y] + self.high[y]) / 2)
+
+    def split(self, y: int, at: float) -> Iterator[Box]:
+        """The parts of the box with the frequency of a label below and above a value."""
         for side in (0, 1):
             low, high = self.low.copy(), self.high.copy()
-            (high if side == 0 else low)[y] = middle
+            (high if side == 0 else low)[y] = at
             if not Box(low, high).empty:
                 yield Box(low, high).tightened()
 

@@ -17,15 +17,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.plans.cells import Band
-from equipoise.plans.judgement import Against, within_tolerance
+from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.request import SOLVER_GAP
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.coupled import relaxed_cost, solve_coupled
-from equipoise.plans.solvers.gap import close_gap
-from equipoise.plans.solvers.incumbent import Incumbent, holds_everything
-from equipoise.plans.solvers.model import Balance
-from equipoise.plans.solvers.separable import granularity, solve_separable
+from equipoise.plans.solvers.gap import GapSearch, Incumbent, holds_everything
+from equipoise.plans.solvers.separable import granularity, solve_bands, solve_separable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -92,11 +89,9 @@ class _Search:
         self.deadline = time.monotonic() + problem.request.time_limit
         self.found = Incumbent()
         self.small = problem.have.size <= SMALL
-        self.nothing = np.zeros(problem.have.shape[1], np.int64)
         self.trials = max(6, int(effort * min(RELAXED / problem.have.size, 120)))
 
     def run(self) -> Incumbent:
-        """Explore centres, construct plans, and close the gap as far as the effort allows."""
         found = self.found
         if self.enough():
             return found
@@ -112,28 +107,21 @@ class _Search:
         if found.bound < math.inf and not self.enough():
             self.build(centres)
         found.bound = min(found.bound, found.cost)
-        if self.problem.request.gap is not None and self.effort >= QUICK and not self.enough():
-            self.close(self.problem.request.gap)
+        gap = self.problem.request.gap
+        if gap is None or found.rows is None or self.enough() or found.near(gap):
+            return found
+        if self.effort >= QUICK:
+            GapSearch(self.problem, found, self.box, gap, self.deadline, self.construct).run()
         return found
 
-    def close(self, gap: float) -> None:
-        """Continue until the requested gap or the time limit is reached."""
-        if self.found.rows is not None and not self.found.near(gap):
-            close_gap(
-                self.problem, self.found, self.box, gap, self.deadline, construct=self.construct
-            )
-
     def enough(self) -> bool:
-        """Whether the plan found is good enough."""
         return self.found.cost <= 0 or (self.first and self.found.rows is not None)
 
     def late(self) -> bool:
-        """Whether the time limit is reached."""
         self.found.timed_out |= time.monotonic() > self.deadline
         return self.found.timed_out
 
     def offer(self, rows: Whole | None) -> None:
-        """Keep rows if they satisfy every constraint and cost less."""
         self.found.offer(self.problem, rows, self.box)
 
     # --------------------------------------------------------------------- exploring
@@ -175,8 +163,9 @@ class _Search:
     def widest(self) -> list[Real]:
         """Bound coupled groups by one model, with the bands around the whole box."""
         low, high = self.box.low, self.box.high
-        balance = self.between(low, high)
-        wide = solve_coupled(self.problem, low, most=high, balance=balance, time_limit=self.seconds)
+        wide = solve_coupled(
+            self.problem, low, most=high, balance=self.box, time_limit=self.seconds
+        )
         self.found.bound = max(self.found.bound, min(wide.bound, self.found.cost))
         centres: list[Real] = []
         rows = wide.rows
@@ -188,13 +177,8 @@ class _Search:
 
     def costs(self, boxes: list[Box]) -> tuple[Real, Whole]:
         """The lowest cost with every group in the band around a box, for several boxes at once."""
-        n, k = self.problem.have.shape
-        if not boxes:
-            return np.zeros(0), np.zeros((0, n, k), np.int64)
         bands = [self.problem.band(b.low, most=b.high) for b in boxes]
-        band = Band(np.concatenate([b.low for b in bands]), np.concatenate([b.high for b in bands]))
-        solved = solve_separable(self.problem.cells.take(np.tile(np.arange(n), len(boxes))), band)
-        return solved.costs.reshape(-1, n).sum(axis=1), solved.rows.reshape(-1, n, k)
+        return solve_bands(self.problem.cells, bands)
 
     def polished(self, centres: list[Real]) -> Real:
         """Move the best centre step by step to where a real-valued plan is cheapest."""
@@ -214,12 +198,7 @@ class _Search:
 
     def balanced_cost(self, centre: Real) -> float:
         """The lowest cost of a real-valued plan whose label frequencies are a centre."""
-        return relaxed_cost(self.problem, centre, balance=self.between(centre, centre))
-
-    def relaxed(self, box: Box) -> float:
-        """Lower bound for all centres of a box: the cost of a balanced real-valued plan."""
-        balance = self.between(box.low, box.high)
-        return relaxed_cost(self.problem, box.low, most=box.high, balance=balance)
+        return relaxed_cost(self.problem, Box(centre, centre))
 
     def dive(self, boxes: list[Box]) -> list[Real]:
         """Halve the last box repeatedly, keeping the half with the cheaper real-valued plan.
@@ -229,16 +208,12 @@ class _Search:
         """
         path, box = [b.middle for b in boxes], boxes[-1]
         while (box.high - box.low).max() > 1e-6 and not self.late():
-            halves = [(self.relaxed(half), half) for half in box.halves()]
+            halves = [(relaxed_cost(self.problem, half), half) for half in box.halves()]
             if not halves or not math.isfinite(min(cost for cost, _ in halves)):
                 break
             _, box = min(halves, key=lambda h: h[0])
             path.append(box.middle)
         return [c for c in reversed(path) if math.isfinite(self.balanced_cost(c))]
-
-    def between(self, low: Real, high: Real, fixed: Whole | None = None) -> Balance:
-        """A balance that keeps label frequencies between two."""
-        return Balance(low, high, self.nothing if fixed is None else fixed)
 
     def bisect(self) -> list[Box]:
         """Split boxes again by the cost of a balanced real-valued plan, which raises the bound.
@@ -254,7 +229,7 @@ class _Search:
             bound, _, boxes = heapq.heappop(heap)
             for half in boxes[-1].halves():
                 left -= 1
-                cost = self.relaxed(half)
+                cost = relaxed_cost(self.problem, half)
                 if math.isfinite(cost):
                     cost = math.ceil(cost / step - 1e-6) * step if step else cost * (1 - 1e-9)
                     heapq.heappush(heap, (max(bound, cost), next(number), [*boxes, half]))
@@ -345,27 +320,22 @@ class _Search:
     def balanced(self, centre: Real, rows: float) -> Whole | None:
         """Solve one model of all groups, with label frequencies within a few rows of the centre."""
         low, high = self.around(centre, rows)
+        # A requested gap is closed at the end, over all boxes; a gap for any plan holds here, too.
+        asked = self.problem.request.solver_gap
+        gap = max(asked if asked >= 1 else SOLVER_GAP, SOLVER_GAP / max(self.effort, 0.02))
         for inside in (0.0, 1e-5):
             solved = solve_coupled(
                 self.problem,
                 high,
                 most=low,
-                balance=self.between(low, high),
+                balance=Box(low, high),
                 time_limit=self.seconds,
-                gap=self.coarsely,
+                gap=gap,
                 inside=inside,
             )
-            if solved.rows is None or within_tolerance(
-                self.problem, solved.rows, Against.rows(solved.rows.sum(axis=0))
-            ):
+            if solved.rows is None or within_tolerance(self.problem, solved.rows, self.base):
                 return solved.rows
         return None
-
-    @property
-    def coarsely(self) -> float:
-        """Gap of a single model; a requested gap is closed at the end, over all boxes."""
-        asked = self.problem.request.solver_gap
-        return max(asked if asked >= 1 else SOLVER_GAP, SOLVER_GAP / max(self.effort, 0.02))
 
     def around(self, centre: Real, rows: float) -> tuple[Real, Real]:
         """Label frequencies a few rows below and above a centre, inside the box."""
@@ -390,7 +360,8 @@ class _Search:
             replace(part, cells=part.cells.near(solved.rows[chosen])),
             high,
             most=low,
-            balance=self.between(low, high, solved.rows[rest].sum(axis=0)),
+            balance=Box(low, high),
+            fixed=solved.rows[rest].sum(axis=0),
             time_limit=self.seconds,
             nodes=100,
             gap=1e-3,
@@ -404,7 +375,6 @@ class _Search:
 
     @property
     def seconds(self) -> float:
-        """Time limit of one model, in seconds."""
         longest = 3.0 if self.small else 20.0
         return max(min((self.deadline - time.monotonic()) / 3, longest), 0.1)
 

@@ -15,6 +15,8 @@ import numpy as np
 from equipoise.plans.cells import UNLIMITED, Cells
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from equipoise.options.plan import Rounding
     from equipoise.plans.cells import Real, Whole
 
@@ -23,16 +25,10 @@ _HAIR = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """The cheapest real-valued size of each group at zero bias, and the range of feasible sizes."""
+    """The cheapest real-valued size of each group at zero bias, and whether it can reach its target."""
 
     size: Real
-    least: Real
-    most: Real
-
-    @property
-    def feasible(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """The groups that can reach their target."""
-        return np.asarray(self.least <= self.most * (1 + _HAIR) + _HAIR)
+    feasible: NDArray[np.bool_]
 
 
 def best_sizes(cells: Cells, targets: Real, extra: Whole | None = None) -> Sizes:
@@ -40,10 +36,6 @@ def best_sizes(cells: Cells, targets: Real, extra: Whole | None = None) -> Sizes
 
     ``targets`` has one line per group, or one for all. ``extra`` rows beyond the minimum are added
     to each group's free label, the label of which it has most relative to its target.
-
-    >>> cells = Cells.of([[40, 110]], least=[[40, 110]])
-    >>> best_sizes(cells, np.array([[1 / 3, 2 / 3]])).size.round(6).tolist()
-    [165.0]
     """
     q = np.broadcast_to(targets, cells.have.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -53,7 +45,6 @@ def best_sizes(cells: Cells, targets: Real, extra: Whole | None = None) -> Sizes
         most = np.where(cells.most < UNLIMITED, room / q, np.inf).min(axis=1)
         corners = np.where(cells.have > 0, cells.have / q, 0.0)
     least = np.maximum(least, cells.group_least)
-    most = np.minimum(most, np.where(cells.group_most < UNLIMITED, cells.group_most, np.inf))
     quantile = _weighted_quantile(corners, q * (cells.add + cells.drop), (q * cells.drop).sum(1))
     size = np.clip(quantile, least, np.maximum(least, most))
     if extra is not None:
@@ -61,7 +52,7 @@ def best_sizes(cells: Cells, targets: Real, extra: Whole | None = None) -> Sizes
         more = extra / np.take_along_axis(q, free[:, None], axis=1)[:, 0]
         size = np.where(extra > 0, np.maximum(corners.max(axis=1) + more, size), size)
         least = np.maximum(least, np.where(extra > 0, size, 0.0))
-    return Sizes(size, least, most)
+    return Sizes(size, least <= most * (1 + _HAIR) + _HAIR)
 
 
 def _weighted_quantile(corners: Real, weights: Real, wanted: Real) -> Real:
@@ -78,15 +69,6 @@ def whole_rows(cells: Cells, targets: Real, size: Real, rounding: Rounding) -> W
 
     ``"floor"`` rounds down, ``"nearest"`` to the nearest number, and ``"optimal"`` rounds each label
     up or down so that the largest |UB| of the group is smallest.
-
-    >>> cells = Cells.of([[5637, 1589, 665]], least=[[5637, 1589, 665]])
-    >>> rates = np.array([[41487, 12488, 6823]]) / 60798
-    >>> size = best_sizes(cells, rates).size
-    >>> for rounding in ("floor", "nearest", "optimal"):
-    ...     print(whole_rows(cells, rates, size, rounding)[0].tolist())
-    [5637, 1696, 927]
-    [5637, 1697, 927]
-    [5637, 1697, 927]
     """
     exact = size[:, None] * targets
     snapped = np.rint(exact)
@@ -161,11 +143,6 @@ def rounding_bound(targets: Real, size: Real) -> Real:
 
     Every label is at most one row off its exact number, and the size of the group is off by the sum
     of these errors. A rate q is then at most 1 + (k − 2)·q rows off its share of the rows.
-
-    >>> rounding_bound(np.array([[0.5, 0.5]]), np.array([1000.0])).tolist()
-    [0.002]
-    >>> rounding_bound(np.array([[0.25, 0.75]]), np.array([1.0])).tolist()  # the maximum
-    [3.0]
     """
     k = targets.shape[1]
     rare = np.where(targets > 0, targets, 1.0).min(axis=1)

@@ -1,4 +1,4 @@
-"""Close the gap between the cost of a plan and its lower bound, as far as requested.
+"""The best plan of a search, and closing the gap between its cost and the lower bound.
 
 Boxes of label frequencies are split, the one with the lowest bound first. In a box, a linear
 relaxation replaces the product of a group's size and a label's own frequency; the balance of the
@@ -12,22 +12,27 @@ import heapq
 import itertools
 import math
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.solvers.box import Box
-from equipoise.plans.solvers.corridor import relaxed_in, whole_in
-from equipoise.plans.solvers.model import Corridor
+from equipoise.plans.solvers.coupled import Corridor, Coupled, RowModel
 from equipoise.plans.solvers.separable import granularity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from equipoise.plans.cells import Real
+    from equipoise.plans.cells import Real, Whole
     from equipoise.plans.problem import Problem
-    from equipoise.plans.solvers.incumbent import Incumbent
+
+CLOSED = 1e-7
+"""A relative gap that counts as closed, because floats are not more exact."""
+
+Stopped: TypeAlias = Literal["gap", "work", "time"]
+"""What ended a search: the gap, or its limit of work or time."""
 
 CONSTRUCTED = 12
 """Number of frequencies around which plans are constructed; later, models in whole rows suffice."""
@@ -42,26 +47,52 @@ SECONDS = 10.0
 """Time limit of one model in whole rows, in seconds."""
 
 
-def close_gap(
-    problem: Problem,
-    found: Incumbent,
-    box: Box,
-    gap: float,
-    deadline: float,
-    *,
-    construct: Callable[[Real], None],
-) -> None:
-    """Raise the bound and search for cheaper plans until they meet within ``gap``.
+@dataclass(eq=False)
+class Incumbent:
+    """The best plan so far, and the lower bound of the cost of any plan."""
+
+    rows: Whole | None = None
+    cost: float = math.inf
+    bound: float = 0.0
+    timed_out: bool = False
+    tried: set[bytes] = field(default_factory=set)
+
+    def near(self, gap: float) -> bool:
+        """Whether the gap between cost and bound is at most a share of the cost."""
+        return self.cost - self.bound <= max(gap, CLOSED) * self.cost
+
+    def stopped(self, gap: float) -> Stopped | None:
+        """What ended the search."""
+        if self.rows is None:
+            return None
+        return "gap" if self.near(gap) else "time" if self.timed_out else "work"
+
+    def offer(self, problem: Problem, rows: Whole | None, box: Box) -> None:
+        """Keep rows if they satisfy every constraint and cost less."""
+        if rows is None:
+            return
+        cost = problem.cells.total_cost(rows)
+        if cost < self.cost - 1e-9 and holds_everything(problem, rows, box):
+            self.rows, self.cost = rows, cost
+
+
+def holds_everything(problem: Problem, rows: Whole, box: Box) -> bool:
+    """Whether groups are within the tolerance of the rows' own frequencies, and these in the box."""
+    if not rows.sum() or not problem.holds(rows):
+        return False
+    frequencies = rows.sum(axis=0) / rows.sum()
+    if ((frequencies < box.low - 1e-12) | (frequencies > box.high + 1e-12)).any():
+        return False
+    return within_tolerance(problem, rows, problem.base)
+
+
+@dataclass
+class GapSearch:
+    """A search that raises the bound and finds cheaper plans until they meet within ``gap``.
 
     ``found`` is the best plan so far and is updated. ``deadline`` is a time of the monotonic clock,
     and ``construct`` makes plans around label frequencies and offers them.
     """
-    _Closing(problem, found, box, gap, deadline, construct).run()
-
-
-@dataclass
-class _Closing:
-    """The open boxes, the lowest bound first."""
 
     problem: Problem
     found: Incumbent
@@ -96,7 +127,7 @@ class _Closing:
     def look(self, bound: float, box: Box) -> None:
         """Raise the bound of a box, and add its parts with it."""
         corridor = self.corridor(box)
-        relaxed = relaxed_in(self.problem, corridor, time_limit=self.left)
+        relaxed = _relaxed_in(self.problem, corridor, time_limit=self.left)
         lower = max(bound, self.rounded(relaxed.cost))
         if lower >= self.found.cost - 1e-9:
             return
@@ -115,7 +146,7 @@ class _Closing:
         """Bound a box in whole rows; the model searches only for plans that are cheaper enough."""
         cost = self.found.cost
         enough = max(self.step or 0.0, self.gap * cost * (1 - 1e-9))
-        found = whole_in(
+        found = _whole_in(
             self.problem,
             corridor,
             cheaper=cost - enough,
@@ -163,7 +194,7 @@ class _Closing:
             most = np.max([(sizes + a) / (n + a - d) for a, d in ends], axis=0).clip(0, 1)
             some = np.where(self.problem.have.sum(axis=0) > 0, 1 / (n + added + 1), 0.0)
             box = Box(np.maximum(box.low, np.minimum(some, box.high)), box.high)
-        return Corridor(box.low, box.high, least, most)
+        return Corridor(box, least, most)
 
 
 def _at_most(cost: float, prices: Real) -> float:
@@ -179,10 +210,47 @@ def _parts(box: Box, centre: Real, off: Real) -> Iterator[Box]:
     y = int(np.where(width > NARROW, off, -1.0).argmax())
     if off[y] <= 0:
         y = int(width.argmax())
-    inner = width[y] / 10
-    cut = float(np.clip(centre[y], box.low[y] + inner, box.high[y] - inner))
-    for side in (0, 1):
-        low, high = box.low.copy(), box.high.copy()
-        (high if side == 0 else low)[y] = cut
-        if not Box(low, high).empty:
-            yield Box(low, high).tightened()
+    inner = width[y] / 10  # a cut near the edge would leave one part as wide as before
+    return box.split(y, float(np.clip(centre[y], box.low[y] + inner, box.high[y] - inner)))
+
+
+class _Relaxed(NamedTuple):
+    """The cheapest real-valued rows, and their error relative to their own label frequencies."""
+
+    cost: float  # infinite if there are none, and 0 if the solver gives no answer
+    rows: Real | None = None
+    off: Real | None = None
+
+
+def _relaxed_in(problem: Problem, corridor: Corridor, *, time_limit: float) -> _Relaxed:
+    """Bound the cost of every plan whose own label frequencies lie in a corridor."""
+    model = _following(problem, corridor)
+    if model.impossible:
+        return _Relaxed(math.inf)
+    result = model.run({"time_limit": max(time_limit, 0.05)}, whole=False)
+    if result.x is None or result.status != 0:
+        return _Relaxed(math.inf if result.status == 2 else 0.0)
+    n, k = problem.have.size, model.k
+    rows = problem.have + (result.x[:n] - result.x[n : 2 * n]).reshape(-1, k)
+    share = rows.sum(axis=0) / max(rows.sum(), 1e-9)
+    products = result.x[2 * n : 3 * n].reshape(-1, k)
+    off = np.abs(products - share * rows.sum(axis=1, keepdims=True)).max(axis=0)
+    return _Relaxed(float(result.fun), rows, off)
+
+
+def _whole_in(
+    problem: Problem, corridor: Corridor, *, cheaper: float, time_limit: float, gap: float
+) -> Coupled:
+    """The same in whole rows, below a cost: a bound, and rows that are valid or nearly so."""
+    model = _following(problem, corridor)
+    row, columns = np.zeros(2 * model.n, int), np.arange(2 * model.n)
+    model.rows(row, columns, model.price, np.array([-np.inf]), np.array([cheaper]))
+    return model.solve(time_limit=time_limit, gap=gap, nodes=None)
+
+
+def _following(problem: Problem, corridor: Corridor) -> RowModel:
+    model = RowModel(problem, corridor.box.low)
+    model.follow(problem, corridor)
+    model.hold_limits(problem)
+    model.balance(corridor.box, 0.0)
+    return model

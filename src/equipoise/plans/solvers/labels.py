@@ -37,12 +37,8 @@ SEARCHED = 2_000_000
 """Limit of work of a search, in cells; at least some hundred distributions are tried."""
 
 
-def zero_cost(problem: Problem, rates: Real) -> float:
+def zero_cost(cells: Cells, ratios: Real, rates: Real) -> float:
     """The real-valued cost of zero bias at given label frequencies."""
-    return _cost(problem.cells.take(problem.judged), problem.ratios[problem.judged], rates)
-
-
-def _cost(cells: Cells, ratios: Real, rates: Real) -> float:
     targets = ratios * rates
     sizes = best_sizes(cells, targets)
     if not sizes.feasible.all():
@@ -57,7 +53,7 @@ def cheapest_labels(problem: Problem, base: Real, box: Box) -> LabelChoice:
     trials = max(SEARCHED // cells.have.size, 300)
 
     def cost(rates: Real) -> float:
-        return _cost(cells, ratios, rates)
+        return zero_cost(cells, ratios, rates)
 
     if _convex(problem):
         start = box.clip(_smoothed_minimum(cells))

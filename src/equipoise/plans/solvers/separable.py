@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.plans.cells import UNLIMITED, Band
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from equipoise.plans.cells import Band, Cells, Real, Whole
+    from equipoise.plans.cells import Cells, Real, Whole
 
 CHUNK = 60_000
 """Number of groups searched at once, to limit memory."""
@@ -58,12 +60,6 @@ def solve_separable(
 
     Floats cannot resolve the edge of a band, so rows may exceed it by a rounding error; with
     ``strict`` they stay inside by as much.
-
-    >>> from equipoise.plans.cells import Band, Cells
-    >>> cells = Cells.of([[30, 18]], add=0.5, drop=[[0.1, 2.0]])
-    >>> found = solve_separable(cells, Band.around([[1 / 6, 5 / 6]], 0.2, on="rate"))
-    >>> found.rows.tolist(), round(found.cost, 9)
-    ([[10, 18]], 2.0)
     """
     band = band.lines(len(cells))
     hair = -_HAIR if strict else _HAIR
@@ -80,11 +76,21 @@ def solve_separable(
     return Separated(rows[back], costs[back])
 
 
+def solve_bands(cells: Cells, bands: Sequence[Band]) -> tuple[Real, Whole]:
+    """Solve for several bands at once: the total cost and the rows of each."""
+    n, k = cells.have.shape
+    if not bands:
+        return np.zeros(0), np.zeros((0, n, k), np.int64)
+    band = Band(np.concatenate([b.low for b in bands]), np.concatenate([b.high for b in bands]))
+    solved = solve_separable(cells.take(np.tile(np.arange(n), len(bands))), band)
+    return solved.costs.reshape(-1, n).sum(axis=1), solved.rows.reshape(-1, n, k)
+
+
 def _alike(cells: Cells, band: Band) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Find the distinct groups and the kind of every group, because many groups are equal."""
     if not len(cells):
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
-    parts = [cells.have, cells.least, cells.most, cells.group_least, cells.group_most]
+    parts = [cells.have, cells.least, cells.most, cells.group_least]
     parts += [cells.add, cells.drop, band.low, band.high]  # type: ignore[list-item]
     told = [p.reshape(len(cells), -1).view(np.int64) for p in map(np.ascontiguousarray, parts)]
     columns = [c for p in told for c in p.T if len(c) and (c != c[0]).any()]
@@ -114,6 +120,7 @@ class _Search:
         self.step = granularity(slopes)
         self.bottom = np.maximum(cells.group_least, 1)
         self.top = self._largest_worth_a_look()
+        self.best, self.dropped = np.full((2, len(cells)), np.inf)  # cost and deletions so far
 
     def _largest_worth_a_look(self) -> Whole:
         """A size above which every band contains whole numbers with that sum, and costs rise."""
@@ -126,30 +133,27 @@ class _Search:
             share > 0, self.cells.have.clip(self.least) / np.maximum(share, 1e-12), 0
         )
         top = 2 * (enough + present.max(axis=1) + self.cells.have.sum(axis=1)) + self.bottom + k
-        return np.asarray(np.minimum(np.ceil(top).astype(np.int64), self.cells.group_most))
+        return np.asarray(np.minimum(np.ceil(top).astype(np.int64), UNLIMITED))
 
     def run(self) -> tuple[Whole, Real]:
         start = self._relaxed_minimum()
-        best = np.full(len(self.cells), np.inf)
-        dropped = np.full(len(self.cells), np.inf)
-        size = start.copy()
-        everything = np.arange(len(self.cells))
-        self._look(everything, start[:, None], best, dropped, size)
+        self.size = start.copy()
+        self._look(np.arange(len(self.cells)), start[:, None])
         for direction in (1, -1):
-            self._walk(direction, start, best, dropped, size)
-        self._vanish(best, size)
+            self._walk(direction, start)
+        self._vanish()
         rows = self.cells.have.copy()
-        found = np.flatnonzero(np.isfinite(best))
-        rows[found] = self._whole(found, size[found])[1]
-        rows[found[size[found] == 0]] = 0
-        return rows, best
+        found = np.flatnonzero(np.isfinite(self.best))
+        rows[found] = self._whole(found, self.size[found])[1]
+        rows[found[self.size[found] == 0]] = 0
+        return rows, self.best
 
-    def _vanish(self, best: Real, size: Whole) -> None:
+    def _vanish(self) -> None:
         """Try the empty group, where it is allowed."""
         may = (self.cells.group_least <= 0) & (self.cells.least <= 0).all(axis=1)
         cost = (self.cells.drop * self.cells.have).sum(axis=1)
-        gone = may & (cost < _less(best))
-        best[gone], size[gone] = cost[gone], 0
+        gone = may & (cost < _less(self.best))
+        self.best[gone], self.size[gone] = cost[gone], 0
 
     def _relaxed_minimum(self) -> Whole:
         """Find the largest of the cheapest real-valued sizes, by bisection."""
@@ -164,19 +168,19 @@ class _Search:
             open_ = open_[low[open_] < high[open_]]
         return low
 
-    def _walk(self, direction: int, start: Whole, best: Real, dropped: Real, size: Whole) -> None:
+    def _walk(self, direction: int, start: Whole) -> None:
         """Try sizes outward until even the relaxation costs as much as the best."""
         active = np.arange(len(self.cells))
         reached, block = start.copy(), 4
         while len(active):
             steps = direction * np.arange(1, block + 1)
             sizes = reached[active][:, None] + steps
-            self._look(active, sizes, best, dropped, size)
+            self._look(active, sizes)
             reached[active] = sizes[:, -1]
             last = reached[active]
             inside = (last < self.top[active]) & (last > self.bottom[active])
             bound = self._bound(active, last)
-            active = active[inside & (bound < np.minimum(_less(best[active]), _NEVER))]
+            active = active[inside & (bound < np.minimum(_less(self.best[active]), _NEVER))]
             block = min(2 * block, max(4, 2_000_000 // max(len(active), 1)), 4096)
 
     def _bound(self, lines: NDArray[np.intp], size: Whole) -> Real:
@@ -187,9 +191,7 @@ class _Search:
         stepped: Real = np.ceil(relaxed / self.step - 1e-7) * self.step
         return np.where(relaxed < _NEVER, stepped, relaxed)
 
-    def _look(
-        self, lines: NDArray[np.intp], sizes: Whole, best: Real, dropped: Real, size: Whole
-    ) -> None:
+    def _look(self, lines: NDArray[np.intp], sizes: Whole) -> None:
         """Solve groups at given sizes, one line per group, and keep improvements."""
         many = np.repeat(lines, sizes.shape[1])
         cost, rows = self._whole(many, sizes.ravel())
@@ -199,12 +201,13 @@ class _Search:
         tied = _less(cost) <= least[:, None]
         place = np.where(tied, gone, np.inf).argmin(axis=1)[:, None]
         cost, gone = (np.take_along_axis(a, place, 1)[:, 0] for a in (cost, gone))
-        better = (cost < _less(best[lines])) | (
-            (_less(cost) <= best[lines]) & (gone < dropped[lines]) & np.isfinite(cost)
-        )
+        # Of plans that cost the same, the one that deletes fewer rows is better.
+        best, dropped = self.best[lines], self.dropped[lines]
+        tied = (_less(cost) <= best) & (gone < dropped) & np.isfinite(cost)
+        better = (cost < _less(best)) | tied
         won = lines[better]
-        best[won], dropped[won] = cost[better], gone[better]
-        size[won] = np.take_along_axis(sizes, place, 1)[:, 0][better]
+        self.best[won], self.dropped[won] = cost[better], gone[better]
+        self.size[won] = np.take_along_axis(sizes, place, 1)[:, 0][better]
 
     def _relaxed(self, lines: NDArray[np.intp], size: Whole) -> Real:
         """The real-valued cost; infeasible sizes get a huge one that grows with the violation."""
@@ -226,7 +229,7 @@ class _Search:
         high = np.minimum(self.cells.most[lines], np.floor(above * (1 + self.hair)))
         possible = (low <= high).all(axis=1)
         possible &= (low.sum(axis=1) <= size) & (size <= high.sum(axis=1))
-        possible &= (size >= self.bottom[lines]) & (size <= self.cells.group_most[lines])
+        possible &= size >= self.bottom[lines]
         cost, rows = self._filled(lines, low, np.maximum(low, high), size)
         return np.where(possible, cost, np.inf), rows.astype(np.int64)
 
