@@ -74,16 +74,7 @@ class _Search:
     logs: _Matrix
     comparison: Comparison
 
-    def improved(self, start: _Matrix) -> _Matrix:
-        pairs = start
-        for _ in range(_PASSES):
-            better = self._after_chain(pairs)
-            if better is None:
-                break
-            pairs = better
-        return pairs
-
-    def _after_chain(self, start: _Matrix) -> _Matrix | None:
+    def after_chain(self, start: _Matrix) -> _Matrix | None:
         pairs, gain, best, found = start.copy(), 0.0, _LEAST_GAIN, None
         free = np.ones(len(start), bool), np.ones(start.shape[1], bool)
         for _ in range(_DEPTH):
@@ -158,7 +149,13 @@ def _largest(gain: _Matrix) -> tuple[float, int, int]:
 
 def improved(logs: _Matrix, comparison: Comparison, likely: _Matrix) -> _Matrix:
     """Search for pairs that support each other better than the most likely ones do."""
-    start = np.zeros_like(likely)
+    pairs = np.zeros_like(likely)
     for i, j in assigned(np.where(logs > PLAUSIBLE, likely, 0.0), _TRIED):
-        start[i, j] = 1.0
-    return _Search(logs, comparison).improved(start)
+        pairs[i, j] = 1.0
+    search = _Search(logs, comparison)
+    for _ in range(_PASSES):
+        better = search.after_chain(pairs)
+        if better is None:
+            break
+        pairs = better
+    return pairs

@@ -153,7 +153,9 @@ class Judge:
         if not base.distinct or not column.distinct:
             return Agreement.POSSIBLE
         if names_key(base.name) and names_key(column.name):
-            return self._agreement_of_keys(base, column)
+            # Identifiers need not have values in common; that both are unique says much.
+            unique = all(c.distinct >= _KEY * max(_known(c), 1) for c in (base, column))
+            return Agreement.STRONG if unique else Agreement.POSSIBLE
         if all(c.numeric >= NUMERIC for c in (base, column)):
             found = self._agreement_of_numbers(i, j)
         elif (base.numeric >= _MOSTLY) != (column.numeric >= _MOSTLY):
@@ -166,11 +168,6 @@ class Judge:
             found = self._agreement_of_texts(i, j)
         enough = min(_known(base), _known(column)) >= _ROWS
         return found if enough else max(found, Agreement.POSSIBLE)
-
-    def _agreement_of_keys(self, base: ColumnProfile, column: ColumnProfile) -> Agreement:
-        """Identifiers need not have values in common; that both are unique says much."""
-        single = [c.distinct >= _KEY * max(_known(c), 1) for c in (base, column)]
-        return Agreement.STRONG if all(single) else Agreement.POSSIBLE
 
     def _agreement_of_numbers(self, i: int, j: int) -> Agreement:
         gap = self.likeness.gaps[i, j]

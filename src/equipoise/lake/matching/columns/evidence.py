@@ -103,7 +103,7 @@ def gather_evidence(want: Wanted, table: Profile, maps: ValueMaps) -> Evidence:
         [[_header_similarity(a.name, b.name) for b in table.columns] for a in want.columns]
     ).reshape(len(want.columns), len(table.columns))
     opaque = np.array([is_opaque(c.name) for c in table.columns], bool)
-    likeness = Likeness(want.contents, ColumnContents.of(table.columns))
+    likeness = Likeness(want.contents, ColumnContents(table.columns))
     logs = likeness.evidence.copy()
     for i, base in enumerate(want.columns):
         if base.name in want.vocabularies:

@@ -12,10 +12,9 @@ from equipoise.lake.matching.columns.evidence import Evidence
 from equipoise.lake.matching.columns.relations import Comparison, relations
 from equipoise.lake.matching.columns.target import Wanted
 
-LEAST = 0.3
-"""Pairs less likely than this are not matched."""
-
 _Matrix = NDArray[np.float64]
+
+_LEAST = 0.3  # pairs less likely than this are not matched
 
 # Log-odds that a column has a counterpart at all: the more columns of a table have one, the
 # more likely the others do, too.
@@ -36,7 +35,7 @@ def likely_pairs(evidence: Evidence, want: Wanted) -> tuple[list[tuple[int, int]
     """Give the pairs that fit together best, and the probability of every pair, given these."""
     likely = one_to_one(evidence.logs + _SHIFT)
     if ((likely > _SETTLED) | (likely < 1 - _SETTLED)).all():
-        return assigned(likely, LEAST), likely
+        return assigned(likely, _LEAST), likely
     comparison = Comparison(want.relations, relations(evidence.likeness.theirs))
     likely = one_to_one(evidence.logs)
     for round_ in range(_ROUNDS):
@@ -45,7 +44,7 @@ def likely_pairs(evidence: Evidence, want: Wanted) -> tuple[list[tuple[int, int]
         likely = (likely + _supported(evidence.logs, comparison, likely, eager)) / 2
     better = improved(evidence.logs, comparison, likely)
     likely = _supported(evidence.logs, comparison, better)
-    return assigned(np.where(better > 0, likely, 0.0), LEAST), likely
+    return assigned(np.where(better > 0, likely, 0.0), _LEAST), likely
 
 
 def guessed_pairs(

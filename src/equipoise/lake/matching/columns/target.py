@@ -34,7 +34,7 @@ class Wanted:
     @functools.cached_property
     def contents(self) -> ColumnContents:
         """Values of the columns, prepared for comparison."""
-        return ColumnContents.of(self.columns, recoded=self.vocabularies)
+        return ColumnContents(self.columns, recoded=self.vocabularies)
 
     @functools.cached_property
     def relations(self) -> Relations:
