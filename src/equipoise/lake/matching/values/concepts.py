@@ -108,12 +108,8 @@ class Concept:
 @functools.cache
 def synonyms() -> dict[str, Any]:
     """The content of synonyms.toml."""
-    text = (
-        importlib.resources.files("equipoise.lake.matching.values")
-        .joinpath("synonyms.toml")
-        .read_text("utf-8")
-    )
-    return tomllib.loads(text)
+    file = importlib.resources.files("equipoise.lake.matching.values") / "synonyms.toml"
+    return tomllib.loads(file.read_text("utf-8"))
 
 
 @functools.cache
@@ -159,11 +155,7 @@ MARKS = "?-.–—_ "
 
 
 def is_missing(text: str) -> bool:
-    """Whether a text means a missing value in any column.
-
-    >>> [is_missing(text) for text in ("", "?", "n/a", "Prefer not to say", "no", "0")]
-    [True, True, True, True, False, False]
-    """
+    """Whether a text means a missing value in any column."""
     return (
         not text.strip(f"{MARKS}\t\r\n\u00a0")
         or text.strip() == r"\N"
@@ -175,9 +167,6 @@ def is_code(text: str) -> bool:
     """Whether a text is a number, a letter or a short code, which means nothing by itself.
 
     Known short words (``no``, ``HS``), age bands and amounts with a sign are no codes.
-
-    >>> [is_code(text) for text in ("1", "-1", "A", "X2", "group B", "no", "<5", "25-34", "Low")]
-    [True, True, True, True, True, False, False, False, False]
     """
     plain = normalise(text)
     if compact(text) in known_words() or quantities(plain) or IDEOGRAPH.search(plain):
@@ -190,13 +179,7 @@ def is_code(text: str) -> bool:
 
 
 def tells_meaning(values: Iterable[str]) -> bool:
-    """Whether values show what their column is about; yes/no, high/low and codes do not.
-
-    >>> tells_meaning(["Male", "Female"]), tells_meaning(["M", "F"])
-    (True, True)
-    >>> tells_meaning(["yes", "no"]), tells_meaning(["0", "1"]), tells_meaning(["A", "B"])
-    (False, False, False)
-    """
+    """Whether values show what their column is about; yes/no, high/low and codes do not."""
     present = [v for v in values if not is_missing(v)]
     texts = without_numbering(present)
     words = [v for v in present if not is_code(texts[v])]
@@ -211,8 +194,7 @@ def tells_meaning(values: Iterable[str]) -> bool:
     )
 
 
-_OF_ANY_PLACE = frozenset({"direction"})
-"""Concepts whose words name regions as well as wards and shops."""
+_OF_ANY_PLACE = "direction"  # its words name regions as well as wards and shops
 
 
 def tells_kind(values: Iterable[str]) -> bool:
@@ -230,7 +212,7 @@ def tells_kind(values: Iterable[str]) -> bool:
         return False
     if all(quantities(normalise(texts[v])) for v in present):
         return True
-    kinds = [c for c in concepts() if not c.generic and c.name not in _OF_ANY_PLACE]
+    kinds = [c for c in concepts() if not c.generic and c.name != _OF_ANY_PLACE]
     # Most values are enough: a table may have some that the lists do not hold.
     known = (sum(key in c.spellings for key in keys) for c in kinds)
     return max(known, default=0) > len(keys) / 2

@@ -10,7 +10,7 @@ value occurs never decides anything, and codes mean nothing by themselves.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from equipoise.errors import InputError
 from equipoise.lake.matching.values.guesses import Proposal, guess_value
@@ -19,29 +19,11 @@ from equipoise.lake.matching.values.steps import LARGEST, Step, Vocabularies, Wh
 
 @dataclass(frozen=True)
 class ValueMap:
-    """What the values of a source mean in the base.
+    """What the values of a source mean in the base, and the evidence in one sentence."""
 
-    Attributes
-    ----------
-    values
-        Base value by source value; empty unless ``certain``.
-    missing
-        Source values that are read as missing.
-    unmapped
-        Source values without a base value: not certain, or not in the codebook.
-    proposals
-        Guesses at the meaning of unmapped values.
-    step
-        Step that completed the map; None if there is none.
-    certain
-        Whether ``values`` may be used without asking a person.
-    why
-        The evidence in one sentence.
-    """
-
-    values: Mapping[str, str]
+    values: Mapping[str, str]  # base value by source value; empty unless certain
     missing: tuple[str, ...]
-    unmapped: tuple[str, ...]
+    unmapped: tuple[str, ...]  # not certain, or not in the codebook
     proposals: Mapping[str, Proposal]
     step: Step | None
     certain: bool
@@ -58,30 +40,10 @@ def match_values(
 ) -> ValueMap:
     """Decide which source value means which base value, if that is certain.
 
-    Parameters
-    ----------
-    base, source
-        Number of rows of each value. The numbers are shown as evidence, and decide nothing.
-    codebook
-        Base value by source value, as the user gives it. It is used as it is, and may join values;
-        values that it leaves out stay unmapped. A codebook without any value of this source is
-        ignored.
-    same_codes
-        Whether equal codes (``1``, ``A``) mean the same in both tables.
-    propose
-        Whether to guess at values that are not certain; the map does not depend on it.
+    The numbers of rows are shown as evidence, and decide nothing. A codebook is used as it is: it may
+    join values, and values that it leaves out stay unmapped. With ``same_codes``, equal codes
+    (``1``, ``A``) mean the same in both tables.
 
-    Returns
-    -------
-    ValueMap
-
-    Raises
-    ------
-    InputError
-        If the codebook names values that are not in the base.
-
-    Examples
-    --------
     >>> match_values({"Male": 7, "Female": 3}, {"F": 6, "M": 4, "?": 1}).values
     {'F': 'Female', 'M': 'Male'}
     >>> found = match_values({"1": 7, "2": 3}, {"1": 6, "2": 4})
@@ -90,6 +52,7 @@ def match_values(
     """
     if codebook:
         _check_codebook(codebook, base)
+        # A codebook without any value of this source was written for other sources.
         if not codebook.keys().isdisjoint(source):
             return _by_codebook(base, source, codebook)
     found = Vocabularies.of(base, source)
@@ -110,10 +73,9 @@ def match_values(
 _REASONS: Mapping[Step, str] = {
     "exact": "are values of the base",
     "normalised": "are values of the base except for case, blanks and punctuation",
-    "synonyms": "are known words for values of the base",
+    "synonyms": "are known words for {about}",
     "prefix": "are the beginnings of one value of the base each",
     "fuzzy": "are values of the base except for one letter",
-    "codebook": "are given by the codebook",
 }
 
 
@@ -121,9 +83,7 @@ def _why_taken(taken: WholeMap) -> str:
     if len(taken.pairs) == 1:
         ((source, base),) = taken.pairs.items()
         return f"the only value, {source!r}, stands for {base!r} (step {taken.step})"
-    reason = _REASONS[taken.step]
-    if taken.step == "synonyms":
-        reason = f"are known words for {taken.about}"
+    reason = _REASONS[taken.step].format(about=taken.about)
     return f"all {len(taken.pairs)} values {reason}"
 
 
@@ -144,7 +104,7 @@ def _why_open(found: Vocabularies, *, same_codes: bool) -> str:
     return f"no step maps every value one to one; these are not in the base as written: {named}"
 
 
-def _open(found: Vocabularies, why: str, *, guess: bool = True) -> ValueMap:
+def _open(found: Vocabularies, why: str, *, guess: bool) -> ValueMap:
     guesses = {s: guess_value(s, found) for s in found.source} if guess else {}
     proposals = {s: p for s, p in guesses.items() if p is not None}
     return ValueMap({}, found.missing, tuple(found.source), proposals, None, certain=False, why=why)
@@ -167,8 +127,5 @@ def _by_codebook(
     values = {s: codebook[s] for s in source if s in codebook}
     found = Vocabularies.of(base, {s: n for s, n in source.items() if s not in values})
     guess = max(len(found.source), len(found.base)) <= LARGEST
-    rest = _open(found, "", guess=guess)
-    why = f"the codebook gives {len(values)} of {len(source) - len(rest.missing)} values"
-    return ValueMap(
-        values, rest.missing, rest.unmapped, rest.proposals, "codebook", certain=True, why=why
-    )
+    why = f"the codebook gives {len(values)} of {len(source) - len(found.missing)} values"
+    return replace(_open(found, why, guess=guess), values=values, step="codebook", certain=True)
