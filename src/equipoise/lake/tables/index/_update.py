@@ -50,8 +50,7 @@ class Refreshed(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
-        names = ("new", "changed", "gone", "same")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("new", "changed", "gone", "same")}
 
     def _table(self) -> FlatTable:
         return ("tables", "number"), list(self.to_dict().items())
@@ -72,18 +71,7 @@ def refresh(
 ) -> Refreshed:
     """Update an index: profile new and changed files, forget those that are gone.
 
-    Parameters
-    ----------
-    path
-        File of the index; created if it does not exist.
-    places
-        Folders, files and globs that make up the lake.
-    engine
-        Engine that reads the tables.
-    progress
-        Progress callback.
-    waiting
-        Called once if another run holds the lock.
+    ``waiting`` is called once if another run holds the lock.
     """
     progress("looking for tables", 0)
     before = _written_at(path)
