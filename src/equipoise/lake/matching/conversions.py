@@ -29,7 +29,7 @@ from equipoise.lake.matching.notations import (
     without_absent,
 )
 from equipoise.lake.matching.values.concepts import is_code
-from equipoise.lake.matching.values.vocabulary import match_values
+from equipoise.lake.matching.values.vocabulary import match_values, name_some
 
 _NAMES = 0.9  # share of rows with a number of its own from which on numbers may be identifiers
 _ODD = 0.01  # a column with a larger share of other values is not a column of numbers
@@ -241,7 +241,7 @@ class Decision:
         if self.conversion is not None:
             return self.conversion.how
         told = [f"{source} is {base}" for source, base in (self.spellings or {}).items()]
-        return ", ".join(told[:4]) + (", …" if len(told) > 4 else "") + " in the base"
+        return f"{name_some(told, 4)} in the base"
 
 
 Action = Literal["converted", "left missing", "kept"]

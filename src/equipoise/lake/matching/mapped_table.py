@@ -26,11 +26,7 @@ _FAILED = "failed column "
 
 
 def failed_column(want: Wanted) -> str:
-    """Name the column that says which value of a row cannot be converted to the base's type.
-
-    >>> failed_column(Wanted((), {}))
-    'equipoise_failed'
-    """
+    """Name the column that says which value of a row cannot be converted to the base's type."""
     return _free_name("equipoise_failed", want)
 
 

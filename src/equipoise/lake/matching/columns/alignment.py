@@ -22,19 +22,13 @@ from equipoise.lake.matching.values.vocabulary import ValueMap
 
 @dataclass(frozen=True)
 class ColumnMatch:
-    """A column of the base, the column of a table it is matched with, and the evidence.
-
-    The score is the probability of the match. ``header`` and ``content`` are similarities. ``why``
-    and ``doubt`` say in words what speaks for the match, and why it is not certain.
-    """
+    """A column of the base, the column of a table it is matched with, and the evidence in words."""
 
     base: str
     source: str
-    score: float
-    header: float = 0.0
-    content: float = 0.0
+    score: float  # probability of the match
     why: str = ""
-    doubt: str | None = None
+    doubt: str | None = None  # why the match is not certain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +155,7 @@ def _match(
         parts.append(f"similar {'numbers' if both else 'values'} ({content:.2f})")
     why = ", ".join(parts) or "little evidence"
     doubt = (required if base.name in required.want.required else judge).doubt(i, j, score)
-    return ColumnMatch(base.name, column.name, score, header, content, why, doubt)
+    return ColumnMatch(base.name, column.name, score, why, doubt)
 
 
 def nearest_columns(want: Wanted, table: Profile) -> dict[str, tuple[float, str]]:
@@ -170,9 +164,8 @@ def nearest_columns(want: Wanted, table: Profile) -> dict[str, tuple[float, str]
         return {}
     evidence = gather_evidence(want, table, ValueMaps(want, table, False, {}))
     scores = 1 / (1 + np.exp(-evidence.logs))
-    places = [column.name for column in want.columns]
-    nearest = {}
-    for name in want.required:
-        line = scores[places.index(name)]
-        nearest[name] = (float(line.max()), table.columns[int(line.argmax())].name)
-    return nearest
+    return {
+        column.name: (float(line.max()), table.columns[int(line.argmax())].name)
+        for column, line in zip(want.columns, scores, strict=True)
+        if column.name in want.required
+    }

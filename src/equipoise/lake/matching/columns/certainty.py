@@ -36,8 +36,9 @@ from equipoise.lake.matching.notations import patterns_for, read_numbers, tally_
 from equipoise.lake.matching.values.concepts import tells_kind, tells_meaning
 from equipoise.lake.matching.values.vocabulary import match_values
 from equipoise.lake.tables.headers import is_opaque
+from equipoise.plain import in_words
 
-ALIKE = 0.88
+_ALIKE = 0.88
 """Minimum probability of a certain match if a header says nothing."""
 
 _SAME_NUMBERS, _OTHER_NUMBERS = 0.2, 0.5
@@ -194,7 +195,7 @@ class Judge:
 
     def _doubt_of_silent(self, i: int, j: int, score: float) -> str | None:
         """If a header says nothing, the values decide, unless another column has such values."""
-        if score < ALIKE or self.agreement(i, j) != Agreement.STRONG:
+        if score < _ALIKE or self.agreement(i, j) != Agreement.STRONG:
             return say_silent(self.table.columns[j].name)
         if (doubt := self.doubt_of_values(i, j)) is not None:
             return doubt
@@ -254,8 +255,7 @@ def say_silent(column: str) -> str:
 
 def say_other(base: str, column: str, words: Sequence[str]) -> str:
     """Name the words in which two headers differ."""
-    listed = " and ".join([", ".join(map(repr, words[:-1])), repr(words[-1])][len(words) < 2 :])
-    return f"{column} may not be {base}: they differ in {listed}"
+    return f"{column} may not be {base}: they differ in {in_words([repr(w) for w in words])}"
 
 
 def shared_headers(

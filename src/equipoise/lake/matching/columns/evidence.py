@@ -122,10 +122,8 @@ def _header_similarity(a: str, b: str) -> float:
 
 def _same_kind(want: Wanted, table: Profile) -> NDArray[np.bool_]:
     """Whether both columns hold numbers, or neither does."""
-    ours = np.array([c.numeric >= 0.5 for c in want.columns], bool)
-    theirs = np.array([c.numeric >= 0.5 for c in table.columns], bool)
-    same: NDArray[np.bool_] = ours[:, None] == theirs
-    return same
+    ours, theirs = ([c.numeric >= 0.5 for c in side.columns] for side in (want, table))
+    return np.equal.outer(ours, theirs)
 
 
 def _header_evidence(headers: _Matrix, opaque: NDArray[np.bool_]) -> _Matrix:

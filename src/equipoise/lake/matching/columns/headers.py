@@ -45,13 +45,7 @@ def same_words(a: str, b: str) -> bool:
 
 @functools.lru_cache(maxsize=200_000)
 def other_referent(a: str, b: str) -> str | None:
-    """Give a word by which one of two headers is about someone else or another time, if any.
-
-    >>> other_referent("sex", "spouse_gender"), other_referent("previous income", "income")
-    ('spouse', 'previous')
-    >>> other_referent("sex", "customer_sex") is other_referent("parent_age", "ParentAge") is None
-    True
-    """
+    """Give a word by which one of two headers is about someone else or another time, if any."""
     ours, theirs = words(a), words(b)
     others = (set(ours) ^ set(theirs)) & listed("others")
     if others:
@@ -71,11 +65,7 @@ def _differ(ours: set[str], theirs: set[str]) -> bool:
 
 
 def ordinal(header: str) -> tuple[str, int] | None:
-    """Split a header with one number or month into its other words and the number; else None.
-
-    >>> ordinal("bill_amt3"), ordinal("Statement August"), ordinal("age"), ordinal("c7")
-    (('bill amt', 3), ('statement', 8), None, None)
-    """
+    """Split a header with one number or month into its other words and the number; else None."""
     if is_opaque(header):
         return None
     tokens = words(header)

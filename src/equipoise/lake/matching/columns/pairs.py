@@ -51,16 +51,15 @@ def guessed_pairs(
     pairs: Sequence[tuple[int, int]], likely: _Matrix, evidence: Evidence, want: Wanted
 ) -> list[tuple[int, int]]:
     """Pair required columns that have no counterpart, if the table is clearly about the same."""
-    rows, columns = {i for i, _ in pairs}, {j for _, j in pairs}
-    lacking = [i for i, c in enumerate(want.columns) if c.name in want.required and i not in rows]
-    if not lacking or len(pairs) < _MOSTLY * (min(likely.shape) - len(lacking)):
+    lacking = np.array([column.name in want.required for column in want.columns], bool)
+    free = np.ones(likely.shape[1], bool)
+    for i, j in pairs:
+        lacking[i] = free[j] = False
+    if not lacking.any() or len(pairs) < _MOSTLY * (min(likely.shape) - lacking.sum()):
         return []
-    free = np.zeros(likely.shape)
-    for i in lacking:
-        for j in range(likely.shape[1]):
-            if j not in columns and evidence.logs[i, j] > PLAUSIBLE:
-                free[i, j] = likely[i, j] + 1e-9  # however unlikely: it is only proposed
-    return assigned(free, 1e-9)
+    plausible = lacking[:, None] & free & (evidence.logs > PLAUSIBLE)
+    # However unlikely: it is only proposed.
+    return assigned(np.where(plausible, likely + 1e-9, 0.0), 1e-9)
 
 
 def left_over_pairs(

@@ -81,11 +81,10 @@ def relations(contents: ColumnContents, *, alike: bool = False) -> Relations:
 
     If ``alike``, headers form a series only if they differ in nothing but their number.
 
-    >>> import pyarrow as pa
     >>> from equipoise.engines.profiling import Profiler
     >>> profiler = Profiler(["a", "b"], ["BIGINT", "BIGINT"])
     >>> numbers = [str(n) for n in range(50)]
-    >>> profiler.add([pa.array(numbers), pa.array(numbers[::-1])])
+    >>> profiler.add_texts([numbers, numbers[::-1]])
     >>> found = relations(ColumnContents(profiler.profile().columns))
     >>> int(found.rows[0]), bool(found.measured[0, 0, 1] < 0)
     (50, True)

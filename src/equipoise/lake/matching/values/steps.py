@@ -1,8 +1,4 @@
-"""The steps that can map a whole vocabulary, from the plainest to the boldest.
-
-They are: exact, normalised, synonyms, prefix, fuzzy. A step is used only if it, together with those
-before it, maps every value of the source one to one.
-"""
+"""The steps that can map a whole vocabulary, from the plainest to the boldest; see `vocabulary`."""
 
 from __future__ import annotations
 

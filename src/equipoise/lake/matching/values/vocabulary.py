@@ -9,7 +9,7 @@ value occurs never decides anything, and codes mean nothing by themselves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from equipoise.errors import InputError
@@ -46,13 +46,10 @@ def match_values(
 
     >>> match_values({"Male": 7, "Female": 3}, {"F": 6, "M": 4, "?": 1}).values
     {'F': 'Female', 'M': 'Male'}
-    >>> found = match_values({"1": 7, "2": 3}, {"1": 6, "2": 4})
-    >>> found.certain, found.why
-    (False, 'codes 1, 2 mean nothing by themselves; confirm them in the mapping file')
     """
     if codebook:
         _check_codebook(codebook, base)
-        # A codebook without any value of this source was written for other sources.
+        # It may be a codebook for other sources only; this one is then matched as without it.
         if not codebook.keys().isdisjoint(source):
             return _by_codebook(base, source, codebook)
     found = Vocabularies.of(base, source)
@@ -90,7 +87,7 @@ def _why_taken(taken: WholeMap) -> str:
 def _why_open(found: Vocabularies, *, same_codes: bool) -> str:
     codes = found.codes()
     if codes and not (same_codes and all(s in found.same for s in codes)):
-        named = ", ".join(sorted(codes)[:5]) + (", …" if len(codes) > 5 else "")
+        named = name_some(sorted(codes), 5)
         if len(codes) == 1:
             return f"the code {named} means nothing by itself; confirm it in the mapping file"
         return f"codes {named} mean nothing by themselves; confirm them in the mapping file"
@@ -100,8 +97,13 @@ def _why_open(found: Vocabularies, *, same_codes: bool) -> str:
     strange = sorted(s for s in found.source if s not in found.same)
     if not strange:
         return "several values look like one value of the base; join them in the mapping file"
-    named = ", ".join(map(repr, strange[:5])) + (", …" if len(strange) > 5 else "")
+    named = name_some([repr(s) for s in strange], 5)
     return f"no step maps every value one to one; these are not in the base as written: {named}"
+
+
+def name_some(texts: Sequence[str], most: int) -> str:
+    """List the first of some texts, and show whether there are more."""
+    return ", ".join(texts[:most]) + (", …" if len(texts) > most else "")
 
 
 def _open(found: Vocabularies, why: str, *, guess: bool) -> ValueMap:
@@ -113,11 +115,9 @@ def _open(found: Vocabularies, why: str, *, guess: bool) -> ValueMap:
 def _check_codebook(codebook: Mapping[str, str], base: Mapping[str, int]) -> None:
     strange = sorted(set(codebook.values()) - base.keys())
     if strange:
-        there = sorted(base)
-        shown = ", ".join(there[:20]) + (", …" if len(there) > 20 else "")
         raise InputError(
             f"the codebook maps to {', '.join(map(repr, strange))}, which the base does not have; "
-            f"its values are: {shown}."
+            f"its values are: {name_some(sorted(base), 20)}."
         )
 
 
