@@ -340,8 +340,8 @@ def _differing(base: DateFormat, source: DateFormat, ours: Dates, found: Dates) 
 # -------------------------------------------------------------------------------- words
 
 _PAIRS = (("yes", "no"), ("y", "n"), ("true", "false"), ("t", "f"), ("1", "0"))
-_SPEAKING = ("yes", "no", "y", "n", "true", "false")
-"""Values that are clear even if the other of the pair does not occur; t, f, 1 and 0 are not."""
+# Values that are clear even if the other of the pair does not occur; t, f, 1 and 0 are not.
+_SPEAKING = {"yes", "no", "y", "n", "true", "false"}
 
 
 def _truth_of(values: Mapping[str, int] | None) -> dict[str, bool] | None:
@@ -372,7 +372,7 @@ def _truths(base: ColumnProfile, column: ColumnProfile) -> dict[str, str] | None
     if ours is None or theirs is None or sorted(ours.values()) != [False, True]:
         return None
     lone = {value.strip().lower() for value in theirs}
-    if len(set(theirs.values())) < 2 and not lone <= set(_SPEAKING):
+    if len(set(theirs.values())) < 2 and not lone <= _SPEAKING:
         return None
     spelled = {truth: value for value, truth in ours.items()}
     told = {value: spelled[truth] for value, truth in theirs.items()}

@@ -18,10 +18,11 @@ from equipoise.engines.sources import Source
 from equipoise.errors import EquipoiseError, InputError, MissingDependency, SourceNotFound
 
 _KIND_OF_ERROR = re.compile(r": (?:[A-Z]\w+ )+Error: ")
+# Suffixes of write-ahead logs, which hold changes that are not in the database yet.
 _LOGS = {"duckdb": ".wal", "sqlite": "-wal"}
-"""Suffix of the write-ahead log, which holds changes that are not in the database yet."""
-_IN_USE = -1
-"""Date of a file that cannot be opened at present. No file has it, so the next run tries again."""
+_IN_USE = (
+    -1
+)  # date of a file that cannot be opened now; no file has it, so the next run tries again
 
 
 @dataclass(frozen=True, kw_only=True)

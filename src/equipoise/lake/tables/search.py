@@ -39,11 +39,8 @@ CONTEXT_WEIGHT = 0.4
 CANDIDATES, NUMBER_CANDIDATES = 150, 50
 """How many tables are compared closely: because of their words, and because of their numbers."""
 
-_SHOWN = 0.1
-"""Pairs of columns that are less similar are not reported."""
-
-_NOTABLE = 0.5
-"""From this similarity on, headers and words are named as reasons."""
+_SHOWN = 0.1  # pairs of columns that are less similar are not reported
+_NOTABLE = 0.5  # similarity from which on headers and words are named as reasons
 
 
 @dataclass(frozen=True)

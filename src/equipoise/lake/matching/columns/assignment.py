@@ -19,8 +19,7 @@ PLAUSIBLE = -4.0
 _DEPTH = 6  # moves in a chain
 _PASSES = 4  # chains one after another; both bound the time of a search
 _LEAST_GAIN = 1e-6
-_TRIED = 0.05
-"""Pairs less likely than this do not start in the assignment; moves may still add them."""
+_TRIED = 0.05  # pairs less likely than this do not start in the assignment; moves may add them
 
 
 def one_to_one(logs: _Matrix) -> _Matrix:

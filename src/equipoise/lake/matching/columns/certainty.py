@@ -38,28 +38,20 @@ from equipoise.lake.matching.values.vocabulary import match_values
 from equipoise.lake.tables.headers import is_opaque
 from equipoise.plain import in_words
 
-_ALIKE = 0.88
-"""Minimum probability of a certain match if a header says nothing."""
-
+# Distributions whose Kolmogorov-Smirnov distance is at most the first agree. Beyond the second they
+# contradict each other; in between are columns of one meaning in different populations.
 _SAME_NUMBERS, _OTHER_NUMBERS = 0.2, 0.5
-"""Distributions whose Kolmogorov-Smirnov distance is at most the first agree. Beyond the second they
-contradict each other; in between lie columns of one meaning in different populations."""
+_SAME_TEXTS, _OTHER_TEXTS = 0.8, 0.2  # the same for texts: shares of rows with common values
 
+# Where one header says more than the other, numbers must be this close, and this many different
+# values must be known: few numbers are close by chance.
 _NEAR_NUMBERS, _MANY_NUMBERS = 0.1, 20
-"""Where one header says more than the other, numbers must be this close, and this many different
-values must be known: few numbers are close by chance."""
 
-_SAME_TEXTS, _OTHER_TEXTS = 0.8, 0.2
-"""The same limits for texts, as shares of rows whose value the other column has."""
-
-_ROWS = 50
-"""With fewer rows, values cannot contradict a match: most values have not been seen yet."""
-
-_SAME_HEADERS, _MOST_HEADERS = 4, 2 / 3
-"""Minimum number and share of the base's headers in a table of the same schema."""
-
+_ALIKE = 0.88  # minimum probability of a certain match if a header says nothing
+_ROWS = 50  # with fewer rows, values cannot contradict a match: most have not been seen yet
+_SAME_HEADERS, _MOST_HEADERS = 4, 2 / 3  # of the base, in a table of the same schema
 _MOSTLY = 0.5
-_FEW_CODES = 12  # columns of at most so many numbers may hold codes, whose values must agree
+_FEW_CODES = 12  # columns of at most this many numbers may hold codes, whose values must agree
 _MANY_VALUES = 5  # shared values that, even as unknown words, identify a column
 _KEY = 0.9  # share of rows with a value of their own in a column of identifiers
 _AHEAD = 2.0  # log-odds by which a match must beat every rival that its values allow

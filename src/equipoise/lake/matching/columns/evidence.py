@@ -25,8 +25,7 @@ from equipoise.lake.tables.headers import is_opaque
 _Matrix = NDArray[np.float64]
 
 
-_MISSING_TEXTS = 3
-"""A table may have a few texts for missing values in addition to the vocabulary of the base."""
+_MISSING_TEXTS = 3  # a table may have a few texts for missing values in addition to the base's
 
 # Evidence is added up as logarithms of odds. A vocabulary that maps one to one as a whole rarely
 # does so by chance. Headers count more than values, which many columns of one table share.

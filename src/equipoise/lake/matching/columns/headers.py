@@ -14,8 +14,7 @@ SAME_WORDS, SAME_MEANING, _OTHER_THING = 0.97, 0.93, 0.6
 """Similarities of the same words in another spelling, of words with the same meaning, and of words
 about someone else; `evidence` turns them into log-odds."""
 
-_SHARED = 0.6
-"""From this similarity on, a word such as "family" changes the meaning of the rest of a header."""
+_SHARED = 0.6  # similarity from which on an added word such as "family" changes the meaning
 
 
 @functools.lru_cache(maxsize=200_000)

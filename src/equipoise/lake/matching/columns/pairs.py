@@ -24,11 +24,8 @@ _COVERED, _SHIFT = 4.0, 2.0
 # probabilities of these pairs are rough themselves.
 _ROUNDS, _EAGER = 8, 6
 
-_SETTLED = 0.97
-"""If every pair is at least this certain to be one or not, relations would change nothing."""
-
-_MOSTLY = 0.5
-"""Share of the columns that must have a counterpart before one is guessed for a required column."""
+_SETTLED = 0.97  # if every pair is this certain to be one or not, relations would change nothing
+_MOSTLY = 0.5  # share of columns with a counterpart before one is guessed for a required column
 
 
 def likely_pairs(evidence: Evidence, want: Wanted) -> tuple[list[tuple[int, int]], _Matrix]:

@@ -47,11 +47,9 @@ class Wording:
     further: bool = False
 
 
+# Similarities of words from which on one may be short for the other, and both mean the same.
 _SHORTENED, _MEANT = 0.8, 0.95
-"""Similarities of words from which on one may be short for the other, and both mean the same."""
-
-_SEVERAL, _MOST = 4, 2 / 3
-"""Minimum number and share of the headers of a table that must begin with a prefix."""
+_SEVERAL, _MOST = 4, 2 / 3  # number and share of a table's headers that must begin with a prefix
 
 
 @functools.lru_cache(maxsize=200_000)

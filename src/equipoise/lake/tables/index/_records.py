@@ -81,8 +81,8 @@ def snapshots_by_file(connection: duckdb.DuckDBPyConnection) -> dict[str, set[st
     return {file: set(hashes) for file, hashes in rows}
 
 
+# Columns of the index that are fields of a table as they are.
 _OWN = ("id", "name", "size", "changed", "snapshot", "rows", "problem", "profiled")
-"""Columns of the index that are fields of a table as they are."""
 
 
 def read_tables(

@@ -73,6 +73,11 @@ def refresh(
 
     ``waiting`` is called once if another run holds the lock.
     """
+
+    def update(*, from_scratch: bool) -> Refreshed:
+        with working_copy(path, from_scratch=from_scratch) as connection:
+            return _Update(connection, catalog.root(places), engine, progress).run(found)
+
     progress("looking for tables", 0)
     before = _written_at(path)
     found = _files(path, places)
@@ -82,11 +87,11 @@ def refresh(
         if _written_at(path) != before:  # another run may have seen files that came since
             found = _files(path, places)
         try:
-            return _update(path, places, found, engine, progress)
+            return update(from_scratch=False)
         except (duckdb.Error, OSError):
             remove_leftovers(path)  # a broken copy, or no room for one
         try:
-            return _update(path, places, found, engine, progress, from_scratch=True)
+            return update(from_scratch=True)
         except (duckdb.Error, OSError) as error:
             remove_leftovers(path)
             raise InputError(
@@ -122,19 +127,6 @@ def _is_stale(path: Path, found: Mapping[str, CatalogEntry]) -> bool:
 
 def _stamps(found: Mapping[str, CatalogEntry]) -> dict[str, tuple[int, int]]:
     return {name: (entry.size, entry.changed) for name, entry in found.items()}
-
-
-def _update(
-    path: Path,
-    places: Sequence[str],
-    found: Mapping[str, CatalogEntry],
-    engine: Engine,
-    progress: Reporter,
-    *,
-    from_scratch: bool = False,
-) -> Refreshed:
-    with working_copy(path, from_scratch=from_scratch) as connection:
-        return _Update(connection, catalog.root(places), engine, progress).run(found)
 
 
 @dataclass(frozen=True)
