@@ -274,6 +274,18 @@ def test_the_similarity_of_values_knows_numbers_and_texts():
     assert found[race, age] < 0.3
 
 
+def test_a_relation_has_a_sign_and_a_number_of_rows():
+    numbers = [str(n) for n in range(50)]
+    found = relations(ColumnContents(profiled({"a": numbers, "b": numbers[::-1]}).columns))
+    assert found.rows[0] == 50
+    assert found.measured[0, 0, 1] < 0
+
+
+def test_evidence_for_a_pair_is_evidence_against_others():
+    likely = one_to_one(np.array([[9.0, 0.0], [0.0, 9.0]]))
+    assert (likely > 0.9).tolist() == [[True, False], [False, True]]
+
+
 def test_relations_support_the_true_pairs():
     ours, theirs = (relations(ColumnContents(profiled(rows).columns)) for rows in (BASE, other()))
     truth = np.eye(len(BASE))

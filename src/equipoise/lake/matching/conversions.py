@@ -31,7 +31,7 @@ from equipoise.lake.matching.notations import (
 from equipoise.lake.matching.values.concepts import is_code
 from equipoise.lake.matching.values.vocabulary import match_values, name_some
 
-_NAMES = 0.9  # share of rows with a number of its own from which on numbers may be identifiers
+_NAMES = 0.9  # distinct numbers per row from which on they may be identifiers
 _ODD = 0.01  # a column with a larger share of other values is not a column of numbers
 _CLOSED = 50  # a column with more distinct values does not hold a closed list of words
 
@@ -153,7 +153,7 @@ class BaseColumn:
 
     @property
     def is_measured(self) -> bool:
-        """Whether the column holds numbers or dates, among which texts such as ``NA`` are no values."""
+        """Whether the column holds numbers or dates, so that texts such as ``NA`` are missing values."""
         return self.numbers is not None or self.dates is not None
 
     @property
@@ -211,7 +211,7 @@ def _is_date(kind: str) -> bool:
 
 
 def may_be_names(column: ColumnProfile) -> bool:
-    """Whether nearly every row has a value of its own, so that numbers may be identifiers."""
+    """Whether nearly all rows have different values, so that numbers may be identifiers."""
     rows = sum(column.values.values()) if column.values else len(column.sample)
     return len(known_texts(column)) >= _NAMES * rows
 

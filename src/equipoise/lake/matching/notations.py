@@ -168,7 +168,7 @@ def without_absent(text: str) -> str:
     """SQL for a text of a column of numbers or dates, null where it means a missing value."""
     texts = ", ".join(sql.literal(t) for t in sorted(missing_texts()))
     nothing = f"trim({text}, {sql.literal(MARKS)}) = ''"
-    # A shortcut: no such text begins with a digit, and most values of these columns do.
+    # A shortcut: texts for missing values never begin with a digit, and most other values do.
     return (
         f"CASE WHEN {text} >= '0' AND {text} < ':' THEN {text} "
         f"WHEN NOT ({nothing} OR lower(trim({text})) IN ({texts})) THEN {text} END"
@@ -279,15 +279,7 @@ class Numbers:
 
 
 def read_numbers(tally: PatternTally) -> Numbers | None:
-    """Recognise the notation of numbers; None if most values of the column are no numbers.
-
-    >>> def read(*texts):
-    ...     return read_numbers(tally_values(dict.fromkeys(texts, 1), patterns_for(texts)))
-    >>> read("1.234,5", "12").notation, read("1,234.5", "7").notation, read("3.5").notation
-    ('comma', 'grouped', 'plain')
-    >>> read("1,234", "2,500").doubt
-    '1,234 may be more than a thousand, or a little more than one'
-    """
+    """Recognise the notation of numbers; None if most values of the column are no numbers."""
     odd = tally.misfits.get(_NUMBER, tally.rows)
     if not tally.rows or 2 * odd > tally.rows:
         return None
@@ -319,15 +311,7 @@ class Dates:
 
 
 def read_dates(tally: PatternTally) -> Dates | None:
-    """Recognise the format of dates; None if no format matches all values of the column.
-
-    >>> def read(*texts):
-    ...     return read_dates(tally_values(dict.fromkeys(texts, 1), patterns_for(texts)))
-    >>> read("03/25/2021", "04/01/2021").form.name
-    '%m/%d/%Y'
-    >>> read("03/04/2021").doubt
-    'day and month can be read both ways'
-    """
+    """Recognise the format of dates; None if no format matches all values of the column."""
     fitting = [form for form in date_formats().values() if tally.fits(form.pattern)]
     if not fitting:
         return _read_mostly(tally)

@@ -87,7 +87,7 @@ def inside(mapped: Source, want: Wanted, alignment: Alignment, limit: Restrictio
     said = [Column(name, "VARCHAR") for name in said_columns(want, alignment).values()]
     held = [*columns, *said, Column(failed_column(want), "VARCHAR")]
     table, own = conditions.compared(f"(\n{mapped.sql}\n)", held, limit.condition)
-    # A value may fail to convert here although none does in the base; such a row is outside.
+    # A value may fail to convert here although none does in the base; its row is then outside.
     true = [f"coalesce(TRY((\n{limit.condition.text}\n)), false)"]
     for name, values in limit.known.items():
         listed = ", ".join(map(sql.literal, values)) or "''"

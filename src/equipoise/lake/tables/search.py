@@ -94,7 +94,7 @@ def search(
 
 
 def _filled(profile: Profile) -> Profile:
-    """Leave out columns without values, such as a delimiter at the end of every line makes."""
+    """Leave out columns without values, as a delimiter at the end of every line makes them."""
     return replace(profile, columns=tuple(c for c in profile.columns if c.distinct))
 
 

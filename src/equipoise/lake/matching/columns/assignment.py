@@ -23,11 +23,7 @@ _TRIED = 0.05  # pairs less likely than this do not start in the assignment; mov
 
 
 def one_to_one(logs: _Matrix) -> _Matrix:
-    """Turn the evidence for pairs into probabilities, each column being in at most one pair.
-
-    >>> (one_to_one(np.array([[9.0, 0.0], [0.0, 9.0]])) > 0.9).tolist()
-    [[True, False], [False, True]]
-    """
+    """Turn the evidence for pairs into probabilities, each column being in at most one pair."""
     # Rows and columns are scaled in turn, as Sinkhorn does; the additional 1 is "no counterpart".
     odds = np.exp(np.clip(logs, -30, 30))
     rows, columns = np.ones(len(odds)), np.ones(odds.shape[1])

@@ -53,7 +53,7 @@ _SAME_HEADERS, _MOST_HEADERS = 4, 2 / 3  # of the base, in a table of the same s
 _MOSTLY = 0.5
 _FEW_CODES = 12  # columns of at most this many numbers may hold codes, whose values must agree
 _MANY_VALUES = 5  # shared values that, even as unknown words, identify a column
-_KEY = 0.9  # share of rows with a value of their own in a column of identifiers
+_KEY = 0.9  # distinct values per row in a column of identifiers
 _AHEAD = 2.0  # log-odds by which a match must beat every rival that its values allow
 _DATED = 0.9
 _DATE = re.compile(
@@ -186,15 +186,14 @@ class Judge:
         return Agreement.POSSIBLE if not few else Agreement.CONTRARY
 
     def _doubt_of_silent(self, i: int, j: int, score: float) -> str | None:
-        """If a header says nothing, the values decide, unless another column has such values."""
+        """If a header says nothing, the values decide, unless another column has similar ones."""
         if score < _ALIKE or self.agreement(i, j) != Agreement.STRONG:
             return say_silent(self.table.columns[j].name)
         if (doubt := self.doubt_of_values(i, j)) is not None:
             return doubt
         for likeness, name in self._others(i, j):
             if likeness > self.likeness.evidence[i, j] - _AHEAD:
-                other = f"{name} has such values as well"
-                return f"{self.table.columns[j].name} says nothing, and {other}"
+                return f"{self.table.columns[j].name} says nothing, and {name} has similar values"
         return None
 
     def doubt_of_values(self, i: int, j: int) -> str | None:

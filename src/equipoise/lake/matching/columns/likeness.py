@@ -32,8 +32,10 @@ SAMPLED = 1024
 _UNLIKE = -6.0  # evidence for columns that cannot be the same: numbers and texts, disjoint numbers
 _DRIFT = 0.05  # typical distance of the distributions of one column in two tables
 _TAIL = 3.0  # degrees of freedom of the distances, see `_of_numbers`
-_MISSED = -1.6  # evidence per value that the other column, whose values are all known, has not
-_WEIGHED_VALUES = 8  # and of at most so many values: they are not independent of each other
+_MISSED = (
+    -1.6
+)  # evidence per value that the other column, all of whose values are known, does not have
+_WEIGHED_VALUES = 8  # maximum number of them that count, since they are not independent
 _OVERLAP = 12.0
 _SHORT = 3  # letters of a code
 _OTHER_WORDS = (1.5, 5.0)  # against other words, in columns likely to be recoded and in others

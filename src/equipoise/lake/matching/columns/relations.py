@@ -35,7 +35,7 @@ _LARGEST_Z = 2.5  # keeps Fisher's z finite where a correlation is 1
 
 @dataclass(frozen=True)
 class _Kind:
-    """A way in which two columns can be related, and how much such a relation varies."""
+    """A way in which two columns can be related, and how much the relation varies."""
 
     noise: float  # variance in n rows, times n
     drift: float  # standard deviation between two tables about the same thing
@@ -80,14 +80,6 @@ def relations(contents: ColumnContents, *, alike: bool = False) -> Relations:
     """Measure the relations of every two columns of a table.
 
     If ``alike``, headers form a series only if they differ in nothing but their number.
-
-    >>> from equipoise.engines.profiling import Profiler
-    >>> profiler = Profiler(["a", "b"], ["BIGINT", "BIGINT"])
-    >>> numbers = [str(n) for n in range(50)]
-    >>> profiler.add_texts([numbers, numbers[::-1]])
-    >>> found = relations(ColumnContents(profiler.profile().columns))
-    >>> int(found.rows[0]), bool(found.measured[0, 0, 1] < 0)
-    (50, True)
     """
     columns = contents.columns
     n = len(columns)

@@ -39,7 +39,7 @@ class RequiredJudge:
         if tells_meaning(values):
             return self._rival(i, j, said.level)
         if said.level >= Level.LOOSE:
-            return f"values such as {_first(values)} do not tell that {column.name} is {name}"
+            return f"values such as {_first(values)} do not show that {column.name} is {name}"
         if self.judge.is_generic(i):
             return f"{name} can mean anything, and so can values such as {_first(values)}"
         return self.judge.rival(i, j, said.level)
@@ -51,7 +51,7 @@ class RequiredJudge:
             return say_silent(column.name)
         for k, other in enumerate(self.want.columns):
             if k != i and other.distinct and self.judge.agreement(k, j) == Agreement.STRONG:
-                return f"{column.name} says nothing, and {other.name} has such values as well"
+                return f"{column.name} says nothing, and {other.name} has similar values"
         return self.judge.doubt_of_values(i, j)
 
     def _doubt_of_number(self, i: int, j: int, level: Level) -> str | None:

@@ -6,7 +6,7 @@ import functools
 import importlib.resources
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,7 +131,7 @@ def known_words() -> frozenset[str]:
 
 
 @functools.cache
-def generic_words() -> frozenset[str]:
+def _generic_words() -> frozenset[str]:
     """Words that fit any column, such as yes and high."""
     return frozenset(key for concept in concepts() if concept.generic for key in concept.words)
 
@@ -180,12 +180,11 @@ def is_code(text: str) -> bool:
 
 def tells_meaning(values: Iterable[str]) -> bool:
     """Whether values show what their column is about; yes/no, high/low and codes do not."""
-    present = [v for v in values if not is_missing(v)]
-    texts = without_numbering(present)
-    words = [v for v in present if not is_code(texts[v])]
-    if any(compact(texts[v]) not in generic_words() for v in words):
+    texts = _present_texts(values)
+    words = [text for text in texts if not is_code(text)]
+    if any(compact(text) not in _generic_words() for text in words):
         return True
-    keys = {compact(texts[v]) for v in present}
+    keys = {compact(text) for text in texts}
     return not words and any(
         letters.alone and letters.cover(keys)
         for c in concepts()
@@ -194,10 +193,14 @@ def tells_meaning(values: Iterable[str]) -> bool:
     )
 
 
+def _present_texts(values: Iterable[str]) -> list[str]:
+    return list(without_numbering(v for v in values if not is_missing(v)).values())
+
+
 _OF_ANY_PLACE = "direction"  # its words name regions as well as wards and shops
 
 
-def tells_kind(values: Iterable[str]) -> bool:
+def tells_kind(values: Collection[str]) -> bool:
     """Whether values show what they are even without a header: words of one concept, or amounts.
 
     >>> tells_kind(["Male", "Female"]), tells_kind(["F", "M"]), tells_kind(["<=50K", ">50K"])
@@ -205,13 +208,12 @@ def tells_kind(values: Iterable[str]) -> bool:
     >>> tells_kind(["North", "South", "East"]), tells_kind(["yes", "no"]), tells_kind(["1", "2"])
     (False, False, False)
     """
-    present = [v for v in values if not is_missing(v)]
-    texts = without_numbering(present)
-    keys = [compact(texts[v]) for v in present]
-    if not keys or not tells_meaning(present):
+    texts = _present_texts(values)
+    if not tells_meaning(values):
         return False
-    if all(quantities(normalise(texts[v])) for v in present):
+    if all(quantities(normalise(text)) for text in texts):
         return True
+    keys = [compact(text) for text in texts]
     kinds = [c for c in concepts() if not c.generic and c.name != _OF_ANY_PLACE]
     # Most values are enough: a table may have some that the lists do not hold.
     known = (sum(key in c.spellings for key in keys) for c in kinds)

@@ -84,7 +84,7 @@ def refresh(
     if not _is_stale(path, found):
         return Refreshed(0, 0, 0, len(found))
     with locked(path, waiting):
-        if _written_at(path) != before:  # another run may have seen files that came since
+        if _written_at(path) != before:  # the other run may have seen newer files
             found = _files(path, places)
         try:
             return update(from_scratch=False)
@@ -105,7 +105,7 @@ def _written_at(path: Path) -> int | None:
 
 
 def _files(path: Path, places: Sequence[str]) -> dict[str, CatalogEntry]:
-    """Find the files of a lake, without its own index, which may lie among them."""
+    """Find the files of a lake, without its own index, which may be among them."""
     found = catalog.files(places)
     for name, entry in list(found.items()):
         file = entry.source.paths[0]
