@@ -124,7 +124,7 @@ def _is_number(base: ColumnProfile, want: Wanted, alignment: Alignment) -> bool:
 
 
 def _plain(text: str, base: ColumnProfile) -> str:
-    """SQL for a text without surrounding blanks, unless the base has such; null if it is empty."""
+    """SQL for a text without surrounding blanks, unless the base has them; null if it is empty."""
     keep = sql.is_text(base.type) and any(value != value.strip() for value in known_texts(base))
     return f"nullif({text if keep else f'trim({text})'}, '')"
 

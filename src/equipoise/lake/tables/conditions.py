@@ -30,12 +30,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Sources:
-    """The conditions of all sources: by name or glob, with defaults for the others.
-
-    >>> sources = Sources({"hr/*.csv": {"row_cost": 2.0}}, default={"table_cost": 10.0})
-    >>> sources.of("hr/2024.csv")
-    Conditions(table_cost=10.0, row_cost=2.0, licence=None, consent=None)
-    """
+    """The conditions of all sources: by name or glob, with defaults for the others."""
 
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     default: Mapping[str, Any] = field(default_factory=dict)

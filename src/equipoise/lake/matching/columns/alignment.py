@@ -91,13 +91,14 @@ def align(
         return None
     pairs, likely = likely_pairs(evidence, want)
     pairs += guessed_pairs(pairs, likely, evidence, want)
-    pairs += left_over_pairs(pairs, shared_headers(want.columns, table.columns))
+    shared = shared_headers(want.columns, table.columns)
+    pairs += left_over_pairs(pairs, shared)
     places = {want.columns[i].name: j for i, j in pairs}
     if any(name not in places for name in want.required):
         return None
     values = {name: maps.of(name, places[name]) for name in want.vocabularies}
     series = find_series(pairs, want.columns, table.columns)
-    judge = Judge(want.columns, table, evidence.likeness, series)
+    judge = Judge(want.columns, table, evidence.likeness, series, shared)
     required = RequiredJudge(want, maps, values, judge)
     found = {
         want.columns[i].name: _match(evidence, judge, required, float(likely[i, j]), i, j)

@@ -77,7 +77,8 @@ class Judge:
     columns: Sequence[ColumnProfile]
     table: Profile
     likeness: Likeness
-    in_series: Collection[tuple[int, int]] = ()
+    in_series: Collection[tuple[int, int]]
+    shared: Collection[tuple[int, int]]  # pairs of the same header in tables of one schema
 
     @functools.cached_property
     def headers(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -88,10 +89,6 @@ class Judge:
             # Both prefixes may be names of what the tables are about, which differ.
             return tuple(written[0]), tuple(written[1])
         return ours, theirs
-
-    @functools.cached_property
-    def _shared(self) -> frozenset[tuple[int, int]]:
-        return frozenset(shared_headers(self.columns, self.table.columns))
 
     def wording(self, i: int, j: int) -> Wording:
         """Compare the meanings of the headers of two columns."""
@@ -111,7 +108,7 @@ class Judge:
             return say_other(base.name, column.name, said.words)
         if said.level == Level.SILENT:
             return self._doubt_of_silent(i, j, score)
-        if (i, j) in self._shared:
+        if (i, j) in self.shared:
             if _are_of_one_kind(base, column):
                 return self.rival(i, j, said.level)
             return f"the headers agree, but {column.name} holds another kind of values"
