@@ -13,7 +13,7 @@ from equipoise.engines.profiling import Profiler
 from equipoise.lake.matching.columns.alignment import align, nearest_columns
 from equipoise.lake.matching.columns.assignment import assigned, improved, one_to_one
 from equipoise.lake.matching.columns.headers import header_similarity, ordinal, other_referent
-from equipoise.lake.matching.columns.likeness import ColumnContents, content_similarity
+from equipoise.lake.matching.columns.likeness import ColumnContents, Likeness
 from equipoise.lake.matching.columns.relations import Comparison, relations
 from equipoise.lake.matching.columns.target import wanted
 from equipoise.lake.tables.headers import is_opaque
@@ -264,19 +264,30 @@ def test_months_and_numbers_order_headers():
 # --- parts --------------------------------------------------------------------------------------
 
 
-def test_content_similarity_knows_numbers_and_texts():
-    columns = {c.name: c for c in profiled(BASE).columns}
-    again = {c.name: c for c in profiled(other()).columns}
-    assert content_similarity(columns["age"], again["age"]) > 0.8
-    assert content_similarity(columns["age"], again["bill1"]) < 0.3
-    assert content_similarity(columns["race"], again["race"]) > 0.9
-    assert content_similarity(columns["race"], again["age"]) < 0.3
+def test_the_similarity_of_values_knows_numbers_and_texts():
+    ours, theirs = (ColumnContents(profiled(rows).columns) for rows in (BASE, other()))
+    found, places = Likeness(ours, theirs).similarity, {name: i for i, name in enumerate(BASE)}
+    age, race, bill = (places[name] for name in ("age", "race", "bill1"))
+    assert found[age, age] > 0.8
+    assert found[age, bill] < 0.3
+    assert found[race, race] > 0.9
+    assert found[race, age] < 0.3
+
+
+def test_a_relation_has_a_sign_and_a_number_of_rows():
+    numbers = [str(n) for n in range(50)]
+    found = relations(ColumnContents(profiled({"a": numbers, "b": numbers[::-1]}).columns))
+    assert found.rows[0] == 50
+    assert found.measured[0, 0, 1] < 0
+
+
+def test_evidence_for_a_pair_is_evidence_against_others():
+    likely = one_to_one(np.array([[9.0, 0.0], [0.0, 9.0]]))
+    assert (likely > 0.9).tolist() == [[True, False], [False, True]]
 
 
 def test_relations_support_the_true_pairs():
-    ours, theirs = (
-        relations(ColumnContents.of(profiled(rows).columns)) for rows in (BASE, other())
-    )
+    ours, theirs = (relations(ColumnContents(profiled(rows).columns)) for rows in (BASE, other()))
     truth = np.eye(len(BASE))
     support = Comparison(ours, theirs).support(truth)
     bills = [list(BASE).index(f"{kind}{i}") for kind in ("bill", "paid") for i in (1, 2, 3)]
@@ -285,9 +296,7 @@ def test_relations_support_the_true_pairs():
 
 
 def test_support_is_the_sum_over_pairs_of_what_they_say_of_each_other():
-    ours, theirs = (
-        relations(ColumnContents.of(profiled(rows).columns)) for rows in (BASE, other())
-    )
+    ours, theirs = (relations(ColumnContents(profiled(rows).columns)) for rows in (BASE, other()))
     comparison, places = Comparison(ours, theirs), np.arange(len(BASE))
     together, _ = comparison.between(places, places)
     found = comparison.support(np.eye(len(BASE)))
@@ -298,7 +307,7 @@ def test_support_is_the_sum_over_pairs_of_what_they_say_of_each_other():
 def test_columns_of_a_series_that_were_swapped_are_put_right(order):
     series = [f"{kind}{i}" for kind in ("bill", "paid") for i in (1, 2, 3)]
     ours, theirs = (
-        relations(ColumnContents.of(profiled({name: rows[name] for name in series}).columns))
+        relations(ColumnContents(profiled({name: rows[name] for name in series}).columns))
         for rows in (BASE, other())
     )
     found = improved(np.zeros((6, 6)), Comparison(ours, theirs), np.eye(6)[order])

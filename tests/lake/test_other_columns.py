@@ -410,6 +410,12 @@ def test_what_is_not_certain_is_doubted(ours, theirs):
     assert decided(ours, theirs).doubt
 
 
+def test_a_doubt_says_what_can_be_read_in_two_ways():
+    assert decided(ISO, ("03/04/2021",)).doubt == "day and month can be read both ways"
+    doubt = "1,234 may be more than a thousand, or a little more than one"
+    assert decided(PAY, ("1,234", "2,500")).doubt == doubt
+
+
 @pytest.mark.parametrize(("ours", "theirs"), AS_IT_IS)
 def test_what_is_written_as_in_the_base_stays(ours, theirs):
     assert decided(ours, theirs).as_it_is

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.engines.profiling import Profile, Profiler
 from equipoise.errors import InputError
-from equipoise.lake.tables._similarity import Rarity, parts, similarities, value_overlap
+from equipoise.lake.tables._similarity import Parts, Rarity, SearchColumns, compare, value_overlap
 from equipoise.lake.tables._terms import MOST_WORDS, TOKEN, WORD, column_terms, term_number, words
 from equipoise.lake.tables.index import Index, refresh
 from equipoise.lake.tables.search import search
@@ -68,6 +68,12 @@ def profile(table):
     profiler = Profiler(list(table), ["VARCHAR"] * len(table))
     profiler.add([pa.array(values, pa.string()) for values in table.values()])
     return profiler.profile()
+
+
+def parts(ours, theirs, rarity=None) -> Parts:
+    """Compare every two columns; by default no word is rarer than another."""
+    rarity = rarity or Rarity(0, np.empty(0, np.uint64), np.empty(0, np.int64))
+    return compare(SearchColumns.of(ours), SearchColumns.of(theirs), rarity)
 
 
 def write(folder, tables):
@@ -303,7 +309,7 @@ TABLE = st.dictionaries(st.text(max_size=6), st.just(0), max_size=4).flatmap(
 @given(TABLE, TABLE)
 def test_similarities_are_shares_and_the_same_both_ways(ours, theirs):
     ours, theirs = profile(ours), profile(theirs)
-    forth, back = similarities(ours, theirs), similarities(theirs, ours)
+    forth, back = parts(ours, theirs).similarity(), parts(theirs, ours).similarity()
     assert forth.shape == (len(ours.columns), len(theirs.columns))
     assert ((forth >= 0) & (forth <= 1)).all()
     assert forth == pytest.approx(back.T, abs=0.08)  # quantiles are steps: each side's its own
@@ -312,7 +318,13 @@ def test_similarities_are_shares_and_the_same_both_ways(ours, theirs):
 @given(TEXTS)
 def test_a_column_is_as_like_itself_as_can_be(texts):
     column = profile({"fruit": texts})
-    assert similarities(column, column)[0, 0] == pytest.approx(1)
+    assert parts(column, column).similarity()[0, 0] == pytest.approx(1)
+
+
+def test_headers_are_alike_whatever_their_case_and_number():
+    ours = profile({"plant": ["apple", "pear"], "height": ["3", "4"]})
+    theirs = profile({"Height": ["3", "5"], "Plants": ["pear", "plum"]})
+    assert parts(ours, theirs).header == pytest.approx(np.array([[0, 1], [1, 0]]))
 
 
 def test_rare_words_count_more():

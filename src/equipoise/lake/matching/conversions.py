@@ -8,7 +8,7 @@ doubt.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from equipoise.engines import sql
@@ -29,36 +29,20 @@ from equipoise.lake.matching.notations import (
     without_absent,
 )
 from equipoise.lake.matching.values.concepts import is_code
-from equipoise.lake.matching.values.vocabulary import match_values
+from equipoise.lake.matching.values.vocabulary import match_values, name_some
 
-_NAMES = 0.9
-"""If this share of rows has a number of its own, the numbers may be identifiers."""
-
-_ODD = 0.01
-"""A column with a larger share of other values is not a column of numbers."""
-
-_CLOSED = 50
-"""A column with more distinct values does not hold a closed list of words."""
+_NAMES = 0.9  # distinct numbers per row from which on they may be identifiers
+_ODD = 0.01  # a column with a larger share of other values is not a column of numbers
+_CLOSED = 50  # a column with more distinct values does not hold a closed list of words
 
 _EXAMPLES = {"plain": "1234.5", "comma": "1234,5", "grouped": "1,234.5"}
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """A conversion from one notation to another.
+    """A conversion of numbers or dates from the notation of a table to that of the base."""
 
-    Attributes
-    ----------
-    kind
-        ``"number"`` or ``"date"``.
-    read, write
-        Notation of the table, and notation of the base.
-
-    >>> Conversion("date", "%m/%d/%Y", "%Y-%m-%d").how
-    'dates such as 03/25/2021 are 2021-03-25 in the base'
-    """
-
-    kind: str
+    kind: str  # "number" or "date"
     read: str
     write: str
 
@@ -74,25 +58,22 @@ class Conversion:
     def sql(self, text: str) -> str:
         """SQL for the converted text; null if the text is not in this notation."""
         if self.kind == "number":
-            return _number_sql(text, self.read, self.write)
-        parsed = f"try_strptime({text}, {sql.literal(self.read)})"
-        pattern = date_formats()[self.read].pattern
+            pattern = NOTATIONS[self.read]
+            written = _number_sql(text, self.read, self.write)
+        else:
+            pattern = date_formats()[self.read].pattern
+            parsed = f"try_strptime({text}, {sql.literal(self.read)})"
+            written = f"strftime({parsed}, {sql.literal(self.write)})"
         fits = f"regexp_full_match({text}, {sql.literal(pattern)})"
-        return f"CASE WHEN {fits} THEN strftime({parsed}, {sql.literal(self.write)}) END"
+        return f"CASE WHEN {fits} THEN {written} END"
 
     def to_dict(self) -> dict[str, str]:
         """Plain data, as ledgers hold it."""
-        return {"kind": self.kind, "read": self.read, "write": self.write}
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Conversion:
-        """Read a conversion from a ledger.
-
-        Raises
-        ------
-        InputError
-            If the conversion is not known.
-        """
+        """Read a conversion from a ledger, and refuse one that is not known."""
         found = cls(str(data["kind"]), str(data["read"]), str(data["write"]))
         known = (
             found.read in NOTATIONS and found.write in NOTATIONS
@@ -122,10 +103,7 @@ def _number_sql(text: str, read: str, write: str) -> str:
         "comma": f"replace(replace({text}, '.', ''), ',', '.')",
         "grouped": f"replace({text}, ',', '')",
     }[read]
-    written = f"replace({plain}, '.', ',')" if write == "comma" else plain
-    pattern = NOTATIONS[read]  # type: ignore[index]
-    fits = f"regexp_full_match({text}, {sql.literal(pattern)})"
-    return f"CASE WHEN {fits} THEN {written} END"
+    return f"replace({plain}, '.', ',')" if write == "comma" else plain
 
 
 def renamed(text: str, values: Mapping[str, str]) -> str:
@@ -149,12 +127,8 @@ def meant_query(
 ) -> str:
     """Give a query over a table for what its values mean in the base.
 
-    Parameters
-    ----------
-    columns
-        Column of the table and its type, by column of the base.
-    conversions, absent, spellings
-        Conversions, columns with texts for missing values, and spellings, as a ledger holds them.
+    ``columns`` holds, by column of the base, the column of the table and its type. The others are
+    what a ledger holds, by column of the base; ``absent`` are columns with texts for missing values.
     """
     texts, meant = [], []
     for i, (name, (column, kind)) in enumerate(columns.items()):
@@ -171,15 +145,7 @@ def meant_query(
 
 @dataclass(frozen=True)
 class BaseColumn:
-    """A column of the base, with the notation of its numbers or dates.
-
-    Attributes
-    ----------
-    column
-        Profile of the column.
-    numbers, dates
-        Notation, if the column holds numbers or dates.
-    """
+    """A column of the base, with the notation of its numbers or dates if it holds such."""
 
     column: ColumnProfile
     numbers: Numbers | None = None
@@ -187,20 +153,25 @@ class BaseColumn:
 
     @property
     def is_measured(self) -> bool:
-        """Whether the column holds numbers or dates, among which texts such as ``NA`` are no values."""
+        """Whether the column holds numbers or dates, so that texts such as ``NA`` are missing values."""
         return self.numbers is not None or self.dates is not None
 
     @property
     def has_absent(self) -> bool:
         """Whether the base itself has texts that mean a missing value."""
-        known = self.column.values or [t for t in self.column.sample if t is not None]
-        return any(map(is_absent, known))
+        return any(map(is_absent, known_texts(self.column)))
+
+
+def known_texts(column: ColumnProfile) -> Collection[str]:
+    """Give the values of a column: all, or those in the sample of rows."""
+    return column.values or {text for text in column.sample if text is not None}
 
 
 def patterns_of(column: ColumnProfile) -> tuple[str, ...]:
     """Choose the patterns that may match a column, by its profile."""
-    known = column.values
-    return patterns_for(known if known is not None else (t for t in column.sample if t is not None))
+    if column.values is not None:
+        return patterns_for(column.values)
+    return patterns_for(text for text in column.sample if text is not None)
 
 
 def tally_of(column: ColumnProfile) -> PatternTally | None:
@@ -224,11 +195,8 @@ def read_base_column(column: ColumnProfile, tally: PatternTally) -> BaseColumn:
         return BaseColumn(column)
     numbers, dates = read_numbers(tally), read_dates(tally)
     if numbers is not None and numbers.odd <= _ODD:
-        return (
-            BaseColumn(column)
-            if numbers.whole and _may_be_names(column)
-            else BaseColumn(column, numbers)
-        )
+        is_named = numbers.whole and may_be_names(column)
+        return BaseColumn(column, numbers=None if is_named else numbers)
     return BaseColumn(column, dates=None if dates is None or dates.odd else dates)
 
 
@@ -242,10 +210,10 @@ def _is_date(kind: str) -> bool:
     return kind.upper() in ("DATE", "TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S")
 
 
-def _may_be_names(column: ColumnProfile) -> bool:
-    known = column.values or {value: 1 for value in column.sample if value is not None}
-    rows = sum(known.values()) if column.values else len(column.sample)
-    return len(known) >= _NAMES * rows
+def may_be_names(column: ColumnProfile) -> bool:
+    """Whether nearly all rows have different values, so that numbers may be identifiers."""
+    rows = sum(column.values.values()) if column.values else len(column.sample)
+    return len(known_texts(column)) >= _NAMES * rows
 
 
 # ----------------------------------------------------------------------------- what to do
@@ -253,22 +221,13 @@ def _may_be_names(column: ColumnProfile) -> bool:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do with a column: nothing, a conversion, other spellings, or nothing for a doubt.
-
-    Attributes
-    ----------
-    conversion, spellings
-        How its values become those of the base.
-    doubt
-        Why that is not certain.
-    has_readings
-        Whether values can be read in several ways, such as 03/04/2021. Rows are then duplicates if
-        they are by one of the readings.
-    """
+    """How the values of a column become those of the base, or why that is not certain."""
 
     conversion: Conversion | None = None
     spellings: Mapping[str, str] | None = None
     doubt: str = ""
+    # Values such as 03/04/2021 can be read in several ways. Rows are then duplicates of rows of the
+    # base if they are by one of the readings.
     has_readings: bool = False
 
     @property
@@ -282,7 +241,7 @@ class Decision:
         if self.conversion is not None:
             return self.conversion.how
         told = [f"{source} is {base}" for source, base in (self.spellings or {}).items()]
-        return ", ".join(told[:4]) + (", …" if len(told) > 4 else "") + " in the base"
+        return f"{name_some(told, 4)} in the base"
 
 
 Action = Literal["converted", "left missing", "kept"]
@@ -290,40 +249,16 @@ Action = Literal["converted", "left missing", "kept"]
 
 @dataclass(frozen=True)
 class Treatment:
-    """What was done with a column of a table that is not written as in the base.
+    """What was done with a column of a table that is not written as in the base, and how or why."""
 
-    Attributes
-    ----------
-    name, column
-        Column of the base, and column of the table.
-    action, how
-        What was done, and how or why.
-    """
-
-    name: str
-    column: str
+    name: str  # in the base
+    column: str  # in the table
     action: Action
     how: str
 
 
 def decide(base: BaseColumn, column: ColumnProfile, tally: PatternTally) -> Decision:
-    """Decide how the values of a column of a table become those of a column of the base.
-
-    >>> from equipoise.engines.profiling import Profiler
-    >>> def column(*texts):
-    ...     profiler = Profiler(["x"], ["VARCHAR"])
-    ...     profiler.add_texts([texts])
-    ...     return profiler.profile().columns[0]
-    >>> def decided(ours, theirs):
-    ...     base, source = column(*ours), column(*theirs)
-    ...     return decide(read_base_column(base, tally_of(base)), source, tally_of(source))
-    >>> decided(["YES", "NO"], ["N", "Y", "N"]).spellings
-    {'N': 'NO', 'Y': 'YES'}
-    >>> decided(["1.5", "2.5", "1.5"], ["1.234,5", "7"]).conversion.read
-    'comma'
-    >>> decided(["2021-03-25", "2020-01-13"], ["03/04/2021"]).doubt
-    'day and month can be read both ways'
-    """
+    """Decide how the values of a column of a table become those of a column of the base."""
     spelled = _truths(base.column, column)
     if spelled is not None:
         return Decision(spellings=spelled)
@@ -344,8 +279,7 @@ def _of_numbers(base: Numbers, found: Numbers | None, column: ColumnProfile) -> 
     if _is_numeric(column.type):
         found = Numbers("plain", 0.0)
     if found is None:
-        some = "it does not hold numbers, as the base does"
-        return Decision(doubt="" if _is_empty(column) else some)
+        return _doubt_unless_empty(column, "it does not hold numbers, as the base does")
     if found.notation is None:
         return Decision(doubt=found.doubt, has_readings=True)
     if base.whole and found.may_be_thousands:
@@ -356,9 +290,10 @@ def _of_numbers(base: Numbers, found: Numbers | None, column: ColumnProfile) -> 
     return Decision(Conversion("number", found.notation, base.notation))
 
 
-def _is_empty(column: ColumnProfile) -> bool:
-    """Whether all values of a column mean a missing value."""
-    return column.values is not None and all(map(is_absent, column.values))
+def _doubt_unless_empty(column: ColumnProfile, doubt: str) -> Decision:
+    """Doubt a column, unless all of its values mean a missing value."""
+    is_empty = column.values is not None and all(map(is_absent, column.values))
+    return Decision(doubt="" if is_empty else doubt)
 
 
 def _of_dates(
@@ -368,15 +303,15 @@ def _of_dates(
         return Decision()
     found = read_dates(tally)
     if found is None:
-        some = "not all of its values are dates in one format"
-        return Decision(doubt="" if _is_empty(column) else some)
+        return _doubt_unless_empty(column, "not all of its values are dates in one format")
     if found.form is None:
         return Decision(doubt=found.doubt, has_readings=True)
     if ours.form is None:
         return Decision(doubt=f"in the base, {ours.doubt}", has_readings=True)
-    if found.odd and (ours.form.name != found.form.name or ours.written is None):
-        return Decision(doubt="not all of its values are dates in one format")
-    if found.odd and ours.written is not None:  # rows with other values are left out
+    if found.odd:
+        if ours.form.name != found.form.name or ours.written is None:
+            return Decision(doubt="not all of its values are dates in one format")
+        # The conversion gives null for the other values, so that rows with them are left out.
         return Decision(Conversion("date", found.form.name, ours.written))
     if ours.form.name == found.form.name and ours.written in (None, found.written):
         return Decision()
@@ -391,23 +326,22 @@ def _of_dates(
 def _differing(base: DateFormat, source: DateFormat, ours: Dates, found: Dates) -> str:
     """Say what one side leaves out: the century, or the time of day."""
     if base.is_short or source.is_short:
-        return (
-            "its years have two digits" if source.is_short else "the base's years have two digits"
-        )
+        whose = "its" if source.is_short else "the base's"
+        return f"{whose} years have two digits"
     if source.time and not base.time and not found.midnight:
-        return "it has times of day, which the base has not"
+        return "it has times of day, which the base does not have"
     if base.time and not source.time and not ours.midnight:
         return "it has no times of day, which the base has"
     if base.time and "%S" in source.time and "%S" not in base.time and not found.midnight:
-        return "it has seconds, which the base has not"
+        return "it has seconds, which the base does not have"
     return ""
 
 
 # -------------------------------------------------------------------------------- words
 
 _PAIRS = (("yes", "no"), ("y", "n"), ("true", "false"), ("t", "f"), ("1", "0"))
-_SPEAKING = ("yes", "no", "y", "n", "true", "false")
-"""Values that are clear even if the other of the pair does not occur; t, f, 1 and 0 are not."""
+# Values that are clear even if the other of the pair does not occur; t, f, 1 and 0 are not.
+_SPEAKING = {"yes", "no", "y", "n", "true", "false"}
 
 
 def _truth_of(values: Mapping[str, int] | None) -> dict[str, bool] | None:
@@ -438,7 +372,7 @@ def _truths(base: ColumnProfile, column: ColumnProfile) -> dict[str, str] | None
     if ours is None or theirs is None or sorted(ours.values()) != [False, True]:
         return None
     lone = {value.strip().lower() for value in theirs}
-    if len(set(theirs.values())) < 2 and not lone <= set(_SPEAKING):
+    if len(set(theirs.values())) < 2 and not lone <= _SPEAKING:
         return None
     spelled = {truth: value for value, truth in ours.items()}
     told = {value: spelled[truth] for value, truth in theirs.items()}

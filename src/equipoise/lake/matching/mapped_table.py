@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from equipoise.engines import sql
@@ -10,25 +9,30 @@ from equipoise.engines.profiling import ColumnProfile, Profile
 from equipoise.engines.sources import Source
 from equipoise.lake.matching.columns.alignment import Alignment
 from equipoise.lake.matching.columns.target import Wanted
-from equipoise.lake.matching.conversions import Decision, renamed, respelled
+from equipoise.lake.matching.conversions import (
+    Decision,
+    known_texts,
+    may_be_names,
+    renamed,
+    respelled,
+)
 from equipoise.lake.matching.notations import without_absent
 
-_NUMBERS = 0.99
-"""If at least this share of the base's texts are numbers, no other texts can be added."""
+_NUMBERS = 0.99  # share of numbers in the base from which on no other texts can be added
 
 
+# Prefix of the number of a column; the number alone might be a text for missing values.
 _FAILED = "failed column "
-"""Prefix of the number of a column; the number alone might be a text for missing values."""
 
 
 def failed_column(want: Wanted) -> str:
-    """Name the column that says which value of a row cannot be converted to the base's type.
+    """Name the column that says which value of a row cannot be converted to the base's type."""
+    return _free_name("equipoise_failed", want)
 
-    >>> failed_column(Wanted((), {}))
-    'equipoise_failed'
-    """
+
+def _free_name(name: str, want: Wanted) -> str:
+    """Append underscores to a name until no column of the base has it."""
     taken = {name.casefold() for name in (*want.required, *(c.name for c in want.columns))}
-    name = "equipoise_failed"
     while name in taken:
         name += "_"
     return name
@@ -51,7 +55,10 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
     compared = said_columns(want, alignment)
     for i, base in enumerate(want.columns):
         if base.name in alignment.unseen:
-            texts.append(f"{_unseen(base.name, alignment, columns)} AS {compared[base.name]}")
+            # Left missing, but rows are still compared by what the values mean.
+            source_column, decision = alignment.unseen[base.name]
+            text = f"trim({sql.value_text(source_column, columns[source_column].type)})"
+            texts.append(f"{_meant(text, decision)} AS {compared[base.name]}")
             final.append(compared[base.name])
         if base.name not in alignment.columns:
             continue
@@ -64,7 +71,8 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
             final.append(f"CASE WHEN failed IS NULL THEN v{i} END AS {name}")
             continue
         spelled = _plain(respelled(text, alignment.spellings.get(base.name)), base)
-        texts.append(f"{_present(spelled, base, alignment)} AS t{i}")
+        present = without_absent(spelled) if base.name in alignment.absent else spelled
+        texts.append(f"{present} AS t{i}")
         is_number = _is_number(base, want, alignment)
         read = alignment.conversions.get(base.name)
         if read is not None:
@@ -90,23 +98,12 @@ def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wa
 
 def said_columns(want: Wanted, alignment: Alignment) -> dict[str, str]:
     """Name the columns with the meaning of values that are kept as written or left missing."""
-    taken = {name.casefold() for name in (*want.required, *(c.name for c in want.columns))}
-    found = {}
-    for i, base in enumerate(want.columns):
-        if base.name not in alignment.compared:
-            continue
-        name = f"equipoise_said_{i}"
-        while name in taken:
-            name += "_"
-        found[base.name] = name
-    return found
-
-
-def _unseen(name: str, alignment: Alignment, columns: Mapping[str, ColumnProfile]) -> str:
-    """SQL for the meaning of values that are left missing, by which rows can be compared."""
-    source, decision = alignment.unseen[name]
-    text = f"trim({sql.value_text(source, columns[source].type)})"
-    return _meant(text, decision)
+    compared = alignment.compared
+    return {
+        base.name: _free_name(f"equipoise_said_{i}", want)
+        for i, base in enumerate(want.columns)
+        if base.name in compared
+    }
 
 
 def _meant(text: str, decision: Decision) -> str:
@@ -115,33 +112,20 @@ def _meant(text: str, decision: Decision) -> str:
     return respelled(text, decision.spellings)
 
 
-def _present(text: str, base: ColumnProfile, alignment: Alignment) -> str:
-    return without_absent(text) if base.name in alignment.absent else text
-
-
 def _is_number(base: ColumnProfile, want: Wanted, alignment: Alignment) -> bool:
     """Whether a text that is no number fails its row; columns that are kept may have any text."""
     if base.name in alignment.kept or base.name in alignment.conversions:
         return False
-    return base.name in want.bins or _holds_numbers(base)
-
-
-def _holds_numbers(base: ColumnProfile) -> bool:
-    """Whether only numbers belong in a column.
-
-    If nearly every row has a whole number of its own, these may be identifiers, of which others need
-    not be numbers.
-    """
-    known = base.values or {value: 1 for value in base.sample if value is not None}
-    repeated = sum(known.values()) if base.values else len(base.sample)
-    may_be_names = len(known) >= 0.9 * repeated and not any("." in value for value in known)
-    return base.numeric >= _NUMBERS and not may_be_names
+    if base.name in want.bins:
+        return True
+    # Whole numbers may be identifiers, and other identifiers need not be numbers.
+    is_named = may_be_names(base) and not any("." in value for value in known_texts(base))
+    return base.numeric >= _NUMBERS and not is_named
 
 
 def _plain(text: str, base: ColumnProfile) -> str:
-    """SQL for a text without surrounding blanks, unless the base has such; null if it is empty."""
-    known = base.values or {value: 1 for value in base.sample if value is not None}
-    keep = sql.is_text(base.type) and any(value != value.strip() for value in known)
+    """SQL for a text without surrounding blanks, unless the base has them; null if it is empty."""
+    keep = sql.is_text(base.type) and any(value != value.strip() for value in known_texts(base))
     return f"nullif({text if keep else f'trim({text})'}, '')"
 
 
@@ -171,8 +155,7 @@ def _whole(text: str, kind: str) -> str:
 
 def _as_written(text: str, base: ColumnProfile) -> str:
     """SQL for a number as the base writes it: whole numbers without a decimal point."""
-    known = base.values or {value: 1 for value in base.sample if value is not None}
-    if base.numeric < 0.9 or any("." in value for value in known):
+    if base.numeric < 0.9 or any("." in value for value in known_texts(base)):
         return text
     # As text, since a leading zero may be part of a code.
     return rf"regexp_replace({text}, '^([+-]?[0-9]+)[.]0*$', '\1')"

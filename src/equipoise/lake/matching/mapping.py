@@ -14,10 +14,9 @@ from equipoise.engines.profiling import Profile
 from equipoise.errors import InputError, did_you_mean
 from equipoise.lake.matching.columns.alignment import Alignment, ColumnMatch, spellings
 from equipoise.lake.matching.columns.target import Wanted
-from equipoise.lake.matching.values.vocabulary import ValueMap
+from equipoise.lake.matching.values.vocabulary import ValueMap, name_some
 from equipoise.lake.tables.conditions import read_toml
 
-_SHOWN = 20
 _HEADER = """\
 # What the columns and values of each table mean in {base}. Check this file, correct it, and use it:
 #   equipoise acquire PLAN LAKE --mapping {file} -o OUTPUT
@@ -234,8 +233,7 @@ def _require_there(values: ValueMap, column: str, table: Profile, where: str) ->
         if known is not None and source not in known:
             raise InputError(
                 f"{where} maps {source!r}, which is not a value of {column} in the table; it has: "
-                f"{', '.join(list(known)[:_SHOWN])}{', …' if len(known) > _SHOWN else ''}."
-                f"{did_you_mean(source, known)}"
+                f"{name_some(list(known), 20)}.{did_you_mean(source, known)}"
             )
 
 

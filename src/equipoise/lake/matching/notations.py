@@ -12,7 +12,6 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from equipoise.engines import sql
 from equipoise.lake.matching.values.concepts import MARKS, synonyms
@@ -20,20 +19,18 @@ from equipoise.lake.matching.values.concepts import MARKS, synonyms
 # ------------------------------------------------------------------------------- patterns
 # Every pattern means the same in Python and in DuckDB (RE2), and has to match a whole value.
 
-PLAIN = r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"
-COMMA = r"[+-]?([0-9]+|[1-9][0-9]{0,2}([.][0-9]{3})+)(,[0-9]+)?"
-GROUPED = r"[+-]?([0-9]+|[1-9][0-9]{0,2}(,[0-9]{3})+)([.][0-9]+)?"
-NUMBER = f"({PLAIN}|{COMMA}|{GROUPED})"
-WHOLE = r"[+-]?[0-9]+"
-THOUSANDS = r"[+-]?([0-9]+|[1-9][0-9]{0,2}[.][0-9]{3})"
-"""Whole numbers, and numbers whose point may separate thousands."""
+_PLAIN = r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"
+_COMMA = r"[+-]?([0-9]+|[1-9][0-9]{0,2}([.][0-9]{3})+)(,[0-9]+)?"
+_GROUPED = r"[+-]?([0-9]+|[1-9][0-9]{0,2}(,[0-9]{3})+)([.][0-9]+)?"
+_NUMBER = f"({_PLAIN}|{_COMMA}|{_GROUPED})"
+_WHOLE = r"[+-]?[0-9]+"
+_THOUSANDS = r"[+-]?([0-9]+|[1-9][0-9]{0,2}[.][0-9]{3})"  # the point may separate thousands
 
-Notation = Literal["plain", "comma", "grouped"]
-NOTATIONS: dict[Notation, str] = {"plain": PLAIN, "comma": COMMA, "grouped": GROUPED}
+NOTATIONS = {"plain": _PLAIN, "comma": _COMMA, "grouped": _GROUPED}
 """``1234.5``; a decimal comma, as in ``1.234,5`` or ``12,5``; commas for thousands, as in
 ``1,234.5``."""
 
-_NUMERIC = (PLAIN, COMMA, GROUPED, NUMBER, WHOLE, THOUSANDS)
+_NUMERIC = (_PLAIN, _COMMA, _GROUPED, _NUMBER, _WHOLE, _THOUSANDS)
 
 _PARTS = {
     "%Y": "[0-9]{4}",
@@ -125,15 +122,18 @@ class DateFormat:
 @functools.cache
 def date_formats() -> dict[str, DateFormat]:
     """All known formats, by name."""
-    found = {}
-    for day, time in itertools.product(_DAYS, _TIMES):
-        at_noon = "%I" in time
-        nought = "12:00" if at_noon else "0?0:00"
-        tail = "(:00([.]000)?)?" if "%S" in time else ""
-        midnight = f".*[ T]{nought}{tail}{' (?i:am)' if at_noon else ''}" if time else ".*"
-        form = DateFormat(day, time, _pattern(day + time), midnight)
-        found[form.name] = form
-    return found
+    return {
+        day + time: DateFormat(day, time, _pattern(day + time), _midnight(time))
+        for day, time in itertools.product(_DAYS, _TIMES)
+    }
+
+
+def _midnight(time: str) -> str:
+    if not time:
+        return ".*"
+    hour, tail = ("12", " (?i:am)") if "%I" in time else ("0?0", "")
+    seconds = "(:00([.]000)?)?" if "%S" in time else ""
+    return f".*[ T]{hour}:00{seconds}{tail}"
 
 
 @functools.cache
@@ -168,7 +168,7 @@ def without_absent(text: str) -> str:
     """SQL for a text of a column of numbers or dates, null where it means a missing value."""
     texts = ", ".join(sql.literal(t) for t in sorted(missing_texts()))
     nothing = f"trim({text}, {sql.literal(MARKS)}) = ''"
-    # A shortcut: no such text begins with a digit, and most values of these columns do.
+    # A shortcut: texts for missing values never begin with a digit, and most other values do.
     return (
         f"CASE WHEN {text} >= '0' AND {text} < ':' THEN {text} "
         f"WHEN NOT ({nothing} OR lower(trim({text})) IN ({texts})) THEN {text} END"
@@ -191,15 +191,11 @@ class PatternTally:
 
 
 def patterns_for(texts: Iterable[str]) -> tuple[str, ...]:
-    """Choose the patterns that may match a column, by some of its values.
-
-    >>> patterns_for(["red", "blue"])
-    ()
-    """
+    """Choose the patterns that may match a column, by some of its values."""
     some = [text.strip() for text in texts if not is_absent(text)]
     if not some:
         return ()
-    numbers = sum(_fits(NUMBER, text) for text in some)
+    numbers = sum(_fits(_NUMBER, text) for text in some)
     chosen = list(_NUMERIC) if 2 * numbers >= len(some) else []
     for form in _fitting(some) or _mostly_fitting(some):
         chosen += [form.pattern, form.midnight, *form.written.values()]
@@ -239,12 +235,8 @@ def tally_query(
 ) -> str:
     """SQL that matches all values of some columns against patterns, with a result of one row.
 
-    Parameters
-    ----------
-    columns
-        Type and patterns of each column, by name.
-    query
-        Query over the table that is read instead of the table itself.
+    ``columns`` holds type and patterns by name. If there is a ``query`` over the table, its result
+    is read instead.
     """
     texts, present, counts = [], [], []
     for i, (name, (kind, patterns)) in enumerate(columns.items()):
@@ -277,46 +269,26 @@ def tallies_from(
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column read as numbers.
+    """A column read as numbers; without a notation if it is not certain, and ``doubt`` says why."""
 
-    Attributes
-    ----------
-    notation
-        Notation of all numbers; None if it is not certain, and ``doubt`` says why.
-    odd
-        Share of values that are no numbers in any notation.
-    whole
-        Whether all are whole numbers.
-    may_be_thousands
-        Whether every point may separate thousands.
-    """
-
-    notation: Notation | None
-    odd: float
+    notation: str | None
+    odd: float  # share of values that are no numbers in any notation
     whole: bool = False
-    may_be_thousands: bool = False
+    may_be_thousands: bool = False  # whether every point may separate thousands
     doubt: str = ""
 
 
 def read_numbers(tally: PatternTally) -> Numbers | None:
-    """Recognise the notation of numbers; None if most values of the column are no numbers.
-
-    >>> def read(*texts):
-    ...     return read_numbers(tally_values(dict.fromkeys(texts, 1), patterns_for(texts)))
-    >>> read("1.234,5", "12").notation, read("1,234.5", "7").notation, read("3.5").notation
-    ('comma', 'grouped', 'plain')
-    >>> read("1,234", "2,500").doubt
-    '1,234 may be more than a thousand, or a little more than one'
-    """
-    odd = tally.misfits.get(NUMBER, tally.rows)
+    """Recognise the notation of numbers; None if most values of the column are no numbers."""
+    odd = tally.misfits.get(_NUMBER, tally.rows)
     if not tally.rows or 2 * odd > tally.rows:
         return None
     share = odd / tally.rows
-    if tally.misfits[PLAIN] == odd:
-        whole = tally.misfits[WHOLE] == odd
-        thousands = not whole and tally.misfits[THOUSANDS] == odd
+    if tally.misfits[_PLAIN] == odd:
+        whole = tally.misfits[_WHOLE] == odd
+        thousands = not whole and tally.misfits[_THOUSANDS] == odd
         return Numbers("plain", share, whole, thousands)
-    fitting: list[Notation] = [n for n in NOTATIONS if n != "plain" and tally.fits(NOTATIONS[n])]
+    fitting = [n for n in NOTATIONS if n != "plain" and tally.fits(NOTATIONS[n])]
     if len(fitting) == 1:
         return Numbers(fitting[0], share)
     doubt = (
@@ -329,37 +301,17 @@ def read_numbers(tally: PatternTally) -> Numbers | None:
 
 @dataclass(frozen=True)
 class Dates:
-    """A column read as dates.
-
-    Attributes
-    ----------
-    form
-        Format of all dates; None if it is not certain, and ``doubt`` says why.
-    midnight
-        Whether no value has a time of day other than midnight.
-    written
-        Variant of the format, with or without leading zeros; None if there are several.
-    odd
-        Whether some values do not have this format.
-    """
+    """A column read as dates; without a format if it is not certain, and ``doubt`` says why."""
 
     form: DateFormat | None
-    midnight: bool = False
-    written: str | None = None
+    midnight: bool = False  # whether no value has a time of day other than midnight
+    written: str | None = None  # with or without leading zeros; None if values differ in that
     doubt: str = ""
-    odd: bool = False
+    odd: bool = False  # whether some values do not have this format
 
 
 def read_dates(tally: PatternTally) -> Dates | None:
-    """Recognise the format of dates; None if no format matches all values of the column.
-
-    >>> def read(*texts):
-    ...     return read_dates(tally_values(dict.fromkeys(texts, 1), patterns_for(texts)))
-    >>> read("03/25/2021", "04/01/2021").form.name
-    '%m/%d/%Y'
-    >>> read("03/04/2021").doubt
-    'day and month can be read both ways'
-    """
+    """Recognise the format of dates; None if no format matches all values of the column."""
     fitting = [form for form in date_formats().values() if tally.fits(form.pattern)]
     if not fitting:
         return _read_mostly(tally)

@@ -25,19 +25,11 @@ OUTSIDE = "outside the condition"
 
 @dataclass(frozen=True)
 class Restriction:
-    """A condition that rows of a lake must satisfy, as the rows of the base do.
+    """A condition that rows of a lake must satisfy, as the rows of the base do."""
 
-    Attributes
-    ----------
-    condition
-        The condition with the column types of the base.
-    known
-        For columns that the condition compares as text, the values that the base has or the condition
-        names, if they are few. Another value could be one of these under another name, so that rows
-        with it are not taken.
-    """
-
-    condition: Condition
+    condition: Condition  # with the column types of the base
+    # For columns that are compared as text, the values that the base has or the condition names, if
+    # they are few. Another value could be one of these under another name: its rows are not taken.
     known: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def lacking(self, alignment: Alignment) -> tuple[str, ...]:
@@ -95,7 +87,7 @@ def inside(mapped: Source, want: Wanted, alignment: Alignment, limit: Restrictio
     said = [Column(name, "VARCHAR") for name in said_columns(want, alignment).values()]
     held = [*columns, *said, Column(failed_column(want), "VARCHAR")]
     table, own = conditions.compared(f"(\n{mapped.sql}\n)", held, limit.condition)
-    # A value may fail to convert here although none does in the base; such a row is outside.
+    # A value may fail to convert here although none does in the base; its row is then outside.
     true = [f"coalesce(TRY((\n{limit.condition.text}\n)), false)"]
     for name, values in limit.known.items():
         listed = ", ".join(map(sql.literal, values)) or "''"

@@ -14,34 +14,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _VALUES = 200
-_CLEARLY = 0.1
-"""Margin by which another column must be ahead to count as a different opinion."""
+_CLEARLY = 0.1  # margin by which another column must be ahead to count as a different opinion
 
 
 def second_opinion(
     want: Wanted, table: Profile, matches: Iterable[ColumnMatch]
 ) -> dict[str, tuple[str, float]]:
-    """Find the columns for which Valentine clearly prefers another column of a table.
-
-    Two of its matchers are used, which need no model and no download: Coma by the headers, and the
-    overlap of values.
-
-    Parameters
-    ----------
-    want
-        Columns of the base.
-    table
-        Profile of the table.
-    matches
-        Matches to be checked.
-
-    Returns
-    -------
-    dict
-        By column of the base, the column that Valentine prefers, and its similarity.
-    """
-    ours, theirs = _frame(want.columns), _frame(table.columns)
-    found = _similarities(ours, theirs)
+    """Find the columns for which Valentine clearly prefers another column, with its similarity."""
+    found = _similarities(_frame(want.columns), _frame(table.columns))
     other = {}
     for match in matches:
         own = found.get((match.base, match.source), 0.0)
@@ -72,6 +52,7 @@ def _similarities(ours: pd.DataFrame, theirs: pd.DataFrame) -> dict[tuple[str, s
             "valentine", extra="valentine", purpose="A second opinion on columns"
         ) from None
     found: dict[tuple[str, str], float] = {}
+    # Headers, and the overlap of values: these two matchers need no model and no download.
     for matcher in (Coma(), JaccardDistanceMatcher()):
         for pair, similarity in valentine_match([ours, theirs], matcher).items():
             key = (pair.source_column, pair.target_column)

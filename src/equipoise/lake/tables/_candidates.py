@@ -22,15 +22,14 @@ from equipoise.lake.tables.index import Index
 if TYPE_CHECKING:
     import pyarrow as pa
 
-COMMON = 0.25
-"""Terms in more than this share of the columns do not make a table a candidate."""
+_COMMON = 0.25  # terms in more than this share of the columns do not make a table a candidate
 
 
 def find_by_terms(
     index: Index, asked: SearchColumns, rarity: Rarity, most: int, exclude: Collection[str]
 ) -> list[int]:
     """Find the tables that share the most terms with the query, rare terms counting more."""
-    common = rarity.terms[rarity.counts > max(COMMON * rarity.columns, 10)]
+    common = rarity.terms[rarity.counts > max(_COMMON * rarity.columns, 10)]
     rare = np.setdiff1d(asked.terms.terms, common)
     rows = index.query(
         """
@@ -74,7 +73,7 @@ def find_by_numbers(
 def _of_like_size(
     index: Index, numeric: Sequence[SearchColumn], without: Sequence[object]
 ) -> pa.Table:
-    """Give the columns whose median lies between the quartiles of one of the query's columns."""
+    """Give the columns whose median is between the quartiles of one of the query's columns."""
     quartiles = [np.quantile(column.quantiles or (), [0.25, 0.75]).tolist() for column in numeric]
     return index.arrow(
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,34 +23,19 @@ NUMBERS_ALONE = 0.5
 """Upper limit of the similarity by numbers alone: many unrelated columns have similar numbers."""
 
 DIGITS = 9
-"""Digits to which scores are rounded, so that ties are ties on every machine."""
+"""Digits to which scores are rounded: the last ones depend on the order of additions, and ties must
+be ties on every machine."""
 
 
 @dataclass(frozen=True)
 class Rarity:
-    """Weights of terms: the fewer columns have a term, the more it weighs.
+    """Weights of terms: the fewer of the lake's columns have a term, the more it weighs."""
 
-    Attributes
-    ----------
-    columns
-        Number of columns in the lake.
-    terms, counts
-        Terms in ascending order, and how many columns have each. Other terms count as in none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rarity = Rarity(100, np.array([8, 12], np.uint64), np.array([1, 99]))
-    >>> rarity(np.array([8, 12], np.uint64)).round(2).tolist()
-    [3.93, 0.69]
-    """
-
-    columns: int = 0
-    terms: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
-    counts: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    columns: int
+    terms: NDArray[np.uint64]  # in ascending order; other terms count as in no column
+    counts: NDArray[np.int64]
 
     def __call__(self, terms: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """Give the weights of some terms."""
         counts = np.zeros(len(terms))
         if len(self.terms):
             places = np.searchsorted(self.terms, terms).clip(max=len(self.terms) - 1)
@@ -61,24 +46,12 @@ class Rarity:
 
 @dataclass(frozen=True)
 class Parts:
-    """Similarities of columns by kind of evidence; each matrix has a row per column of the query.
-
-    Attributes
-    ----------
-    header
-        Similarity of the headers; 0 if one says nothing.
-    words
-        Similarity of the words of header and values together.
-    numbers
-        Similarity of the distributions of numbers; NaN unless both columns hold numbers.
-    opaque
-        Whether one of the headers says nothing.
-    """
+    """Similarities of columns by kind of evidence; each matrix has a row per column of the query."""
 
     header: NDArray[np.float64]
-    words: NDArray[np.float64]
-    numbers: NDArray[np.float64]
-    opaque: NDArray[np.bool_]
+    words: NDArray[np.float64]  # of header and values together
+    numbers: NDArray[np.float64]  # NaN unless both columns hold numbers
+    opaque: NDArray[np.bool_]  # whether one of the headers says nothing
 
     def similarity(self) -> NDArray[np.float64]:
         """Combine the parts, from 0 to 1; numbers count only where a header says nothing."""
@@ -87,42 +60,6 @@ class Parts:
         content = np.maximum(self.words, alone)
         found = HEADER_WEIGHT * self.header + (1 - HEADER_WEIGHT) * content
         return found.clip(0, 1)
-
-
-def parts(query: Profile, table: Profile, rarity: Rarity | None = None) -> Parts:
-    """Compare every column of a table with every column of another.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from equipoise.engines.profiling import Profiler
-    >>> def profile(**columns):
-    ...     profiler = Profiler(list(columns), ["VARCHAR"] * len(columns))
-    ...     profiler.add([pa.array(values) for values in columns.values()])
-    ...     return profiler.profile()
-    >>> ours = profile(plant=["apple", "pear"], height=["3", "4"])
-    >>> theirs = profile(Height=["3", "5"], Plants=["pear", "plum"])
-    >>> parts(ours, theirs).header.round(2).tolist()
-    [[0.0, 1.0], [1.0, 0.0]]
-    """
-    return compare(SearchColumns.of(query), SearchColumns.of(table), rarity or Rarity())
-
-
-def similarities(
-    query: Profile, table: Profile, rarity: Rarity | None = None
-) -> NDArray[np.float64]:
-    """Give the similarities of all pairs of columns, from 0 to 1; see :class:`Parts`.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from equipoise.engines.profiling import Profiler
-    >>> profiler = Profiler(["plant"], ["VARCHAR"])
-    >>> profiler.add([pa.array(["apple", "pear"])])
-    >>> similarities(profiler.profile(), profiler.profile()).round(6).tolist()
-    [[1.0]]
-    """
-    return parts(query, table, rarity).similarity()
 
 
 class SearchColumn(NamedTuple):
@@ -147,6 +84,7 @@ class SearchColumns:
 
 
 def compare(query: SearchColumns, other: SearchColumns, rarity: Rarity) -> Parts:
+    """Compare every column of the query with every column of a table."""
     header = (_cosines(query, other, rarity, TOKEN) + _cosines(query, other, rarity, GRAM)) / 2
     ours, theirs = (
         np.array([is_opaque(column.name) for column in side.columns], bool)
@@ -225,15 +163,6 @@ def value_overlap(one: ColumnProfile, other: ColumnProfile) -> float:
 
     Case and surrounding blanks are ignored. For columns of many values, of which only some hashes
     are stored, it is an estimate.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from equipoise.engines.profiling import Profiler
-    >>> profiler = Profiler(["sex", "gender"], ["VARCHAR", "VARCHAR"])
-    >>> profiler.add([pa.array(["male", "female"]), pa.array(["Male", "Male"])])
-    >>> value_overlap(*profiler.profile().columns)
-    1.0
     """
     ours, theirs = _hashes(one), _hashes(other)
     if not len(ours) or not len(theirs):

@@ -7,7 +7,6 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,20 +34,10 @@ _KIND_BITS = 3
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of some columns, as three parallel arrays.
+    """The terms of some columns, as three parallel arrays."""
 
-    Attributes
-    ----------
-    places
-        Column of each entry, counted from 0.
-    terms
-        Hash of the term, see :func:`term_number`.
-    weights
-        Weight of the term in the column.
-    """
-
-    places: NDArray[np.int64]
-    terms: NDArray[np.uint64]
+    places: NDArray[np.int64]  # of the column, counted from 0
+    terms: NDArray[np.uint64]  # hashes, see term_number
     weights: NDArray[np.float64]
 
     def of_kind(self, kind: int) -> Terms:
@@ -58,11 +47,7 @@ class Terms:
 
 
 def words(text: str) -> list[str]:
-    """Give the words of a text, in lower case and in the singular.
-
-    >>> words("Launch Sites (2 pads)")
-    ['launch', 'site', '2', 'pad']
-    """
+    """Give the words of a text, in lower case and in the singular."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return [_singular(word) for word in _WORDS.findall(plain)]
 
@@ -94,10 +79,10 @@ def column_terms(column: ColumnProfile) -> dict[int, float]:
     it is in is ignored: it says more about the size of the table than about its subject.
     """
     header = header_words(column.name)
-    bag = Counter(header)
-    bag.update(_value_words(column))
+    tokens = Counter(header)
+    bag = tokens + Counter(_value_words(column))
     found = {term_number(WORD, word): float(n) for word, n in bag.items()}
-    found |= {term_number(TOKEN, word): float(n) for word, n in Counter(header).items()}
+    found |= {term_number(TOKEN, word): float(n) for word, n in tokens.items()}
     spaced = f" {' '.join(header)} "
     grams = {spaced[i : i + 3] for i in range(len(spaced) - 2)} if header else set()
     return found | {term_number(GRAM, gram): 1.0 for gram in grams}
@@ -106,18 +91,13 @@ def column_terms(column: ColumnProfile) -> dict[int, float]:
 def terms_of(profile: Profile) -> Terms:
     """Give the terms of all columns of a table.
 
-    >>> import pyarrow as pa
     >>> from equipoise.engines.profiling import Profiler
     >>> profiler = Profiler(["Plant", "V1"], ["VARCHAR", "VARCHAR"])
-    >>> profiler.add([pa.array(["apple", "pear"]), pa.array(["fig", "fig"])])
+    >>> profiler.add_texts([["apple", "pear"], ["fig", "fig"]])
     >>> terms_of(profiler.profile()).of_kind(WORD).places.tolist()
     [0, 0, 0, 1]
     """
-    return joined([column_terms(column) for column in profile.columns])
-
-
-def joined(columns: Sequence[dict[int, float]]) -> Terms:
-    """Concatenate the terms of columns."""
+    columns = [column_terms(column) for column in profile.columns]
     lengths = [len(column) for column in columns]
     return Terms(
         np.repeat(np.arange(len(columns)), lengths),
@@ -126,22 +106,17 @@ def joined(columns: Sequence[dict[int, float]]) -> Terms:
     )
 
 
-def known_values(column: ColumnProfile) -> Iterable[str]:
-    """Give the values of a column: all, or those in the sample of rows."""
-    if column.values is not None:
-        return column.values
-    return {text for text in column.sample if text is not None}
-
-
 def _value_words(column: ColumnProfile) -> set[str]:
     """The words of the values; none for numbers, since digits say little."""
     if column.numeric >= NUMERIC:
         return set()
     counts: Counter[str] = Counter()
-    rows = column.values or {}
-    for value in known_values(column):
+    known = column.values
+    if known is None:
+        known = dict.fromkeys((text for text in column.sample if text is not None), 1)
+    for value, rows in known.items():
         for word in words(value):
-            counts[word] += rows.get(value, 1)
+            counts[word] += rows
     if len(counts) <= MOST_WORDS:
         return set(counts)
     # Ties are broken by hash and not by the order of rows, which means nothing.

@@ -18,42 +18,26 @@ from equipoise.engines.sources import Source
 from equipoise.errors import EquipoiseError, InputError, MissingDependency, SourceNotFound
 
 _KIND_OF_ERROR = re.compile(r": (?:[A-Z]\w+ )+Error: ")
+# Suffixes of write-ahead logs, which hold changes that are not in the database yet.
 _LOGS = {"duckdb": ".wal", "sqlite": "-wal"}
-"""Suffix of the write-ahead log, which holds changes that are not in the database yet."""
-_IN_USE = -1
-"""Date of a file that cannot be opened at present. No file has it, so the next run tries again."""
+_IN_USE = (
+    -1
+)  # date of a file that cannot be opened now; no file has it, so the next run tries again
 
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogEntry:
-    """A file, a table in a database or a sheet in a workbook, before it is read.
+    """A file, a table in a database or a sheet in a workbook, before it is read."""
 
-    Attributes
-    ----------
-    name
-        Name in the lake: the path below the lake's folder, and ``::table`` in a database or a
-        workbook.
-    source
-        How to open it.
-    size, changed
-        Size of the file in bytes, and time of its last change in nanoseconds.
-    problem
-        Why it cannot be read, if that is known already.
-    """
-
-    name: str
+    name: str  # the path below the lake's folder, and ::table in a database or a workbook
     source: Source
-    size: int
-    changed: int
+    size: int  # in bytes
+    changed: int  # in nanoseconds
     problem: str | None = None
 
 
 def as_places(places: object) -> tuple[str, ...]:
-    """Normalise the places of a lake to a tuple of folders, files and globs.
-
-    >>> as_places("lake")
-    ('lake',)
-    """
+    """Normalise the places of a lake to a tuple of folders, files and globs."""
     if isinstance(places, (str, os.PathLike)):
         return (os.fspath(places),)
     if isinstance(places, Iterable):
@@ -70,13 +54,6 @@ def files(places: Sequence[str]) -> dict[str, CatalogEntry]:
 
     Names are relative to the lake's folder, see :func:`root`. Symbolic links are followed only to
     files inside the folder, and never to other folders, which have to be named themselves.
-
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "staff.csv").write_text("sex,hired")
-    >>> _ = (folder / "notes.md").write_text("of no table")
-    >>> [(entry.name, entry.size) for entry in files([str(folder)]).values()]
-    [('staff.csv', 9)]
     """
     found: dict[str, CatalogEntry] = {}
     folder = root(places)
@@ -208,6 +185,7 @@ def _refused(name: str, path: Path, status: os.stat_result) -> str | None:
 
 
 def _is_utf8(path: Path) -> bool:
+    # Bytes that are not UTF-8 are surrogates in a path, which cannot be encoded again.
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -253,10 +231,7 @@ def _below(folder: Path) -> Iterator[tuple[Path, str | None]]:
         folders[:] = sorted(f for f in folders if f not in links and not f.startswith((".", "_")))
         for path in (here / name for name in sorted(names) if _is_table(name)):
             outside = path.is_symlink() and not _is_inside(os.path.realpath(path), top)
-            yield (
-                path,
-                f"{path.name} is a link that leads out of the lake." if outside else None,
-            )
+            yield path, f"{path.name} is a link that leads out of the lake." if outside else None
     for error in closed:
         if Path(error.filename) == folder:
             raise SourceNotFound(f"{folder} cannot be read: {error.strerror}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -18,36 +18,19 @@ FILE_NAME = "sources.toml"
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions of one source.
-
-    Attributes
-    ----------
-    table_cost, row_cost
-        Cost of using the table at all, and cost of each row taken from it.
-    licence
-        Licence of its rows.
-    consent
-        Whether the people in the table agreed to this use; None if unknown. No row is taken if they
-        did not.
-    """
+    """The conditions of one source."""
 
     # A table costs 1 and a row nothing, so that by default the cheapest choice is the one that uses
     # the fewest tables.
-
     table_cost: float = 1.0
     row_cost: float = 0.0
     licence: str | None = None
-    consent: bool | None = None
+    consent: bool | None = None  # of the people in the table to this use; None if unknown
 
 
 @dataclass(frozen=True)
 class Sources:
-    """The conditions of all sources: by name or glob, with defaults for the others.
-
-    >>> sources = Sources({"hr/*.csv": {"row_cost": 2.0}}, default={"table_cost": 10.0})
-    >>> sources.of("hr/2024.csv")
-    Conditions(table_cost=10.0, row_cost=2.0, licence=None, consent=None)
-    """
+    """The conditions of all sources: by name or glob, with defaults for the others."""
 
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     default: Mapping[str, Any] = field(default_factory=dict)
@@ -102,20 +85,21 @@ def _require_conditions(file: Path, name: str, given: object) -> None:
                 f"{name} in {file} has an unknown key {key!r}; allowed are: {', '.join(allowed)}."
                 f"{did_you_mean(key, allowed)}"
             )
-        good = {
-            "licence": isinstance(value, str),
-            "consent": isinstance(value, bool),
-        }.get(key, _is_cost(value))
-        if not good:
-            kind = {"licence": "a text", "consent": "true or false"}.get(
-                key, "a number of at least 0"
-            )
+        is_good, kind = _KINDS.get(key, (_is_cost, "a number of at least 0"))
+        if not is_good(value):
             raise InputError(f"{key} of {name} in {file} is {value!r}, but must be {kind}.")
 
 
 def _is_cost(value: object) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_number and 0 <= float(value) < float("inf")  # type: ignore[arg-type]
+    if not isinstance(value, int | float) or isinstance(value, bool):  # a bool is an int to Python
+        return False
+    return 0 <= value < float("inf")
+
+
+_KINDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "licence": (lambda value: isinstance(value, str), "a text"),
+    "consent": (lambda value: isinstance(value, bool), "true or false"),
+}
 
 
 def is_denied(name: str, conditions: Conditions, deny: Sequence[str]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from equipoise.engines.base import Engine
@@ -61,15 +61,7 @@ class Hits(Result):
                     "score": hit.score,
                     "problem": hit.table.problem,
                     "skipped": hit.table.skipped.to_dict(),
-                    "columns": [
-                        {
-                            "query": match.query,
-                            "table": match.table,
-                            "similarity": match.similarity,
-                            "why": match.why,
-                        }
-                        for match in hit.columns
-                    ],
+                    "columns": [asdict(match) for match in hit.columns],
                 }
                 for hit in self.hits
             ],

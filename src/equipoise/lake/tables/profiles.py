@@ -24,29 +24,14 @@ _SMALL = 1 << 20  # bytes; starting a query takes longer than parsing this much 
 
 @dataclass(frozen=True, kw_only=True)
 class Profiled:
-    """A table of a lake with its profile.
-
-    Attributes
-    ----------
-    entry
-        Entry of the catalogue.
-    source
-        How to open it: with the encoding that was found, and leniently if necessary.
-    snapshot
-        SHA-256 of its file.
-    profile
-        Profile of its rows; None if it cannot be read.
-    about
-        Profile that a search uses. For a small file it includes lines that are not valid rows; in a
-        large file the rows say enough.
-    problem
-        Why the table cannot be read, or why no rows can be taken from it.
-    """
+    """A table of a lake with its profile, and why it or its rows cannot be read."""
 
     entry: CatalogEntry
-    source: Source
-    snapshot: str = ""
+    source: Source  # with the encoding that was found, and lenient if necessary
+    snapshot: str = ""  # SHA-256 of the file
     profile: Profile | None = None
+    # Profile that a search uses. For a small file it includes lines that are not valid rows; in a
+    # large file the rows say enough.
     about: Profile | None = None
     problem: str | None = None
 
@@ -56,33 +41,27 @@ def profile_table(entry: CatalogEntry, engine: Engine, snapshot: str | None = No
 
     A CSV file with broken lines or duplicate column names is read leniently: broken lines are skipped
     and counted, and duplicate columns are numbered. If it still cannot be read as a table, the
-    profile describes its text, so that a search can find it, and ``problem`` says why no rows can be
-    taken from it.
+    profile describes its text, so that a search can find it.
     """
     import pyarrow as pa
 
     source = entry.source
     if entry.problem is not None:
         return Profiled(entry=entry, source=source, problem=entry.problem)
-    known = snapshot or ""
+    known, is_small = snapshot or "", entry.size <= _SMALL
+    profile: Profile | None
     try:
         known = known or file_hash(source.paths[0])
         source = opened(entry)
-        source, profile = _read(source, engine, is_small=entry.size <= _SMALL)
+        source, profile = _read(source, engine, is_small=is_small)
     except (EquipoiseError, OSError, pa.ArrowException) as error:
-        problem = public(_sentence(error, source), source)
-        about = _padded(source)
-        return Profiled(
-            entry=entry, source=source, snapshot=known, profile=about, about=about, problem=problem
-        )
-    empty = None if profile.rows else f"{entry.name} has no rows."
+        problem: str | None = public(_sentence(error, source), source)
+        profile = about = _padded(source)
+    else:
+        problem = None if profile.rows else f"{entry.name} has no rows."
+        about = _about(source, profile) if is_small else profile
     return Profiled(
-        entry=entry,
-        source=source,
-        snapshot=known,
-        profile=profile,
-        about=_about(source, profile) if entry.size <= _SMALL else profile,
-        problem=empty,
+        entry=entry, source=source, snapshot=known, profile=profile, about=about, problem=problem
     )
 
 
@@ -92,12 +71,11 @@ def _read(source: Source, engine: Engine, *, is_small: bool) -> tuple[Source, Pr
 
     try:
         return _profile(source, engine, is_small=is_small)
-    except (EquipoiseError, OSError, pa.ArrowException) as error:
-        lenient = replace(source, lenient=True)
-        if source.kind != "csv" or not isinstance(error, InputError):
+    except InputError as error:
+        if source.kind != "csv":
             raise
         try:
-            return _profile(lenient, engine, is_small=is_small)
+            return _profile(replace(source, lenient=True), engine, is_small=is_small)
         except (EquipoiseError, OSError, pa.ArrowException) as other:
             # The first error says more, unless most lines of the file are broken.
             raise (other if isinstance(other, NotATable) else error) from None

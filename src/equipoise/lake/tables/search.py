@@ -1,8 +1,8 @@
 """Union search: which tables of a lake could be appended to a table, column by column.
 
-SearchColumns are compared by three kinds of evidence: their headers; their words (of header and values
-in one bag, rare words counting more); and, where a header says nothing, the distribution of their
-numbers. SearchColumns are then paired one to one. The score of a table combines the similarities of the
+Columns are compared by three kinds of evidence: their headers; their words (of header and values in
+one bag, rare words counting more); and, where a header says nothing, the distribution of their
+numbers. Columns are then paired one to one. The score of a table combines the similarities of the
 pairs with how much the words of the two tables as a whole have in common: a column ``Name`` means
 little unless both tables are about the same subject. File names are ignored.
 """
@@ -39,26 +39,13 @@ CONTEXT_WEIGHT = 0.4
 CANDIDATES, NUMBER_CANDIDATES = 150, 50
 """How many tables are compared closely: because of their words, and because of their numbers."""
 
-_SHOWN = 0.1
-"""Pairs of columns that are less similar are not reported."""
-
-_NOTABLE = 0.5
-"""From this similarity on, headers and words are named as reasons."""
+_SHOWN = 0.1  # pairs of columns that are less similar are not reported
+_NOTABLE = 0.5  # similarity from which on headers and words are named as reasons
 
 
 @dataclass(frozen=True)
 class ColumnPair:
-    """A column of the query and the column of a table it is paired with.
-
-    Attributes
-    ----------
-    query, table
-        Names of the two columns.
-    similarity
-        Similarity from 0 to 1.
-    why
-        The evidence, in words.
-    """
+    """A column of the query and the column of a table it is paired with, and why."""
 
     query: str
     table: str
@@ -78,42 +65,10 @@ class Hit:
 def search(
     index: Index, query: Profile, *, top: int = 10, exclude: Collection[str] = ()
 ) -> list[Hit]:
-    r"""Find the tables whose rows could be appended to a table.
+    """Find the tables whose rows could be appended to a table, the best first.
 
-    Parameters
-    ----------
-    index
-        Index of the lake.
-    query
-        Profile of the table.
-    top
-        Maximum number of tables.
-    exclude
-        Snapshots of files to leave out, such as the table's own.
-
-    Returns
-    -------
-    list of Hit
-        The best first. There may be fewer than ``top``: tables that have nothing in common with the
-        query are left out.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from equipoise.engines.duckdb import shared_engine
-    >>> from equipoise.lake.tables.index import refresh
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> places, path = [folder.name], Path(folder.name, ".index.duckdb")
-    >>> _ = Path(folder.name, "a.csv").write_text("Plant,Soil\napple,loam\npear,clay\n")
-    >>> _ = Path(folder.name, "b.csv").write_text("City,Trade\nLima,baker\nOslo,smith\n")
-    >>> _ = refresh(path, places, engine=shared_engine())
-    >>> index = Index(path, places)
-    >>> table = next(table for table in index.tables() if table.name == "a.csv")
-    >>> (hit,) = search(index, index.profiles([table.id])[table.id])
-    >>> hit.table.name, hit.score, hit.columns[0].why
-    ('a.csv', 1.0, 'same header, values overlap 1.00')
-    >>> folder.cleanup()
+    Tables that have nothing in common with the query are left out, and so are files whose snapshots
+    are in ``exclude``, such as the query's own.
     """
     if top < 1:
         raise InputError(f"`top` is {top}, so no table can be found; set it to 1 or more.")
@@ -139,7 +94,7 @@ def search(
 
 
 def _filled(profile: Profile) -> Profile:
-    """Leave out columns without values, such as a delimiter at the end of every line makes."""
+    """Leave out columns without values, as a delimiter at the end of every line makes them."""
     return replace(profile, columns=tuple(c for c in profile.columns if c.distinct))
 
 
@@ -155,7 +110,6 @@ def _scores(
         block = similarity[:, starts[i] : starts[i + 1]]
         aligned = block[_paired(block)].sum() / np.sqrt(max(block.size, 1))
         score = (1 - CONTEXT_WEIGHT) * aligned + CONTEXT_WEIGHT * contexts[i]
-        # Rounded, since the last digits depend on the order of additions.
         scores[number] = round(float(np.clip(score, 0, 1)), DIGITS)
     return scores
 

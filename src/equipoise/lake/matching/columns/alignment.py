@@ -22,71 +22,36 @@ from equipoise.lake.matching.values.vocabulary import ValueMap
 
 @dataclass(frozen=True)
 class ColumnMatch:
-    """A column of the base, the column of a table it is matched with, and the evidence.
-
-    Attributes
-    ----------
-    base, source
-        Names of the two columns.
-    score
-        Probability of the match, from 0 to 1.
-    header, content
-        Similarities of the headers and of the values.
-    why
-        The evidence, in words.
-    doubt
-        Why the match is not certain, if it is not.
-    """
+    """A column of the base, the column of a table it is matched with, and the evidence in words."""
 
     base: str
     source: str
-    score: float
-    header: float = 0.0
-    content: float = 0.0
+    score: float  # probability of the match
     why: str = ""
-    doubt: str | None = None
+    doubt: str | None = None  # why the match is not certain
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alignment:
-    """How the columns and values of a table become those of the base.
+    """How the columns and values of a table become those of the base, by column of the base.
 
     "Other columns" are those that are not required.
-
-    Attributes
-    ----------
-    columns
-        Matches by column of the base: the required ones, and others that are certain.
-    values
-        Maps of values, for sensitive attributes and the label unless they are binned.
-    doubts
-        Why a required column is not certain, by name; empty if rows can be taken.
-    confirmed
-        Whether a user has confirmed the alignment in a mapping file.
-    spellings
-        Values of other columns that the base spells differently.
-    proposed
-        Other columns whose match is not certain; they are not used unless a user confirms them.
-    conversions, absent
-        Other columns whose numbers or dates are written differently, and those in which texts such
-        as ``NA`` mean a missing value.
-    kept
-        Other columns that stay as they are although the base writes them differently, with how
-        they are compared.
-    unseen
-        Other columns that are left missing, with the column of the table and how it is compared.
-    treated
-        What is done with columns that are not written as in the base.
     """
 
+    # The required columns, and others whose match is certain.
     columns: Mapping[str, ColumnMatch]
     values: Mapping[str, ValueMap]
+    # Why a required column is not certain; empty if rows can be taken.
     doubts: Mapping[str, str]
     confirmed: bool = False
     spellings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # Other columns that are used only if a user confirms them in a mapping file.
     proposed: Mapping[str, ColumnMatch] = field(default_factory=dict)
     conversions: Mapping[str, Conversion] = field(default_factory=dict)
+    # Columns in which texts such as NA mean a missing value.
     absent: frozenset[str] = frozenset()
+    # Other columns that stay as written, and those left missing. Neither can be compared with the
+    # base as it is, so the decision says how their values are compared to find duplicates.
     kept: Mapping[str, Decision] = field(default_factory=dict)
     unseen: Mapping[str, tuple[str, Decision]] = field(default_factory=dict)
     treated: tuple[Treatment, ...] = ()
@@ -117,22 +82,8 @@ def align(
 ) -> Alignment | None:
     """Match the columns of a table one to one with those of the base.
 
-    Parameters
-    ----------
-    want
-        Columns and vocabularies of the base.
-    table
-        Profile of the table.
-    same_codes
-        Whether codes such as 1 and 2 mean the same in all tables.
-    codebook
-        By attribute, the value of the base for each value of a source.
-
-    Returns
-    -------
-    Alignment or None
-        None if some required column has no counterpart at all. A counterpart that is not certain
-        is among the doubts, and a user may confirm it.
+    The result is None if some required column has no counterpart at all. A counterpart that is not
+    certain is among the doubts, and a user may confirm it.
     """
     maps = ValueMaps(want, table, same_codes, codebook or {})
     evidence = gather_evidence(want, table, maps)
@@ -140,21 +91,23 @@ def align(
         return None
     pairs, likely = likely_pairs(evidence, want)
     pairs += guessed_pairs(pairs, likely, evidence, want)
-    pairs += left_over_pairs(pairs, shared_headers(want.columns, table.columns))
+    shared = shared_headers(want.columns, table.columns)
+    pairs += left_over_pairs(pairs, shared)
+    places = {want.columns[i].name: j for i, j in pairs}
+    if any(name not in places for name in want.required):
+        return None
+    values = {name: maps.of(name, places[name]) for name in want.vocabularies}
     series = find_series(pairs, want.columns, table.columns)
-    judge = Judge(want.columns, table, evidence.likeness, series)
-    required = RequiredJudge(want, table, maps, judge)
+    judge = Judge(want.columns, table, evidence.likeness, series, shared)
+    required = RequiredJudge(want, maps, values, judge)
     found = {
         want.columns[i].name: _match(evidence, judge, required, float(likely[i, j]), i, j)
         for i, j in pairs
     }
-    if any(name not in found for name in want.required):
-        return None
-    places = {want.columns[i].name: j for i, j in pairs}
     columns = {n: m for n, m in found.items() if n in want.required or m.doubt is None}
     return Alignment(
         columns=columns,
-        values={name: maps.of(name, places[name]) for name in want.vocabularies},
+        values=values,
         doubts={n: doubt for n in want.required if (doubt := found[n].doubt) is not None},
         spellings=spellings(want, table, columns),
         proposed={n: m for n, m in found.items() if n not in columns},
@@ -203,7 +156,7 @@ def _match(
         parts.append(f"similar {'numbers' if both else 'values'} ({content:.2f})")
     why = ", ".join(parts) or "little evidence"
     doubt = (required if base.name in required.want.required else judge).doubt(i, j, score)
-    return ColumnMatch(base.name, column.name, score, header, content, why, doubt)
+    return ColumnMatch(base.name, column.name, score, why, doubt)
 
 
 def nearest_columns(want: Wanted, table: Profile) -> dict[str, tuple[float, str]]:
@@ -212,9 +165,8 @@ def nearest_columns(want: Wanted, table: Profile) -> dict[str, tuple[float, str]
         return {}
     evidence = gather_evidence(want, table, ValueMaps(want, table, False, {}))
     scores = 1 / (1 + np.exp(-evidence.logs))
-    places = [column.name for column in want.columns]
-    nearest = {}
-    for name in want.required:
-        line = scores[places.index(name)]
-        nearest[name] = (float(line.max()), table.columns[int(line.argmax())].name)
-    return nearest
+    return {
+        column.name: (float(line.max()), table.columns[int(line.argmax())].name)
+        for column, line in zip(want.columns, scores, strict=True)
+        if column.name in want.required
+    }

@@ -19,16 +19,11 @@ PLAUSIBLE = -4.0
 _DEPTH = 6  # moves in a chain
 _PASSES = 4  # chains one after another; both bound the time of a search
 _LEAST_GAIN = 1e-6
-_TRIED = 0.05
-"""Pairs less likely than this do not start in the assignment; moves may still add them."""
+_TRIED = 0.05  # pairs less likely than this do not start in the assignment; moves may add them
 
 
 def one_to_one(logs: _Matrix) -> _Matrix:
-    """Turn the evidence for pairs into probabilities, each column being in at most one pair.
-
-    >>> (one_to_one(np.array([[9.0, 0.0], [0.0, 9.0]])) > 0.9).tolist()
-    [[True, False], [False, True]]
-    """
+    """Turn the evidence for pairs into probabilities, each column being in at most one pair."""
     # Rows and columns are scaled in turn, as Sinkhorn does; the additional 1 is "no counterpart".
     odds = np.exp(np.clip(logs, -30, 30))
     rows, columns = np.ones(len(odds)), np.ones(odds.shape[1])
@@ -74,16 +69,7 @@ class _Search:
     logs: _Matrix
     comparison: Comparison
 
-    def improved(self, start: _Matrix) -> _Matrix:
-        pairs = start
-        for _ in range(_PASSES):
-            better = self._after_chain(pairs)
-            if better is None:
-                break
-            pairs = better
-        return pairs
-
-    def _after_chain(self, start: _Matrix) -> _Matrix | None:
+    def after_chain(self, start: _Matrix) -> _Matrix | None:
         pairs, gain, best, found = start.copy(), 0.0, _LEAST_GAIN, None
         free = np.ones(len(start), bool), np.ones(start.shape[1], bool)
         for _ in range(_DEPTH):
@@ -158,7 +144,13 @@ def _largest(gain: _Matrix) -> tuple[float, int, int]:
 
 def improved(logs: _Matrix, comparison: Comparison, likely: _Matrix) -> _Matrix:
     """Search for pairs that support each other better than the most likely ones do."""
-    start = np.zeros_like(likely)
+    pairs = np.zeros_like(likely)
     for i, j in assigned(np.where(logs > PLAUSIBLE, likely, 0.0), _TRIED):
-        start[i, j] = 1.0
-    return _Search(logs, comparison).improved(start)
+        pairs[i, j] = 1.0
+    search = _Search(logs, comparison)
+    for _ in range(_PASSES):
+        better = search.after_chain(pairs)
+        if better is None:
+            break
+        pairs = better
+    return pairs

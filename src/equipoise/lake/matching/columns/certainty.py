@@ -36,31 +36,24 @@ from equipoise.lake.matching.notations import patterns_for, read_numbers, tally_
 from equipoise.lake.matching.values.concepts import tells_kind, tells_meaning
 from equipoise.lake.matching.values.vocabulary import match_values
 from equipoise.lake.tables.headers import is_opaque
+from equipoise.plain import in_words
 
-ALIKE = 0.88
-"""Minimum probability of a certain match if a header says nothing."""
-
+# Distributions whose Kolmogorov-Smirnov distance is at most the first agree. Beyond the second they
+# contradict each other; in between are columns of one meaning in different populations.
 _SAME_NUMBERS, _OTHER_NUMBERS = 0.2, 0.5
-"""Distributions whose Kolmogorov-Smirnov distance is at most the first agree. Beyond the second they
-contradict each other; in between lie columns of one meaning in different populations."""
+_SAME_TEXTS, _OTHER_TEXTS = 0.8, 0.2  # the same for texts: shares of rows with common values
 
+# Where one header says more than the other, numbers must be this close, and this many different
+# values must be known: few numbers are close by chance.
 _NEAR_NUMBERS, _MANY_NUMBERS = 0.1, 20
-"""Where one header says more than the other, numbers must be this close, and this many different
-values must be known: few numbers are close by chance."""
 
-_SAME_TEXTS, _OTHER_TEXTS = 0.8, 0.2
-"""The same limits for texts, as shares of rows whose value the other column has."""
-
-_ROWS = 50
-"""With fewer rows, values cannot contradict a match: most values have not been seen yet."""
-
-_SAME_HEADERS, _MOST_HEADERS = 4, 2 / 3
-"""Minimum number and share of the base's headers in a table of the same schema."""
-
+_ALIKE = 0.88  # minimum probability of a certain match if a header says nothing
+_ROWS = 50  # with fewer rows, values cannot contradict a match: most have not been seen yet
+_SAME_HEADERS, _MOST_HEADERS = 4, 2 / 3  # of the base, in a table of the same schema
 _MOSTLY = 0.5
-_FEW_CODES = 12  # columns of at most so many numbers may hold codes, whose values must agree
+_FEW_CODES = 12  # columns of at most this many numbers may hold codes, whose values must agree
 _MANY_VALUES = 5  # shared values that, even as unknown words, identify a column
-_KEY = 0.9  # share of rows with a value of their own in a column of identifiers
+_KEY = 0.9  # distinct values per row in a column of identifiers
 _AHEAD = 2.0  # log-odds by which a match must beat every rival that its values allow
 _DATED = 0.9
 _DATE = re.compile(
@@ -84,7 +77,8 @@ class Judge:
     columns: Sequence[ColumnProfile]
     table: Profile
     likeness: Likeness
-    in_series: Collection[tuple[int, int]] = ()
+    in_series: Collection[tuple[int, int]]
+    shared: Collection[tuple[int, int]]  # pairs of the same header in tables of one schema
 
     @functools.cached_property
     def headers(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -95,10 +89,6 @@ class Judge:
             # Both prefixes may be names of what the tables are about, which differ.
             return tuple(written[0]), tuple(written[1])
         return ours, theirs
-
-    @functools.cached_property
-    def _shared(self) -> frozenset[tuple[int, int]]:
-        return frozenset(shared_headers(self.columns, self.table.columns))
 
     def wording(self, i: int, j: int) -> Wording:
         """Compare the meanings of the headers of two columns."""
@@ -118,7 +108,7 @@ class Judge:
             return say_other(base.name, column.name, said.words)
         if said.level == Level.SILENT:
             return self._doubt_of_silent(i, j, score)
-        if (i, j) in self._shared:
+        if (i, j) in self.shared:
             if _are_of_one_kind(base, column):
                 return self.rival(i, j, said.level)
             return f"the headers agree, but {column.name} holds another kind of values"
@@ -153,7 +143,9 @@ class Judge:
         if not base.distinct or not column.distinct:
             return Agreement.POSSIBLE
         if names_key(base.name) and names_key(column.name):
-            return self._agreement_of_keys(base, column)
+            # Identifiers need not have values in common; that both are unique says much.
+            unique = all(c.distinct >= _KEY * max(_known(c), 1) for c in (base, column))
+            return Agreement.STRONG if unique else Agreement.POSSIBLE
         if all(c.numeric >= NUMERIC for c in (base, column)):
             found = self._agreement_of_numbers(i, j)
         elif (base.numeric >= _MOSTLY) != (column.numeric >= _MOSTLY):
@@ -166,11 +158,6 @@ class Judge:
             found = self._agreement_of_texts(i, j)
         enough = min(_known(base), _known(column)) >= _ROWS
         return found if enough else max(found, Agreement.POSSIBLE)
-
-    def _agreement_of_keys(self, base: ColumnProfile, column: ColumnProfile) -> Agreement:
-        """Identifiers need not have values in common; that both are unique says much."""
-        single = [c.distinct >= _KEY * max(_known(c), 1) for c in (base, column)]
-        return Agreement.STRONG if all(single) else Agreement.POSSIBLE
 
     def _agreement_of_numbers(self, i: int, j: int) -> Agreement:
         gap = self.likeness.gaps[i, j]
@@ -196,15 +183,14 @@ class Judge:
         return Agreement.POSSIBLE if not few else Agreement.CONTRARY
 
     def _doubt_of_silent(self, i: int, j: int, score: float) -> str | None:
-        """If a header says nothing, the values decide, unless another column has such values."""
-        if score < ALIKE or self.agreement(i, j) != Agreement.STRONG:
+        """If a header says nothing, the values decide, unless another column has similar ones."""
+        if score < _ALIKE or self.agreement(i, j) != Agreement.STRONG:
             return say_silent(self.table.columns[j].name)
         if (doubt := self.doubt_of_values(i, j)) is not None:
             return doubt
         for likeness, name in self._others(i, j):
             if likeness > self.likeness.evidence[i, j] - _AHEAD:
-                other = f"{name} has such values as well"
-                return f"{self.table.columns[j].name} says nothing, and {other}"
+                return f"{self.table.columns[j].name} says nothing, and {name} has similar values"
         return None
 
     def doubt_of_values(self, i: int, j: int) -> str | None:
@@ -257,8 +243,7 @@ def say_silent(column: str) -> str:
 
 def say_other(base: str, column: str, words: Sequence[str]) -> str:
     """Name the words in which two headers differ."""
-    listed = " and ".join([", ".join(map(repr, words[:-1])), repr(words[-1])][len(words) < 2 :])
-    return f"{column} may not be {base}: they differ in {listed}"
+    return f"{column} may not be {base}: they differ in {in_words([repr(w) for w in words])}"
 
 
 def shared_headers(

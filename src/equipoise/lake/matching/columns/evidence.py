@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 
 from equipoise.engines.profiling import FEW_VALUES, Profile
 from equipoise.lake.matching.columns.assignment import PLAUSIBLE
-from equipoise.lake.matching.columns.headers import header_similarity
+from equipoise.lake.matching.columns.headers import (
+    SAME_MEANING,
+    SAME_WORDS,
+    header_similarity,
+)
 from equipoise.lake.matching.columns.likeness import ColumnContents, Likeness
 from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.columns.wording import Level, compare_headers
@@ -20,11 +24,8 @@ from equipoise.lake.tables.headers import is_opaque
 
 _Matrix = NDArray[np.float64]
 
-_ONE_NAME, _ONE_MEANING = 0.97, 0.93
-"""Header similarities of the same words in another spelling, and of words with the same meaning."""
 
-_MISSING_TEXTS = 3
-"""A table may have a few texts for missing values in addition to the vocabulary of the base."""
+_MISSING_TEXTS = 3  # a table may have a few texts for missing values in addition to the base's
 
 # Evidence is added up as logarithms of odds. A vocabulary that maps one to one as a whole rarely
 # does so by chance. Headers count more than values, which many columns of one table share.
@@ -62,7 +63,7 @@ class ValueMaps:
         # Rules most columns out without the cost of matching.
         if len(values) > len(base) + _MISSING_TEXTS and name not in self.codebook:
             return False
-        book = tuple(self.codebook[name].items()) if name in self.codebook else None
+        book = tuple(self.codebook.get(name, {}).items())
         return _is_certain(tuple(base), tuple(values), self.same_codes, book)
 
 
@@ -71,14 +72,13 @@ def _is_certain(
     base: tuple[str, ...],
     source: tuple[str, ...],
     same_codes: bool,
-    codebook: tuple[tuple[str, str], ...] | None,
+    codebook: tuple[tuple[str, str], ...],
 ) -> bool:
-    book = None if codebook is None else dict(codebook)
     found = match_values(
         dict.fromkeys(base, 1),
         dict.fromkeys(source, 1),
         same_codes=same_codes,
-        codebook=book,
+        codebook=dict(codebook),
         propose=False,
     )
     return found.certain
@@ -102,7 +102,7 @@ def gather_evidence(want: Wanted, table: Profile, maps: ValueMaps) -> Evidence:
         [[_header_similarity(a.name, b.name) for b in table.columns] for a in want.columns]
     ).reshape(len(want.columns), len(table.columns))
     opaque = np.array([is_opaque(c.name) for c in table.columns], bool)
-    likeness = Likeness(want.contents, ColumnContents.of(table.columns))
+    likeness = Likeness(want.contents, ColumnContents(table.columns))
     logs = likeness.evidence.copy()
     for i, base in enumerate(want.columns):
         if base.name in want.vocabularies:
@@ -110,21 +110,19 @@ def gather_evidence(want: Wanted, table: Profile, maps: ValueMaps) -> Evidence:
             logs[i, certain] = _CERTAIN_VALUES
     # Columns of one name may hold other values, say those of another year. Such values must not
     # outweigh the header, unless they are of another kind.
-    logs = np.where(_same_kind(want, table) & (headers >= _ONE_NAME), np.maximum(logs, -4.0), logs)
+    logs = np.where(_same_kind(want, table) & (headers >= SAME_WORDS), np.maximum(logs, -4.0), logs)
     return Evidence(likeness, headers, logs + _header_evidence(headers, opaque))
 
 
 def _header_similarity(a: str, b: str) -> float:
     alike = header_similarity(a, b)
-    return max(alike, _ONE_MEANING) if compare_headers(a, b).level <= Level.SYNONYMS else alike
+    return max(alike, SAME_MEANING) if compare_headers(a, b).level <= Level.SYNONYMS else alike
 
 
 def _same_kind(want: Wanted, table: Profile) -> NDArray[np.bool_]:
     """Whether both columns hold numbers, or neither does."""
-    ours = np.array([c.numeric >= 0.5 for c in want.columns], bool)
-    theirs = np.array([c.numeric >= 0.5 for c in table.columns], bool)
-    same: NDArray[np.bool_] = ours[:, None] == theirs
-    return same
+    ours, theirs = ([c.numeric >= 0.5 for c in side.columns] for side in (want, table))
+    return np.equal.outer(ours, theirs)
 
 
 def _header_evidence(headers: _Matrix, opaque: NDArray[np.bool_]) -> _Matrix:

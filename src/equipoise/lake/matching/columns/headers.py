@@ -10,57 +10,41 @@ from typing import Any
 
 from equipoise.lake.tables.headers import is_opaque, words
 
-_EXACT, _SAME_WORDS, _SAME_MEANING, _OTHER_THING = 1.0, 0.97, 0.93, 0.6
-"""The same text; the same words in another spelling; words of the same meaning; words about someone
-else. `evidence` turns these similarities into log-odds."""
+SAME_WORDS, SAME_MEANING, _OTHER_THING = 0.97, 0.93, 0.6
+"""Similarities of the same words in another spelling, of words with the same meaning, and of words
+about someone else; `evidence` turns them into log-odds."""
 
-_SHARED = 0.6
-"""From this similarity on, a word such as "family" changes the meaning of the rest of a header."""
+_SHARED = 0.6  # similarity from which on an added word such as "family" changes the meaning
 
 
 @functools.lru_cache(maxsize=200_000)
 def header_similarity(a: str, b: str) -> float:
-    """Give the similarity of two headers, from 0 to 1.
-
-    >>> header_similarity("hours-per-week", "HoursPerWeek"), header_similarity("sex", "gender")
-    (0.97, 0.93)
-    >>> header_similarity("sex", "c7")
-    0.0
-    """
+    """Give the similarity of two headers, from 0 to 1."""
     if a == b:
-        return _EXACT
+        return 1.0
     ours, theirs = words(a), words(b)
     if not ours or not theirs:
         return 0.0
     if same_words(a, b):
-        return _SAME_WORDS
+        return SAME_WORDS
     alike = _alike(_core(ours), _core(theirs))
-    if _numbers(ours) != _numbers(theirs):  # bill_1 is not bill_2
+    numbers = [[int(t) for t in tokens if t.isdigit()] for tokens in (ours, theirs)]
+    if numbers[0] != numbers[1]:  # bill_1 is not bill_2
         return 0.3 * alike
     if other_referent(a, b) is not None:
         return min(alike, _OTHER_THING)
-    return min(alike, _SAME_MEANING)
+    return min(alike, SAME_MEANING)
 
 
 def same_words(a: str, b: str) -> bool:
-    """Whether two headers differ only in case, blanks and punctuation.
-
-    >>> same_words("hours-per-week", "HoursPerWeek"), same_words("sex", "gender")
-    (True, False)
-    """
+    """Whether two headers differ only in case, blanks and punctuation."""
     ours = "".join(words(a))
     return bool(ours) and ours == "".join(words(b))
 
 
 @functools.lru_cache(maxsize=200_000)
 def other_referent(a: str, b: str) -> str | None:
-    """Give a word by which one of two headers is about someone else or another time, if any.
-
-    >>> other_referent("sex", "spouse_gender"), other_referent("previous income", "income")
-    ('spouse', 'previous')
-    >>> other_referent("sex", "customer_sex") is other_referent("parent_age", "ParentAge") is None
-    True
-    """
+    """Give a word by which one of two headers is about someone else or another time, if any."""
     ours, theirs = words(a), words(b)
     others = (set(ours) ^ set(theirs)) & listed("others")
     if others:
@@ -80,11 +64,7 @@ def _differ(ours: set[str], theirs: set[str]) -> bool:
 
 
 def ordinal(header: str) -> tuple[str, int] | None:
-    """Split a header with one number or month into its other words and the number; else None.
-
-    >>> ordinal("bill_amt3"), ordinal("Statement August"), ordinal("age"), ordinal("c7")
-    (('bill amt', 3), ('statement', 8), None, None)
-    """
+    """Split a header with one number or month into its other words and the number; else None."""
     if is_opaque(header):
         return None
     tokens = words(header)
@@ -94,31 +74,16 @@ def ordinal(header: str) -> tuple[str, int] | None:
     return " ".join(t for t in tokens if not t.isdigit() and t not in _MONTHS), numbers[0]
 
 
-_MONTHS = {
+# Not those of the calendar module, which depend on the locale of the process.
+_MONTH_NAMES = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_MONTHS = {"sept": 9} | {
     name: number
-    for number, month in enumerate(
-        [
-            "january",
-            "february",
-            "march",
-            "april",
-            "may",
-            "june",
-            "july",
-            "august",
-            "september",
-            "october",
-            "november",
-            "december",
-        ],
-        start=1,
-    )
+    for number, month in enumerate(_MONTH_NAMES, start=1)
     for name in (month, month[:3])
-} | {"sept": 9}
-
-
-def _numbers(tokens: Sequence[str]) -> list[int]:
-    return [int(t) for t in tokens if t.isdigit()]
+}
 
 
 def _core(tokens: Sequence[str]) -> list[str]:
@@ -166,7 +131,7 @@ def word_similarity(a: str, b: str) -> float:
     short, long = sorted((a, b), key=len)
     if len(short) >= 3 and long.startswith(short):
         return 0.9
-    if len(short) >= 3 and short[0] == long[0] and _is_abbreviation(short, long):
+    if len(short) >= 3 and is_shortened(short, long):
         return 0.8
     alike = _run_together([a], [b])
     return alike if alike >= 0.6 else 0.0
@@ -178,13 +143,13 @@ def is_shortened(short: str, long: str) -> bool:
     >>> is_shortened("cap", "capital"), is_shortened("wgt", "weight"), is_shortened("sex", "age")
     (True, True, False)
     """
-    return long.startswith(short) or (short[0] == long[0] and _is_abbreviation(short, long))
-
-
-def _is_abbreviation(short: str, long: str) -> bool:
-    """Whether a word is another with letters left out; such short forms keep no vowels."""
+    if long.startswith(short):
+        return True
+    # Such short forms keep the first letter, and no vowels after it.
+    if short[0] != long[0] or set(short[1:]) & set("aeiou"):
+        return False
     rest = iter(long)
-    return all(letter in rest for letter in short) and not set(short[1:]) & set("aeiou")
+    return all(letter in rest for letter in short)
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,13 +29,13 @@ FEW = 50
 SAMPLED = 1024
 """Number of rows that the sample of a column is assumed to have if its values were not counted."""
 
-UNLIKE = -6.0
-"""Evidence for columns that cannot be the same: numbers and texts, or disjoint numbers."""
-
+_UNLIKE = -6.0  # evidence for columns that cannot be the same: numbers and texts, disjoint numbers
 _DRIFT = 0.05  # typical distance of the distributions of one column in two tables
 _TAIL = 3.0  # degrees of freedom of the distances, see `_of_numbers`
-_MISSED = -1.6  # evidence per value that the other column, whose values are all known, has not
-_WEIGHED_VALUES = 8  # and of at most so many values: they are not independent of each other
+_MISSED = (
+    -1.6
+)  # evidence per value that the other column, all of whose values are known, does not have
+_WEIGHED_VALUES = 8  # maximum number of them that count, since they are not independent
 _OVERLAP = 12.0
 _SHORT = 3  # letters of a code
 _OTHER_WORDS = (1.5, 5.0)  # against other words, in columns likely to be recoded and in others
@@ -43,27 +43,15 @@ _NOTHING = frozenset({"", "?", "-", ".", "na", "n/a", "nan", "null", "none", "un
 _SOME = FEW + len(_NOTHING)
 
 
-def content_similarity(a: ColumnProfile, b: ColumnProfile) -> float:
-    """Give the similarity of the values of two columns, from 0 to 1.
-
-    Numbers are compared by their distribution, texts by the share of rows whose value the other
-    column has. Two columns of few values that share none may be the same in other words; then the
-    shares of their values say a little.
-    """
-    return float(Likeness(ColumnContents.of([a]), ColumnContents.of([b])).similarity[0, 0])
-
-
 @dataclass(frozen=True, eq=False)
 class ColumnContents:
-    """The values of the columns of a table, prepared for comparison."""
+    """The values of the columns of a table, prepared for comparison.
+
+    Columns named in ``recoded`` are likely to be written in other words elsewhere.
+    """
 
     columns: tuple[ColumnProfile, ...]
-    recoded: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(cls, columns: Sequence[ColumnProfile], recoded: Iterable[str] = ()) -> ColumnContents:
-        """Prepare columns; those in ``recoded`` are likely to be written in other words elsewhere."""
-        return cls(tuple(columns), frozenset(recoded))
+    recoded: Collection[str] = ()
 
     @functools.cached_property
     def numeric(self) -> _Which:
@@ -147,12 +135,11 @@ class ColumnContents:
 
     def hashes(self, i: int) -> frozenset[int]:
         """Hashes of the values of a column: all, or the smallest."""
-        kept = self._hashed
-        if i not in kept:
+        if i not in self._hashed:
             column = self.columns[i]
             known = column.sketch if column.values is None else map(value_hash, column.values)
-            kept[i] = frozenset(known)
-        return kept[i]
+            self._hashed[i] = frozenset(known)
+        return self._hashed[i]
 
     def orders(self) -> tuple[NDArray[np.int64], _Matrix]:
         """Columns of numbers, and how often a number of one exceeds one of another, in any rows."""
@@ -167,7 +154,12 @@ class ColumnContents:
 
 @dataclass(frozen=True, eq=False)
 class Likeness:
-    """Similarities of the columns of two tables; matrices have a row per column of the first."""
+    """Similarities of the columns of two tables; matrices have a row per column of the first.
+
+    Numbers are compared by their distribution, texts by the share of rows whose value the other
+    column has. Two columns of few values that share none may be the same in other words; then the
+    shares of their values say a little.
+    """
 
     ours: ColumnContents
     theirs: ColumnContents
@@ -203,11 +195,11 @@ class Likeness:
     def evidence(self) -> _Matrix:
         """Log-odds that two columns are the same, by their values."""
         texts = _OVERLAP * np.minimum(self.overlaps, 0.95) - 5
-        found = np.where(self._both, self._of_numbers, np.where(self._neither, texts, UNLIKE))
+        found = np.where(self._both, self._of_numbers, np.where(self._neither, texts, _UNLIKE))
         unknown = self.ours.empty[:, None] | self.theirs.empty[None, :]
         found = np.where(unknown & ~self._both, 0.0, found)
         found = np.where(self._same_number > 0, np.maximum(found, self._of_codes), found)
-        return np.maximum(found, UNLIKE)
+        return np.maximum(found, _UNLIKE)
 
     @functools.cached_property
     def _both(self) -> _Which:
@@ -225,8 +217,8 @@ class Likeness:
         # normal distribution one such difference would outweigh all other evidence.
         far = self.gaps**2 / (2 * _TAIL * deviation**2)
         found = np.log(0.8 / deviation) - _TAIL * np.log1p(far)
-        found = np.where(np.isnan(found), 0.0, np.maximum(found, UNLIKE))
-        for i, j in np.argwhere(self._both & (found > UNLIKE)).tolist():
+        found = np.where(np.isnan(found), 0.0, np.maximum(found, _UNLIKE))
+        for i, j in np.argwhere(self._both & (found > _UNLIKE)).tolist():
             ours, others = self.ours.columns[i].values, self.theirs.columns[j].values
             if ours and others:
                 missed = len(others.keys() - ours.keys() - _NOTHING) / len(others)
@@ -296,32 +288,26 @@ class _Distribution:
     def points(self) -> _Matrix:
         if not self.exact or len(self.numbers) <= 21:
             return self.numbers
-        levels = np.searchsorted(self.up_to, np.linspace(0.02, 1, 40), side="left")
-        return self.numbers[np.minimum(levels, len(self.numbers) - 1)]
+        return self._quantiles(np.linspace(0.02, 1, 40))
 
     def levels(self) -> _Matrix:
         """Forty numbers that represent all: the middle of each fortieth of the rows."""
         wanted = (np.arange(40) + 0.5) / 40
-        if self.exact:
-            places = np.searchsorted(self.up_to, wanted, side="left")
-            return self.numbers[np.minimum(places, len(self.numbers) - 1)]
-        return np.interp(wanted, self.up_to, self.numbers)
+        return (
+            self._quantiles(wanted) if self.exact else np.interp(wanted, self.up_to, self.numbers)
+        )
+
+    def _quantiles(self, levels: _Matrix) -> _Matrix:
+        places = np.searchsorted(self.up_to, levels, side="left")
+        return self.numbers[np.minimum(places, len(self.numbers) - 1)]
 
     def at(self, points: _Matrix) -> _Matrix:
         """The shares up to each point, and strictly below it."""
+        up_to = np.searchsorted(self.numbers, points, side="right")
+        places = np.stack([up_to, np.searchsorted(self.numbers, points, side="left")])
         if self.exact:
-            steps = np.concatenate([[0.0], self.up_to])
-            return np.stack(
-                [
-                    steps[np.searchsorted(self.numbers, points, side=side)]
-                    for side in ("right", "left")
-                ]
-            )
-        return np.stack([self._between(points, "right"), self._between(points, "left")])
-
-    def _between(self, points: _Matrix, side: str) -> _Matrix:
+            return np.asarray(np.concatenate([[0.0], self.up_to])[places])
         last = len(self.numbers) - 1
-        places = np.searchsorted(self.numbers, points, side=side)  # type: ignore[call-overload]
         k = np.clip(places, 1, last)
         low, high = self.numbers[k - 1], self.numbers[k]
         width = np.where(high > low, high - low, 1.0)
@@ -332,7 +318,7 @@ class _Distribution:
 
 def _distribution(column: ColumnProfile) -> _Distribution | None:
     if column.values is not None:
-        numbers = _numbers(list(column.values))
+        numbers = parse_numbers(list(column.values))
         rows = np.array(list(column.values.values()), float)
         there = np.isfinite(numbers)
         if not there.any():
@@ -346,8 +332,9 @@ def _distribution(column: ColumnProfile) -> _Distribution | None:
     return _Distribution(np.array(column.quantiles), levels, exact=False)
 
 
-def _numbers(texts: Sequence[str]) -> _Matrix:
+def parse_numbers(texts: Sequence[str | None]) -> _Matrix:
+    """Read texts as numbers; NaN where a text is none."""
     try:
-        return np.array(texts, float)
-    except ValueError:
+        return np.array(texts, float)  # much faster, but fails if a single text is no number
+    except (TypeError, ValueError):
         return np.array([as_number(text) for text in texts], float)

@@ -12,10 +12,9 @@ from equipoise.lake.matching.columns.evidence import Evidence
 from equipoise.lake.matching.columns.relations import Comparison, relations
 from equipoise.lake.matching.columns.target import Wanted
 
-LEAST = 0.3
-"""Pairs less likely than this are not matched."""
-
 _Matrix = NDArray[np.float64]
+
+_LEAST = 0.3  # pairs less likely than this are not matched
 
 # Log-odds that a column has a counterpart at all: the more columns of a table have one, the
 # more likely the others do, too.
@@ -25,18 +24,15 @@ _COVERED, _SHIFT = 4.0, 2.0
 # probabilities of these pairs are rough themselves.
 _ROUNDS, _EAGER = 8, 6
 
-_SETTLED = 0.97
-"""If every pair is at least this certain to be one or not, relations would change nothing."""
-
-_MOSTLY = 0.5
-"""Share of the columns that must have a counterpart before one is guessed for a required column."""
+_SETTLED = 0.97  # if every pair is this certain to be one or not, relations would change nothing
+_MOSTLY = 0.5  # share of columns with a counterpart before one is guessed for a required column
 
 
 def likely_pairs(evidence: Evidence, want: Wanted) -> tuple[list[tuple[int, int]], _Matrix]:
     """Give the pairs that fit together best, and the probability of every pair, given these."""
     likely = one_to_one(evidence.logs + _SHIFT)
     if ((likely > _SETTLED) | (likely < 1 - _SETTLED)).all():
-        return assigned(likely, LEAST), likely
+        return assigned(likely, _LEAST), likely
     comparison = Comparison(want.relations, relations(evidence.likeness.theirs))
     likely = one_to_one(evidence.logs)
     for round_ in range(_ROUNDS):
@@ -45,23 +41,22 @@ def likely_pairs(evidence: Evidence, want: Wanted) -> tuple[list[tuple[int, int]
         likely = (likely + _supported(evidence.logs, comparison, likely, eager)) / 2
     better = improved(evidence.logs, comparison, likely)
     likely = _supported(evidence.logs, comparison, better)
-    return assigned(np.where(better > 0, likely, 0.0), LEAST), likely
+    return assigned(np.where(better > 0, likely, 0.0), _LEAST), likely
 
 
 def guessed_pairs(
     pairs: Sequence[tuple[int, int]], likely: _Matrix, evidence: Evidence, want: Wanted
 ) -> list[tuple[int, int]]:
     """Pair required columns that have no counterpart, if the table is clearly about the same."""
-    rows, columns = {i for i, _ in pairs}, {j for _, j in pairs}
-    lacking = [i for i, c in enumerate(want.columns) if c.name in want.required and i not in rows]
-    if not lacking or len(pairs) < _MOSTLY * (min(likely.shape) - len(lacking)):
+    lacking = np.array([column.name in want.required for column in want.columns], bool)
+    free = np.ones(likely.shape[1], bool)
+    for i, j in pairs:
+        lacking[i] = free[j] = False
+    if not lacking.any() or len(pairs) < _MOSTLY * (min(likely.shape) - lacking.sum()):
         return []
-    free = np.zeros(likely.shape)
-    for i in lacking:
-        for j in range(likely.shape[1]):
-            if j not in columns and evidence.logs[i, j] > PLAUSIBLE:
-                free[i, j] = likely[i, j] + 1e-9  # however unlikely: it is only proposed
-    return assigned(free, 1e-9)
+    plausible = lacking[:, None] & free & (evidence.logs > PLAUSIBLE)
+    # However unlikely: it is only proposed.
+    return assigned(np.where(plausible, likely + 1e-9, 0.0), 1e-9)
 
 
 def left_over_pairs(

@@ -14,18 +14,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.counts.columns import as_number
 from equipoise.engines.profiling import ColumnProfile
 from equipoise.lake.matching.columns.headers import ordinal
-from equipoise.lake.matching.columns.likeness import NUMERIC, SAMPLED, ColumnContents
+from equipoise.lake.matching.columns.likeness import (
+    NUMERIC,
+    SAMPLED,
+    ColumnContents,
+    parse_numbers,
+)
 
 _Matrix = NDArray[np.float64]
 _Rows = NDArray[np.float64]
 _Whole = NDArray[np.int64]
 
-FEWEST_ROWS = 8
-"""With fewer rows, relations are not measured."""
-
+_FEWEST_ROWS = 8  # with fewer, relations are not measured
 _MOST_ROWS = 256
 _MOST_COMPARED = 96  # rows of distance correlations, whose cost grows with their square
 _LARGEST_Z = 2.5  # keeps Fisher's z finite where a correlation is 1
@@ -33,24 +35,12 @@ _LARGEST_Z = 2.5  # keeps Fisher's z finite where a correlation is 1
 
 @dataclass(frozen=True)
 class _Kind:
-    """A way in which two columns can be related.
+    """A way in which two columns can be related, and how much the relation varies."""
 
-    Attributes
-    ----------
-    noise
-        Variance of the relation in n rows, times n.
-    drift
-        Standard deviation between two tables about the same thing.
-    spread
-        Standard deviation between two pairs of columns that have nothing to do with each other.
-    weight
-        Share of the evidence that counts: the relations of several pairs are partly the same.
-    """
-
-    noise: float
-    drift: float
-    spread: float
-    weight: float
+    noise: float  # variance in n rows, times n
+    drift: float  # standard deviation between two tables about the same thing
+    spread: float  # standard deviation between two pairs of unrelated columns
+    weight: float  # share of the evidence that counts, since relations of several pairs overlap
 
 
 # Square roots of rates are compared as arc sines, and correlations as Fisher's z, since the variances
@@ -70,16 +60,10 @@ _DIRECTED = (1, 3, 5)
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """Relations of every two columns of a table.
+    """Relations of every two columns of a table, and the number of rows behind each kind.
 
-    Attributes
-    ----------
-    measured
-        Kind of relation × column × column.
-    known
-        1.0 where the relation can be measured, else 0.0.
-    rows
-        Number of rows they were measured in, by kind.
+    ``measured`` and ``known`` are kind of relation × column × column; ``known`` is 1.0 where the
+    relation can be measured, else 0.0.
     """
 
     measured: NDArray[np.float64]
@@ -95,21 +79,7 @@ class Relations:
 def relations(contents: ColumnContents, *, alike: bool = False) -> Relations:
     """Measure the relations of every two columns of a table.
 
-    Parameters
-    ----------
-    contents
-        Columns of the table.
-    alike
-        Whether headers form a series only if they differ in nothing but their number.
-
-    >>> import pyarrow as pa
-    >>> from equipoise.engines.profiling import Profiler
-    >>> profiler = Profiler(["a", "b"], ["BIGINT", "BIGINT"])
-    >>> numbers = [str(n) for n in range(50)]
-    >>> profiler.add([pa.array(numbers), pa.array(numbers[::-1])])
-    >>> found = relations(ColumnContents.of(profiler.profile().columns))
-    >>> int(found.rows[0]), bool(found.measured[0, 0, 1] < 0)
-    (50, True)
+    If ``alike``, headers form a series only if they differ in nothing but their number.
     """
     columns = contents.columns
     n = len(columns)
@@ -121,7 +91,7 @@ def relations(contents: ColumnContents, *, alike: bool = False) -> Relations:
         found.put([_ORDER], places, orders[None])
         found.rows[_ORDER] = min(contents.rows[places].min(), SAMPLED)
     found.measured[_STEPS], found.known[_STEPS] = _steps([c.name for c in columns], alike=alike)
-    if rows >= FEWEST_ROWS:
+    if rows >= _FEWEST_ROWS:
         _measure_in_rows(found, columns, rows)
     found.known[:, range(n), range(n)] = 0.0
     return found
@@ -129,7 +99,9 @@ def relations(contents: ColumnContents, *, alike: bool = False) -> Relations:
 
 def _measure_in_rows(found: Relations, columns: Sequence[ColumnProfile], rows: int) -> None:
     places = np.array([i for i, c in enumerate(columns) if c.numeric >= NUMERIC], int)
-    numbers = np.array([_numbers(columns[i].sample[:rows]) for i in places]).reshape(-1, rows)
+    texts = [columns[i].sample[:rows] for i in places]
+    numbers = np.array([parse_numbers(line) for line in texts]).reshape(-1, rows)
+    numbers[~np.isfinite(numbers)] = np.nan
     ranks = _ranks(numbers)
     if len(places):
         found.put(_IN_ROWS, places, _between_numbers(numbers, ranks))
@@ -147,14 +119,6 @@ def _steps(names: Sequence[str], *, alike: bool) -> tuple[_Matrix, _Matrix]:
         stems = np.array(["" if o is None else o[0] for o in found])
         known &= stems[:, None] == stems[None, :]
     return np.where(known, steps, 0.0), known.astype(float)
-
-
-def _numbers(texts: Sequence[str | None]) -> _Rows:
-    try:
-        found = np.array(texts, float)
-    except (TypeError, ValueError):
-        found = np.array([np.nan if t is None else as_number(t) for t in texts], float)
-    return np.where(np.isfinite(found), found, np.nan)
 
 
 def _ranks(numbers: _Rows) -> _Rows:
@@ -236,13 +200,7 @@ class Comparison:
     theirs: Relations
 
     def support(self, pairs: _Matrix) -> _Matrix:
-        """Give the log-odds that the other pairs add to every pair of columns.
-
-        Parameters
-        ----------
-        pairs
-            Current probability of each pair.
-        """
+        """Give the log-odds that other pairs, with these probabilities, add to every pair."""
         ours, theirs = self._products
         return np.asarray((ours @ pairs @ theirs).sum(axis=0))
 
@@ -269,8 +227,7 @@ class Comparison:
         """Relations of both tables, where they are known, the agreement and the penalty of each kind.
 
         Both are log-likelihood ratios of two normal distributions: the differences between the same
-        columns, and those between other columns. Relations with a direction are taken both ways, so
-        that the support of two pairs for each other is symmetric.
+        columns, and those between other columns.
         """
         found = []
         for k, kind in enumerate(_KINDS):
@@ -280,6 +237,7 @@ class Comparison:
             agreement, penalty = np.log(other / same) / 2, (1 / same - 1 / other) / 2
             parts = (self.ours.measured, self.ours.known, self.theirs.measured, self.theirs.known)
             x, u, y, v = (part[k] for part in parts)
+            # Both directions, so that the support of two pairs for each other is symmetric.
             ways = [(x, u, y, v), (x.T, u.T, y.T, v.T)] if k in _DIRECTED else [(x, u, y, v)]
             weight = kind.weight / len(ways)
             found += [(*way, weight * float(agreement), weight * float(penalty)) for way in ways]

@@ -15,8 +15,7 @@ from equipoise.lake.matching.columns.headers import ordinal
 from equipoise.lake.matching.columns.wording import is_said_by
 from equipoise.lake.tables.headers import words
 
-_LEAST, _MOSTLY = 4, 2 / 3
-"""Minimum number and share of pairs that must begin in the same month."""
+_LEAST, _MOSTLY = 4, 2 / 3  # number and share of pairs that must begin in the same month
 
 
 @dataclass(frozen=True)

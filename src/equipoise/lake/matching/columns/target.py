@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,22 +14,12 @@ from equipoise.lake.matching.columns.likeness import ColumnContents
 from equipoise.lake.matching.columns.relations import Relations, relations
 from equipoise.values import MISSING
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 @dataclass(frozen=True)
 class Wanted:
-    """The columns and values that a table must provide.
+    """The columns of the base, and by name the values or the bin edges of those that a plan counts.
 
-    Attributes
-    ----------
-    columns
-        Columns of the base. If the base is not at hand, those that the plan counts.
-    vocabularies
-        Number of rows of each value, by sensitive attribute and label.
-    bins
-        Bin edges of the attributes that are binned numbers.
+    If the base is not at hand, only the columns that the plan counts are known.
     """
 
     columns: tuple[ColumnProfile, ...]
@@ -45,7 +34,7 @@ class Wanted:
     @functools.cached_property
     def contents(self) -> ColumnContents:
         """Values of the columns, prepared for comparison."""
-        return ColumnContents.of(self.columns, recoded=self.vocabularies)
+        return ColumnContents(self.columns, recoded=self.vocabularies)
 
     @functools.cached_property
     def relations(self) -> Relations:
@@ -56,29 +45,22 @@ class Wanted:
 def wanted(counts: Counts, base: Profile | None = None) -> Wanted:
     """Derive what tables must provide from the counts of a plan and, if at hand, its base."""
     vocabularies = {
-        axis.name: {v: int(n) for v, n in zip(axis.values, rows, strict=True) if v is not MISSING}
-        for axis, rows in zip(counts.axes, _margins(counts), strict=True)
+        axis.name: _rows_by_value(counts, i)
+        for i, axis in enumerate(counts.axes)
         if axis.name not in counts.bins
     }
     bins = {name: tuple(edges) for name, edges in counts.bins.items()}
     if base is not None:
         return Wanted(base.columns, vocabularies, bins)
-    known = [_known_by_counts(name, rows) for name, rows in vocabularies.items()]
-    return Wanted((*known, *(_unknown(name) for name in bins)), vocabularies, bins)
+    known = (
+        ColumnProfile(name, "VARCHAR", 0, len(rows), rows, (), 0.0, None, ())
+        for name, rows in vocabularies.items()
+    )
+    binned = (ColumnProfile(name, "DOUBLE", 0, 0, None, (), 1.0, None, ()) for name in bins)
+    return Wanted((*known, *binned), vocabularies, bins)
 
 
-def _margins(counts: Counts) -> list[NDArray[np.int64]]:
-    return [
-        np.bincount(counts.codes[:, i], weights=counts.rows, minlength=len(axis.values)).astype(
-            np.int64
-        )
-        for i, axis in enumerate(counts.axes)
-    ]
-
-
-def _known_by_counts(name: str, values: Mapping[str, int]) -> ColumnProfile:
-    return ColumnProfile(name, "VARCHAR", 0, len(values), values, (), 0.0, None, ())
-
-
-def _unknown(name: str) -> ColumnProfile:
-    return ColumnProfile(name, "DOUBLE", 0, 0, None, (), 1.0, None, ())
+def _rows_by_value(counts: Counts, i: int) -> dict[str, int]:
+    values = counts.axes[i].values
+    rows = np.bincount(counts.codes[:, i], weights=counts.rows, minlength=len(values))
+    return {v: int(n) for v, n in zip(values, rows, strict=True) if v is not MISSING}

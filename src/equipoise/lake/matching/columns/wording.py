@@ -25,38 +25,21 @@ from equipoise.lake.tables.headers import is_opaque, words
 
 
 class Level(IntEnum):
-    """How closely the meanings of two headers agree.
+    """How closely the meanings of two headers agree, from the closest on."""
 
-    Attributes
-    ----------
-    SAME
-        The same words, in any order and spelling.
-    SYNONYMS
-        Words that always mean the same, or an additional word for the people the table is about.
-    LOOSE
-        Words that mostly mean the same, abbreviations, a unit, or words such as "code".
-    SILENT
-        One of the headers says nothing.
-    OTHER
-        One of the headers has a word that the other has not.
-    """
-
-    SAME = 0
-    SYNONYMS = 1
-    LOOSE = 2
-    SILENT = 3
-    OTHER = 4
+    SAME = 0  # the same words, in any order and spelling
+    SYNONYMS = 1  # words that always mean the same, or one more for the people the table is about
+    LOOSE = 2  # words that mostly mean the same, abbreviations, units, or words such as "code"
+    SILENT = 3  # one of the headers says nothing
+    OTHER = 4  # one of the headers has a word that the other does not have
 
 
 @dataclass(frozen=True)
 class Wording:
     """How closely the meanings of two headers agree, and the words in which they differ.
 
-    Attributes
-    ----------
-    further
-        Whether one header only adds words to the other, and these words are not known to refer to
-        someone else, another time or another quantity.
+    ``further`` tells whether one header only adds words to the other, none of which is known to
+    refer to someone else, another time or another quantity.
     """
 
     level: Level
@@ -64,8 +47,9 @@ class Wording:
     further: bool = False
 
 
+# Similarities of words from which on one may be short for the other, and both mean the same.
 _SHORTENED, _MEANT = 0.8, 0.95
-"""Similarities of words from which on one may be short for the other, and both mean the same."""
+_SEVERAL, _MOST = 4, 2 / 3  # number and share of a table's headers that must begin with a prefix
 
 
 @functools.lru_cache(maxsize=200_000)
@@ -132,13 +116,7 @@ def _compare_loosely(ours: frozenset[str], theirs: frozenset[str]) -> Wording:
 
 
 def _is_contracted(short: str, long: str) -> bool:
-    """Whether a header of one word consists of the beginnings of the other's words, in order.
-
-    >>> _is_contracted("caploss", "capital_loss"), _is_contracted("fnlwgt", "final weight")
-    (True, True)
-    >>> _is_contracted("hpw", "hours per week"), _is_contracted("age", "annual gross earnings")
-    (True, False)
-    """
+    """Whether a header of one word consists of the beginnings of the other's words, in order."""
     one, several = words(short), words(long)
     if len(one) != 1 or len(several) < 2 or len(one[0]) < 3 or one[0] in _known():
         return False
@@ -168,9 +146,6 @@ def _alike(a: str, b: str) -> float:
 def without_prefix(headers: Sequence[str]) -> tuple[str, ...]:
     """Give the headers of a table without the first word that most of them have.
 
-    A prefix of nearly every column, such as the name of the table, distinguishes none. A prefix that
-    refers to people or to a quantity stays, since it says whose values the columns hold.
-
     >>> without_prefix(["src_age", "src_sex", "SRC_INCOME", "src_job_title", "note"])
     ('age', 'sex', 'INCOME', 'job_title', 'note')
     >>> without_prefix(["spouse_age", "spouse_sex", "spouse_income", "spouse_job"])[0]
@@ -178,6 +153,7 @@ def without_prefix(headers: Sequence[str]) -> tuple[str, ...]:
     """
     firsts = Counter(tokens[0] for header in headers if len(tokens := words(header)) > 1)
     first, most = max(firsts.items(), key=lambda item: item[1], default=("", 0))
+    # A word for people or for a quantity says whose values the columns hold.
     kept = _others() | _subjects() | listed("figures")
     if most < max(_SEVERAL, _MOST * len(headers)) or first in kept:
         return tuple(headers)
@@ -188,10 +164,6 @@ def _without(first: str, header: str) -> str:
     """Remove a word from the beginning of a header, unless nothing would be left."""
     bare = header[len(first) :].lstrip("_-. ")
     return bare if words(header)[:1] == (first,) and words(bare) else header
-
-
-_SEVERAL, _MOST = 4, 2 / 3
-"""Minimum number and share of the headers of a table that must begin with a prefix."""
 
 
 def is_generic(header: str) -> bool:
@@ -296,15 +268,11 @@ def _phrases(kind: str) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
 
 
 def is_said_by(a: str, b: str) -> bool:
-    """Whether two headers are about the same thing, apart from words that fit anything.
-
-    >>> is_said_by("bill amt", "invoice"), is_said_by("pay amt", "previous payment")
-    (True, False)
-    """
+    """Whether two headers are about the same thing, apart from words that fit anything."""
     if other_referent(a, b) is not None:
         return False
     ours, theirs = ({w for w in _in_one_word(_bag(words(h))) if _tells([w])} for h in (a, b))
     pairs = ((ours, theirs), (theirs, ours))
     return bool(ours and theirs) and all(
-        max(_alike(word, o) for o in other) >= _SHORTENED for own, other in pairs for word in own
+        any(_alike(word, o) >= _SHORTENED for o in other) for own, other in pairs for word in own
     )

@@ -6,7 +6,7 @@ import functools
 import importlib.resources
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,12 +108,8 @@ class Concept:
 @functools.cache
 def synonyms() -> dict[str, Any]:
     """The content of synonyms.toml."""
-    text = (
-        importlib.resources.files("equipoise.lake.matching.values")
-        .joinpath("synonyms.toml")
-        .read_text("utf-8")
-    )
-    return tomllib.loads(text)
+    file = importlib.resources.files("equipoise.lake.matching.values") / "synonyms.toml"
+    return tomllib.loads(file.read_text("utf-8"))
 
 
 @functools.cache
@@ -135,7 +131,7 @@ def known_words() -> frozenset[str]:
 
 
 @functools.cache
-def generic_words() -> frozenset[str]:
+def _generic_words() -> frozenset[str]:
     """Words that fit any column, such as yes and high."""
     return frozenset(key for concept in concepts() if concept.generic for key in concept.words)
 
@@ -159,11 +155,7 @@ MARKS = "?-.–—_ "
 
 
 def is_missing(text: str) -> bool:
-    """Whether a text means a missing value in any column.
-
-    >>> [is_missing(text) for text in ("", "?", "n/a", "Prefer not to say", "no", "0")]
-    [True, True, True, True, False, False]
-    """
+    """Whether a text means a missing value in any column."""
     return (
         not text.strip(f"{MARKS}\t\r\n\u00a0")
         or text.strip() == r"\N"
@@ -175,9 +167,6 @@ def is_code(text: str) -> bool:
     """Whether a text is a number, a letter or a short code, which means nothing by itself.
 
     Known short words (``no``, ``HS``), age bands and amounts with a sign are no codes.
-
-    >>> [is_code(text) for text in ("1", "-1", "A", "X2", "group B", "no", "<5", "25-34", "Low")]
-    [True, True, True, True, True, False, False, False, False]
     """
     plain = normalise(text)
     if compact(text) in known_words() or quantities(plain) or IDEOGRAPH.search(plain):
@@ -190,19 +179,12 @@ def is_code(text: str) -> bool:
 
 
 def tells_meaning(values: Iterable[str]) -> bool:
-    """Whether values show what their column is about; yes/no, high/low and codes do not.
-
-    >>> tells_meaning(["Male", "Female"]), tells_meaning(["M", "F"])
-    (True, True)
-    >>> tells_meaning(["yes", "no"]), tells_meaning(["0", "1"]), tells_meaning(["A", "B"])
-    (False, False, False)
-    """
-    present = [v for v in values if not is_missing(v)]
-    texts = without_numbering(present)
-    words = [v for v in present if not is_code(texts[v])]
-    if any(compact(texts[v]) not in generic_words() for v in words):
+    """Whether values show what their column is about; yes/no, high/low and codes do not."""
+    texts = _present_texts(values)
+    words = [text for text in texts if not is_code(text)]
+    if any(compact(text) not in _generic_words() for text in words):
         return True
-    keys = {compact(texts[v]) for v in present}
+    keys = {compact(text) for text in texts}
     return not words and any(
         letters.alone and letters.cover(keys)
         for c in concepts()
@@ -211,11 +193,14 @@ def tells_meaning(values: Iterable[str]) -> bool:
     )
 
 
-_OF_ANY_PLACE = frozenset({"direction"})
-"""Concepts whose words name regions as well as wards and shops."""
+def _present_texts(values: Iterable[str]) -> list[str]:
+    return list(without_numbering(v for v in values if not is_missing(v)).values())
 
 
-def tells_kind(values: Iterable[str]) -> bool:
+_OF_ANY_PLACE = "direction"  # its words name regions as well as wards and shops
+
+
+def tells_kind(values: Collection[str]) -> bool:
     """Whether values show what they are even without a header: words of one concept, or amounts.
 
     >>> tells_kind(["Male", "Female"]), tells_kind(["F", "M"]), tells_kind(["<=50K", ">50K"])
@@ -223,14 +208,13 @@ def tells_kind(values: Iterable[str]) -> bool:
     >>> tells_kind(["North", "South", "East"]), tells_kind(["yes", "no"]), tells_kind(["1", "2"])
     (False, False, False)
     """
-    present = [v for v in values if not is_missing(v)]
-    texts = without_numbering(present)
-    keys = [compact(texts[v]) for v in present]
-    if not keys or not tells_meaning(present):
+    texts = _present_texts(values)
+    if not tells_meaning(values):
         return False
-    if all(quantities(normalise(texts[v])) for v in present):
+    if all(quantities(normalise(text)) for text in texts):
         return True
-    kinds = [c for c in concepts() if not c.generic and c.name not in _OF_ANY_PLACE]
+    keys = [compact(text) for text in texts]
+    kinds = [c for c in concepts() if not c.generic and c.name != _OF_ANY_PLACE]
     # Most values are enough: a table may have some that the lists do not hold.
     known = (sum(key in c.spellings for key in keys) for c in kinds)
     return max(known, default=0) > len(keys) / 2

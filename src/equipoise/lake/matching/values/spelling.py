@@ -92,13 +92,11 @@ def compact(text: str) -> str:
     return re.sub(r"(?<!\d) | (?!\d)", "", normalise(text))
 
 
-_ABOVE = {
+_BEFORE = {
     ">": r">|gt|more than|greater than|higher than|older than|exceeding|exceeds|mehr als|plus de|mas de",
     ">=": r">=|gte|ge|at least|no less than|not less than|minimum|min"
     r"|(?:greater|more) than or equal(?: to)?|mindestens",
     "above": r"over|above|uber",
-}
-_BELOW = {
     "<": r"<|lt|less than|fewer than|lower than|younger than|weniger als|moins de|menos de",
     "<=": r"<=|lte|le|up to|at most|no more than|not more than|maximum|max"
     r"|(?:less|fewer) than or equal(?: to)?|hochstens|bis zu",
@@ -113,7 +111,7 @@ _LEAD = r"(?:(?:aged?|income|salary|earns|earning|earnings|between) ?)?"
 _TAIL = r"(?: ?(?:years?|yrs?|yo|years? old|years? of age|usd|dollars|per year|a year|annually))?"
 _BEFORE_NUMBER = [
     (sign, re.compile(rf"{_LEAD}(?:{words}) ?({_NUMBER}){_TAIL}"))
-    for sign, words in (_ABOVE | _BELOW).items()
+    for sign, words in _BEFORE.items()
 ]
 _AFTER_NUMBER = [
     (sign, re.compile(rf"{_LEAD}({_NUMBER}){_TAIL} ?(?:{words}){_TAIL}"))

@@ -1,8 +1,4 @@
-"""The steps that can map a whole vocabulary, from the plainest to the boldest.
-
-They are: exact, normalised, synonyms, prefix, fuzzy. A step is used only if it, together with those
-before it, maps every value of the source one to one.
-"""
+"""The steps that can map a whole vocabulary, from the plainest to the boldest; see `vocabulary`."""
 
 from __future__ import annotations
 
@@ -35,8 +31,7 @@ Step = Literal["exact", "normalised", "synonyms", "prefix", "fuzzy", "codebook",
 LARGEST = 200
 """Larger vocabularies are not compared: they are names or numbers, not groups."""
 
-ALIKE = 0.92
-"""Minimum similarity of two words that differ by a typing error."""
+_ALIKE = 0.92  # minimum similarity of two words that differ by a typing error
 
 
 @dataclass(frozen=True)
@@ -104,8 +99,8 @@ def whole_map(found: Vocabularies, *, same_codes: bool) -> WholeMap | None:
     settled = {s: b for s, b in found.same.items() if same_codes or s not in codes}
     if not _is_one_to_one(settled):
         return None
-    for step, find in _BOLDER[: 1 if alone else None]:
-        settled |= find(found, settled)
+    for step, fits in _BOLDER[: 1 if alone else None]:
+        settled |= _only_once(found, settled, fits) if fits else {}
         if _is_whole(settled, found):
             return WholeMap(step, settled)
         if (known := _by_synonyms(found, settled)) is not None:
@@ -185,35 +180,15 @@ def _letters_are_clear(found: Vocabularies, pairs: Mapping[str, str]) -> bool:
     return not any(begun.count(letter) > 1 for letter in letters if len(letter) == 1)
 
 
+# Words that may follow a value without changing it: "high risk" is "high".
 _NEUTRAL = frozenset(
     {"risk", "degree", "level", "status", "category", "race", "origin", "descent", "alone", "only"}
     | {"income", "score", "rating", "education", "person", "persons", "people", "household"}
 )
 
-
 # Lehrer is not short for Lehrerin, nor home for homeless, nor Asia for Asian.
 _ENDINGS = re.compile(
     r"(?:e|es|a|as|s|ess|esses|ette|in|innen|er|r|ee|less|free|ne|nes|n|ns|an|ans|ian|ians|ese|ish)(?: .*)?"
-)
-
-
-def _prefixes(found: Vocabularies, settled: Mapping[str, str]) -> dict[str, str]:
-    return _only_once(found, settled, _abbreviates)
-
-
-def _slips(found: Vocabularies, settled: Mapping[str, str]) -> dict[str, str]:
-    return _only_once(found, settled, _is_slip_of)
-
-
-def _nothing(found: Vocabularies, settled: Mapping[str, str]) -> dict[str, str]:
-    del found, settled
-    return {}
-
-
-_BOLDER: tuple[tuple[Step, Callable[[Vocabularies, Mapping[str, str]], dict[str, str]]], ...] = (
-    ("synonyms", _nothing),  # every step tries the synonyms for the values it leaves open
-    ("prefix", _prefixes),
-    ("fuzzy", _slips),
 )
 
 
@@ -251,10 +226,10 @@ def _abbreviates(short: str, whole: str) -> bool:
 
 
 def _is_slip_of(wrong: str, right: str) -> bool:
-    pairs = list(zip(wrong.split(), right.split(), strict=False))
-    if len(wrong.split()) != len(right.split()) or wrong.replace(" ", "") in known_words():
+    ours, theirs = wrong.split(), right.split()
+    if len(ours) != len(theirs) or wrong.replace(" ", "") in known_words():
         return False
-    differing = [(a, b) for a, b in pairs if a != b]
+    differing = [(a, b) for a, b in zip(ours, theirs, strict=True) if a != b]
     return len(differing) == 1 and _is_slip_of_word(*differing[0])
 
 
@@ -268,7 +243,7 @@ def _is_slip_of_word(wrong: str, right: str) -> bool:
     if wrong in known_words() or wrong[:2] != right[:2]:
         return False
     ends = wrong.removesuffix("s")[-1] == right.removesuffix("s")[-1]
-    return ends and likeness(wrong, right) >= ALIKE
+    return ends and likeness(wrong, right) >= _ALIKE
 
 
 def likeness(a: str, b: str) -> float:
@@ -276,3 +251,11 @@ def likeness(a: str, b: str) -> float:
     # The ratio of difflib depends on the order of the texts, and a map must not.
     first, second = sorted((a, b))
     return difflib.SequenceMatcher(None, first, second, autojunk=False).ratio()
+
+
+# Every step tries the synonyms for the values it leaves open, the first nothing but these.
+_BOLDER: tuple[tuple[Step, Callable[[str, str], bool] | None], ...] = (
+    ("synonyms", None),
+    ("prefix", _abbreviates),
+    ("fuzzy", _is_slip_of),
+)

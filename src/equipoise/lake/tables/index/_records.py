@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,16 +43,12 @@ class Table:
 
     Attributes
     ----------
-    id
-        Number in the index.
-    name
-        Name in the lake.
+    id, name
+        Number in the index, and name in the lake.
     source
         How to open it.
-    size, changed
-        Size and date of its file when it was profiled.
-    snapshot
-        SHA-256 of its file.
+    size, changed, snapshot
+        Size, date and SHA-256 of its file when it was profiled.
     rows
         Number of rows.
     problem
@@ -85,6 +81,10 @@ def snapshots_by_file(connection: duckdb.DuckDBPyConnection) -> dict[str, set[st
     return {file: set(hashes) for file, hashes in rows}
 
 
+# Columns of the index that are fields of a table as they are.
+_OWN = ("id", "name", "size", "changed", "snapshot", "rows", "problem", "profiled")
+
+
 def read_tables(
     connection: duckdb.DuckDBPyConnection,
     root: Path,
@@ -95,35 +95,23 @@ def read_tables(
     if ids is not None:
         chosen = "WHERE id IN (SELECT unnest(?))"
     rows = connection.execute(
-        "SELECT id, name, file, inner_name, kind, encoding, size, changed, snapshot, rows, problem, "
-        f"profiled, lenient, skipped, first_skipped FROM tables {chosen} ORDER BY name",
+        "SELECT file, kind, inner_name, encoding, lenient, skipped, first_skipped, "
+        f"{', '.join(_OWN)} FROM tables {chosen} ORDER BY name",
         [asked for asked in (file, ids) if asked is not None],
     ).fetchall()
-    return [
-        Table(
-            id=number,
-            name=name,
-            source=Source(
-                name=name,
-                kind=kind,
-                paths=(root / file_name,),
-                table=inner,
-                encoding=encoding,
-                lenient=lenient,
-            ),
-            size=size,
-            changed=changed,
-            snapshot=snapshot,
-            rows=n,
-            problem=problem,
-            profiled=profiled,
-            skipped=Skipped(skipped, tuple(first)),
+    found = []
+    for path, kind, inner, encoding, lenient, lines, first, *values in rows:
+        own = dict(zip(_OWN, values, strict=True))
+        source = Source(
+            name=own["name"],
+            kind=kind,
+            paths=(root / path,),
+            table=inner,
+            encoding=encoding,
+            lenient=lenient,
         )
-        for (
-            number, name, file_name, inner, kind, encoding, size, changed, snapshot, n, problem,
-            profiled, lenient, skipped, first,
-        ) in rows
-    ]  # fmt: skip
+        found.append(Table(source=source, skipped=Skipped(lines, tuple(first)), **own))
+    return found
 
 
 def read_profiles(connection: duckdb.DuckDBPyConnection, ids: Sequence[int]) -> dict[int, Profile]:
@@ -138,36 +126,22 @@ def read_profiles(connection: duckdb.DuckDBPyConnection, ids: Sequence[int]) -> 
     ).fetchall()
     rows = {number: (n, Skipped(lines, tuple(first))) for number, n, lines, first in known}
     columns: dict[int, list[ColumnProfile]] = {number: [] for number in rows}
-    for number, *about in found:
-        columns[number].append(_column(*about))
+    for number, name, kind, nulls, distinct, keys, counts, sketch, numeric, cuts, sample in found:
+        column = ColumnProfile(
+            name=name,
+            type=kind,
+            nulls=nulls,
+            distinct=distinct,
+            values=None if keys is None else dict(zip(keys, counts, strict=True)),
+            sketch=tuple(sketch),
+            numeric=numeric,
+            quantiles=None if cuts is None else tuple(cuts),
+            sample=tuple(sample),
+        )
+        columns[number].append(column)
     return {
         number: Profile(n, tuple(columns[number]), skipped) for number, (n, skipped) in rows.items()
     }
-
-
-def _column(
-    name: str,
-    kind: str,
-    nulls: int,
-    distinct: int,
-    values: list[str] | None,
-    counts: list[int],
-    sketch: list[int],
-    numeric: float,
-    quantiles: list[float] | None,
-    sample: list[str | None],
-) -> ColumnProfile:
-    return ColumnProfile(
-        name=name,
-        type=kind,
-        nulls=nulls,
-        distinct=distinct,
-        values=None if values is None else dict(zip(values, counts, strict=True)),
-        sketch=tuple(sketch),
-        numeric=numeric,
-        quantiles=None if quantiles is None else tuple(quantiles),
-        sample=tuple(sample),
-    )
 
 
 def forget(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
@@ -233,27 +207,30 @@ def _table_rows(numbered: Sequence[tuple[int, Profiled]]) -> pa.Table:
 def _column_rows(numbered: Sequence[tuple[int, Profiled]]) -> pa.Table:
     import pyarrow as pa
 
-    columns = [
+    placed = [
         (number, place, column)
         for number, seen in numbered
         if seen.profile
         for place, column in enumerate(seen.profile.columns)
     ]
+    columns = [column for *_, column in placed]
+    values = [None if c.values is None else list(c.values) for c in columns]
+    counts = [None if c.values is None else list(c.values.values()) for c in columns]
     texts, wholes = pa.list_(pa.string()), pa.list_(pa.int64())
     return pa.table(
         {
-            "id": pa.array([n for n, _, _ in columns], pa.int32()),
-            "place": pa.array([p for _, p, _ in columns], pa.int32()),
-            "name": pa.array([c.name for *_, c in columns], pa.string()),
-            "type": pa.array([c.type for *_, c in columns], pa.string()),
-            "nulls": pa.array([c.nulls for *_, c in columns], pa.int64()),
-            "distinct": pa.array([c.distinct for *_, c in columns], pa.int64()),
-            "values": pa.array([_keys(c.values) for *_, c in columns], texts),
-            "counts": pa.array([_counts(c.values) for *_, c in columns], wholes),
-            "sketch": pa.array([list(c.sketch) for *_, c in columns], pa.list_(pa.uint64())),
-            "numeric": pa.array([c.numeric for *_, c in columns], pa.float64()),
-            "quantiles": pa.array([c.quantiles for *_, c in columns], pa.list_(pa.float64())),
-            "sample": pa.array([list(c.sample) for *_, c in columns], texts),
+            "id": pa.array([number for number, *_ in placed], pa.int32()),
+            "place": pa.array([place for _, place, _ in placed], pa.int32()),
+            "name": pa.array([c.name for c in columns], pa.string()),
+            "type": pa.array([c.type for c in columns], pa.string()),
+            "nulls": pa.array([c.nulls for c in columns], pa.int64()),
+            "distinct": pa.array([c.distinct for c in columns], pa.int64()),
+            "values": pa.array(values, texts),
+            "counts": pa.array(counts, wholes),
+            "sketch": pa.array([list(c.sketch) for c in columns], pa.list_(pa.uint64())),
+            "numeric": pa.array([c.numeric for c in columns], pa.float64()),
+            "quantiles": pa.array([c.quantiles for c in columns], pa.list_(pa.float64())),
+            "sample": pa.array([list(c.sample) for c in columns], texts),
         }
     )
 
@@ -270,16 +247,5 @@ def _term_rows(numbered: Sequence[tuple[int, Profiled]]) -> pa.Table:
     ]
     types = {"id": pa.int32(), "place": pa.int32(), "term": pa.uint64(), "weight": pa.float32()}
     return pa.table(
-        {
-            name: pa.array([row[i] for row in rows], type_)
-            for i, (name, type_) in enumerate(types.items())
-        }
+        {name: pa.array([row[i] for row in rows], types[name]) for i, name in enumerate(types)}
     )
-
-
-def _keys(values: Mapping[str, int] | None) -> list[str] | None:
-    return None if values is None else list(values)
-
-
-def _counts(values: Mapping[str, int] | None) -> list[int] | None:
-    return None if values is None else list(values.values())

@@ -50,8 +50,7 @@ class Refreshed(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
-        names = ("new", "changed", "gone", "same")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("new", "changed", "gone", "same")}
 
     def _table(self) -> FlatTable:
         return ("tables", "number"), list(self.to_dict().items())
@@ -72,33 +71,27 @@ def refresh(
 ) -> Refreshed:
     """Update an index: profile new and changed files, forget those that are gone.
 
-    Parameters
-    ----------
-    path
-        File of the index; created if it does not exist.
-    places
-        Folders, files and globs that make up the lake.
-    engine
-        Engine that reads the tables.
-    progress
-        Progress callback.
-    waiting
-        Called once if another run holds the lock.
+    ``waiting`` is called once if another run holds the lock.
     """
+
+    def update(*, from_scratch: bool) -> Refreshed:
+        with working_copy(path, from_scratch=from_scratch) as connection:
+            return _Update(connection, catalog.root(places), engine, progress).run(found)
+
     progress("looking for tables", 0)
     before = _written_at(path)
     found = _files(path, places)
     if not _is_stale(path, found):
         return Refreshed(0, 0, 0, len(found))
     with locked(path, waiting):
-        if _written_at(path) != before:  # another run may have seen files that came since
+        if _written_at(path) != before:  # the other run may have seen newer files
             found = _files(path, places)
         try:
-            return _update(path, places, found, engine, progress)
+            return update(from_scratch=False)
         except (duckdb.Error, OSError):
             remove_leftovers(path)  # a broken copy, or no room for one
         try:
-            return _update(path, places, found, engine, progress, from_scratch=True)
+            return update(from_scratch=True)
         except (duckdb.Error, OSError) as error:
             remove_leftovers(path)
             raise InputError(
@@ -112,7 +105,7 @@ def _written_at(path: Path) -> int | None:
 
 
 def _files(path: Path, places: Sequence[str]) -> dict[str, CatalogEntry]:
-    """Find the files of a lake, without its own index, which may lie among them."""
+    """Find the files of a lake, without its own index, which may be among them."""
     found = catalog.files(places)
     for name, entry in list(found.items()):
         file = entry.source.paths[0]
@@ -134,19 +127,6 @@ def _is_stale(path: Path, found: Mapping[str, CatalogEntry]) -> bool:
 
 def _stamps(found: Mapping[str, CatalogEntry]) -> dict[str, tuple[int, int]]:
     return {name: (entry.size, entry.changed) for name, entry in found.items()}
-
-
-def _update(
-    path: Path,
-    places: Sequence[str],
-    found: Mapping[str, CatalogEntry],
-    engine: Engine,
-    progress: Reporter,
-    *,
-    from_scratch: bool = False,
-) -> Refreshed:
-    with working_copy(path, from_scratch=from_scratch) as connection:
-        return _Update(connection, catalog.root(places), engine, progress).run(found)
 
 
 @dataclass(frozen=True)
