@@ -42,7 +42,7 @@ def serfling_sample_size(
     *,
     rounding: Rounding = "ceil",
 ) -> int:
-    """Give the sample size for which all frequencies are within an additive error.
+    """Return the sample size for which all frequencies are within an additive error.
 
     By the two-sided inequality of Serfling and a union bound over the cells: let
     n0 = ln(2·cells/failure) / (2·error²). In a sample of n = n0·(N + 1) / (N + n0) rows of N, drawn
@@ -80,7 +80,7 @@ def serfling_sample_size(
 
 
 def serfling_error(population: int, sample: int, cells: int = 1, failure: float = 0.05) -> float:
-    """Give the additive error that bounds all frequencies for a sample size.
+    """Return the additive error that bounds all frequencies for a sample size.
 
     The inverse of :func:`serfling_sample_size`; 0 when all rows were drawn.
 
@@ -107,7 +107,7 @@ def serfling_error(population: int, sample: int, cells: int = 1, failure: float 
 def hypergeometric_interval(
     population: int, sample: int, found: int, confidence: float = 0.95
 ) -> RowInterval:
-    """Give an interval for the number of rows of a cell in a table, given a sample.
+    """Return an interval for the number of rows of a cell in a table, given a sample.
 
     It is exact, as that of Clopper and Pearson is for shares: each bound is wrong with a probability
     of at most (1 − confidence)/2, whatever the table.
@@ -137,9 +137,9 @@ def hypergeometric_interval(
 
 
 def hypergeometric_lower(population: int, sample: int, found: int, confidence: float = 0.95) -> int:
-    """Give a lower bound for the number of rows of a cell in a table, given a sample.
+    """Return a lower bound for the number of rows of a cell in a table, given a sample.
 
-    It is the smallest number with which the probability to find at least as many rows is not below
+    It is the smallest number for which the probability of finding at least as many rows is not below
     1 − confidence.
 
     Parameters
@@ -169,7 +169,7 @@ def hypergeometric_lower(population: int, sample: int, found: int, confidence: f
 
 
 def hypergeometric_upper(population: int, sample: int, found: int, confidence: float = 0.95) -> int:
-    """Give an upper bound for the number of rows of a cell in a table, given a sample.
+    """Return an upper bound for the number of rows of a cell in a table, given a sample.
 
     Parameters
     ----------
@@ -184,12 +184,12 @@ def hypergeometric_upper(population: int, sample: int, found: int, confidence: f
     148
     """
     _require_sample(population, sample, found)
-    # By symmetry: at most so many of the cell is at least so many of the rest.
+    # By symmetry: an upper bound for the cell is a lower bound for all other rows.
     return int(population) - hypergeometric_lower(population, sample, sample - found, confidence)
 
 
 def draws_needed(population: int, cell_rows: int, want: int, confidence: float = 0.95) -> int:
-    """Give the number of draws without replacement that yield enough rows of a cell.
+    """Return the number of draws without replacement that yield enough rows of a cell.
 
     Parameters
     ----------
@@ -226,9 +226,6 @@ def draws_needed(population: int, cell_rows: int, want: int, confidence: float =
     return _smallest(want, population - (cell_rows - want), is_enough)
 
 
-# ------------------------------------------------------------------------------- inside
-
-
 def _log_tails(cells: int, failure: float) -> float:
     at_least("cells", cells, 1, whole=True)
     between("failure", failure, 0, 1)
@@ -254,7 +251,7 @@ def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
 
 
 def _around(found: int, population: int, rows: int, sample: int) -> tuple[float, float]:
-    """Probabilities of fewer and of more rows than found, relative to that of exactly as many.
+    """Return the probabilities of fewer and of more rows than found, relative to that of as many.
 
     Ratios of neighbouring terms are simple and precise, whereas logarithms of factorials of ten
     millions would lose half of the digits.

@@ -126,28 +126,14 @@ def tailor(
 
 
 def lower_bound(sources: Sequence[SampledSource], need: Mapping[Cell, int]) -> float:
-    """Give a lower bound of the expected cost of the rows needed, where the mixes are known.
+    """Bound the expected cost of the needed rows from below, if all sources state their mixes.
 
-    It is the cost of the best fractional draws. For infinite sources no policy costs less. A finite
-    source of N rows, K of them of a cell, counts as giving (K + 1)/(N + 1) of it per draw, which is
-    exact for one source and one cell. With several, a policy that leaves a source once it has given
-    more than its share may be slightly cheaper, which matters only if a large part of a source is
-    drawn.
+    It is the cost of the best fractional draws, or infinity if there are too few rows. For infinite
+    sources no policy costs less. A finite source of N rows, K of them of a cell, counts as giving
+    (K + 1)/(N + 1) of it per draw, which is exact for one source and one cell. With several, a policy
+    that leaves a source once it has given more than its share may be slightly cheaper, which matters
+    only if a large part of a source is drawn.
 
-    Parameters
-    ----------
-    sources
-        Sources; all must state their mixes.
-    need
-        Number of rows needed by cell.
-
-    Returns
-    -------
-    float
-        Infinity if there are too few rows.
-
-    Examples
-    --------
     >>> from equipoise.lake.sampling.sources import TableSource
     >>> half = TableSource("half", [("w", 0), ("m", 1)])
     >>> lower_bound([half], {"w": 1})
@@ -160,7 +146,7 @@ def lower_bound(sources: Sequence[SampledSource], need: Mapping[Cell, int]) -> f
         )
     left = np.array(list(need.values()), float)
     supply = (mixes * np.where(mixes > 0, sizes[:, None], 0)).sum(axis=0)
-    if (left > supply + 0.5).any():
+    if (left > supply + 0.5).any():  # rows are whole, so less than half a row is rounding
         return math.inf
     finite = np.isfinite(sizes)
     there, rows = mixes[finite], sizes[finite, None]
