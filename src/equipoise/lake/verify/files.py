@@ -1,4 +1,4 @@
-"""The files a repair is verified from: its plan, its ledger and the two tables."""
+"""The files that a repair is verified from: its plan, its ledger and the two tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
-from equipoise.lattice import Group
 from equipoise.plain import in_words
 from equipoise.values import Value, as_value
 
@@ -30,9 +29,9 @@ Cell: TypeAlias = tuple[Value, ...]
 PLAN_SCHEMA = "equipoise.plan/1"
 
 LEDGER_COLUMNS = ("action", "row", "source", "snapshot", "place", "source_hash", "hash", "cell")
-"""The columns of a ledger that are checked; it has others."""
+"""Columns of a ledger that are checked; it also has others."""
 
-_KEYED_LENGTH = 64  # digits of a hash made with a key; one without has 32
+_KEYED_LENGTH = 64  # digits of an HMAC with SHA-256; an MD5 has 32
 
 
 def public(name: str) -> str:
@@ -40,16 +39,9 @@ def public(name: str) -> str:
     return Path(name).name if Path(name).is_absolute() else name
 
 
-def cells_of(counts: Counts) -> dict[Cell, int]:
-    """Give the number of rows of each cell."""
-    values = [axis.values for axis in counts.axes]
-    lines = zip(counts.codes.tolist(), counts.rows.tolist(), strict=True)
-    return {tuple(v[c] for v, c in zip(values, codes, strict=True)): n for codes, n in lines}
-
-
 @dataclass(frozen=True)
 class CheckedTable:
-    """All rows of a table with the MD5 of each, and its rows by cell or why it cannot be counted."""
+    """All rows of a table with their MD5s, and its counts or the reason why there are none."""
 
     name: str
     kind: str
@@ -75,7 +67,7 @@ def read_table(source: Source, plan: PlanFile, engine: Engine, key: bytes | None
     where = "" if source.where is None else f" (where {source.where.one_line})"
     name, cells, why_not = f"{public(source.name)}{where}", None, ""
     try:
-        cells = cells_of(engine.counts(source, plan.request))
+        cells = engine.counts(source, plan.request).cells()
     except ColumnNotFound:
         raise
     except InputError as error:
@@ -103,15 +95,15 @@ def rows_outside(source: Source, table: CheckedTable, plan: PlanFile, engine: En
 def _all_rows(
     source: Source, columns: Sequence[str], engine: Engine, *, located: bool = False
 ) -> pa.Table:
-    """Give all rows of a table, which must have some columns."""
-    # Engines can give the rows that remain after choosing some: here, after choosing none.
+    """Read all rows of a table, which must have some columns."""
+    # Engines can return the rows that remain after choosing some: here, after choosing none.
     request = CountRequest(sensitive=tuple(columns[:-1]), label=columns[-1])
     none = Counts.from_mapping({}, sensitive=columns[:-1], label=columns[-1])
     return engine.rows(source, request, none, rest=True, located=located)
 
 
 class CellMove(NamedTuple):
-    """The numbers of rows a plan states for a cell."""
+    """Numbers of rows that a plan states for a cell."""
 
     before: int
     add: int
@@ -134,7 +126,7 @@ class PlanFile:
 
     def named(self, cell: Cell) -> str:
         """Write a cell as a pattern."""
-        return str(Group(dict(zip(self.request.columns, cell, strict=True))))
+        return str(self.counts.pattern(cell))
 
 
 def read_plan(path: Path) -> PlanFile:
@@ -168,12 +160,11 @@ def _plan_from(name: str, data: Mapping[str, Any]) -> PlanFile:
         raise InputError(
             f"its counts are of {in_words(columns)}, but its request names other columns."
         )
+    # The checks use these values without testing them again, so values of other types are refused.
     for total in ("additions", "deletions", "n_before", "n_after"):
-        operator.index(data[total])  # raises, as below, unless it is a whole number
-    math.fsum(
-        data["certificate"][number]
-        for number in ("max_abs_ub_before", "max_abs_ub_after", "tolerance")
-    )
+        operator.index(data[total])
+    for number in ("max_abs_ub_before", "max_abs_ub_after", "tolerance"):
+        math.fsum([data["certificate"][number]])
     dict(data["request"])
     cells = [_cell({**c["group"], columns[-1]: c["label"]}, columns) for c in data["cells"]]
     lines = [
@@ -181,10 +172,10 @@ def _plan_from(name: str, data: Mapping[str, Any]) -> PlanFile:
     ]
     repeated = tuple(cell for cell, times in Counter(cells).items() if times > 1)
     moves = dict(zip(cells, lines, strict=True))
-    counted = cells_of(counts)
+    counted = counts.cells()
     planned = Counter(counted)
     planned.update({cell: move.add - move.delete for cell, move in moves.items()})
-    # A missing value where the plan refused them is something to report, not an error: count it.
+    # Where the plan refused missing values, count them: they are reported, and raise no error.
     refused = [n for n in ("missing", "missing_label") if getattr(request, n) == "raise"]
     policies: dict[str, Any] = dict.fromkeys(refused, "group")
     request = replace(request, count=None, weight=None, **policies).with_edges(counts.bins)
@@ -196,7 +187,7 @@ def _cell(values: Mapping[str, Any], columns: Sequence[str]) -> Cell:
 
 
 class LedgerEntry(NamedTuple):
-    """A line of a ledger; ``at`` is the row in the repaired table or, if removed, in the base."""
+    """An entry of a ledger; ``at`` is the row in the repaired table or, if removed, in the base."""
 
     ledger: str
     number: int
@@ -267,14 +258,14 @@ def _entry(name: str, number: int, line: Sequence[Any], columns: Sequence[str]) 
 
 
 def _place(given: Any) -> int:
-    """Read a place; −1, where there is no row, if none is given."""
+    """Read the number of a row; −1 if there is none."""
     if isinstance(given, float) and not given.is_integer():
         raise ValueError
     return -1 if given is None else int(given)
 
 
 def _stated(cell: Any, columns: Sequence[str]) -> Cell | None:
-    """Read the cell an entry states; None if it cannot be read or has other columns."""
+    """Read the cell that an entry states; None if it cannot be read or has other columns."""
     try:
         values = cell if isinstance(cell, dict) else json.loads(cell)
         return _cell(values, columns) if values.keys() == set(columns) else None
