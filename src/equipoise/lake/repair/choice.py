@@ -90,7 +90,7 @@ def _take_freely(
         across = rows.sum(axis=0) - once
     need = np.minimum(scanner.need.rows, rows.sum(axis=0) - across)
     progress("choosing tables", 0.5)
-    clock = Clock(limits.time_limit, 0.0)
+    clock = Clock(limits.time_limit)
     first = select_from(offers, rows, need, limits, clock.part(0.5).left)
     filler = Filler(prospect.known, scanner, offers, need, limits, clock)
     best, bound = filler.completed(first.opened.tolist()), first.bound
@@ -140,7 +140,7 @@ def _take_within(
         rows = np.where(short, there, rows)
     if across.any():
         # The last selection knew only the rows left to each table, so its bound is too high.
-        bound = _bound(offers, selection.found, Clock(limits.time_limit, 0.0))
+        bound = _bound(offers, selection.found, Clock(limits.time_limit))
         selection = replace(selection, bound=min(bound, selection.cost))
     return Choice(chosen, selection, offers, across)
 
