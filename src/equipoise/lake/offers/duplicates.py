@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from equipoise.errors import InputError, did_you_mean
-from equipoise.lake.offers.fingerprints import Hashes, Rising, RowHashes
+from equipoise.errors import InputError
+from equipoise.lake.offers.fingerprints import Hashes, RowHashes
+from equipoise.validate import one_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,21 +56,15 @@ class Known:
     _taken: list[RowHashes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if self.policy not in POLICIES:
-            raise InputError(
-                f"`dedupe` must be one of {', '.join(POLICIES)}, not {self.policy!r}."
-                f"{did_you_mean(str(self.policy), POLICIES)}"
-            )
+        one_of("dedupe", self.policy, POLICIES)
         if (self.policy == "key") != bool(self.key):
             raise InputError(
                 "set `dedupe='key'` together with `key`, the columns of the key, or neither."
             )
-        lacking = [name for name in self.key if name not in self.base.columns]
-        if lacking:
-            raise InputError(
-                f"the key column {lacking[0]!r} is not in the base; it has: "
-                f"{', '.join(self.base.columns)}."
-            )
+        for name in self.key:
+            if name not in self.base.columns:
+                columns = ", ".join(self.base.columns)
+                raise InputError(f"the key column {name!r} is not in the base; it has: {columns}.")
 
     def add(self, rows: RowHashes) -> None:
         """Remember rows that were taken."""
@@ -79,27 +74,19 @@ class Known:
     def is_new(self, rows: RowHashes) -> NDArray[np.bool_]:
         """Mark the new rows of a source; of equal rows the first is new."""
         columns = self.compared(rows, self.base)
-        digests = rows.over(columns)
-        occurrence = _occurrences(digests)
-        known = _count_in(self.base.rising_over(columns), digests)
+        occurrence = _occurrences(rows.over(columns))
+        known = _count_in(self.base, rows, columns)
         for others in self._taken:
             columns = self.compared(rows, others)
             if self.comparable(rows, others, columns):
-                # What was taken is there in addition to what the base has.
-                known += _count_in(others.rising_over(columns), rows.over(columns))
-        first = occurrence == 1
-        new: NDArray[np.bool_] = (
-            occurrence > known if self.policy == "multiset" else first & (known == 0)
-        )
-        return new
+                # Rows that were taken are known in addition to those of the base.
+                known += _count_in(others, rows, columns)
+        new = occurrence > known if self.policy == "multiset" else (occurrence == 1) & (known == 0)
+        return np.asarray(new)
 
     def is_absent(self, rows: RowHashes) -> NDArray[np.bool_]:
         """Mark the rows that the base does not have, whatever the other rows of the source."""
-        columns = self.compared(rows, self.base)
-        absent: NDArray[np.bool_] = (
-            _count_in(self.base.rising_over(columns), rows.over(columns)) == 0
-        )
-        return absent
+        return np.asarray(_count_in(self.base, rows, self.compared(rows, self.base)) == 0)
 
     def chance(self, rows: RowHashes, cells: Whole, many: int) -> NDArray[np.float64]:
         """Estimate the share of new rows of each cell that equal a row of the base by chance.
@@ -123,11 +110,11 @@ class Known:
     def compared(self, rows: RowHashes, others: RowHashes) -> list[str]:
         """Return the columns in which rows of two tables are compared."""
         if self.policy == "key":
-            lacking = [name for name in self.key if name not in rows.columns]
-            if lacking:
-                raise InputError(
-                    f"a source does not have the key column {lacking[0]!r}; leave it out."
-                )
+            for name in self.key:
+                if name not in rows.columns:
+                    raise InputError(
+                        f"a source does not have the key column {name!r}; leave it out."
+                    )
             return list(self.key)
         return [name for name in rows.columns if name in others.columns]
 
@@ -213,7 +200,7 @@ def _occurrences(digests: Hashes) -> NDArray[np.int64]:
     return numbers
 
 
-def _count_in(known: Rising, digests: Hashes) -> NDArray[np.int64]:
-    """Count each hash among the known ones."""
-    rising, _ = known
+def _count_in(known: RowHashes, rows: RowHashes, columns: Sequence[str]) -> Whole:
+    """Count the known rows that equal each row in some columns."""
+    (rising, _), digests = known.rising_over(columns), rows.over(columns)
     return np.searchsorted(rising, digests, "right") - np.searchsorted(rising, digests, "left")

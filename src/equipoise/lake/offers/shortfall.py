@@ -1,4 +1,4 @@
-"""Why needed rows were not found: each missing row is attributed to one reason."""
+"""Reasons for missing rows: each missing row is attributed to one reason."""
 
 from __future__ import annotations
 
