@@ -16,7 +16,8 @@ from equipoise.validate import one_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Whole: TypeAlias = NDArray[np.int64]
+    from equipoise.lake.cover.worth import Whole
+
     _Pool: TypeAlias = tuple[RowHashes, Whole, Whole]
 
 Policy: TypeAlias = Literal["strict", "multiset", "key"]
@@ -189,7 +190,7 @@ def _alike_in(known: Known, ours: _Pool, theirs: _Pool, most: int) -> Whole | No
     return pairs if len(pairs) <= most else None
 
 
-def _occurrences(digests: Hashes) -> NDArray[np.int64]:
+def _occurrences(digests: Hashes) -> Whole:
     """Number equal rows from 1 in their order."""
     order = np.argsort(digests, kind="stable")
     rising = digests[order]

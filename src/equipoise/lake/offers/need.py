@@ -16,9 +16,8 @@ from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
-    Whole = NDArray[np.int64]
+    from equipoise.lake.cover.worth import Whole
 
 
 class Planned(Protocol):

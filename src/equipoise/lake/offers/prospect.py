@@ -22,11 +22,9 @@ from equipoise.plain import in_words
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
-    Whole = NDArray[np.int64]
+    from equipoise.lake.cover.worth import Whole
 
 _SHOWN = 5
 

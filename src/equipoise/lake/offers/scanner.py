@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    Whole = NDArray[np.int64]
+    from equipoise.lake.cover.worth import Whole
 
 _MANY = 0.2
 """Share of duplicates that, if chance explains it, is worth a warning."""
@@ -110,13 +110,9 @@ class Drawn:
         """Return some of the rows."""
         import pyarrow as pa
 
-        places = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-        return Drawn(
-            self.rows.take(pa.array(places, pa.int64())),
-            self.places[places],
-            self.cells[places],
-            self.hashes.take(places.astype(np.int64)),
-        )
+        rows = np.arange(len(self.cells))[chosen]
+        taken = self.rows.take(pa.array(rows, pa.int64()))
+        return Drawn(taken, self.places[rows], self.cells[rows], self.hashes.take(rows))
 
 
 @dataclass(frozen=True)

@@ -153,16 +153,9 @@ class Run:
 
     def purchases(self) -> tuple[Purchase, ...]:
         """Return the draws, rows kept and cost of each source."""
-        return tuple(
-            Purchase(
-                source.name,
-                int(self.drawn[s]),
-                int(self.kept[s]),
-                float(self.drawn[s] * self.costs[s]),
-                bool(self.exhausted[s]),
-            )
-            for s, source in enumerate(self.sources)
-        )
+        columns = (self.drawn, self.kept, self.drawn * self.costs, self.exhausted)
+        lines = zip(self.sources, *(column.tolist() for column in columns), strict=True)
+        return tuple(Purchase(source.name, *numbers) for source, *numbers in lines)
 
     def reasons(self) -> dict[Cell, str]:
         """Explain why rows are missing, by cell."""

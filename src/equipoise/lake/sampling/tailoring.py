@@ -99,7 +99,8 @@ def tailor(
     one_of("policy", policy, POLICIES)
     if not isinstance(need, Mapping):
         need = {cell: n for cell, n in need.add.cells().items() if n}
-    _require(sources, need, budget=budget, max_draws=max_draws, min_rate=min_rate, batch=batch)
+    limits = BuyingLimits(budget, max_draws, min_rate, batch, stop)
+    _require(sources, need, limits)
     need = {cell: int(n) for cell, n in need.items()}
     told = all(mix_of(source) is not None for source in sources)
     chosen: Policy = ("known" if told else "unknown") if policy == "auto" else policy
@@ -108,7 +109,6 @@ def tailor(
             f"{name_untold(sources)} does not state its mix, which `policy='known'` needs; "
             "set `policy='unknown'`."
         )
-    limits = BuyingLimits(budget, max_draws, min_rate, batch, stop)
     run = Run(sources, need, limits, np.random.default_rng(seed), keep, progress)
     bound = lower_bound(sources, need) if told else math.inf
     buy(run, CHOICES[chosen])
@@ -156,13 +156,7 @@ def lower_bound(sources: Sequence[SampledSource], need: Mapping[Cell, int]) -> f
 
 
 def _require(
-    sources: Sequence[SampledSource],
-    need: Mapping[Cell, int],
-    *,
-    budget: float | None,
-    max_draws: int | None,
-    min_rate: float,
-    batch: int | None,
+    sources: Sequence[SampledSource], need: Mapping[Cell, int], limits: BuyingLimits
 ) -> None:
     names = [source.name for source in sources]
     if not names or len(set(names)) < len(names):
@@ -176,11 +170,7 @@ def _require(
             raise InputError(f"the cost of a draw from {source.name} must be above 0.")
     for cell, rows in need.items():
         at_least(f"the need of {cell_name(cell)}", rows, 0, whole=True)
-    at_least("min_rate", min_rate, 0)
-    for name, value, least in (
-        ("budget", budget, 0),
-        ("max_draws", max_draws, 0),
-        ("batch", batch, 1),
-    ):
-        if value is not None:
+    at_least("min_rate", limits.min_rate, 0)
+    for name, least in (("budget", 0), ("max_draws", 0), ("batch", 1)):
+        if (value := getattr(limits, name)) is not None:
             at_least(name, value, least, whole=name != "budget")

@@ -39,22 +39,7 @@ def verify(
     hash_key: bytes | None = None,
     progress: Reporter = silent,
 ) -> Verification:
-    """Check a repaired table against its base, its plan and its ledger.
-
-    >>> import equipoise as eq, tempfile
-    >>> from equipoise.engines.duckdb import DuckDBEngine
-    >>> from equipoise.engines.sources import locate
-    >>> folder, engine = Path(tempfile.mkdtemp()), DuckDBEngine()
-    >>> people = {"sex": ["w", "w", "m", "m"], "hired": ["no", "yes", "no", "yes"]}
-    >>> eq.plan(people, sensitive_features=["sex"], label="hired").write(folder / "plan.json")
-    >>> _ = (folder / "ledger.jsonl").write_text("")
-    >>> written = (folder / "plan.json", folder / "ledger.jsonl")
-    >>> verify(locate(people), locate(people), *written, engine=engine).ok
-    True
-    >>> changed = locate({**people, "hired": ["no", "yes", "no", "no"]})
-    >>> print(verify(changed, locate(people), *written, engine=engine).findings[2].sentence)
-    Row 3 of the frame is neither in the frame nor listed as removed.
-    """
+    """Check a repaired table against its base, its plan and its ledger."""
     progress(f"reading {plan}", 0.0)
     asked = files.read_plan(Path(plan))
     progress(f"reading {ledger}", 0.1)

@@ -16,11 +16,7 @@ _EXAMPLES = 10
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """Outcome of one check: whether it holds, in a sentence, with examples if not.
-
-    >>> CheckOutcome("base", holds=True, sentence="people.csv is the table of the plan.").examples
-    ()
-    """
+    """Outcome of one check: whether it holds, in a sentence, with examples if not."""
 
     name: str
     holds: bool
