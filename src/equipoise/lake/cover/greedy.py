@@ -18,21 +18,12 @@ if TYPE_CHECKING:
     from equipoise.lake.cover.worth import Real, Whole
 
 _SEARCH_BUDGET = 6000
-"""Budget of the local search, counted in open tables per try."""
+"""Budget of the local search, counted in open tables per try: a number and not a time, so that the
+choice is the same on every machine."""
 
 
 def greedy_cover(supply: Supply, price: Real) -> Whole:
-    """Cover the need greedily, then drop and exchange tables while that saves.
-
-    >>> halves_and_whole = Supply(
-    ...     rows=np.array([[5, 0], [0, 5], [5, 4], [0, 1]]),
-    ...     need=np.array([5, 5]),
-    ...     fixed=np.array([3.0, 3.0, 4.0, 1.0]),
-    ...     per_row=np.zeros(4),
-    ... )
-    >>> greedy_cover(halves_and_whole, np.ones(2)).tolist()
-    [[0, 0], [0, 0], [5, 4], [0, 1]]
-    """
+    """Cover the need greedily, then drop and exchange tables while that lowers the cost."""
     take = completed(supply, (), price)
     budget, i = _SEARCH_BUDGET, 0
     opened = _most_expensive_first(supply, take)
@@ -55,17 +46,7 @@ def completed(
 
 
 def greedy_within(supply: Supply, limits: CoverLimits, prices: Iterable[Real]) -> Whole:
-    """Take as many rows as the limits allow: the best of greedy choices by different prices.
-
-    >>> supply = Supply(
-    ...     rows=np.array([[5, 5]]),
-    ...     need=np.array([5, 5]),
-    ...     fixed=np.ones(1),
-    ...     per_row=np.ones(1),
-    ... )
-    >>> greedy_within(supply, CoverLimits(budget=7), [np.array([1.0, 2.0])])
-    array([[1, 5]])
-    """
+    """Take as many rows as the limits allow: the best of greedy choices by different prices."""
     tries = [
         _greedy_shared(supply, limits, price, by_table=by_table)
         for price in prices

@@ -50,18 +50,6 @@ class CoverRelaxation:
     """Dual costs of a row of each cell, if fractions of tables could be opened.
 
     By weak duality any such costs give a valid bound, whatever the tolerances of the solver.
-
-    >>> relaxation = CoverRelaxation(
-    ...     Supply(
-    ...         rows=np.array([[2, 2], [4, 0]]),
-    ...         need=np.array([4, 2]),
-    ...         fixed=np.ones(2),
-    ...         per_row=np.zeros(2),
-    ...     ),
-    ...     row_costs=np.array([0.25, 0.25]),
-    ... )
-    >>> relaxation.bound
-    2.0
     """
 
     supply: Supply

@@ -140,22 +140,13 @@ class Found(Result):
 
     def grid(self) -> Grid:
         """Table for people, the best offer first."""
-        headers = (
-            *("table", "needed rows", "duplicates", "cost", "confidence", "score"),
-            "matched by",
-        )
+        numbers = ("needed rows", "duplicates", "cost", "confidence", "score")
         rows = []
         for table, needed, duplicates, cost, row_cost, confidence, score, how in self._table()[1]:
             costs = f"{cost:,.6g}" + (f" + {row_cost:,.6g}/row" if row_cost else "")
-            numbers = (
-                f"{needed:,}",
-                f"{duplicates:,}",
-                costs,
-                f"{confidence:.2f}",
-                f"{score:,.4g}",
-            )
-            rows.append((table, *numbers, how))
-        return Grid(headers, tuple(rows), frozenset({1, 2, 3, 4, 5}))
+            shares = (f"{confidence:.2f}", f"{score:,.4g}")
+            rows.append((table, f"{needed:,}", f"{duplicates:,}", costs, *shares, how))
+        return Grid(("table", *numbers, "matched by"), tuple(rows), frozenset(range(1, 6)))
 
     def _table(self) -> FlatTable:
         names = (

@@ -31,11 +31,7 @@ class Lack:
     reasons: dict[str, int]
 
     def sentence(self, name: str) -> str:
-        """Describe the lack, with the name of the cell.
-
-        >>> Lack(0, 10, 3, 7, {"duplicates": 5, NO_TABLE: 2}).sentence("sex=Female, hired=yes")
-        'sex=Female, hired=yes: 3 of 10 rows found; 7 missing (5: duplicates; 2: no table offers them).'
-        """
+        """Describe the lack, with the name of the cell."""
         why = "; ".join(f"{n}: {reason}" for reason, n in self.reasons.items())
         return f"{name}: {self.found} of {self.need} rows found; {self.missing} missing ({why})."
 

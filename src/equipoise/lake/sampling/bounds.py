@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise.errors import InputError
+from equipoise.plain import in_words
 from equipoise.validate import at_least, between, one_of
 
 Rounding: TypeAlias = Literal["ceil", "floor"]
@@ -156,14 +157,13 @@ def hypergeometric_lower(population: int, sample: int, found: int, confidence: f
     >>> hypergeometric_lower(60_798, 1_211, found=0)
     0
     """
-    _require_sample(population, sample, found)
+    _require_rising(found=found, sample=sample, population=population)
     between("confidence", confidence, 0, 1)
     if found == 0:
         return 0
 
     def is_likely(rows: int) -> bool:
-        below, above = _around(found, population, rows, sample)
-        return 1 + above >= (1 - confidence) * (1 - _TIE) * (1 + above + below)
+        return _gives(found, population, rows, sample, 1 - confidence)
 
     return _smallest(found, population - (sample - found), is_likely)
 
@@ -183,7 +183,7 @@ def hypergeometric_upper(population: int, sample: int, found: int, confidence: f
     >>> hypergeometric_upper(60_798, 1_211, found=0)
     148
     """
-    _require_sample(population, sample, found)
+    _require_rising(found=found, sample=sample, population=population)
     # By symmetry: an upper bound for the cell is a lower bound for all other rows.
     return int(population) - hypergeometric_lower(population, sample, sample - found, confidence)
 
@@ -208,20 +208,13 @@ def draws_needed(population: int, cell_rows: int, want: int, confidence: float =
     0
     """
     at_least("population", population, 1, whole=True)
-    at_least("want", want, 0, whole=True)
-    at_least("cell_rows", cell_rows, 0, whole=True)
+    _require_rising(want=want, cell_rows=cell_rows, population=population)
     between("confidence", confidence, 0, 1)
-    if not want <= cell_rows <= population:
-        raise InputError(
-            f"`want` is {want:,}, `cell_rows` is {cell_rows:,} and `population` is {population:,}; "
-            "each must be at most the next."
-        )
     if want == 0:
         return 0
 
     def is_enough(sample: int) -> bool:
-        below, above = _around(want, population, cell_rows, sample)
-        return 1 + above >= confidence * (1 - _TIE) * (1 + above + below)
+        return _gives(want, population, cell_rows, sample, confidence)
 
     return _smallest(want, population - (cell_rows - want), is_enough)
 
@@ -232,14 +225,12 @@ def _log_tails(cells: int, failure: float) -> float:
     return math.log(2 * cells / failure)
 
 
-def _require_sample(population: int, sample: int, found: int) -> None:
-    for name, value in (("population", population), ("sample", sample), ("found", found)):
+def _require_rising(**numbers: int) -> None:
+    for name, value in numbers.items():
         at_least(name, value, 0, whole=True)
-    if not found <= sample <= population:
-        raise InputError(
-            f"`found` is {found:,}, `sample` is {sample:,} and `population` is {population:,}; each "
-            "must be at most the next."
-        )
+    if list(numbers.values()) != sorted(numbers.values()):
+        said = in_words([f"`{name}` is {value:,}" for name, value in numbers.items()])
+        raise InputError(f"{said}; each must be at most the next.")
 
 
 def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
@@ -248,6 +239,12 @@ def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle + 1, high)
     return int(low)
+
+
+def _gives(found: int, population: int, rows: int, sample: int, probability: float) -> bool:
+    """Whether a sample has at least as many rows of a cell with at least this probability."""
+    below, above = _around(found, population, rows, sample)
+    return 1 + above >= probability * (1 - _TIE) * (1 + above + below)
 
 
 def _around(found: int, population: int, rows: int, sample: int) -> tuple[float, float]:

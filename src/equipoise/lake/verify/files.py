@@ -72,7 +72,11 @@ def read_table(source: Source, plan: PlanFile, engine: Engine, key: bytes | None
         raise
     except InputError as error:
         why_not = f"{name} cannot be counted as the plan counts: {error}".rstrip(".")
-    rows = _all_rows(source, plan.request.columns, engine, located=True)
+    # Engines can return the rows that remain after choosing some: here, after choosing none.
+    *sensitive, label = plan.request.columns
+    none = Counts.from_mapping({}, sensitive=sensitive, label=label)
+    request = CountRequest(sensitive=tuple(sensitive), label=label)
+    rows = engine.rows(source, request, none, rest=True, located=True)
     *own, _, md5 = rows.column_names
     md5s = rows[md5].combine_chunks()
     return CheckedTable(name, source.kind, rows.select(own), md5s, key, cells, why_not)
@@ -90,16 +94,6 @@ def rows_outside(source: Source, table: CheckedTable, plan: PlanFile, engine: En
     except InputError:  # no row does, or the condition cannot be evaluated
         return len(table.rows)
     return len(table.rows) - counts.n - counts.dropped
-
-
-def _all_rows(
-    source: Source, columns: Sequence[str], engine: Engine, *, located: bool = False
-) -> pa.Table:
-    """Read all rows of a table, which must have some columns."""
-    # Engines can return the rows that remain after choosing some: here, after choosing none.
-    request = CountRequest(sensitive=tuple(columns[:-1]), label=columns[-1])
-    none = Counts.from_mapping({}, sensitive=columns[:-1], label=columns[-1])
-    return engine.rows(source, request, none, rest=True, located=located)
 
 
 class CellMove(NamedTuple):
@@ -199,7 +193,7 @@ class LedgerEntry(NamedTuple):
     source_hash: str | None
     hash: str | None
     cell: Cell | None
-    keeps_values: bool = False
+    keeps_values: bool
     """Whether the user asked to keep values as the source writes them."""
 
     def __str__(self) -> str:
@@ -215,15 +209,14 @@ def read_ledger(
         raise InputError(f"{path} is not a ledger, which is a Parquet, CSV or JSON Lines file.")
     if source.kind == "json" and not any(p.stat().st_size for p in source.paths):
         return []  # an empty JSON Lines file has no entries, and no columns either
-    table = _all_rows(source, ("action", "cell"), engine)
+    table = engine.read(source)
     for name in LEDGER_COLUMNS:
         if name not in table.column_names:
             raise ColumnNotFound(name, table=f"the ledger {path}", columns=table.column_names)
-    lines = zip(*(table[name].to_pylist() for name in LEDGER_COLUMNS), strict=True)
+    has_mapping = "mapping" in table.column_names
+    mappings = table["mapping"].to_pylist() if has_mapping else [None] * len(table)
+    lines = zip(*(table[name].to_pylist() for name in LEDGER_COLUMNS), mappings, strict=True)
     entries = [_entry(public(source.name), i, line, columns) for i, line in enumerate(lines)]
-    if "mapping" in table.column_names:
-        told = zip(entries, table["mapping"].to_pylist(), strict=True)
-        entries = [entry._replace(keeps_values=_keeps(mapping)) for entry, mapping in told]
     lengths = {len(str(entry.hash)) for entry in entries}
     if not keyed and lengths == {_KEYED_LENGTH}:
         raise InputError(f"the hashes in {path} were made with a key; give it as `hash_key`.")
@@ -241,7 +234,7 @@ def _keeps(mapping: Any) -> bool:
 
 
 def _entry(name: str, number: int, line: Sequence[Any], columns: Sequence[str]) -> LedgerEntry:
-    action, row, source, snapshot, place, source_hash, hash_, cell = line
+    action, row, source, snapshot, place, source_hash, hash_, cell, mapping = line
     if action not in ("add", "remove"):
         raise InputError(
             f'entry {number:,} of {name} has the action {action!r}, which must be "add" or "remove".'
@@ -254,7 +247,8 @@ def _entry(name: str, number: int, line: Sequence[Any], columns: Sequence[str]) 
             "whole numbers, counted from 0."
         ) from None
     said = (source, snapshot, origin, source_hash, hash_)
-    return LedgerEntry(name, number, action, at, *said, _stated(cell, columns))
+    stated, keeps = _stated(cell, columns), _keeps(mapping)
+    return LedgerEntry(name, number, action, at, *said, stated, keeps)
 
 
 def _place(given: Any) -> int:
