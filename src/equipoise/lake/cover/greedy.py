@@ -58,8 +58,8 @@ def greedy_within(supply: Supply, limits: CoverLimits, prices: Iterable[Real]) -
 def _greedy_shared(supply: Supply, limits: CoverLimits, price: Real, *, by_table: bool) -> Whole:
     """Choose greedily with a cap on each table, lowered until the maximum share holds."""
     cap = limits.most(int(supply.need.sum()))
-    # A lower cap lowers the total, of which the share is taken, and may do so in tiny steps. After
-    # 32 of them the cap is halved each time, so that another 32 bring it to zero.
+    # A lower cap lowers the total too, of which the share is taken. So the cap is lowered again,
+    # and faster if it took many steps.
     for step in range(64):
         take = _Greedy(supply, price, limits, cap=cap, by_table=by_table).run()
         if limits.allow(supply, take):

@@ -84,8 +84,7 @@ class CoverRelaxation:
     def _reduced(self) -> Real:
         """Reduced cost of each table: its cost minus the value of its rows at the dual costs."""
         saved = np.minimum(0.0, self.supply.per_row[:, None] - self.row_costs)
-        reduced: Real = self.supply.fixed + (self.supply.rows * saved).sum(axis=1)
-        return reduced
+        return np.asarray(self.supply.fixed + (self.supply.rows * saved).sum(axis=1))
 
     def prices(self) -> list[Real]:
         """Return prices for greedy choices, none of them zero, which would leave a cell out."""

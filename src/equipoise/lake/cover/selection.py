@@ -44,8 +44,7 @@ class Selection:
     @property
     def found(self) -> Whole:
         """Number of rows taken of each cell."""
-        found: Whole = self.take.sum(axis=0)
-        return found
+        return np.asarray(self.take.sum(axis=0))
 
     @property
     def opened(self) -> Whole:

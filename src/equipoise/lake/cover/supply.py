@@ -86,12 +86,7 @@ class Supply:
 
 @dataclass(frozen=True)
 class CoverLimits:
-    """Limits of a selection: its cost, the share of one table, and the number of tables.
-
-    >>> limits = CoverLimits.of(budget=None, max_share=0.3, max_tables=None)
-    >>> limits.most(11)
-    3
-    """
+    """Limits of a selection: its cost, the share of one table, and the number of tables."""
 
     budget: float = math.inf
     share: float = math.inf
@@ -133,11 +128,7 @@ class CoverLimits:
 
 
 def whole_numbers(name: str, values: ArrayLike, axes: int) -> Whole:
-    """Convert to whole numbers of rows, and refuse other values.
-
-    >>> whole_numbers("need", [3.0, 4.0], axes=1)
-    array([3, 4])
-    """
+    """Convert to whole numbers of rows, and refuse other values."""
     given = np.asarray(values)
     if given.ndim != axes:
         raise InputError(f"{name} must have {axes} axes; it has the shape {given.shape}.")

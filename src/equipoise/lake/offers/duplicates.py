@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
 import numpy as np
 
 from equipoise.errors import InputError
 from equipoise.lake.offers.fingerprints import Hashes, RowHashes
+from equipoise.options.search import Dedupe
 from equipoise.validate import one_of
 
 if TYPE_CHECKING:
@@ -19,11 +20,6 @@ if TYPE_CHECKING:
     from equipoise.lake.cover.worth import Whole
 
     _Pool: TypeAlias = tuple[RowHashes, Whole, Whole]
-
-Policy: TypeAlias = Literal["strict", "multiset", "key"]
-POLICIES: tuple[Policy, ...] = ("strict", "multiset", "key")
-"""Definitions of a duplicate: a row equal to another (``strict``); an equal row beyond the number
-of them in any other table (``multiset``); a row with the key of another (``key``)."""
 
 _ENOUGH_IN_COMMON = 0.5
 """Share of the columns that two sources must have in common for their rows to be compared."""
@@ -39,7 +35,9 @@ _MOST_POOLS = 250
 class Known:
     """Known rows: those of the base, and those taken so far.
 
-    All rows of a cell agree in the columns ``cell``, which therefore do not tell rows apart.
+    By policy, a duplicate is a row equal to another (``strict``), an equal row beyond the number of
+    them in any other table (``multiset``), or a row with the key of another (``key``). All rows of a
+    cell agree in the columns ``cell``, which therefore do not tell rows apart.
 
     >>> import pyarrow as pa
     >>> base = RowHashes.of(pa.table({"sex": ["w", "m"], "age": [31, 52]}))
@@ -51,13 +49,13 @@ class Known:
     """
 
     base: RowHashes
-    policy: Policy = "strict"
+    policy: Dedupe = "strict"
     key: Sequence[str] = ()
     cell: frozenset[str] = frozenset()
     _taken: list[RowHashes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        one_of("dedupe", self.policy, POLICIES)
+        one_of("dedupe", self.policy, get_args(Dedupe))
         if (self.policy == "key") != bool(self.key):
             raise InputError(
                 "set `dedupe='key'` together with `key`, the columns of the key, or neither."

@@ -118,7 +118,8 @@ class Found(Result):
                 f"{self.survey.unreadable:,} cannot be used as they are written: equipoise lake "
                 "index names them."
             )
-        said += self._skipped()
+        tables = [ranked.offer.candidate.table for ranked in self.offers]
+        said += [f"Of {t.name} {t.skipped}." for t in tables if t.skipped][:_SHOWN]
         if not self.compared:
             said.append("Without the base, duplicates of its rows are counted too.")
         return tuple(said)
@@ -132,11 +133,6 @@ class Found(Result):
         others = f"{rows_text(self.outside)} of the scanned tables {do} not satisfy this."
         said = f"Only rows where {where.one_line} are offered; {others}"
         return [said, *say_unchecked(unchecked(self.survey.barred, where))]
-
-    def _skipped(self) -> list[str]:
-        """Describe the lines of tables that were skipped."""
-        tables = [ranked.offer.candidate.table for ranked in self.offers]
-        return [f"Of {t.name} {t.skipped}." for t in tables if t.skipped][:_SHOWN]
 
     def grid(self) -> Grid:
         """Table for people, the best offer first."""

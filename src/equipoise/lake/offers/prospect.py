@@ -114,13 +114,6 @@ def _with_loose(base: RowHashes, rows: pa.Table, candidates: Sequence[Candidate]
     return replace(base, columns={**base.columns, **loose}) if loose else base
 
 
-def comparable(scanner: Scanner, candidate: Candidate) -> bool:
-    """Whether a table has the columns of the key and of the condition."""
-    key = () if scanner.known is None else scanner.known.key
-    has_key = all(_is_comparable(name, candidate) for name in key)
-    return has_key and not scanner.lacking(candidate)
-
-
 def _is_comparable(name: str, candidate: Candidate) -> bool:
     """Whether a table has a column, and its values are certain."""
     alignment = candidate.alignment
@@ -128,8 +121,14 @@ def _is_comparable(name: str, candidate: Candidate) -> bool:
 
 
 def scan_all(candidates: Sequence[Candidate], scanner: Scanner, progress: Reporter) -> list[Offer]:
-    """Scan every table that may have rows of the needed cells."""
-    some = [c for c in candidates if comparable(scanner, c) and scanner.bound(c).any()]
+    """Scan every table that has the columns of the key and the condition and may have rows."""
+    key = () if scanner.known is None else scanner.known.key
+    some = [
+        c
+        for c in candidates
+        if all(_is_comparable(name, c) for name in key) and not scanner.lacking(c)
+        if scanner.bound(c).any()
+    ]
     found = []
     for i, candidate in enumerate(some):
         progress(f"scanning {candidate.name}", i / len(some))
@@ -142,20 +141,20 @@ def scan_all(candidates: Sequence[Candidate], scanner: Scanner, progress: Report
 def rows_left_out(
     over: Survey, scanner: Scanner, offers: Sequence[Offer], progress: Reporter
 ) -> dict[str, Whole]:
-    """Count by reason the rows of each needed cell that are not offered.
-
-    Most reasons give upper bounds, since the cells of such rows are not known.
-    """
+    """Count by reason the rows of each needed cell that are not offered; most are upper bounds."""
     none = 0 * scanner.need.rows
+    # The cells of these rows are not known, so each of them might be of any cell.
+    anywhere = {
+        "at most outside the condition": sum(o.outside for o in offers),
+        "at most with values that cannot become the base's types": sum(o.failed for o in offers),
+        "at most with values that mean nothing in the base": sum(o.unmapped for o in offers),
+    }
     barred = scan_all(over.barred, scanner, progress)
-    unchecked_ = [scanner.bound(c) for c in over.barred if scanner.lacking(c)]
+    no_condition = [scanner.bound(c) for c in over.barred if scanner.lacking(c)]
     return {
-        "at most outside the condition": none + sum(o.outside for o in offers),
-        "at most with values that cannot become the base's types": none
-        + sum(o.failed for o in offers),
-        "at most with values that mean nothing in the base": none + sum(o.unmapped for o in offers),
+        **{reason: none + rows for reason, rows in anywhere.items()},
         "tables that may not be used": sum((o.rows for o in barred), none),
-        "at most in tables that lack a column of the condition": sum(unchecked_, none),
+        "at most in tables that lack a column of the condition": sum(no_condition, none),
         "at most in tables whose meaning is open": sum(map(scanner.possible, over.open), none),
     }
 
@@ -200,6 +199,7 @@ def _barred(
 
 def _is_base(source: Source, base: Source) -> bool:
     """Whether a table is the base: the same file, and in a database the same table."""
-    same_table = base.table in (None, source.table)
+    if base.table not in (None, source.table):
+        return False
     ours = [path for path in base.paths if path.exists()]
-    return same_table and any(a.samefile(b) for a in ours for b in source.paths if b.exists())
+    return any(a.samefile(b) for a in ours for b in source.paths if b.exists())

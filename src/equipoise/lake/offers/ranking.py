@@ -38,11 +38,6 @@ def score(
     is a prefix of the cells by price. More rows only widen the choice, so the score never falls
     when a table offers more, and counts that are too high give an upper bound. A table without
     costs ranks above all others (see ``FREE``).
-
-    Ten rows at a cost of 5 + 10·1; the 90 rows of a low price would lower the score:
-
-    >>> score([10, 90], [10, 100], price=[6, 0.1], table_cost=5, row_cost=1)
-    4.0
     """
     needed = vector("need", need)
     offered = vector("rows", rows, len(needed))
@@ -61,9 +56,6 @@ def frechet(marginals: Sequence[ArrayLike], cells: ArrayLike) -> Whole:
 
     A cell has no more rows than any of its values has. In ``cells``, -1 stands for a value that
     the table does not have.
-
-    >>> frechet([[30, 70], [55, 45]], [[0, 0], [1, 1], [1, -1]])
-    array([30, 45,  0])
     """
     codes = np.asarray(cells, dtype=np.int64)
     if not marginals or codes.ndim != 2 or codes.shape[1] != len(marginals):

@@ -47,10 +47,6 @@ def explain_shortfall(
 
     A missing row is attributed to the first reason with rows left, so the order of the reasons
     matters. The remaining rows are attributed to :data:`NO_TABLE`.
-
-    >>> lacks = explain_shortfall([5, 9], [5, 2], {"duplicates": [3, 4], "over budget": [0, 9]})
-    >>> [(lack.cell, lack.missing, lack.reasons) for lack in lacks]
-    [(1, 7, {'duplicates': 4, 'over budget': 3})]
     """
     needed, has = whole_numbers("need", need, 1), whole_numbers("found", found, 1)
     why = {reason: whole_numbers(reason, rows, 1) for reason, rows in lost.items()}
@@ -61,8 +57,8 @@ def explain_shortfall(
                 "same cells."
             )
     return [
-        _lack(int(cell), int(needed[cell]), int(has[cell]), why)
-        for cell in np.flatnonzero(needed > has)
+        _lack(cell, int(needed[cell]), int(has[cell]), why)
+        for cell in np.flatnonzero(needed > has).tolist()
     ]
 
 
@@ -75,5 +71,5 @@ def _lack(cell: int, need: int, found: int, lost: Mapping[str, Whole]) -> Lack:
             reasons[reason] = accounted
             left -= accounted
     if left:
-        reasons[NO_TABLE] = reasons.get(NO_TABLE, 0) + left
+        reasons[NO_TABLE] = left
     return Lack(cell, need, found, need - found, reasons)

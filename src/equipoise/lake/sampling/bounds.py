@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,6 @@ from equipoise.plain import in_words
 from equipoise.validate import at_least, between, one_of
 
 Rounding: TypeAlias = Literal["ceil", "floor"]
-ROUNDINGS: tuple[Rounding, ...] = ("ceil", "floor")
-
 Terms: TypeAlias = npt.NDArray[np.float64]
 
 _FIRST_BLOCK, _LAST_BLOCK = 64, 16_384  # terms summed at once: most sums end within the first
@@ -73,7 +71,7 @@ def serfling_sample_size(
     """
     at_least("population", population, 1, whole=True)
     between("error", error, 0, 1)
-    one_of("rounding", rounding, ROUNDINGS)
+    one_of("rounding", rounding, get_args(Rounding))
     unlimited = _log_tails(cells, failure) / (2 * error**2)
     needed = unlimited * (population + 1) / (population + unlimited)
     whole = math.ceil(needed) if rounding == "ceil" else max(1, math.floor(needed))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -136,7 +135,10 @@ class Tailored(Result):
         lacks: dict[str, list[str]] = {}
         for cell, n in self.missing.items():
             lacks.setdefault(self.reasons[cell], []).append(f"{n:,} of {cell_name(cell)}")
-        said += [f"Missing because {why}: {_listed(cells)}." for why, cells in lacks.items()]
+        for why, cells in lacks.items():
+            more = len(cells) - _SHOWN
+            rest = [f"so on for {more:,} more"] if more > 0 else []
+            said.append(f"Missing because {why}: {in_words([*cells[:_SHOWN], *rest])}.")
         return tuple(said)
 
     def _table(self) -> FlatTable:
@@ -172,8 +174,3 @@ class Tailored(Result):
             "sentences": list(self.sentences),
             "version": self.version,
         }
-
-
-def _listed(lacks: Sequence[str]) -> str:
-    more = len(lacks) - _SHOWN
-    return in_words([*lacks[:_SHOWN], *([f"so on for {more:,} more"] if more > 0 else [])])

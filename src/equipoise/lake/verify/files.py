@@ -34,11 +34,6 @@ LEDGER_COLUMNS = ("action", "row", "source", "snapshot", "place", "source_hash",
 _KEYED_LENGTH = 64  # digits of an HMAC with SHA-256; an MD5 has 32
 
 
-def public(name: str) -> str:
-    """Name a file without the folders of this machine, which a report must not disclose."""
-    return Path(name).name if Path(name).is_absolute() else name
-
-
 @dataclass(frozen=True)
 class CheckedTable:
     """All rows of a table with their MD5s, and its counts or the reason why there are none."""
@@ -65,7 +60,7 @@ class CheckedTable:
 def read_table(source: Source, plan: PlanFile, engine: Engine, key: bytes | None) -> CheckedTable:
     """Read a table, and count it in the same way as the plan does."""
     where = "" if source.where is None else f" (where {source.where.one_line})"
-    name, cells, why_not = f"{public(source.name)}{where}", None, ""
+    name, cells, why_not = f"{source.public_name}{where}", None, ""
     try:
         cells = engine.counts(source, plan.request).cells()
     except ColumnNotFound:
@@ -137,7 +132,8 @@ def read_plan(path: Path) -> PlanFile:
     if schema != PLAN_SCHEMA:
         raise InputError(f"{path} is not a plan of the schema {PLAN_SCHEMA} but {schema!r}.")
     try:
-        return _plan_from(public(str(path)), data)
+        # A report must not disclose the folders of this machine.
+        return _plan_from(path.name if path.is_absolute() else str(path), data)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -216,7 +212,7 @@ def read_ledger(
     has_mapping = "mapping" in table.column_names
     mappings = table["mapping"].to_pylist() if has_mapping else [None] * len(table)
     lines = zip(*(table[name].to_pylist() for name in LEDGER_COLUMNS), mappings, strict=True)
-    entries = [_entry(public(source.name), i, line, columns) for i, line in enumerate(lines)]
+    entries = [_entry(source.public_name, i, line, columns) for i, line in enumerate(lines)]
     lengths = {len(str(entry.hash)) for entry in entries}
     if not keyed and lengths == {_KEYED_LENGTH}:
         raise InputError(f"the hashes in {path} were made with a key; give it as `hash_key`.")
