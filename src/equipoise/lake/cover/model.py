@@ -195,7 +195,7 @@ class CoverModel:
         return solve(objective, self.matrix, self.right, bounds=bounds, method="highs-ds")
 
     def _whole_rows(self, columns: Real) -> Real:
-        """Fix the tables and solve for the rows: vertices of such a transport problem are integer."""
+        """Fix the tables and solve for the rows: vertices of this transport problem are integer."""
         if not self.shared or self.whole.all():
             return columns
         tables, low, high = slice(self.first_table, -1), self.low.copy(), self.high.copy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -250,8 +250,7 @@ def find(
     else:
         prospect = explore(plan.counts, base, lake, looking, progress=progress)
         over, scanner = prospect.survey, prospect.scanner(need)
-    scanned: dict[str, Offer] = {}
-    best = _ranked(over.usable, scanner, top, scanned, progress)
+    best, scanned = _ranked(over.usable, scanner, top, progress)
     lacks, scanned = explain_lacks(over, scanner, scanned, progress)
     of_use = over.usable or over.barred or over.open
     nearest = None if of_use else say_nearest(lake, over.want)
@@ -271,13 +270,10 @@ def find(
 
 
 def _ranked(
-    candidates: Sequence[Candidate],
-    scanner: Scanner,
-    top: int,
-    scanned: dict[str, Offer],
-    progress: Reporter,
-) -> tuple[Ranked, ...]:
-    """Return the best tables; ``scanned`` gets the offers of all tables that had to be scanned."""
+    candidates: Sequence[Candidate], scanner: Scanner, top: int, progress: Reporter
+) -> tuple[tuple[Ranked, ...], dict[str, Offer]]:
+    """Return the best tables, and the offers of all tables that had to be scanned to find them."""
+    scanned: dict[str, Offer] = {}
 
     def score(candidate: Candidate, rows: Whole) -> float:
         return ranking.score(
@@ -295,15 +291,16 @@ def _ranked(
         return score(candidate, offer.rows)
 
     best = ranking.top([score(c, scanner.bound(c)) for c in candidates], exact, top)
-    return tuple(Ranked(scanned[candidates[i].name], found) for i, found in best if found > 0)
+    offers = (Ranked(scanned[candidates[i].name], found) for i, found in best if found > 0)
+    return tuple(offers), scanned
 
 
 def explain_lacks(
-    over: Survey, scanner: Scanner, scanned: dict[str, Offer], progress: Reporter
+    over: Survey, scanner: Scanner, scanned: Mapping[str, Offer], progress: Reporter
 ) -> tuple[tuple[tuple[str, Lack], ...], dict[str, Offer]]:
     """Scan more tables until all rows are found or none is left; explain what is missing."""
-    need = scanner.need.rows
-    if len(scanned) and (np.max([o.rows for o in scanned.values()], axis=0) >= need).all():
+    need, scanned = scanner.need.rows, dict(scanned)
+    if scanned and (np.max([o.rows for o in scanned.values()], axis=0) >= need).all():
         return (), scanned  # for every cell a single table has enough rows
     found, union = 0 * need, Union(scanner)
     # Tables that are scanned already come first, since they may have all that is needed.

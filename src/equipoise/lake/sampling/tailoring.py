@@ -1,6 +1,6 @@
 """Data set tailoring: buy the rows that are needed from sources that can only be sampled.
 
-A source gives random rows, and those that nobody needs have to be paid for as well. If the mixes of
+A source gives random rows, and rows that are not needed have to be paid for as well. If the mixes of
 the sources are known, a linear program gives the cheapest numbers of draws, and is solved again as
 rows arrive. If they are unknown, mixes are drawn from their posterior distributions given the rows
 seen so far, with the rates of each cell shrunk towards what the sources have in common. The same

@@ -1,4 +1,4 @@
-"""Which rows two tables have in common, whatever kinds of files they are in."""
+"""Comparison of the rows of two tables, which may be in different kinds of files."""
 
 from __future__ import annotations
 
