@@ -299,11 +299,12 @@ def _added(before: Any, after: Any) -> dict[planlake.Cell, int]:
 def _offers(prospect: Prospect, plan: Any) -> tuple[dict[str, Any], list[planlake.Cell]]:
     """What every usable table offers, and the cells it is counted by."""
     from equipoise.lake.offers.need import need_of
+    from equipoise.lake.offers.prospect import scan_all
     from equipoise.progress import silent
 
     asked = need_of(plan.add, plan.counts.request_for_rows())
     cells = [tuple(asked.named(i).values()) for i in range(len(asked.rows))]
-    found = prospect.offers(prospect.scanner(asked), silent)
+    found = scan_all(prospect.survey.usable, prospect.scanner(asked), silent)
     return {offer.name: offer for offer in found}, cells
 
 

@@ -1,6 +1,6 @@
 """Tailoring: what rows cost when sources can only be sampled, against the least they could cost.
 
-Lakes are made up (`equipoise.lake.sampling.simulator` describes both kinds). Seeds below 1,000 were used
+Lakes are made up (`simulated_sources.py` describes both kinds). Seeds below 1,000 were used
 to choose the constants of the policies; those here were not.
 """
 
@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 
 from bars import Bar, Section, markdown_table
+from simulated_sources import KINDS, simulate
 
 SEEDS = range(1000, 1020)
 SOURCES = (10, 50)
@@ -31,8 +32,6 @@ class Outcome:
 
 def section() -> Section:
     """Buy from every lake in every way and judge what it cost."""
-    from equipoise.lake.sampling.simulator import KINDS
-
     lines, bars = [], []
     for kind in KINDS:
         for sources in SOURCES:
@@ -51,7 +50,6 @@ def section() -> Section:
 
 
 def _bought(kind: str, sources: int, policy: str, seed: int) -> Outcome:
-    from equipoise.lake.sampling.simulator import simulate
     from equipoise.lake.sampling.tailoring import lower_bound, tailor
 
     costs = "varied" if seed % 2 else "equal"

@@ -16,6 +16,7 @@ from equipoise.counts import CountRequest
 from equipoise.engines.sources import locate
 from equipoise.lake.lake import Lake
 from equipoise.lake.loop import available
+from equipoise.lake.offers.find import find
 from equipoise.lake.offers.need import need_of
 from equipoise.lake.offers.prospect import explore
 from equipoise.options.search import SearchRequest
@@ -189,6 +190,18 @@ def test_tables_that_cannot_be_among_the_best_are_not_opened(here):
     assert [ranked.offer.name for ranked in result.offers] == ["t0.csv"]
     assert result.scanned == 1
     assert not result.lacks
+
+
+def test_progress_names_the_tables_that_are_scanned(here):
+    plan = planned("people.csv", {("Female", "yes"): 5})
+    for name in "ab":
+        share(f"lake/{name}.csv", more(100, 3))
+    told = []
+    find(plan, Lake("lake"), base=locate("people.csv"), progress=lambda *now: told.append(now))
+    assert [now for now in told if now[0].startswith("scanning")][:2] == [
+        ("scanning a.csv", 0.0),
+        ("scanning b.csv", 0.5),
+    ]
 
 
 def test_a_plan_that_adds_nothing_needs_nothing(here):

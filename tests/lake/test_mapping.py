@@ -20,7 +20,7 @@ from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.mapping import confirmed_alignment, read_mapping, write_mapping
 from equipoise.lake.matching.values.guesses import Proposal
 from equipoise.lake.matching.values.vocabulary import ValueMap
-from equipoise.lake.offers.proposals import propose
+from equipoise.lake.offers.survey import propose_mapping
 from equipoise.options.search import SearchRequest
 from lakes import (
     HEADER,
@@ -87,7 +87,7 @@ def test_whatever_is_proposed_is_read_back(tmp_path_factory, made, name):
 
 def proposal(plan, places="lake", base="people.csv", **how):
     located = None if base is None else locate(base)
-    return propose(plan.counts, Lake(places), located, SearchRequest(**how))
+    return propose_mapping(plan.counts, Lake(places), located, SearchRequest(**how))
 
 
 @pytest.mark.slow

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError
-from equipoise.lake.offers.ranking import Ranking, frechet, score, top
+from equipoise.lake.offers.ranking import frechet, score, top
 
 COSTS = st.sampled_from([0.0, 0.1, 0.5, 1.0, 3.0, 40.0])
-SHARES = st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0])
 
 
 @st.composite
@@ -28,18 +27,15 @@ def offers(draw):
     options = {
         "price": numbers(st.sampled_from([0.0, 0.1, 0.5, 1.0, 1.0, 7.0])),
         "confidence": draw(st.sampled_from([0.1, 0.7, 1.0])),
-        "duplicates": draw(SHARES),
         "table_cost": draw(COSTS),
         "row_cost": draw(COSTS),
     }
     return numbers(st.integers(0, 30)), numbers(st.integers(0, 20)), options
 
 
-def best_of_all_subsets(rows, need, price, confidence, duplicates, table_cost, row_cost):
+def best_of_all_subsets(rows, need, price, confidence, table_cost, row_cost):
     """The score over all subsets of the cells, in fractions; none if all is free."""
-    useful = [
-        min(Fraction(r), (1 - Fraction(duplicates)) * n) for r, n in zip(need, rows, strict=True)
-    ]
+    useful = [Fraction(min(r, n)) for r, n in zip(need, rows, strict=True)]
     best = Fraction(0)
     for chosen in itertools.product([0, 1], repeat=len(rows)):
         taken = sum(t for t, c in zip(useful, chosen, strict=True) if c)
@@ -64,7 +60,7 @@ def test_no_subset_of_the_cells_is_better_than_the_best_prefix(offer):
 def test_no_part_of_the_rows_is_better_than_the_best_prefix(offer, data):
     rows, need, options = offer
     part = [data.draw(st.floats(0, 1)) * n for n in rows]
-    useful = np.minimum(need, (1 - options["duplicates"]) * np.array(part))
+    useful = np.minimum(need, part)
     cost = options["table_cost"] + options["row_cost"] * useful.sum()
     if cost > 1e-6:
         worth = options["confidence"] * (options["price"] * useful).sum() / cost
@@ -83,7 +79,7 @@ def test_without_row_costs_not_even_rounding_lowers_the_score(offer, data):
     rows, need, options = offer
     options["row_cost"] = 0.0
     more = [n + data.draw(st.integers(0, 10)) for n in rows]
-    bound = score(more, need, **options | {"duplicates": 0.0, "confidence": 1.0})
+    bound = score(more, need, **options | {"confidence": 1.0})
     assert bound >= score(rows, need, **options)
 
 
@@ -97,7 +93,7 @@ def test_taking_all_cells_would_score_a_larger_offer_lower():
 @given(offers())
 def test_what_costs_nothing_is_ahead_of_all_else_by_its_worth(offer):
     rows, need, options = offer
-    free = options | {"table_cost": 0.0, "row_cost": 0.0, "duplicates": 0.0, "confidence": 1.0}
+    free = options | {"table_cost": 0.0, "row_cost": 0.0, "confidence": 1.0}
     worth = (np.minimum(rows, need) * options["price"]).sum()
     assert score(rows, need, **free) == pytest.approx(worth * 1e100)
 
@@ -105,14 +101,13 @@ def test_what_costs_nothing_is_ahead_of_all_else_by_its_worth(offer):
 def test_an_offer_of_nothing_scores_zero():
     assert score([0, 5], [3, 0]) == 0.0
     assert score([], []) == 0.0
-    assert score([5], [3], duplicates=1.0, table_cost=0.0) == 0.0
+    assert score([0], [3], table_cost=0.0) == 0.0
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"confidence": 0.0}, "confidence must be above 0 and at most 1, not 0.0"),
-        ({"duplicates": 1.5}, "duplicates must be a share from 0 to 1, not 1.5"),
         ({"table_cost": -1}, "`table_cost` must be a number of at least 0, not -1"),
         ({"price": [1, 2, 3]}, r"price must be 2 numbers; it has the shape \(3,\)"),
         ({"price": [1, float("nan")]}, "price must hold numbers of zero or more, not nan"),
@@ -177,28 +172,27 @@ def brute_force(scores, k):
 def test_the_best_k_are_those_of_a_full_scan(tables, k):
     lake = Lake([s for s, _ in tables])
     ranking = top([s + more for s, more in tables], lake, k)
-    assert list(ranking.order) == brute_force(lake.scores, k)
-    assert list(ranking.scores) == [lake.scores[i] for i in ranking.order]
-    assert ranking.scanned == len(lake.scanned) == len(set(lake.scanned))
+    assert ranking == [(i, lake.scores[i]) for i in brute_force(lake.scores, k)]
+    assert len(lake.scanned) == len(set(lake.scanned))
 
 
 @given(st.lists(st.sampled_from([1.0, 2.0, 3.0, 4.0]), min_size=1, max_size=30), st.integers(1, 5))
 def test_with_exact_bounds_only_the_best_are_scanned_even_where_many_tie(scores, k):
     lake = Lake(scores)
     ranking = top(scores, lake, k)
-    assert lake.scanned == brute_force(scores, k) == list(ranking.order)
+    assert lake.scanned == brute_force(scores, k) == [i for i, _ in ranking]
 
 
 def test_a_scan_ends_when_no_bound_reaches_the_best_found():
     lake = Lake([5.0, 1.0, 4.0, 3.0, 0.0])
     ranking = top([6.0, 3.5, 4.5, 4.1, 0.0], lake, 1)
-    assert isinstance(ranking, Ranking)
+    assert ranking == [(0, 5.0)]
     assert lake.scanned == [0]
 
 
 def test_an_equal_bound_is_scanned_where_its_table_would_come_first():
     lake = Lake([4.0, 4.0])
-    assert list(top([4.0, 5.0], lake, 1).order) == [0]
+    assert top([4.0, 5.0], lake, 1) == [(0, 4.0)]
     assert lake.scanned == [1, 0]
 
 
@@ -218,16 +212,16 @@ def test_bounds_from_single_columns_find_the_best_tables(data):
     def bound(rows):
         square = rows.reshape(2, 2)
         upper = frechet([square.sum(1), square.sum(0)], cells)
-        return score(upper, need, **options | {"duplicates": 0.0})
+        return score(upper, need, **options)
 
     ranking = top([bound(rows) for rows in tables], exact, 3)
-    assert ranking.scores == pytest.approx(sorted(map(exact, range(6)), reverse=True)[:3])
+    assert [s for _, s in ranking] == pytest.approx(sorted(map(exact, range(6)), reverse=True)[:3])
 
 
 def test_a_table_whose_bound_is_zero_is_ranked_without_a_scan():
     lake = Lake([0.0, 1.0, 0.0])
     ranking = top([0.0, 2.0, 0.0], lake, 3)
-    assert list(ranking.order) == [1, 0, 2]
+    assert ranking == [(1, 1.0), (0, 0.0), (2, 0.0)]
     assert lake.scanned == [1]
 
 
@@ -236,13 +230,7 @@ def test_a_score_above_its_bound_is_an_error_rather_than_a_wrong_order():
         top([1.0, 2.0], Lake([1.0, 3.0]), 2)
 
 
-def test_a_scan_tells_how_far_it_is():
-    told = []
-    top([3.0, 2.0], Lake([1.0, 2.0]), 1, progress=lambda title, share: told.append(share))
-    assert told == [0.0, 0.5, 1.0]
-
-
 def test_of_no_tables_none_is_best():
-    assert top([], Lake([]), 3).order.tolist() == []
+    assert top([], Lake([]), 3) == []
     with pytest.raises(InputError, match="`k` must be a whole number of at least 1"):
         top([1.0], Lake([1.0]), 0)

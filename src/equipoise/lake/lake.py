@@ -133,12 +133,12 @@ class Lake(Contents):
 
         The parameters are those of :meth:`find`; ``file`` is the file name that the text mentions.
         """
-        from equipoise.lake.offers.proposals import propose
+        from equipoise.lake.offers.survey import propose_mapping
 
         made = read_plan(plan)
         located = _base(made, base, encoding, delimiter)
         how = _options(looking)[0]
-        return propose(made.counts, self, located, how, file=file, progress=self._progress)
+        return propose_mapping(made.counts, self, located, how, file=file, progress=self._progress)
 
     def acquire(
         self,

@@ -18,22 +18,12 @@ if TYPE_CHECKING:
     from equipoise.lake.cover.worth import Real, Whole
 
 _SEARCH_BUDGET = 6000
-"""Budget of the local search, counted in open tables per try."""
+"""Budget of the local search, counted in open tables per try: a number and not a time, so that the
+choice is the same on every machine."""
 
 
 def greedy_cover(supply: Supply, price: Real) -> Whole:
-    """Cover the need greedily, then drop and exchange tables while that saves.
-
-    >>> halves_and_whole = Supply(
-    ...     rows=np.array([[5, 0], [0, 5], [5, 4], [0, 1]]),
-    ...     need=np.array([5, 5]),
-    ...     fixed=np.array([3.0, 3.0, 4.0, 1.0]),
-    ...     per_row=np.zeros(4),
-    ...     price=np.ones(2),
-    ... )
-    >>> greedy_cover(halves_and_whole, np.ones(2)).tolist()
-    [[0, 0], [0, 0], [5, 4], [0, 1]]
-    """
+    """Cover the need greedily, then drop and exchange tables while that lowers the cost."""
     take = completed(supply, (), price)
     budget, i = _SEARCH_BUDGET, 0
     opened = _most_expensive_first(supply, take)
@@ -56,29 +46,20 @@ def completed(
 
 
 def greedy_within(supply: Supply, limits: CoverLimits, prices: Iterable[Real]) -> Whole:
-    """Take as much as the limits allow: the best of a few greedy choices by different prices.
-
-    >>> supply = Supply(
-    ...     rows=np.array([[5, 5]]),
-    ...     need=np.array([5, 5]),
-    ...     fixed=np.ones(1),
-    ...     per_row=np.ones(1),
-    ...     price=np.array([1.0, 2.0]),
-    ... )
-    >>> greedy_within(supply, CoverLimits(budget=7), [supply.price])
-    array([[1, 5]])
-    """
+    """Take as many rows as the limits allow: the best of greedy choices by different prices."""
     tries = [
         _greedy_shared(supply, limits, price, by_table=by_table)
         for price in prices
         for by_table in (False, True)
     ]
-    return max(tries, key=lambda take: (supply.worth(take), -supply.cost(take)))
+    return max(tries, key=lambda take: (take.sum(), -supply.cost(take)))
 
 
 def _greedy_shared(supply: Supply, limits: CoverLimits, price: Real, *, by_table: bool) -> Whole:
     """Choose greedily with a cap on each table, lowered until the maximum share holds."""
     cap = limits.most(int(supply.need.sum()))
+    # A lower cap lowers the total too, of which the share is taken. So the cap is lowered again,
+    # and faster if it took many steps.
     for step in range(64):
         take = _Greedy(supply, price, limits, cap=cap, by_table=by_table).run()
         if limits.allow(supply, take):
@@ -95,7 +76,7 @@ def _dropped(supply: Supply, take: Whole) -> Whole:
     best = few.fill(kept, need)
     cost, spare = few.cost(best), few.rows.sum(axis=0) - need
     for table in _most_expensive_first(few, best):
-        if (few.rows[table] > spare).any():
+        if (few.rows[table] > spare).any():  # the others do not have enough rows
             continue
         fewer = few.fill(kept - {table}, need)
         if few.cost(fewer) <= cost:

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Clock:
-    """Time limit of HiGHS, and the relative gap at which it stops."""
+    """Time limit of HiGHS, from now on."""
 
     seconds: float
-    gap: float
     start: float = field(default_factory=time.monotonic)
 
     @property
@@ -34,7 +33,7 @@ class Clock:
 
     def part(self, share: float) -> Clock:
         """Return a clock with a share of the time left."""
-        return Clock(self.left * share, self.gap)
+        return Clock(self.left * share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,27 +45,11 @@ class Answer:
     timed_out: bool = False
 
 
-# --- the relaxation --------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class CoverRelaxation:
     """Dual costs of a row of each cell, if fractions of tables could be opened.
 
     By weak duality any such costs give a valid bound, whatever the tolerances of the solver.
-
-    >>> relaxation = CoverRelaxation(
-    ...     Supply(
-    ...         rows=np.array([[2, 2], [4, 0]]),
-    ...         need=np.array([4, 2]),
-    ...         fixed=np.ones(2),
-    ...         per_row=np.zeros(2),
-    ...         price=np.ones(2),
-    ...     ),
-    ...     row_costs=np.array([0.25, 0.25]),
-    ... )
-    >>> relaxation.bound
-    2.0
     """
 
     supply: Supply
@@ -90,6 +73,7 @@ class CoverRelaxation:
         if not supply.same_row_cost or (fixed != fixed[0]).any() or not fixed[0]:
             return self._sum
         of_rows = supply.per_row[0] * supply.need.sum()
+        # The sum may exceed a whole number of tables by rounding alone, hence the small deduction.
         return float(of_rows + math.ceil((self._sum - of_rows) / fixed[0] - 1e-6) * fixed[0])
 
     @functools.cached_property
@@ -100,13 +84,12 @@ class CoverRelaxation:
     def _reduced(self) -> Real:
         """Reduced cost of each table: its cost minus the value of its rows at the dual costs."""
         saved = np.minimum(0.0, self.supply.per_row[:, None] - self.row_costs)
-        reduced: Real = self.supply.fixed + (self.supply.rows * saved).sum(axis=1)
-        return reduced
+        return np.asarray(self.supply.fixed + (self.supply.rows * saved).sum(axis=1))
 
     def prices(self) -> list[Real]:
         """Return prices for greedy choices, none of them zero, which would leave a cell out."""
         dual = self.row_costs
-        first = np.maximum(dual, dual.max() * 1e-6) if dual.any() else self.supply.price
+        first = np.maximum(dual, dual.max() * 1e-6) if dual.any() else np.ones(len(dual))
         return [first, 1.0 / self.supply.need]
 
     def cheaper(self, cost: float, clock: Clock, limits: CoverLimits) -> Answer:
@@ -117,16 +100,13 @@ class CoverRelaxation:
         model = build(self.supply.of(kept), limits, cover=True)
         model.low[model.first_table + forced] = 1.0
         answer = model.cheapest(cost, clock)
-        # Tables were fixed by their reduced cost: selections that differ are no cheaper than the known one.
+        # Tables were fixed by their reduced costs: other selections are no cheaper than the known one.
         answer = replace(answer, bound=min(answer.bound, cost))
         if answer.take is None:
             return answer
         take = np.zeros_like(self.supply.rows)
         take[kept] = answer.take
         return replace(answer, take=take)
-
-
-# --- the models ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -141,7 +121,6 @@ class CoverModel:
     cell: Whole
     unit: Real
     cost: Real
-    worth: Real
     matrix: Any
     right: Real
     low: Real
@@ -154,9 +133,14 @@ class CoverModel:
         """Index of the first column that is a table."""
         return len(self.cell)
 
-    def worthiest(self, clock: Clock) -> Answer:
-        """Maximize the worth of the rows."""
-        answer = self._solve(-self.worth, clock)
+    @property
+    def _rows(self) -> Real:
+        """Number of rows in a unit of each column; none in tables."""
+        return np.concatenate([self.unit, np.zeros(len(self.cost) - len(self.unit))])
+
+    def largest(self, clock: Clock) -> Answer:
+        """Maximize the number of rows."""
+        answer = self._solve(-self._rows, clock)
         return replace(answer, bound=-answer.bound)
 
     def cheapest(self, known: float, clock: Clock) -> Answer:
@@ -166,10 +150,10 @@ class CoverModel:
         answer = self._solve(self.cost * scale, clock)
         return replace(answer, bound=answer.bound / scale)
 
-    def worth_at_least(self, worth: float) -> CoverModel:
-        """Return the model of rows of at least this worth."""
-        top = self.worth.max()
-        return self.held(-self.worth[None] / top, -worth / top * (1 - CLOSE))
+    def at_least(self, rows: float) -> CoverModel:
+        """Return the model of at least this number of rows."""
+        top = self._rows.max()
+        return self.held(-self._rows[None] / top, -rows / top * (1 - CLOSE))
 
     def held(self, lines: Any, right: ArrayLike) -> CoverModel:
         """Return the model with more constraints."""
@@ -189,7 +173,7 @@ class CoverModel:
             integrality=self.whole.astype(np.int64),
             bounds=Bounds(self.low, self.high),
             constraints=LinearConstraint(self.matrix, -np.inf, self.right),
-            options={"time_limit": seconds, "mip_rel_gap": clock.gap},
+            options={"time_limit": seconds, "mip_rel_gap": 0.0},
         )
         bound, timed_out = found.mip_dual_bound, int(found.status) == 1
         if bound is None or not math.isfinite(bound):
@@ -211,7 +195,7 @@ class CoverModel:
         return solve(objective, self.matrix, self.right, bounds=bounds, method="highs-ds")
 
     def _whole_rows(self, columns: Real) -> Real:
-        """Fix the tables and solve for the rows: vertices of such a transport problem are integer."""
+        """Fix the tables and solve for the rows: vertices of this transport problem are integer."""
         if not self.shared or self.whole.all():
             return columns
         tables, low, high = slice(self.first_table, -1), self.low.copy(), self.high.copy()
@@ -266,7 +250,6 @@ def _by_cell(supply: Supply, *, cover: bool) -> CoverModel:
         cell=np.arange(g),
         unit=np.ones(g),
         cost=np.concatenate([np.full(g, supply.per_row[0]), supply.fixed]),
-        worth=np.concatenate([supply.price, np.zeros(n)]),
         matrix=sparse.hstack([sparse.diags_array(1 / need), offered], format="csr"),
         right=np.zeros(g),
         low=np.concatenate([need if cover else np.zeros(g), np.zeros(n)]),
@@ -296,7 +279,6 @@ def _by_pair(supply: Supply, *, cover: bool) -> CoverModel:
         cell=cell,
         unit=unit,
         cost=np.concatenate([supply.per_row[table] * unit, supply.fixed]),
-        worth=np.concatenate([supply.price[cell] * unit, np.zeros(n)]),
         matrix=sparse.vstack([of_cell, if_open], format="csr"),
         right=np.concatenate([np.full(g, sign), np.zeros(p)]),
         low=np.zeros(p + n),
@@ -316,7 +298,6 @@ def _shared(model: CoverModel, limits: CoverLimits) -> CoverModel:
     wider = replace(
         model,
         cost=np.append(model.cost, 0.0),
-        worth=np.append(model.worth, 0.0),
         matrix=sparse.hstack([model.matrix, sparse.csr_array((len(model.right), 1))]),
         low=np.append(model.low, 0.0),
         high=np.append(model.high, most),

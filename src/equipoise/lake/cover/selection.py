@@ -1,12 +1,11 @@
 """Selection of tables and rows that meets a need at the least cost.
 
 A table has a fixed cost and a cost per row. A greedy choice is improved by dropping and exchanging
-tables; then HiGHS, through SciPy, searches for a better one and proves a bound.
+tables; then HiGHS, through SciPy, searches for a better one and proves a lower bound on the cost.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -16,68 +15,41 @@ from equipoise.errors import InputError
 from equipoise.lake.cover.greedy import completed, greedy_cover, greedy_within
 from equipoise.lake.cover.model import Answer, Clock, CoverRelaxation, build
 from equipoise.lake.cover.supply import CLOSE, CoverLimits, Supply, whole_numbers
-from equipoise.lake.cover.worth import prices, vector
+from equipoise.lake.cover.worth import vector
 from equipoise.validate import at_least
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from equipoise.lake.cover.worth import Real, Whole
+    from equipoise.lake.cover.worth import Whole
 
 Method: TypeAlias = Literal["greedy", "HiGHS"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Selection:
-    """Rows to take from tables, with bounds on what any selection could achieve.
+    """Rows of each cell (column) to take from each table (line), with bounds for any selection.
 
-    Attributes
-    ----------
-    take
-        Number of rows of each cell (column) to take from each table (line).
-    need
-        Number of rows needed of each cell.
-    cost, bound
-        Cost of the selection, and a lower bound on the cost of any of the same worth.
-    worth, worth_bound
-        Sum of the prices of the rows, and an upper bound on it within the limits.
-    method
-        Method that found the selection.
-    timed_out
-        Whether more time might have improved the selection.
+    No selection of as many rows costs less than ``bound``, and none within the limits has more than
+    ``most`` rows. More time might have improved a selection that has ``timed_out``.
     """
 
     take: Whole
-    need: Whole
     cost: float
     bound: float
-    worth: float
-    worth_bound: float
+    most: float
     method: Method
     timed_out: bool = False
 
     @property
     def found(self) -> Whole:
         """Number of rows taken of each cell."""
-        found: Whole = self.take.sum(axis=0)
-        return found
-
-    @property
-    def missing(self) -> Whole:
-        """Number of needed rows of each cell that are not taken."""
-        return self.need - self.found
+        return np.asarray(self.take.sum(axis=0))
 
     @property
     def opened(self) -> Whole:
         """Numbers of the tables that rows are taken from."""
         return np.flatnonzero(self.take.any(axis=1))
-
-    @property
-    def gap(self) -> float:
-        """Largest relative excess of the cost over the least possible cost."""
-        if self.cost <= self.bound:
-            return 0.0
-        return self.cost / self.bound - 1 if self.bound > 0 else math.inf
 
 
 def select(
@@ -88,15 +60,13 @@ def select(
     row_cost: ArrayLike = 0.0,
     max_share: float | None = None,
     budget: float | None = None,
-    price: ArrayLike | None = None,
     time_limit: float = 30.0,
     max_tables: int | None = None,
-    gap: float = 0.0,
 ) -> Selection:
     """Choose tables, and rows of them, that meet a need at the least cost.
 
     Without limits every cell gets all it needs, or all that the tables have. If limits prevent
-    that, the sum of the prices of the rows is maximized first, and then the cost is minimized.
+    that, the number of rows is maximized first, and then the cost is minimized.
     The table and row costs are one number, or one for each table. With a time limit of 0, HiGHS
     only bounds the cost of the greedy choice. The result is deterministic.
 
@@ -113,7 +83,6 @@ def select(
             "same cells."
         )
     at_least("time_limit", time_limit, 0)
-    at_least("gap", gap, 0)
     limits = CoverLimits.of(budget=budget, max_share=max_share, max_tables=max_tables)
     n = len(offered)
     supply, tables, cells = Supply(
@@ -121,22 +90,11 @@ def select(
         need=np.minimum(needed, offered.sum(axis=0)),
         fixed=vector("table_cost", table_cost, n),
         per_row=vector("row_cost", row_cost, n),
-        price=_positive(prices(price, len(needed)), needed),
     ).trimmed()
-    found = _choose(supply, limits, Clock(time_limit, gap))
+    found = _choose(supply, limits, Clock(time_limit))
     take = np.zeros_like(offered)
     take[np.ix_(tables, cells)] = found.take
-    return replace(found, take=take, need=needed)
-
-
-def _positive(price: Real, need: Whole) -> Real:
-    worthless = np.flatnonzero((price == 0) & (need > 0))
-    if len(worthless):
-        raise InputError(
-            f"cell {worthless[0]} has the price 0, but rows of it are needed; set a price above 0 "
-            "or a need of 0."
-        )
-    return price
+    return replace(found, take=take)
 
 
 def _choose(supply: Supply, limits: CoverLimits, clock: Clock) -> Selection:
@@ -145,6 +103,7 @@ def _choose(supply: Supply, limits: CoverLimits, clock: Clock) -> Selection:
     relaxation = CoverRelaxation.of(supply)
     if limits == CoverLimits():
         return _cover(relaxation, clock)
+    # The cheapest cover is the best choice if it happens to stay within the limits.
     if relaxation.bound <= limits.budget * (1 + CLOSE):
         found = _cover(relaxation, clock.part(1 / 3))
         if limits.allow(supply, found.take):
@@ -157,7 +116,7 @@ def _cover(relaxation: CoverRelaxation, clock: Clock) -> Selection:
     supply, bound, by = relaxation.supply, relaxation.bound, relaxation.prices()
     take = min((greedy_cover(supply, price) for price in by), key=supply.cost)
     cost = supply.cost(take)
-    if cost <= bound * (1 + max(clock.gap, CLOSE)):
+    if cost <= bound * (1 + CLOSE):
         return _selection(supply, take, "greedy", bound)
     answer = relaxation.cheaper(cost, clock, CoverLimits())
     other = answer.take
@@ -170,13 +129,13 @@ def _cover(relaxation: CoverRelaxation, clock: Clock) -> Selection:
 
 
 def _within(relaxation: CoverRelaxation, limits: CoverLimits, clock: Clock) -> Selection:
-    """Maximize the worth within limits, then minimize the cost of as much worth."""
+    """Maximize the number of rows within limits, then minimize the cost of as many rows."""
     supply = relaxation.supply
-    most = float(supply.price @ supply.need)
-    best = greedy_within(supply, limits, [supply.price, relaxation.prices()[0]])
+    most = float(supply.need.sum())
+    best = greedy_within(supply, limits, [np.ones(len(supply.need)), relaxation.prices()[0]])
     first = Answer(most)
     if not supply.covered(best):
-        first = build(supply, limits).worthiest(clock.part(0.5))
+        first = build(supply, limits).largest(clock.part(0.5))
     best, method = _better(supply, limits, best, first.take, "greedy")
     second = _cheaper_within(relaxation, limits, clock, best)
     best, method = _better(supply, limits, best, second.take, method)
@@ -185,7 +144,7 @@ def _within(relaxation: CoverRelaxation, limits: CoverLimits, clock: Clock) -> S
         best,
         method,
         second.bound,
-        worth_bound=min(first.bound, most),
+        most=min(first.bound, most),
         timed_out=first.timed_out or second.timed_out,
     )
 
@@ -195,7 +154,7 @@ def _cheaper_within(
 ) -> Answer:
     supply, cost = relaxation.supply, relaxation.supply.cost(best)
     if not supply.covered(best):
-        return build(supply, limits).worth_at_least(supply.worth(best)).cheapest(cost, clock)
+        return build(supply, limits).at_least(float(best.sum())).cheapest(cost, clock)
     answer = relaxation.cheaper(cost, clock, limits)
     return replace(answer, bound=max(answer.bound, relaxation.bound))
 
@@ -203,13 +162,12 @@ def _cheaper_within(
 def _better(
     supply: Supply, limits: CoverLimits, best: Whole, other: Whole | None, method: Method
 ) -> tuple[Whole, Method]:
-    """Return the other selection if it is worth more, or as much at a lower cost."""
+    """Return the other selection if it has more rows, or as many at a lower cost."""
     if other is None or not limits.allow(supply, other):
         return best, method
-    more = supply.worth(other) - supply.worth(best)
-    slack = CLOSE * max(supply.worth(best), supply.worth(other))
+    more = other.sum() - best.sum()
     cheaper = supply.cost(other) < supply.cost(best)
-    return (other, "HiGHS") if more > slack or (more >= -slack and cheaper) else (best, method)
+    return (other, "HiGHS") if more > 0 or (more == 0 and cheaper) else (best, method)
 
 
 def _selection(
@@ -218,18 +176,16 @@ def _selection(
     method: Method,
     bound: float,
     *,
-    worth_bound: float = 0.0,
+    most: float = 0.0,
     timed_out: bool = False,
 ) -> Selection:
     """Make a selection; bounds within the tolerance of the solver count as reached."""
-    cost, worth = supply.cost(take), supply.worth(take)
+    cost, rows = supply.cost(take), float(take.sum())
     return Selection(
         take=take,
-        need=supply.need,
         cost=cost,
         bound=cost if bound >= cost * (1 - 1e-7) else max(bound, 0.0),
-        worth=worth,
-        worth_bound=worth if worth_bound <= worth * (1 + 1e-7) else worth_bound,
+        most=rows if most <= rows * (1 + 1e-7) else most,
         method=method,
         timed_out=timed_out,
     )

@@ -89,23 +89,19 @@ class _Parts:
 
     A part is all rows of a cell that have duplicates in the same tables; or a single row, if its
     duplicates are not duplicates of each other. Merging rows this way keeps the model small.
-
-    Attributes
-    ----------
-    table, cell, rows
-        Table, cell and number of rows of each part.
-    row
-        Number of the row if the part is a single row, otherwise -1.
-    group, mate
-        Pairs of a group and a part of it; in sum at most one part of a group can be taken.
     """
 
     table: Whole
     cell: Whole
     rows: Whole
+    """Number of rows of each part."""
+
     row: Whole
+    """Number of the row if the part is a single row, otherwise -1."""
+
     group: Whole
     mate: Whole
+    """Pairs of a group and a part of it; in sum at most one part of a group can be taken."""
 
     @classmethod
     def of(cls, shared: Shared) -> _Parts:
@@ -120,9 +116,8 @@ class _Parts:
         each_with_each = np.bincount(circle[a], minlength=len(size)) == size * (size - 1) // 2
         first = np.zeros(len(size), np.int64)
         first[circle] = shared.cell
-        each_with_each[circle[shared.cell != first[circle]]] = (
-            False  # duplicates in different cells differ
-        )
+        # Duplicates in different cells meet different needs, so it matters which of them is taken.
+        each_with_each[circle[shared.cell != first[circle]]] = False
         kinds = _kinds(shared, circle, each_with_each)
         parts = [(t, c, n, -1) for kind, n in kinds.items() for t, c in kind]
         group = np.repeat(np.arange(len(kinds)), [len(kind) for kind in kinds])

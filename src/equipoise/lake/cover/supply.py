@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from equipoise.lake.cover.worth import Real, Whole
 
 CLOSE = 1e-9
-"""Relative difference below which costs and worths count as equal."""
+"""Relative difference below which costs count as equal, since sums of floats are rounded."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Supply:
-    """Rows of each cell (column) in each table (line), with need, costs and prices.
+    """Rows of each cell (column) in each table (line), with the need and the costs.
 
     The need must not exceed the rows of all tables. A table has a fixed cost and a cost per row.
 
@@ -33,21 +33,19 @@ class Supply:
     ...     need=np.array([4, 1]),
     ...     fixed=np.ones(2),
     ...     per_row=np.array([0.5, 0.1]),
-    ...     price=np.ones(2),
     ... )
     >>> take = supply.fill([0, 1])
     >>> take
     array([[2, 0],
            [2, 1]])
-    >>> supply.cost(take), supply.worth(take), supply.covered(take)
-    (3.3, 5.0, True)
+    >>> supply.cost(take), supply.covered(take)
+    (3.3, True)
     """
 
     rows: Whole
     need: Whole
     fixed: Real
     per_row: Real
-    price: Real
 
     @functools.cached_property
     def same_row_cost(self) -> bool:
@@ -59,7 +57,7 @@ class Supply:
         rows = np.minimum(self.rows, self.need)
         tables, cells = np.flatnonzero(rows.any(axis=1)), np.flatnonzero(self.need)
         few = replace(self.of(tables), rows=rows[np.ix_(tables, cells)], need=self.need[cells])
-        return replace(few, price=self.price[cells]), tables, cells
+        return few, tables, cells
 
     def of(self, tables: Whole) -> Supply:
         """Restrict the supply to some tables."""
@@ -71,17 +69,12 @@ class Supply:
         """Return the cost of some rows."""
         return float(self.fixed[take.any(axis=1)].sum() + self.per_row @ take.sum(axis=1))
 
-    def worth(self, take: Whole) -> float:
-        """Return the sum of the prices of some rows."""
-        return float(self.price @ take.sum(axis=0))
-
     def fill(self, tables: Iterable[int], need: Whole | None = None) -> Whole:
         """Take the rows of each cell from the cheapest of some tables, as far as they have them."""
         chosen = np.array(sorted(tables), dtype=np.int64)
         chosen = chosen[np.argsort(self.per_row[chosen], kind="stable")]
-        reach = np.minimum(
-            np.cumsum(self.rows[chosen], axis=0), self.need if need is None else need
-        )
+        most = self.need if need is None else need
+        reach = np.minimum(np.cumsum(self.rows[chosen], axis=0), most)
         take = np.zeros_like(self.rows)
         take[chosen] = np.diff(reach, axis=0, prepend=0)
         return take
@@ -93,12 +86,7 @@ class Supply:
 
 @dataclass(frozen=True)
 class CoverLimits:
-    """Limits of a selection: its cost, the share of one table, and the number of tables.
-
-    >>> limits = CoverLimits.of(budget=None, max_share=0.3, max_tables=None)
-    >>> limits.most(11)
-    3
-    """
+    """Limits of a selection: its cost, the share of one table, and the number of tables."""
 
     budget: float = math.inf
     share: float = math.inf
@@ -117,7 +105,7 @@ class CoverLimits:
             raise InputError(f"max_share must be above 0 and at most 1, not {max_share}.")
         return cls(
             math.inf if budget is None else float(budget),
-            math.inf if max_share in {None, 1} else float(max_share or 0),
+            math.inf if max_share is None or max_share == 1 else float(max_share),
             math.inf if max_tables is None else int(max_tables),
         )
 
@@ -140,11 +128,7 @@ class CoverLimits:
 
 
 def whole_numbers(name: str, values: ArrayLike, axes: int) -> Whole:
-    """Convert to whole numbers of rows, and refuse other values.
-
-    >>> whole_numbers("need", [3.0, 4.0], axes=1)
-    array([3, 4])
-    """
+    """Convert to whole numbers of rows, and refuse other values."""
     given = np.asarray(values)
     if given.ndim != axes:
         raise InputError(f"{name} must have {axes} axes; it has the shape {given.shape}.")

@@ -1,4 +1,4 @@
-"""Worth of rows per unit of cost, and validation of prices and costs."""
+"""Worth of rows per unit of cost: the arithmetic that rankings and greedy choices share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Whole: TypeAlias = NDArray[np.int64]
 
 FREE = 1e-100
-"""Smallest cost in a ratio: what costs nothing ranks above everything else, by its worth."""
+"""Smallest cost in a ratio: rows that cost nothing rank above all others, by their worth."""
 
 
 def best_prefix(
@@ -28,8 +28,10 @@ def best_prefix(
     (1.8, array([1]))
     """
     ratios = prefix_ratios(useful, price, order, table_cost, row_cost)
-    best = int(np.argmax(ratios)) if len(ratios) else 0
-    return (float(ratios[best]), order[: best + 1]) if len(ratios) else (0.0, order)
+    if not len(ratios):
+        return 0.0, order
+    best = int(np.argmax(ratios))
+    return float(ratios[best]), order[: best + 1]
 
 
 def prefix_ratios(useful: Real, price: Real, order: Whole, table_cost: Any, row_cost: Any) -> Real:
@@ -45,7 +47,7 @@ def prefix_ratios(useful: Real, price: Real, order: Whole, table_cost: Any, row_
 
 
 def vector(name: str, values: ArrayLike, length: int | None = None) -> Real:
-    """Convert to numbers of zero or more for each cell or table; one number applies to all.
+    """Convert to numbers of zero or more, one for each cell or table; a single one applies to all.
 
     >>> vector("price", 2, 3)
     array([2., 2., 2.])
@@ -56,16 +58,7 @@ def vector(name: str, values: ArrayLike, length: int | None = None) -> Real:
     if found.ndim != 1 or (length is not None and len(found) != length):
         wanted = "a list of numbers" if length is None else f"{length} numbers"
         raise InputError(f"{name} must be {wanted}; it has the shape {found.shape}.")
-    if not ((found >= 0) & (found < math.inf)).all():
-        wrong = found[~((found >= 0) & (found < math.inf))][0]
-        raise InputError(f"{name} must hold numbers of zero or more, not {wrong}.")
+    wrong = found[~((found >= 0) & (found < math.inf))]  # NaN fails both comparisons
+    if len(wrong):
+        raise InputError(f"{name} must hold numbers of zero or more, not {wrong[0]}.")
     return found
-
-
-def prices(price: ArrayLike | None, length: int) -> Real:
-    """Return the price of each cell, 1 by default.
-
-    >>> prices(None, 2)
-    array([1., 1.])
-    """
-    return vector("price", 1.0 if price is None else price, length)

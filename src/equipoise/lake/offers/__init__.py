@@ -1,1 +1,1 @@
-"""What the tables of a lake could give for a plan."""
+"""Offers of the tables of a lake for a plan."""

@@ -5,23 +5,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
 import numpy as np
 
-from equipoise.errors import InputError, did_you_mean
-from equipoise.lake.offers.fingerprints import Hashes, Rising, RowHashes
+from equipoise.errors import InputError
+from equipoise.lake.offers.fingerprints import Hashes, RowHashes
+from equipoise.options.search import Dedupe
+from equipoise.validate import one_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Whole: TypeAlias = NDArray[np.int64]
-    _Pool: TypeAlias = tuple[RowHashes, Whole, Whole]
+    from equipoise.lake.cover.worth import Whole
 
-Policy: TypeAlias = Literal["strict", "multiset", "key"]
-POLICIES: tuple[Policy, ...] = ("strict", "multiset", "key")
-"""Definitions of a duplicate: a row equal to another (``strict``); an equal row beyond the number
-of them in any other table (``multiset``); a row with the key of another (``key``)."""
+    _Pool: TypeAlias = tuple[RowHashes, Whole, Whole]
 
 _ENOUGH_IN_COMMON = 0.5
 """Share of the columns that two sources must have in common for their rows to be compared."""
@@ -37,7 +35,9 @@ _MOST_POOLS = 250
 class Known:
     """Known rows: those of the base, and those taken so far.
 
-    All rows of a cell agree in the columns ``cell``, which therefore do not tell rows apart.
+    By policy, a duplicate is a row equal to another (``strict``), an equal row beyond the number of
+    them in any other table (``multiset``), or a row with the key of another (``key``). All rows of a
+    cell agree in the columns ``cell``, which therefore do not tell rows apart.
 
     >>> import pyarrow as pa
     >>> base = RowHashes.of(pa.table({"sex": ["w", "m"], "age": [31, 52]}))
@@ -49,27 +49,21 @@ class Known:
     """
 
     base: RowHashes
-    policy: Policy = "strict"
+    policy: Dedupe = "strict"
     key: Sequence[str] = ()
     cell: frozenset[str] = frozenset()
     _taken: list[RowHashes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if self.policy not in POLICIES:
-            raise InputError(
-                f"`dedupe` must be one of {', '.join(POLICIES)}, not {self.policy!r}."
-                f"{did_you_mean(str(self.policy), POLICIES)}"
-            )
+        one_of("dedupe", self.policy, get_args(Dedupe))
         if (self.policy == "key") != bool(self.key):
             raise InputError(
                 "set `dedupe='key'` together with `key`, the columns of the key, or neither."
             )
-        lacking = [name for name in self.key if name not in self.base.columns]
-        if lacking:
-            raise InputError(
-                f"the key column {lacking[0]!r} is not in the base; it has: "
-                f"{', '.join(self.base.columns)}."
-            )
+        for name in self.key:
+            if name not in self.base.columns:
+                columns = ", ".join(self.base.columns)
+                raise InputError(f"the key column {name!r} is not in the base; it has: {columns}.")
 
     def add(self, rows: RowHashes) -> None:
         """Remember rows that were taken."""
@@ -79,27 +73,19 @@ class Known:
     def is_new(self, rows: RowHashes) -> NDArray[np.bool_]:
         """Mark the new rows of a source; of equal rows the first is new."""
         columns = self.compared(rows, self.base)
-        digests = rows.over(columns)
-        occurrence = _occurrences(digests)
-        known = _count_in(self.base.rising_over(columns), digests)
+        occurrence = _occurrences(rows.over(columns))
+        known = _count_in(self.base, rows, columns)
         for others in self._taken:
             columns = self.compared(rows, others)
             if self.comparable(rows, others, columns):
-                # What was taken is there in addition to what the base has.
-                known += _count_in(others.rising_over(columns), rows.over(columns))
-        first = occurrence == 1
-        new: NDArray[np.bool_] = (
-            occurrence > known if self.policy == "multiset" else first & (known == 0)
-        )
-        return new
+                # Rows that were taken are known in addition to those of the base.
+                known += _count_in(others, rows, columns)
+        new = occurrence > known if self.policy == "multiset" else (occurrence == 1) & (known == 0)
+        return np.asarray(new)
 
     def is_absent(self, rows: RowHashes) -> NDArray[np.bool_]:
         """Mark the rows that the base does not have, whatever the other rows of the source."""
-        columns = self.compared(rows, self.base)
-        absent: NDArray[np.bool_] = (
-            _count_in(self.base.rising_over(columns), rows.over(columns)) == 0
-        )
-        return absent
+        return np.asarray(_count_in(self.base, rows, self.compared(rows, self.base)) == 0)
 
     def chance(self, rows: RowHashes, cells: Whole, many: int) -> NDArray[np.float64]:
         """Estimate the share of new rows of each cell that equal a row of the base by chance.
@@ -123,11 +109,11 @@ class Known:
     def compared(self, rows: RowHashes, others: RowHashes) -> list[str]:
         """Return the columns in which rows of two tables are compared."""
         if self.policy == "key":
-            lacking = [name for name in self.key if name not in rows.columns]
-            if lacking:
-                raise InputError(
-                    f"a source does not have the key column {lacking[0]!r}; leave it out."
-                )
+            for name in self.key:
+                if name not in rows.columns:
+                    raise InputError(
+                        f"a source does not have the key column {name!r}; leave it out."
+                    )
             return list(self.key)
         return [name for name in rows.columns if name in others.columns]
 
@@ -202,7 +188,7 @@ def _alike_in(known: Known, ours: _Pool, theirs: _Pool, most: int) -> Whole | No
     return pairs if len(pairs) <= most else None
 
 
-def _occurrences(digests: Hashes) -> NDArray[np.int64]:
+def _occurrences(digests: Hashes) -> Whole:
     """Number equal rows from 1 in their order."""
     order = np.argsort(digests, kind="stable")
     rising = digests[order]
@@ -213,7 +199,7 @@ def _occurrences(digests: Hashes) -> NDArray[np.int64]:
     return numbers
 
 
-def _count_in(known: Rising, digests: Hashes) -> NDArray[np.int64]:
-    """Count each hash among the known ones."""
-    rising, _ = known
+def _count_in(known: RowHashes, rows: RowHashes, columns: Sequence[str]) -> Whole:
+    """Count the known rows that equal each row in some columns."""
+    (rising, _), digests = known.rising_over(columns), rows.over(columns)
     return np.searchsorted(rising, digests, "right") - np.searchsorted(rising, digests, "left")

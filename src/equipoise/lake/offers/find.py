@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,32 +12,22 @@ from equipoise.counts import Reading
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.lake.matching.columns.target import wanted
-from equipoise.lake.offers import ranking as rank
+from equipoise.lake.offers import ranking
 from equipoise.lake.offers.need import Need, Planned, need_of
-from equipoise.lake.offers.prospect import (
-    comparable,
-    explore,
-    say_unchecked,
-    unchecked,
-    without_condition,
-)
-from equipoise.lake.offers.scanner import (
-    Offer,
-    Scanner,
-    Union,
-    left_out,
-    warn_of_chance,
-)
+from equipoise.lake.offers.prospect import explore, rows_left_out, say_unchecked, unchecked
+from equipoise.lake.offers.scanner import Offer, Scanner, Union, warn_of_chance
 from equipoise.lake.offers.shortfall import Lack, explain_shortfall
 from equipoise.lake.offers.survey import Candidate, Survey, say_alignment, say_nearest, survey
 from equipoise.lake.tables.contents import Contents
 from equipoise.options.search import SearchRequest
-from equipoise.plain import Grid, rows_text
+from equipoise.plain import Grid, counted, rows_text
 from equipoise.progress import Reporter, silent
 from equipoise.results import FlatTable, Result
 from equipoise.values import plain
 
-SCHEMA = "equipoise.find/1"
+if TYPE_CHECKING:
+    from equipoise.lake.cover.worth import Whole
+
 _OPEN_SHOWN = 3
 _SHOWN = 10
 
@@ -48,13 +38,6 @@ class Ranked:
 
     offer: Offer
     score: float
-
-    @property
-    def cost(self) -> str:
-        """Cost of the table and of each row of it."""
-        conditions = self.offer.candidate.conditions
-        per_row = f" + {conditions.row_cost:,.6g}/row" if conditions.row_cost else ""
-        return f"{conditions.table_cost:,.6g}{per_row}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -108,7 +91,8 @@ class Found(Result):
         """Summary in sentences."""
         total, cells = int(self.need.rows.sum()), len(self.need.rows)
         usable = len(self.survey.usable)
-        needed = f"{rows_text(total)} of {cells:,} cell{'' if cells == 1 else 's'} {'is' if total == 1 else 'are'} needed"
+        are = "is" if total == 1 else "are"
+        needed = f"{rows_text(total)} of {counted(cells, 'cell')} {are} needed"
         can = f"{usable:,} of {self.survey.looked_at:,} tables can be used"
         said = [f"{needed}; {can}, and {self.scanned:,} were scanned.", *self._condition()]
         if self.nearest:
@@ -118,7 +102,8 @@ class Found(Result):
             said.append(f"Rows of {len(self.lacks) - _SHOWN:,} more cells are missing.")
         if not self.lacks and total:
             said.append("Together they have all needed rows.")
-        said += self._chance()
+        if warning := warn_of_chance(self.duplicates, self.by_chance):
+            said.append(warning)
         if self.survey.open:
             said.append(
                 f"{len(self.survey.open):,} more could be used if you confirm what they mean: "
@@ -133,7 +118,8 @@ class Found(Result):
                 f"{self.survey.unreadable:,} cannot be used as they are written: equipoise lake "
                 "index names them."
             )
-        said += self._skipped()
+        tables = [ranked.offer.candidate.table for ranked in self.offers]
+        said += [f"Of {t.name} {t.skipped}." for t in tables if t.skipped][:_SHOWN]
         if not self.compared:
             said.append("Without the base, duplicates of its rows are counted too.")
         return tuple(said)
@@ -148,39 +134,15 @@ class Found(Result):
         said = f"Only rows where {where.one_line} are offered; {others}"
         return [said, *say_unchecked(unchecked(self.survey.barred, where))]
 
-    def _skipped(self) -> list[str]:
-        """Describe the lines of tables that were skipped."""
-        tables = [ranked.offer.candidate.table for ranked in self.offers]
-        return [f"Of {t.name} {t.skipped}." for t in tables if t.skipped][:_SHOWN]
-
-    def _chance(self) -> list[str]:
-        warning = warn_of_chance(self.duplicates, self.by_chance)
-        return [] if warning is None else [warning]
-
     def grid(self) -> Grid:
-        """Tables for people, the best first."""
-        rows = tuple(
-            (
-                ranked.offer.name,
-                f"{int(np.minimum(ranked.offer.rows, self.need.rows).sum()):,}",
-                f"{int(ranked.offer.duplicates.sum()):,}",
-                ranked.cost,
-                f"{ranked.offer.candidate.confidence:.2f}",
-                f"{ranked.score:,.4g}",
-                say_alignment(ranked.offer.candidate, self.survey.want.required),
-            )
-            for ranked in self.offers
-        )
-        headers = (
-            "table",
-            "needed rows",
-            "duplicates",
-            "cost",
-            "confidence",
-            "score",
-            "matched by",
-        )
-        return Grid(headers, rows, frozenset({1, 2, 3, 4, 5}))
+        """Table for people, the best offer first."""
+        numbers = ("needed rows", "duplicates", "cost", "confidence", "score")
+        rows = []
+        for table, needed, duplicates, cost, row_cost, confidence, score, how in self._table()[1]:
+            costs = f"{cost:,.6g}" + (f" + {row_cost:,.6g}/row" if row_cost else "")
+            shares = (f"{confidence:.2f}", f"{score:,.4g}")
+            rows.append((table, f"{needed:,}", f"{duplicates:,}", costs, *shares, how))
+        return Grid(("table", *numbers, "matched by"), tuple(rows), frozenset(range(1, 6)))
 
     def _table(self) -> FlatTable:
         names = (
@@ -204,17 +166,14 @@ class Found(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as ``--json`` prints it."""
-        cells = [str(self.need.named(i)) for i in range(len(self.need.rows))]
+        cells = [self.need.named(i) for i in range(len(self.need.rows))]
         return {
-            "schema": SCHEMA,
+            "schema": "equipoise.find/1",
             "need": [
-                {
-                    "cell": {k: plain(v) for k, v in self.need.named(i).items()},
-                    "rows": int(n),
-                }
-                for i, n in enumerate(self.need.rows)
+                {"cell": {k: plain(v) for k, v in cell.items()}, "rows": int(n)}
+                for cell, n in zip(cells, self.need.rows, strict=True)
             ],
-            "offers": [_offer_dict(ranked, cells) for ranked in self.offers],
+            "offers": [_offer_dict(ranked, [*map(str, cells)]) for ranked in self.offers],
             "shortfall": [lack.to_dict(name) for name, lack in self.lacks],
             "open": [
                 {"table": c.name, "doubts": dict(c.alignment.doubts)} for c in self.survey.open
@@ -310,44 +269,41 @@ def find(
     )
 
 
-def _score(candidate: Candidate, rows: Any, need: Need) -> float:
-    return rank.score(
-        rows,
-        need.rows,
-        confidence=candidate.confidence,
-        table_cost=candidate.conditions.table_cost,
-        row_cost=candidate.conditions.row_cost,
-    )
-
-
 def _ranked(
     candidates: Sequence[Candidate], scanner: Scanner, top: int, progress: Reporter
 ) -> tuple[tuple[Ranked, ...], dict[str, Offer]]:
-    need = scanner.need
-    bounds = [_score(c, scanner.bound(c), need) for c in candidates]
+    """Return the best tables, and the offers of all tables that had to be scanned to find them."""
     scanned: dict[str, Offer] = {}
+
+    def score(candidate: Candidate, rows: Whole) -> float:
+        return ranking.score(
+            rows,
+            scanner.need.rows,
+            confidence=candidate.confidence,
+            table_cost=candidate.conditions.table_cost,
+            row_cost=candidate.conditions.row_cost,
+        )
 
     def exact(i: int) -> float:
         candidate = candidates[i]
         progress(f"scanning {candidate.name}", len(scanned) / len(candidates))
-        offer = scanner.scan(candidate)
-        scanned[candidate.name] = offer
-        return _score(candidate, offer.rows, need)
+        offer = scanned[candidate.name] = scanner.scan(candidate)
+        return score(candidate, offer.rows)
 
-    ranking = rank.top(bounds, exact, top)
-    pairs = zip(ranking.order.tolist(), ranking.scores.tolist(), strict=True)
-    best = (Ranked(scanned[candidates[i].name], score) for i, score in pairs if score > 0)
-    return tuple(best), scanned
+    best = ranking.top([score(c, scanner.bound(c)) for c in candidates], exact, top)
+    offers = (Ranked(scanned[candidates[i].name], found) for i, found in best if found > 0)
+    return tuple(offers), scanned
 
 
 def explain_lacks(
-    over: Survey, scanner: Scanner, scanned: dict[str, Offer], progress: Reporter
+    over: Survey, scanner: Scanner, scanned: Mapping[str, Offer], progress: Reporter
 ) -> tuple[tuple[tuple[str, Lack], ...], dict[str, Offer]]:
     """Scan more tables until all rows are found or none is left; explain what is missing."""
-    need = scanner.need.rows
-    if len(scanned) and (np.max([o.rows for o in scanned.values()], axis=0) >= need).all():
+    need, scanned = scanner.need.rows, dict(scanned)
+    if scanned and (np.max([o.rows for o in scanned.values()], axis=0) >= need).all():
         return (), scanned  # for every cell a single table has enough rows
     found, union = 0 * need, Union(scanner)
+    # Tables that are scanned already come first, since they may have all that is needed.
     for candidate in sorted(over.usable, key=lambda c: c.name not in scanned):
         if (found >= need).all():
             break
@@ -360,11 +316,6 @@ def explain_lacks(
     offered = sum((o.rows + o.duplicates for o in scanned.values()), 0 * need)
     lost = {"duplicates": offered - found}
     if (found < need).any():
-        lost |= {name: rows + 0 * need for name, rows in left_out(list(scanned.values())).items()}
-        barred = [scanner.scan(c).rows for c in over.barred if comparable(scanner, c)]
-        lost["tables that may not be used"] = sum(barred, 0 * need)
-        lost |= without_condition(scanner, over.barred)
-        open_ = [scanner.possible(c) for c in over.open]
-        lost["at most in tables whose meaning is open"] = sum(open_, 0 * need)
+        lost |= rows_left_out(over, scanner, list(scanned.values()), progress)
     lacks = explain_shortfall(need, np.minimum(found, need), lost)
     return tuple((str(scanner.need.named(k.cell)), k) for k in lacks), scanned

@@ -69,7 +69,7 @@ class RowHashes:
         asked = frozenset(names)
         if asked not in self._whole:
             total = np.zeros(self.length, np.uint64)
-            for name in asked:
+            for name in asked:  # a sum, since sets have no order
                 total += _mixed(self.columns[name] ^ np.uint64(_md5(name)))
             self._keep(self._whole, asked, _mixed(total))
         return self._whole[asked]
@@ -90,11 +90,9 @@ class RowHashes:
             del kept[next(iter(kept))]
         kept[asked] = found
 
-    def take(self, places: NDArray[np.int64] | NDArray[np.bool_]) -> RowHashes:
+    def take(self, places: NDArray[np.int64]) -> RowHashes:
         """Return some of the rows."""
-        taken = {name: hashes[places] for name, hashes in self.columns.items()}
-        length = int(places.sum()) if places.dtype == bool else len(places)
-        return RowHashes(taken, length)
+        return RowHashes({n: hashes[places] for n, hashes in self.columns.items()}, len(places))
 
 
 def _hashed(column: pa.ChunkedArray) -> Hashes:

@@ -1,4 +1,4 @@
-"""What a plan needs: the cells that get rows, and how many rows of each."""
+"""Rows that a plan needs: the cells that get rows, and the number of rows of each."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
-    Whole = NDArray[np.int64]
+    from equipoise.lake.cover.worth import Whole
 
 
 class Planned(Protocol):
@@ -26,27 +25,27 @@ class Planned(Protocol):
 
     @property
     def counts(self) -> Counts:
-        """The counts of the table the plan was made for."""
+        """Counts of the table that the plan was made for."""
 
     @property
     def add(self) -> Counts:
-        """The number of rows of each cell to add."""
+        """Number of rows of each cell to add."""
 
     @property
     def delete(self) -> Counts:
-        """The number of rows of each cell to delete."""
+        """Number of rows of each cell to delete."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """The rows a plan adds: the cells, how many of each, and how they are counted."""
+    """Cells that get rows, the number of rows of each, and how rows are counted."""
 
     request: CountRequest
     cells: Counts
 
     @property
     def rows(self) -> Whole:
-        """The number of rows needed of each cell."""
+        """Number of rows needed of each cell."""
         return self.cells.rows
 
     @functools.cached_property
@@ -54,15 +53,15 @@ class Need:
         return list(self.cells.cells())
 
     def named(self, i: int) -> Group:
-        """A cell as a pattern."""
+        """Return a cell as a pattern."""
         return self.cells.pattern(self._values[i])
 
     def found_in(self, there: Mapping[tuple[Value, ...], int]) -> Whole:
-        """The number of rows there are of each needed cell; 0 for cells with a missing value."""
+        """Look up the rows of each needed cell; 0 for cells with a missing value."""
         return np.array([0 if MISSING in c else there.get(c, 0) for c in self._values], np.int64)
 
     def numbers(self, rows: pa.Table) -> Whole:
-        """The number of the needed cell each row is in; -1 for other rows."""
+        """Return the number of the needed cell of each row; -1 for other rows."""
         # No row can be taken for a cell with a missing value, so none counts as being in it.
         whole = np.array([MISSING not in cell for cell in self._values], np.bool_)
         found = cells_of_rows(rows, self.cells)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from equipoise.engines import sql
 from equipoise.engines.base import Engine
@@ -13,7 +14,6 @@ from equipoise.lake.matching.columns.alignment import Alignment
 from equipoise.lake.matching.conversions import (
     Action,
     BaseColumn,
-    Conversion,
     Decision,
     Treatment,
     decide,
@@ -72,86 +72,72 @@ def _tallies(
     return found
 
 
-@dataclass
-class _Settling:
-    """Decisions so far."""
-
-    policy: OtherColumns
-    spellings: dict[str, Mapping[str, str]]
-    conversions: dict[str, Conversion] = field(default_factory=dict)
-    absent: set[str] = field(default_factory=set)
-    kept: dict[str, Decision] = field(default_factory=dict)
-    unseen: dict[str, tuple[str, Decision]] = field(default_factory=dict)
-    treated: list[Treatment] = field(default_factory=list)
-
-    def add(self, base: BaseColumn, column: str, decision: Decision, *, has_absent: bool) -> None:
-        """Record a decision; a column that is left missing is no longer matched."""
-        name = base.column.name
-        if decision.as_it_is:
-            if has_absent and base.is_measured and not base.has_absent and self.policy != "keep":
-                self.absent.add(name)
-            return
-        action = self._action(base, decision)
-        self.treated.append(Treatment(name, column, action, decision.doubt or decision.how))
-        if action == "kept":
-            self.kept[name] = decision
-        elif action == "left missing":
-            self.unseen[name] = (column, decision)
-        elif action == "converted":
-            if decision.conversion is not None:
-                self.conversions[name] = decision.conversion
-                if has_absent:
-                    self.absent.add(name)
-            # What a person said in a mapping file has the last word.
-            self.spellings[name] = {**(decision.spellings or {}), **self.spellings.get(name, {})}
-
-    def _action(self, base: BaseColumn, decision: Decision) -> Action:
-        # Only a text column can hold values in another notation.
-        if self.policy == "keep" and sql.is_text(base.column.type):
-            return "kept"
-        if self.policy == "blank" or decision.doubt:
-            return "left missing"
-        return "converted"
-
-
 def _settled(
     candidate: Candidate, held: Mapping[str, BaseColumn], engine: Engine, policy: OtherColumns
 ) -> Candidate:
     alignment = candidate.alignment
     by_name = {column.name: column for column in candidate.profile.columns}
     columns = {
-        name: by_name[alignment.columns[name].source] for name in held if name in alignment.columns
+        name: _as_told(by_name[alignment.columns[name].source], alignment.spellings.get(name))
+        for name in held
+        if name in alignment.columns
     }
-    columns = {name: _as_told(column, alignment, name) for name, column in columns.items()}
-    ready = candidate.require_unchanged
-    tallies = _tallies(candidate.table.source, columns, engine, ready)
-    settling = _Settling(policy, dict(alignment.spellings))
-    for name, column in columns.items():
-        decision = decide(held[name], column, tallies[name])
-        # If no text stands for a missing value, the query need not look for one.
-        filled = candidate.profile.rows - column.nulls
-        has_absent = tallies[name].rows < filled or name in alignment.spellings
-        settling.add(held[name], column.name, decision, has_absent=has_absent)
-    gone = {t.name for t in settling.treated if t.action == "left missing"}
-    settled = replace(
+    tallies = _tallies(candidate.table.source, columns, engine, candidate.require_unchanged)
+    decisions = {n: decide(held[n], column, tallies[n]) for n, column in columns.items()}
+    actions = {
+        name: _action(held[name], decision, policy)
+        for name, decision in decisions.items()
+        if not decision.as_it_is
+    }
+    # If no text stands for a missing value, the query need not look for one.
+    with_absent = {
+        name
+        for name, column in columns.items()
+        if tallies[name].rows < candidate.profile.rows - column.nulls or name in alignment.spellings
+    }
+    as_they_are = [n for n in with_absent - actions.keys() if policy != "keep"]
+    absent = {n for n in as_they_are if held[n].is_measured and not held[n].has_absent}
+    absent |= {n for n in with_absent if actions.get(n) == "converted" and decisions[n].conversion}
+    treated = tuple(
+        Treatment(n, columns[n].name, action, decisions[n].doubt or decisions[n].how)
+        for n, action in actions.items()
+    )
+    settled = replace(alignment, absent=frozenset(absent), treated=treated)
+    return replace(candidate, alignment=_with_treatments(settled, decisions))
+
+
+def _with_treatments(alignment: Alignment, decisions: Mapping[str, Decision]) -> Alignment:
+    """Apply the treatments; a column that is left missing is no longer matched."""
+    converted, kept, gone = (
+        {t.name: decisions[t.name] for t in alignment.treated if t.action == action}
+        for action in ("converted", "kept", "left missing")
+    )
+    spellings = {n: told for n, told in alignment.spellings.items() if n not in gone}
+    for name, decision in converted.items():
+        # What a person said in a mapping file has the last word.
+        spellings[name] = {**(decision.spellings or {}), **spellings.get(name, {})}
+    return replace(
         alignment,
         columns={n: m for n, m in alignment.columns.items() if n not in gone},
-        spellings={n: told for n, told in settling.spellings.items() if told and n not in gone},
-        conversions=settling.conversions,
-        absent=frozenset(settling.absent),
-        kept=settling.kept,
-        unseen=settling.unseen,
-        treated=tuple(settling.treated),
+        spellings={n: told for n, told in spellings.items() if told},
+        conversions={n: d.conversion for n, d in converted.items() if d.conversion is not None},
+        kept=kept,
+        unseen={n: (alignment.columns[n].source, decision) for n, decision in gone.items()},
     )
-    return replace(candidate, alignment=settled)
 
 
-def _as_told(column: ColumnProfile, alignment: Alignment, name: str) -> ColumnProfile:
+def _action(base: BaseColumn, decision: Decision, policy: OtherColumns) -> Action:
+    # Only a text column can hold values in another notation.
+    if policy == "keep" and sql.is_text(base.column.type):
+        return "kept"
+    return "left missing" if policy == "blank" or decision.doubt else "converted"
+
+
+def _as_told(column: ColumnProfile, told: Mapping[str, str] | None) -> ColumnProfile:
     """Apply the spellings of a mapping file, or of case and blanks, to the values of a column."""
-    told = alignment.spellings.get(name)
     if not told or column.values is None:
         return column
-    values: dict[str, int] = {}
+    values: Counter[str] = Counter()
     for value, rows in column.values.items():
-        values[told.get(value, value)] = values.get(told.get(value, value), 0) + rows
+        values[told.get(value, value)] += rows
     return replace(column, values=values)

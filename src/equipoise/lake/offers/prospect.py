@@ -22,11 +22,9 @@ from equipoise.plain import in_words
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
-    Whole = NDArray[np.int64]
+    from equipoise.lake.cover.worth import Whole
 
 _SHOWN = 5
 
@@ -36,7 +34,6 @@ class Prospect:
     """A base, and the tables of a lake that fit it."""
 
     base: Source
-    engine: Engine
     lake: Contents
     looking: SearchRequest
     survey: Survey
@@ -46,6 +43,11 @@ class Prospect:
 
     within: Restriction | None = None
 
+    @property
+    def engine(self) -> Engine:
+        """Engine that reads the base and the lake."""
+        return self.lake.engine
+
     def scanner(self, need: Need) -> Scanner:
         """Return a scanner for rows of the needed cells."""
         return Scanner(
@@ -54,23 +56,9 @@ class Prospect:
             need,
             self.known,
             self.looking.seed,
-            counted=self.rows,
+            base_rows=self.rows,
             within=self.within,
         )
-
-    def offers(
-        self, scanner: Scanner, progress: Reporter, *, among: Sequence[Candidate] | None = None
-    ) -> list[Offer]:
-        """Scan every table that may have rows of the needed cells."""
-        candidates = self.survey.usable if among is None else among
-        some = [c for c in candidates if comparable(scanner, c) and scanner.bound(c).any()]
-        found = []
-        for i, candidate in enumerate(some):
-            progress(f"scanning {candidate.name}", i / len(some))
-            offer = scanner.scan(candidate)
-            if offer.tells_anything:
-                found.append(offer)
-        return found
 
 
 def explore(
@@ -90,27 +78,25 @@ def explore(
         progress(f"reading {base.name}", 0)
         rows = engine.read(base)
     cell = frozenset(request.columns) - request.bins.keys()
+    # A wrong key is refused before the survey, which may take long.
     known = Known(RowHashes.of(rows), looking.dedupe, tuple(looking.key), cell)
     want = wanted_by(counts, base, engine)
     found = survey(lake, want, looking, progress)
-    found = replace(found, usable=settle_columns(found, base, engine, looking, progress))
-    known = replace(known, base=_with_loose(known.base, rows, found.usable))
+    settled = settle_columns(found, base, engine, looking, progress)
     needed = [c.name for c in want.columns] if require_columns else list(looking.key)
     within = restriction(base, engine)
-    barred = {c.name: _barred(c, base, needed, within) for c in found.usable}
-    usable = tuple(c for c in found.usable if barred[c.name] is None)
+    checked = [replace(c, barred=_barred(c, base, needed, within)) for c in settled]
+    usable = [c for c in checked if c.barred is None]
     if looking.dedupe != "key":
         # A row with few columns equals many others, which are duplicates once it is taken.
-        usable = tuple(sorted(usable, key=lambda c: -len(c.alignment.columns)))
-    out = tuple(replace(c, barred=barred[c.name]) for c in found.usable if barred[c.name])
-    found = replace(found, usable=usable, barred=(*found.barred, *out))
+        usable.sort(key=lambda c: -len(c.alignment.columns))
+    barred = (*found.barred, *(c for c in checked if c.barred is not None))
     return Prospect(
         base=base,
-        engine=engine,
         lake=lake,
         looking=looking,
-        survey=found,
-        known=known,
+        survey=replace(found, usable=tuple(usable), barred=barred),
+        known=replace(known, base=_with_loose(known.base, rows, settled)),
         rows=rows,
         within=within,
     )
@@ -128,25 +114,49 @@ def _with_loose(base: RowHashes, rows: pa.Table, candidates: Sequence[Candidate]
     return replace(base, columns={**base.columns, **loose}) if loose else base
 
 
-def comparable(scanner: Scanner, candidate: Candidate) -> bool:
-    """Whether a table has the columns of the key and of the condition."""
-    key = () if scanner.known is None else scanner.known.key
-    has_key = all(_is_comparable(name, candidate) for name in key)
-    return has_key and not scanner.lacking(candidate)
-
-
 def _is_comparable(name: str, candidate: Candidate) -> bool:
     """Whether a table has a column, and its values are certain."""
     alignment = candidate.alignment
     return name in alignment.columns and not (name in alignment.kept and alignment.kept[name].doubt)
 
 
-def without_condition(scanner: Scanner, barred: Sequence[Candidate]) -> dict[str, Whole]:
-    """Bound the rows of each cell in tables where the condition cannot be evaluated."""
-    bounds = [scanner.bound(c) for c in barred if scanner.lacking(c)]
-    if not bounds:
-        return {}
-    return {"at most in tables that lack a column of the condition": sum(bounds[1:], bounds[0])}
+def scan_all(candidates: Sequence[Candidate], scanner: Scanner, progress: Reporter) -> list[Offer]:
+    """Scan every table that has the columns of the key and the condition and may have rows."""
+    key = () if scanner.known is None else scanner.known.key
+    some = [
+        c
+        for c in candidates
+        if all(_is_comparable(name, c) for name in key) and not scanner.lacking(c)
+        if scanner.bound(c).any()
+    ]
+    found = []
+    for i, candidate in enumerate(some):
+        progress(f"scanning {candidate.name}", i / len(some))
+        offer = scanner.scan(candidate)
+        if offer.tells_anything:
+            found.append(offer)
+    return found
+
+
+def rows_left_out(
+    over: Survey, scanner: Scanner, offers: Sequence[Offer], progress: Reporter
+) -> dict[str, Whole]:
+    """Count by reason the rows of each needed cell that are not offered; most are upper bounds."""
+    none = 0 * scanner.need.rows
+    # The cells of these rows are not known, so each of them might be of any cell.
+    anywhere = {
+        "at most outside the condition": sum(o.outside for o in offers),
+        "at most with values that cannot become the base's types": sum(o.failed for o in offers),
+        "at most with values that mean nothing in the base": sum(o.unmapped for o in offers),
+    }
+    barred = scan_all(over.barred, scanner, progress)
+    no_condition = [scanner.bound(c) for c in over.barred if scanner.lacking(c)]
+    return {
+        **{reason: none + rows for reason, rows in anywhere.items()},
+        "tables that may not be used": sum((o.rows for o in barred), none),
+        "at most in tables that lack a column of the condition": sum(no_condition, none),
+        "at most in tables whose meaning is open": sum(map(scanner.possible, over.open), none),
+    }
 
 
 def unchecked(barred: Sequence[Candidate], where: Condition | None) -> dict[str, str]:
@@ -189,6 +199,7 @@ def _barred(
 
 def _is_base(source: Source, base: Source) -> bool:
     """Whether a table is the base: the same file, and in a database the same table."""
-    same_table = base.table in (None, source.table)
+    if base.table not in (None, source.table):
+        return False
     ours = [path for path in base.paths if path.exists()]
-    return same_table and any(a.samefile(b) for a in ours for b in source.paths if b.exists())
+    return any(a.samefile(b) for a in ours for b in source.paths if b.exists())

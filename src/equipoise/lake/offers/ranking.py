@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.errors import InputError
-from equipoise.lake.cover.worth import best_prefix, prices, vector
-from equipoise.progress import Reporter, silent
+from equipoise.lake.cover.worth import best_prefix, vector
 from equipoise.validate import at_least
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from equipoise.lake.cover.worth import Real, Whole
+    from equipoise.lake.cover.worth import Whole
 
 _ROUNDING = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class Ranking:
-    """Numbers and scores of the best tables, best first, and the number of tables scanned."""
-
-    order: Whole
-    scores: Real
-    scanned: int
+"""Relative excess of a score over its bound that rounding may cause."""
 
 
 def score(
@@ -37,7 +27,6 @@ def score(
     *,
     price: ArrayLike | None = None,
     confidence: float = 1.0,
-    duplicates: float = 0.0,
     table_cost: float = 1.0,
     row_cost: float = 0.0,
 ) -> float:
@@ -49,23 +38,16 @@ def score(
     is a prefix of the cells by price. More rows only widen the choice, so the score never falls
     when a table offers more, and counts that are too high give an upper bound. A table without
     costs ranks above all others (see ``FREE``).
-
-    Ten rows at a cost of 5 + 10·1; the 90 rows of a low price would lower the score:
-
-    >>> score([10, 90], [10, 100], price=[6, 0.1], table_cost=5, row_cost=1)
-    4.0
     """
     needed = vector("need", need)
     offered = vector("rows", rows, len(needed))
-    worth = prices(price, len(needed))
+    worth = vector("price", 1.0 if price is None else price, len(needed))
     if not 0 < confidence <= 1:
         raise InputError(f"confidence must be above 0 and at most 1, not {confidence}.")
-    if not 0 <= duplicates <= 1:
-        raise InputError(f"duplicates must be a share from 0 to 1, not {duplicates}.")
     at_least("table_cost", table_cost, 0)
     at_least("row_cost", row_cost, 0)
-    useful = np.minimum(needed, (1 - duplicates) * offered)
-    best, _ = best_prefix(useful, worth, np.argsort(-worth, kind="stable"), table_cost, row_cost)
+    order = np.argsort(-worth, kind="stable")
+    best, _ = best_prefix(np.minimum(needed, offered), worth, order, table_cost, row_cost)
     return confidence * best
 
 
@@ -74,9 +56,6 @@ def frechet(marginals: Sequence[ArrayLike], cells: ArrayLike) -> Whole:
 
     A cell has no more rows than any of its values has. In ``cells``, -1 stands for a value that
     the table does not have.
-
-    >>> frechet([[30, 70], [55, 45]], [[0, 0], [1, 1], [1, -1]])
-    array([30, 45,  0])
     """
     codes = np.asarray(cells, dtype=np.int64)
     if not marginals or codes.ndim != 2 or codes.shape[1] != len(marginals):
@@ -96,36 +75,25 @@ def frechet(marginals: Sequence[ArrayLike], cells: ArrayLike) -> Whole:
     return bound
 
 
-def top(
-    bounds: ArrayLike, exact: Callable[[int], float], k: int, progress: Reporter = silent
-) -> Ranking:
-    """Find the best k tables without scanning those that cannot be among them.
+def top(bounds: ArrayLike, exact: Callable[[int], float], k: int) -> list[tuple[int, float]]:
+    """Return the numbers and scores of the best k tables, best first.
 
     Tables are scanned in the order of upper bounds on their scores, until no other table can
     precede the k-th best. A table whose bound is zero is not scanned. The result is the same as
     after a scan of all tables.
 
     >>> top([9.0, 2.0, 7.0, 3.0], [5.0, 2.0, 6.0, 1.0].__getitem__, k=2)
-    Ranking(order=array([2, 0]), scores=array([6., 5.]), scanned=2)
+    [(2, 6.0), (0, 5.0)]
     """
     limits = vector("bounds", bounds)
     at_least("k", k, 1, whole=True)
     best: list[tuple[float, int]] = []
-    scanned = 0
     for i in map(int, np.argsort(-limits, kind="stable")):
+        # Of equal scores the table with the lower number precedes, hence pairs are compared.
         if len(best) >= k and (-limits[i], i) > best[k - 1]:
             break
-        if limits[i] > 0:
-            progress("scanning tables", scanned / len(limits))
-            scanned += 1
         bisect.insort(best, (-_within(exact, i, float(limits[i])), i))
-    progress("scanning tables", 1.0)
-    best = best[:k]
-    return Ranking(
-        order=np.array([i for _, i in best], dtype=np.int64),
-        scores=np.array([0.0 - s for s, _ in best], dtype=np.float64),
-        scanned=scanned,
-    )
+    return [(i, 0.0 - score) for score, i in best[:k]]
 
 
 def _within(exact: Callable[[int], float], i: int, bound: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.counts import CountRequest, bin_names
+from equipoise.counts import Axis, CountRequest, bin_names
 from equipoise.counts.columns import as_number
 from equipoise.engines.base import Engine
 from equipoise.engines.profiling import ColumnProfile
@@ -25,10 +26,10 @@ from equipoise.lake.matching.mapped_table import (
     said_columns,
 )
 from equipoise.lake.matching.restriction import OUTSIDE, Restriction, inside
-from equipoise.lake.offers import ranking as rank
 from equipoise.lake.offers.duplicates import Known
 from equipoise.lake.offers.fingerprints import RowHashes, loose_hashes, loosely
 from equipoise.lake.offers.need import Need
+from equipoise.lake.offers.ranking import frechet
 from equipoise.lake.offers.survey import Candidate
 from equipoise.plain import rows_text
 from equipoise.values import MISSING, Value
@@ -37,53 +38,43 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    Whole = NDArray[np.int64]
+    from equipoise.lake.cover.worth import Whole
 
+_MANY = 0.2
+"""Share of duplicates that, if chance explains it, is worth a warning."""
 
 _KEPT = 300_000
-"""Number of rows kept in memory, so that their tables are not read twice."""
+"""Maximum number of rows kept in memory, so that their tables are not read twice."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """Offer of one table.
-
-    Attributes
-    ----------
-    rows, duplicates
-        Numbers of new rows and of duplicates in each needed cell.
-    failures
-        Number of rows, by column, with a value that cannot be converted to the type of the base.
-        A row counts once.
-    unmapped
-        Number of rows with a value of a required column that has no counterpart in the base.
-    chance
-        Share of new rows of each needed cell that equal a row of the base by chance.
-    most
-        Number of rows of each needed cell that the base does not have, if any of equal rows in
-        different cells could be taken, instead of the first.
-    outside
-        Number of rows that do not satisfy the condition of the base.
-    """
+    """Numbers of new rows and of duplicates that one table has of each needed cell."""
 
     candidate: Candidate
     rows: Whole
     duplicates: Whole
-    failures: Mapping[str, int]
-    unmapped: int
+    at_most: Whole
+    """Rows of each needed cell that the base does not have. These are more than ``rows`` if equal
+    rows are in different cells: any of them can be taken, and ``rows`` counts the first."""
+
     chance: NDArray[np.float64]
-    most: Whole | None = None
-    outside: int = 0
+    """Share of new rows of each needed cell that equal a row of the base by chance."""
+
+    failures: Mapping[str, int]
+    """Number of rows, by column, with a value that cannot be converted to the type of the base.
+    A row counts once."""
+
+    unmapped: int
+    """Number of rows with a value of a required column that has no counterpart in the base."""
+
+    outside: int
+    """Number of rows that do not satisfy the condition of the base."""
 
     @property
     def name(self) -> str:
         """Name of the table in the lake."""
         return self.candidate.name
-
-    @property
-    def at_most(self) -> Whole:
-        """Maximum number of rows of each needed cell that can be taken."""
-        return self.rows if self.most is None else self.most
 
     @property
     def failed(self) -> int:
@@ -111,17 +102,17 @@ class Drawn:
     cells: Whole
     hashes: RowHashes
 
+    def by_cell(self, chosen: NDArray[np.bool_], cells: int) -> Whole:
+        """Count some of the rows in each cell."""
+        return np.bincount(self.cells[chosen], minlength=cells).astype(np.int64)
+
     def take(self, chosen: NDArray[np.bool_] | Whole) -> Drawn:
         """Return some of the rows."""
         import pyarrow as pa
 
-        places = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-        return Drawn(
-            self.rows.take(pa.array(places, pa.int64())),
-            self.places[places],
-            self.cells[places],
-            self.hashes.take(places.astype(np.int64)),
-        )
+        rows = np.arange(len(self.cells))[chosen]
+        taken = self.rows.take(pa.array(rows, pa.int64()))
+        return Drawn(taken, self.places[rows], self.cells[rows], self.hashes.take(rows))
 
 
 @dataclass(frozen=True)
@@ -133,16 +124,14 @@ class Scanner:
     need: Need
     known: Known | None = None
     seed: int = 0
-    counted: pa.Table | None = None
+    base_rows: pa.Table | None = None
     within: Restriction | None = None
     kept: dict[str, Drawn] = field(default_factory=dict)
 
     @functools.cached_property
     def _base_cells(self) -> Whole | None:
         """Needed cell of each row of the base; -1 for rows in none of them."""
-        if self.counted is None:
-            return None
-        return self.need.numbers(self.counted)
+        return None if self.base_rows is None else self.need.numbers(self.base_rows)
 
     def lacking(self, candidate: Candidate) -> tuple[str, ...]:
         """Return the columns of the condition that a table does not have."""
@@ -150,59 +139,57 @@ class Scanner:
 
     def bound(self, candidate: Candidate) -> Whole:
         """Bound the rows of each needed cell in a table from its profile."""
-        margins = [self.margin(candidate, axis.name) for axis in self.need.cells.axes]
-        return rank.frechet(margins, self.need.cells.codes)
+        margins = [self._margin(candidate, axis) for axis in self.need.cells.axes]
+        return frechet(margins, self.need.cells.codes)
 
-    def margin(self, candidate: Candidate, name: str) -> Whole:
+    def _margin(self, candidate: Candidate, axis: Axis) -> Whole:
         """Bound the rows with each value of an attribute."""
-        axis = next(a for a in self.need.cells.axes if a.name == name)
-        match = candidate.alignment.columns[name]
+        match = candidate.alignment.columns[axis.name]
         column = next(c for c in candidate.profile.columns if c.name == match.source)
-        if name in self.want.bins:
-            return _binned(column, self.want.bins[name], axis.values, candidate.profile.rows)
-        values = candidate.alignment.values[name].values
-        rows = dict.fromkeys(axis.values, 0)
-        if column.values is None:  # a user's map of a column of very many values
-            rows = dict.fromkeys(values.values(), candidate.profile.rows)
-        for source, base in values.items():
-            if column.values is not None:
-                rows[base] = rows.get(base, 0) + column.values.get(source, 0)
-        return np.array([0 if v is MISSING else rows.get(v, 0) for v in axis.values], np.int64)
+        if axis.name in self.want.bins:
+            return _binned(column, self.want.bins[axis.name], axis.values, candidate.profile.rows)
+        values = candidate.alignment.values[axis.name].values
+        rows: Counter[Value] = Counter()
+        if column.values is None:  # a mapping file maps a column with too many values to profile
+            rows.update(dict.fromkeys(values.values(), candidate.profile.rows))
+        else:
+            for source, base in values.items():
+                rows[base] += column.values.get(source, 0)
+        return np.array([0 if v is MISSING else rows[v] for v in axis.values], np.int64)
 
     def possible(self, candidate: Candidate) -> Whole:
         """Bound the rows of each needed cell in a table whose mapping is not certain."""
         certain = [n for n, v in candidate.alignment.values.items() if v.certain and v.values]
         margins = [
-            self.margin(candidate, axis.name)
+            self._margin(candidate, axis)
             if axis.name in certain
             else np.full(len(axis.values), candidate.profile.rows, np.int64)
             for axis in self.need.cells.axes
         ]
-        return rank.frechet(margins, self.need.cells.codes)
+        return frechet(margins, self.need.cells.codes)
 
     def scan(self, candidate: Candidate) -> Offer:
         """Count the rows that a table offers."""
         candidate.require_unchanged()
         there, failures, outside = self._count(candidate)
-        new, most = there, None
+        new = at_most = there
         chance = np.zeros(len(there))
         if self.known is not None and there.sum():
             drawn = self.draw(candidate, there)
-            fresh = self.known.is_new(drawn.hashes)
-            new = np.bincount(drawn.cells[fresh], minlength=len(there)).astype(np.int64)
+            new = at_most = drawn.by_cell(self.known.is_new(drawn.hashes), len(there))
             if self._base_cells is not None:
                 chance = self.known.chance(drawn.hashes, self._base_cells, len(there))
+            # Equal rows are in one cell, as they agree in all columns; rows of one key may not be.
             if self.known.policy == "key":
-                absent = self.known.is_absent(drawn.hashes)
-                most = np.bincount(drawn.cells[absent], minlength=len(there)).astype(np.int64)
+                at_most = drawn.by_cell(self.known.is_absent(drawn.hashes), len(there))
         return Offer(
             candidate=candidate,
             rows=new,
             duplicates=there - new,
+            at_most=at_most,
+            chance=chance,
             failures=failures,
             unmapped=_unmapped(candidate),
-            chance=chance,
-            most=most,
             outside=outside,
         )
 
@@ -237,6 +224,7 @@ class Scanner:
         The rows outside do not satisfy the condition of the base.
         """
         asked = self._request
+        # One pass counts all three: a further column names the first value that fails, if any.
         with_failed = replace(asked, sensitive=(failed_column(self.want), *asked.sensitive))
         found = self.engine.counts(self._mapped(candidate), with_failed).cells()
         there: Counter[tuple[Value, ...]] = Counter()
@@ -274,16 +262,12 @@ def _hashes(
     return RowHashes(columns, len(rows))
 
 
-@dataclass
 class Union:
     """Counts the distinct rows of several tables together."""
 
-    scanner: Scanner
-    known: Known | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        known = self.scanner.known
-        self.known = None if known is None else replace(known, _taken=[])
+    def __init__(self, scanner: Scanner) -> None:
+        self.scanner = scanner
+        self.known = None if scanner.known is None else replace(scanner.known, _taken=[])
 
     def add(self, candidate: Candidate, there: Whole | None = None) -> Whole:
         """Count the rows of each needed cell that no earlier table had."""
@@ -310,29 +294,18 @@ def _binned(
 ) -> Whole:
     if column.values is None:
         return np.full(len(names), rows - column.nulls, np.int64)
-    found = dict.fromkeys(names, 0)
+    found: Counter[Value] = Counter()
     called = bin_names(edges)
     for text, n in column.values.items():
         number = as_number(text)
-        if number is not None and number == number:
-            name = called[bisect.bisect_right(edges, number)]
-            found[name] = found.get(name, 0) + n
+        if number is not None and not math.isnan(number):
+            found[called[bisect.bisect_right(edges, number)]] += n
     return np.array([found[name] for name in names], np.int64)
-
-
-def left_out(offers: Sequence[Offer]) -> dict[str, Whole | int]:
-    """Count the rows of tables that cannot be used by reason; their cells are not known."""
-    reasons = {
-        "at most outside the condition": sum(o.outside for o in offers),
-        "at most with values that cannot become the base's types": sum(o.failed for o in offers),
-        "at most with values that mean nothing in the base": sum(o.unmapped for o in offers),
-    }
-    return {name: rows for name, rows in reasons.items() if rows}
 
 
 def warn_of_chance(duplicates: int, chance: float) -> str | None:
     """Warn if many of the rows that are left out as duplicates may be other people."""
-    if not duplicates or chance < max(1.0, 0.2 * duplicates):
+    if not duplicates or chance < max(1.0, _MANY * duplicates):
         return None
     return (
         f"Many of the {rows_text(duplicates)} left out as duplicates may be other people who look "

@@ -1,4 +1,4 @@
-"""Why needed rows were not found: each missing row is attributed to one reason."""
+"""Reasons for missing rows: each missing row is attributed to one reason."""
 
 from __future__ import annotations
 
@@ -31,11 +31,7 @@ class Lack:
     reasons: dict[str, int]
 
     def sentence(self, name: str) -> str:
-        """Describe the lack, with the name of the cell.
-
-        >>> Lack(0, 10, 3, 7, {"duplicates": 5, NO_TABLE: 2}).sentence("sex=Female, hired=yes")
-        'sex=Female, hired=yes: 3 of 10 rows found; 7 missing (5: duplicates; 2: no table offers them).'
-        """
+        """Describe the lack, with the name of the cell."""
         why = "; ".join(f"{n}: {reason}" for reason, n in self.reasons.items())
         return f"{name}: {self.found} of {self.need} rows found; {self.missing} missing ({why})."
 
@@ -51,10 +47,6 @@ def explain_shortfall(
 
     A missing row is attributed to the first reason with rows left, so the order of the reasons
     matters. The remaining rows are attributed to :data:`NO_TABLE`.
-
-    >>> lacks = explain_shortfall([5, 9], [5, 2], {"duplicates": [3, 4], "over budget": [0, 9]})
-    >>> [(lack.cell, lack.missing, lack.reasons) for lack in lacks]
-    [(1, 7, {'duplicates': 4, 'over budget': 3})]
     """
     needed, has = whole_numbers("need", need, 1), whole_numbers("found", found, 1)
     why = {reason: whole_numbers(reason, rows, 1) for reason, rows in lost.items()}
@@ -65,8 +57,8 @@ def explain_shortfall(
                 "same cells."
             )
     return [
-        _lack(int(cell), int(needed[cell]), int(has[cell]), why)
-        for cell in np.flatnonzero(needed > has)
+        _lack(cell, int(needed[cell]), int(has[cell]), why)
+        for cell in np.flatnonzero(needed > has).tolist()
     ]
 
 
@@ -79,5 +71,5 @@ def _lack(cell: int, need: int, found: int, lost: Mapping[str, Whole]) -> Lack:
             reasons[reason] = accounted
             left -= accounted
     if left:
-        reasons[NO_TABLE] = reasons.get(NO_TABLE, 0) + left
+        reasons[NO_TABLE] = left
     return Lack(cell, need, found, need - found, reasons)

@@ -7,11 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from equipoise.counts import Counts
 from equipoise.engines.profiling import Profile
-from equipoise.errors import InputError, did_you_mean
+from equipoise.engines.sources import Source
+from equipoise.errors import InputError, PoolTooSmall, did_you_mean
 from equipoise.lake.matching.columns.alignment import Alignment, align, nearest_columns
-from equipoise.lake.matching.columns.target import Wanted
-from equipoise.lake.matching.mapping import Confirmed, confirmed_alignment, read_mapping
+from equipoise.lake.matching.columns.target import Wanted, wanted
+from equipoise.lake.matching.mapping import (
+    Confirmed,
+    confirmed_alignment,
+    read_mapping,
+    write_mapping,
+)
+from equipoise.lake.matching.restriction import wanted_by
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.conditions import Conditions, Sources, is_denied, read_sources
 from equipoise.lake.tables.contents import Contents
@@ -21,7 +29,7 @@ from equipoise.lake.tables.profiles import file_hash
 from equipoise.options.search import SearchRequest
 from equipoise.progress import Reporter, silent
 
-_AT_ONCE = 500  # profiles in memory at a time
+_AT_ONCE = 500  # profiles in memory at a time, since a lake may have many thousands of tables
 _SHOWN = 4
 _AGAIN = "index the lake again with equipoise lake index, and leave out `refresh=False`."
 
@@ -62,26 +70,21 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """Tables of a lake that may be used for a plan.
-
-    Attributes
-    ----------
-    usable
-        Tables with a certain or confirmed mapping.
-    barred
-        Such tables that are not used: denied, without consent, or of low confidence.
-    open
-        Tables that could be used if a user confirmed their mapping.
-    looked_at, unreadable
-        Number of tables in the lake, and of those that cannot be read.
-    """
+    """Tables of a lake that may be used for a plan."""
 
     want: Wanted
     usable: tuple[Candidate, ...]
+    """Tables with a certain or confirmed mapping."""
+
     barred: tuple[Candidate, ...]
+    """Such tables that are not used: denied, without consent, or of low confidence."""
+
     open: tuple[Candidate, ...]
+    """Tables that could be used if a user confirmed their mapping."""
+
     looked_at: int
     unreadable: int
+    """Number of tables in the lake, and of those that cannot be read."""
 
 
 def survey(
@@ -119,6 +122,33 @@ def survey(
     )
 
 
+def propose_mapping(
+    counts: Counts,
+    lake: Contents,
+    base: Source | None,
+    looking: SearchRequest,
+    *,
+    file: str = "mapping.toml",
+    progress: Reporter = silent,
+) -> str:
+    """Write the text of a mapping file, certain tables first, then those to confirm."""
+    want = wanted(counts) if base is None else wanted_by(counts, base, lake.engine)
+    found = survey(lake, want, looking, progress)
+    listed = [*found.usable, *sorted(found.open, key=lambda c: -c.confidence)]
+    if not listed:
+        raise PoolTooSmall(
+            f"no table of the lake has all needed columns: {say_nearest(lake, want)}."
+        )
+    called = "the base" if base is None else base.public_name
+    said = "".join(f"# {sentence}\n" for sentence in counts.reading.sentences)
+    return said + write_mapping(
+        [(candidate.name, candidate.alignment) for candidate in listed],
+        want,
+        base=called,
+        file=file,
+    )
+
+
 def _require_denied(deny: Sequence[str], known: Sequence[str]) -> None:
     """Refuse a name that denies nothing: a typing error would let rows in."""
     for name in deny:
@@ -127,7 +157,7 @@ def _require_denied(deny: Sequence[str], known: Sequence[str]) -> None:
 
 
 def _require_conditions(sources: Sources, known: Sequence[str]) -> None:
-    """Refuse terms of unknown tables: a typing error would lift them."""
+    """Refuse conditions of unknown tables: a typing error would lift them."""
     files = [name.partition("::")[0] for name in known]
     for name in sources.tables:
         if not any(fnmatch.fnmatchcase(table, name) or table == name for table in (*known, *files)):
@@ -155,11 +185,11 @@ def _closed(
     tables: Sequence[Table], looking: SearchRequest, sources: Sources
 ) -> dict[tuple[str, str | None], str]:
     """Find contents that may not be used: a copy of a denied table is denied as well."""
-    closed = {}
-    for table in tables:
-        if table.snapshot and is_denied(table.name, sources.of(table.name), looking.deny):
-            closed[_content(table)] = f"it is the same as {table.name}, which may not be used"
-    return closed
+    return {
+        _content(table): f"it is the same as {table.name}, which may not be used"
+        for table in tables
+        if table.snapshot and is_denied(table.name, sources.of(table.name), looking.deny)
+    }
 
 
 def _profiled(
@@ -207,7 +237,7 @@ def _candidate(
 
 
 def _questioned(alignment: Alignment, want: Wanted, profile: Profile) -> Alignment:
-    """Doubt what a second opinion matches differently."""
+    """Add doubts where a second opinion matches other columns."""
     from equipoise.lake.matching.second_opinion import second_opinion
 
     if not alignment.certain:
@@ -248,10 +278,9 @@ def say_alignment(candidate: Candidate, required: Sequence[str]) -> str:
         parts.append(f"{column}{step}")
     others = [m for name, m in candidate.alignment.columns.items() if name not in required]
     renamed = [f"{m.base} ← {m.source}" for m in others if words(m.base) != words(m.source)]
-    if renamed:
-        more = f" and {len(renamed) - _SHOWN} more" if len(renamed) > _SHOWN else ""
-        parts.append(f"also {', '.join(renamed[:_SHOWN])}{more}")
-    if asked := [f"{m.base} ← {m.source}" for m in candidate.alignment.proposed.values()]:
-        more = f" and {len(asked) - _SHOWN} more" if len(asked) > _SHOWN else ""
-        parts.append(f"not certain and left empty: {', '.join(asked[:_SHOWN])}{more}")
+    asked = [f"{m.base} ← {m.source}" for m in candidate.alignment.proposed.values()]
+    for what, some in (("also", renamed), ("not certain and left empty:", asked)):
+        if some:
+            more = f" and {len(some) - _SHOWN} more" if len(some) > _SHOWN else ""
+            parts.append(f"{what} {', '.join(some[:_SHOWN])}{more}")
     return ", ".join(parts)

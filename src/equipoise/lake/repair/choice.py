@@ -13,12 +13,11 @@ from equipoise.lake.cover import supply
 from equipoise.lake.cover.model import Clock
 from equipoise.lake.cover.selection import Selection
 from equipoise.lake.offers.need import Need
-from equipoise.lake.offers.prospect import Prospect, without_condition
+from equipoise.lake.offers.prospect import Prospect, rows_left_out, scan_all
 from equipoise.lake.offers.scanner import (
     Offer,
     Scanner,
     Union,
-    left_out,
     warn_of_chance,
 )
 from equipoise.lake.offers.shortfall import Lack, explain_shortfall
@@ -60,7 +59,7 @@ def choose_rows(
         max_tables=limits.max_tables,
     )
     scanner = prospect.scanner(need)
-    offers = prospect.offers(scanner, progress)
+    offers = scan_all(prospect.survey.usable, scanner, progress)
     rows = np.array([o.rows for o in offers], np.int64).reshape(len(offers), len(need.rows))
     free = replace(limits, budget=None, max_share_per_source=None, max_tables=None)
     taken = _take_freely(prospect, scanner, offers, rows, free, progress)
@@ -90,7 +89,7 @@ def _take_freely(
         across = rows.sum(axis=0) - once
     need = np.minimum(scanner.need.rows, rows.sum(axis=0) - across)
     progress("choosing tables", 0.5)
-    clock = Clock(limits.time_limit, 0.0)
+    clock = Clock(limits.time_limit)
     first = select_from(offers, rows, need, limits, clock.part(0.5).left)
     filler = Filler(prospect.known, scanner, offers, need, limits, clock)
     best, bound = filler.completed(first.opened.tolist()), first.bound
@@ -140,7 +139,7 @@ def _take_within(
         rows = np.where(short, there, rows)
     if across.any():
         # The last selection knew only the rows left to each table, so its bound is too high.
-        bound = _bound(offers, selection.found, Clock(limits.time_limit, 0.0))
+        bound = _bound(offers, selection.found, Clock(limits.time_limit))
         selection = replace(selection, bound=min(bound, selection.cost))
     return Choice(chosen, selection, offers, across)
 
@@ -199,15 +198,7 @@ def find_lacks(
         _limit_name(limits): within,
         "duplicates": taken.across + sum((o.duplicates for o in taken.offers), 0 * found),
     }
-    lost |= {name: rows + 0 * found for name, rows in left_out(taken.offers).items()}
-    scanner = prospect.scanner(need)
-    barred = prospect.offers(scanner, progress, among=prospect.survey.barred)
-    if barred:
-        lost["tables that may not be used"] = sum((o.rows for o in barred), 0 * found)
-    lost |= without_condition(scanner, prospect.survey.barred)
-    if prospect.survey.open:
-        at_most = sum((scanner.possible(c) for c in prospect.survey.open), 0 * found)
-        lost["at most in tables whose meaning is open"] = at_most
+    lost |= rows_left_out(prospect.survey, prospect.scanner(need), taken.offers, progress)
     lacks = explain_shortfall(need.rows, found, lost)
     return tuple((str(need.named(lack.cell)), lack) for lack in lacks)
 

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from equipoise.errors import InputError
+from equipoise.plain import in_words
 from equipoise.validate import at_least, between, one_of
 
 Rounding: TypeAlias = Literal["ceil", "floor"]
-ROUNDINGS: tuple[Rounding, ...] = ("ceil", "floor")
-
 Terms: TypeAlias = npt.NDArray[np.float64]
 
 _FIRST_BLOCK, _LAST_BLOCK = 64, 16_384  # terms summed at once: most sums end within the first
@@ -42,7 +41,7 @@ def serfling_sample_size(
     *,
     rounding: Rounding = "ceil",
 ) -> int:
-    """Give the sample size for which all frequencies are within an additive error.
+    """Return the sample size for which all frequencies are within an additive error.
 
     By the two-sided inequality of Serfling and a union bound over the cells: let
     n0 = ln(2·cells/failure) / (2·error²). In a sample of n = n0·(N + 1) / (N + n0) rows of N, drawn
@@ -72,7 +71,7 @@ def serfling_sample_size(
     """
     at_least("population", population, 1, whole=True)
     between("error", error, 0, 1)
-    one_of("rounding", rounding, ROUNDINGS)
+    one_of("rounding", rounding, get_args(Rounding))
     unlimited = _log_tails(cells, failure) / (2 * error**2)
     needed = unlimited * (population + 1) / (population + unlimited)
     whole = math.ceil(needed) if rounding == "ceil" else max(1, math.floor(needed))
@@ -80,7 +79,7 @@ def serfling_sample_size(
 
 
 def serfling_error(population: int, sample: int, cells: int = 1, failure: float = 0.05) -> float:
-    """Give the additive error that bounds all frequencies for a sample size.
+    """Return the additive error that bounds all frequencies for a sample size.
 
     The inverse of :func:`serfling_sample_size`; 0 when all rows were drawn.
 
@@ -107,7 +106,7 @@ def serfling_error(population: int, sample: int, cells: int = 1, failure: float 
 def hypergeometric_interval(
     population: int, sample: int, found: int, confidence: float = 0.95
 ) -> RowInterval:
-    """Give an interval for the number of rows of a cell in a table, given a sample.
+    """Return an interval for the number of rows of a cell in a table, given a sample.
 
     It is exact, as that of Clopper and Pearson is for shares: each bound is wrong with a probability
     of at most (1 − confidence)/2, whatever the table.
@@ -137,9 +136,9 @@ def hypergeometric_interval(
 
 
 def hypergeometric_lower(population: int, sample: int, found: int, confidence: float = 0.95) -> int:
-    """Give a lower bound for the number of rows of a cell in a table, given a sample.
+    """Return a lower bound for the number of rows of a cell in a table, given a sample.
 
-    It is the smallest number with which the probability to find at least as many rows is not below
+    It is the smallest number for which the probability of finding at least as many rows is not below
     1 − confidence.
 
     Parameters
@@ -156,20 +155,19 @@ def hypergeometric_lower(population: int, sample: int, found: int, confidence: f
     >>> hypergeometric_lower(60_798, 1_211, found=0)
     0
     """
-    _require_sample(population, sample, found)
+    _require_rising(found=found, sample=sample, population=population)
     between("confidence", confidence, 0, 1)
     if found == 0:
         return 0
 
     def is_likely(rows: int) -> bool:
-        below, above = _around(found, population, rows, sample)
-        return 1 + above >= (1 - confidence) * (1 - _TIE) * (1 + above + below)
+        return _gives(found, population, rows, sample, 1 - confidence)
 
     return _smallest(found, population - (sample - found), is_likely)
 
 
 def hypergeometric_upper(population: int, sample: int, found: int, confidence: float = 0.95) -> int:
-    """Give an upper bound for the number of rows of a cell in a table, given a sample.
+    """Return an upper bound for the number of rows of a cell in a table, given a sample.
 
     Parameters
     ----------
@@ -183,13 +181,13 @@ def hypergeometric_upper(population: int, sample: int, found: int, confidence: f
     >>> hypergeometric_upper(60_798, 1_211, found=0)
     148
     """
-    _require_sample(population, sample, found)
-    # By symmetry: at most so many of the cell is at least so many of the rest.
+    _require_rising(found=found, sample=sample, population=population)
+    # By symmetry: an upper bound for the cell is a lower bound for all other rows.
     return int(population) - hypergeometric_lower(population, sample, sample - found, confidence)
 
 
 def draws_needed(population: int, cell_rows: int, want: int, confidence: float = 0.95) -> int:
-    """Give the number of draws without replacement that yield enough rows of a cell.
+    """Return the number of draws without replacement that yield enough rows of a cell.
 
     Parameters
     ----------
@@ -208,25 +206,15 @@ def draws_needed(population: int, cell_rows: int, want: int, confidence: float =
     0
     """
     at_least("population", population, 1, whole=True)
-    at_least("want", want, 0, whole=True)
-    at_least("cell_rows", cell_rows, 0, whole=True)
+    _require_rising(want=want, cell_rows=cell_rows, population=population)
     between("confidence", confidence, 0, 1)
-    if not want <= cell_rows <= population:
-        raise InputError(
-            f"`want` is {want:,}, `cell_rows` is {cell_rows:,} and `population` is {population:,}; "
-            "each must be at most the next."
-        )
     if want == 0:
         return 0
 
     def is_enough(sample: int) -> bool:
-        below, above = _around(want, population, cell_rows, sample)
-        return 1 + above >= confidence * (1 - _TIE) * (1 + above + below)
+        return _gives(want, population, cell_rows, sample, confidence)
 
     return _smallest(want, population - (cell_rows - want), is_enough)
-
-
-# ------------------------------------------------------------------------------- inside
 
 
 def _log_tails(cells: int, failure: float) -> float:
@@ -235,14 +223,12 @@ def _log_tails(cells: int, failure: float) -> float:
     return math.log(2 * cells / failure)
 
 
-def _require_sample(population: int, sample: int, found: int) -> None:
-    for name, value in (("population", population), ("sample", sample), ("found", found)):
+def _require_rising(**numbers: int) -> None:
+    for name, value in numbers.items():
         at_least(name, value, 0, whole=True)
-    if not found <= sample <= population:
-        raise InputError(
-            f"`found` is {found:,}, `sample` is {sample:,} and `population` is {population:,}; each "
-            "must be at most the next."
-        )
+    if list(numbers.values()) != sorted(numbers.values()):
+        said = in_words([f"`{name}` is {value:,}" for name, value in numbers.items()])
+        raise InputError(f"{said}; each must be at most the next.")
 
 
 def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
@@ -253,8 +239,14 @@ def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
     return int(low)
 
 
+def _gives(found: int, population: int, rows: int, sample: int, probability: float) -> bool:
+    """Whether a sample has at least as many rows of a cell with at least this probability."""
+    below, above = _around(found, population, rows, sample)
+    return 1 + above >= probability * (1 - _TIE) * (1 + above + below)
+
+
 def _around(found: int, population: int, rows: int, sample: int) -> tuple[float, float]:
-    """Probabilities of fewer and of more rows than found, relative to that of exactly as many.
+    """Return the probabilities of fewer and of more rows than found, relative to that of as many.
 
     Ratios of neighbouring terms are simple and precise, whereas logarithms of factorials of ten
     millions would lose half of the digits.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,38 +13,41 @@ from equipoise.lake.sampling.sources import Floats, Whole
 
 POLICIES: tuple[Policy, ...] = ("auto", "known", "unknown", "random")
 
+Draws: TypeAlias = list[tuple[int, int]]
+"""Numbers of sources, and how many rows to draw from each next."""
+
+# Seeds of simulated lakes below 1,000 were used to tune these numbers (benchmarks/tailoring.py).
 _SHARE = 0.5  # of the planned draws, after which the linear program is solved again
 _GROWTH = 1 / 3  # of the draws so far: the most a source gets before its mix is estimated again
 _LEAST_PRIOR = 0.35  # pseudo-rows of a cell, so that cells not seen yet stay worth a try
 _STRENGTHS = np.exp2(np.arange(6.0))  # numbers of pseudo-draws of the prior to choose from
-_LEAST_RATE = 1e-6
+_LEAST_RATE = 1e-6  # of a cell that a source may still have, though no row of it was seen
 
 
-def _by_known(run: Run) -> Iterator[tuple[int, int]]:
-    yield from _shares_of(run, _drawn_least(run, _rates_left(run)), np.inf)
+def _by_known(run: Run) -> Draws:
+    return _shares_of(run, _drawn_least(run, _rates_left(run)), np.inf)
 
 
-def _by_unknown(run: Run) -> Iterator[tuple[int, int]]:
+def _by_unknown(run: Run) -> Draws:
     able = run.most() > 0
     first = int(np.clip(run.left.sum() // len(able), 1, FIRST))
     new = able & ~run.told & (run.drawn < first)
     if new.any():
-        yield from ((int(s), first) for s in np.flatnonzero(new))
-        return
+        return [(int(s), first) for s in np.flatnonzero(new)]
     rates = np.where(run.told[:, None], _rates_left(run), _believed(run))
     wanted = _drawn_least(run, rates)
     trusted = np.where(run.told, np.inf, np.maximum(first, run.drawn * _GROWTH))
-    yield from _shares_of(run, wanted, trusted)
+    return _shares_of(run, wanted, trusted)
 
 
-def _by_chance(run: Run) -> Iterator[tuple[int, int]]:
+def _by_chance(run: Run) -> Draws:
     able = np.flatnonzero(run.most())
     draws = max(1, int(run.left.sum()) // 4)
     often = run.rng.multinomial(draws, np.full(len(able), 1 / len(able)))
-    yield from ((int(s), int(n)) for s, n in zip(able, often, strict=True) if n)
+    return [(int(s), int(n)) for s, n in zip(able, often, strict=True) if n]
 
 
-CHOICES: dict[Policy, Callable[[Run], Iterator[tuple[int, int]]]] = {
+CHOICES: dict[Policy, Callable[[Run], Draws]] = {
     "known": _by_known,
     "unknown": _by_unknown,
     "random": _by_chance,
@@ -51,7 +55,7 @@ CHOICES: dict[Policy, Callable[[Run], Iterator[tuple[int, int]]]] = {
 
 
 def _rates_left(run: Run) -> Floats:
-    """The mixes of the rows not drawn yet; NaN where they are unknown."""
+    """Return the mixes of the rows not drawn yet; NaN where they are unknown."""
     finite = np.isfinite(run.sizes)
     rates = run.mixes.copy()
     sizes, drawn = run.sizes[finite, None], run.drawn[finite, None]
@@ -61,7 +65,7 @@ def _rates_left(run: Run) -> Floats:
 
 
 def _believed(run: Run) -> Floats:
-    """Rates drawn from their posterior distributions (Thompson sampling), but at least their means."""
+    """Draw rates from their posterior distributions (Thompson sampling), at least their means."""
     known = run.drawn > 0
     if not known.any():
         return np.zeros(run.seen.shape)
@@ -90,7 +94,7 @@ def _in_common(seen: Whole, drawn: Whole, strengths: Floats) -> tuple[Floats, Fl
 
 
 def _drawn_least(run: Run, rates: Floats) -> Floats:
-    """The cheapest numbers of draws from each source, given the rates."""
+    """Return the cheapest numbers of draws from each source, given the rates."""
     useful = run.useful()
     lines, columns = np.flatnonzero(useful.any(axis=1)), np.flatnonzero(useful.any(axis=0))
     some = np.where(useful, np.maximum(rates, _LEAST_RATE), 0)[np.ix_(lines, columns)]
@@ -104,12 +108,13 @@ def _drawn_least(run: Run, rates: Floats) -> Floats:
 def least_cost(
     costs: Floats, rates: Floats, left: Floats, most: Floats, budget: float | None = None
 ) -> Floats:
-    """Minimise costs·draws subject to draws·rates ≥ left; unavailable rows have a high penalty."""
+    """Minimize costs·draws subject to draws·rates ≥ left; missing rows have a high penalty."""
     from scipy.optimize import linprog
 
     if not left.any():
         return np.zeros(len(costs))
     prices = np.divide(costs[:, None], rates, where=rates > 0, out=np.zeros_like(rates))
+    # A missing row costs more than any that can be bought, so rows are missing only if they must.
     slack = len(left)
     above, limits = -np.hstack([rates.T, np.eye(slack)]), -left
     if budget is not None:
@@ -127,10 +132,10 @@ def least_cost(
     return np.asarray(found.x[: len(costs)], float)
 
 
-def _shares_of(run: Run, wanted: Floats, trusted: Floats | float) -> Iterator[tuple[int, int]]:
-    """A part of the planned draws, the most expensive first; at least one draw."""
+def _shares_of(run: Run, wanted: Floats, trusted: Floats | float) -> Draws:
+    """Return a part of the planned draws, the most expensive first; at least one draw."""
     now = np.floor(np.minimum(wanted * _SHARE, trusted)).astype(np.int64)
     able = run.most() > 0
     order = np.argsort(-wanted * run.costs, kind="stable")
     some = [(int(s), int(now[s])) for s in order if now[s] and able[s]]
-    yield from some or [(int(next(s for s in order if able[s])), 1)]
+    return some or [(int(next(s for s in order if able[s])), 1)]

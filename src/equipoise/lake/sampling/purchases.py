@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -69,7 +68,7 @@ class Tailored(Result):
     need
         Number of rows needed by cell.
     rows
-        Rows kept by cell, never more than needed, each with its source.
+        Rows kept by cell, each with its source; never more than needed.
     purchases
         Draws, rows kept and cost of each source.
     stopped
@@ -97,7 +96,7 @@ class Tailored(Result):
 
     @property
     def missing(self) -> dict[Cell, int]:
-        """Number of missing rows by cell, without cells that have all; may be tailored again."""
+        """Number of missing rows by cell, which can be passed to :func:`tailor` again."""
         lacks = {cell: n - len(self.rows[cell]) for cell, n in self.need.items()}
         return {cell: n for cell, n in lacks.items() if n}
 
@@ -118,12 +117,12 @@ class Tailored(Result):
 
     @property
     def exit_code(self) -> int:
-        """Exit code of a command: 0, or 1 if rows are missing."""
+        """0, or 1 if rows are missing."""
         return 1 if self.missing else 0
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was bought and what is missing, in sentences."""
+        """Summary in sentences."""
         asked = sum(self.need.values())
         said = [
             f"{self.kept:,} of {asked:,} needed rows kept; {self.draws:,} draws cost {self.cost:,.6g}."
@@ -131,32 +130,25 @@ class Tailored(Result):
         if self.bound is not None:
             said.append(f"Given the mixes, the expected cost is at least {self.bound:,.6g}.")
         if self.stopped != "met":
-            said.append(f"Stopped: {WHY[self.stopped]}{self._failure}.")
-        said += [f"Missing because {why}: {_listed(lacks)}." for why, lacks in self._lacks.items()]
-        return tuple(said)
-
-    @property
-    def _lacks(self) -> dict[str, list[str]]:
+            failure = "" if self.error is None else f" ({type(self.error).__name__}: {self.error})"
+            said.append(f"Stopped: {WHY[self.stopped]}{failure}.")
         lacks: dict[str, list[str]] = {}
         for cell, n in self.missing.items():
             lacks.setdefault(self.reasons[cell], []).append(f"{n:,} of {cell_name(cell)}")
-        return lacks
-
-    @property
-    def _failure(self) -> str:
-        return "" if self.error is None else f" ({type(self.error).__name__}: {self.error})"
+        for why, cells in lacks.items():
+            more = len(cells) - _SHOWN
+            rest = [f"so on for {more:,} more"] if more > 0 else []
+            said.append(f"Missing because {why}: {in_words([*cells[:_SHOWN], *rest])}.")
+        return tuple(said)
 
     def _table(self) -> FlatTable:
         return Purchase._fields, self.purchases
 
     def grid(self) -> Grid:
-        """A line per source that was drawn from."""
-        lines = tuple(
-            (p.source, f"{p.draws:,}", f"{p.kept:,}", f"{p.cost:,.6g}")
-            for p in self.purchases
-            if p.draws
-        )
-        return Grid(("source", "draws", "kept", "cost"), lines, frozenset({1, 2, 3}))
+        """Table for people, with the sources that rows were drawn from."""
+        used = [p for p in self.purchases if p.draws]
+        lines = [(p.source, f"{p.draws:,}", f"{p.kept:,}", f"{p.cost:,.6g}") for p in used]
+        return Grid(("source", "draws", "kept", "cost"), tuple(lines), frozenset({1, 2, 3}))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without the rows themselves."""
@@ -171,7 +163,7 @@ class Tailored(Result):
             "seed": self.seed,
             "cells": [
                 {
-                    "cell": _plain(cell),
+                    "cell": [str(v) for v in cell] if isinstance(cell, tuple) else str(cell),
                     "need": n,
                     "kept": len(self.rows[cell]),
                     "why_missing": self.reasons.get(cell),
@@ -182,12 +174,3 @@ class Tailored(Result):
             "sentences": list(self.sentences),
             "version": self.version,
         }
-
-
-def _listed(lacks: Sequence[str]) -> str:
-    more = len(lacks) - _SHOWN
-    return in_words([*lacks[:_SHOWN], *([f"so on for {more:,} more"] if more > 0 else [])])
-
-
-def _plain(cell: Cell) -> Any:
-    return [str(value) for value in cell] if isinstance(cell, tuple) else str(cell)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ FIRST = 8
 """Number of first draws from a source whose mix is unknown, and initial weight of the prior."""
 
 _CONFIDENCE = 0.95
+"""Confidence level of the bound by which a cell is given up in a source."""
 
 
 class BuyingLimits(NamedTuple):
@@ -62,7 +63,7 @@ class Run:
         self.kept = np.zeros(len(sources), np.int64)
         self.seen = np.zeros(self.mixes.shape, np.int64)
         self.exhausted = np.array([size == 0 for size in self.sizes])
-        self.hopeless = np.array(self.mixes == 0)
+        self.hopeless: Flags = np.asarray(self.mixes == 0)
         self.strengths = np.full(len(self.cells), float(FIRST))
         self.rows: dict[Cell, list[Kept]] = {cell: [] for cell in need}
         self.stopped: Stopped = "interrupted"
@@ -76,11 +77,11 @@ class Run:
         return math.fsum(self.drawn * self.costs)
 
     def useful(self) -> Flags:
-        """Sources × cells: whether a source may still have rows that are needed."""
+        """Mark by source and cell whether the source may still have needed rows."""
         return np.asarray(~self.exhausted[:, None] & ~self.hopeless & (self.left > 0))
 
     def most(self) -> Whole:
-        """Maximum number of draws in the next request, by source; 0 for sources of no use."""
+        """Return the maximum number of draws in the next request by source; 0 if it is of no use."""
         most = np.minimum(self.sizes - self.drawn, float(self.limits.batch or 2**31))
         if self.limits.max_draws is not None:
             most = np.minimum(most, self.limits.max_draws - int(self.drawn.sum()))
@@ -100,8 +101,8 @@ class Run:
             n -= 1
         return max(n, 0)
 
-    def over(self) -> Stopped | None:
-        """The reason to stop, if there is one."""
+    def reason_to_stop(self) -> Stopped | None:
+        """Return the reason to stop, if there is one."""
         if not self.left.any():
             return "met"
         if not self.useful().any():
@@ -121,8 +122,7 @@ class Run:
         source = self.sources[s]
         self._progress(f"drawing from {source.name}", 1 - float(self.left.sum()) / self.asked)
         given = 0
-        for cell, row in source.draw(n):
-            given += 1
+        for given, (cell, row) in enumerate(source.draw(n), 1):
             if given > n:
                 raise InputError(f"{source.name} gave more than the {n:,} rows asked for.")
             self.drawn[s] += 1
@@ -152,21 +152,14 @@ class Run:
             self.hopeless[s] |= _highest_rate(self.drawn[s], self.seen[s], self.sizes[s]) < least
 
     def purchases(self) -> tuple[Purchase, ...]:
-        """Draws, rows kept and cost of each source."""
-        return tuple(
-            Purchase(
-                source.name,
-                int(self.drawn[s]),
-                int(self.kept[s]),
-                float(self.drawn[s] * self.costs[s]),
-                bool(self.exhausted[s]),
-            )
-            for s, source in enumerate(self.sources)
-        )
+        """Return the draws, rows kept and cost of each source."""
+        columns = (self.drawn, self.kept, self.drawn * self.costs, self.exhausted)
+        lines = zip(self.sources, *(column.tolist() for column in columns), strict=True)
+        return tuple(Purchase(source.name, *numbers) for source, *numbers in lines)
 
     def reasons(self) -> dict[Cell, str]:
-        """Say why rows are missing, by cell."""
-        anywhere = np.atleast_1d(self.useful().any(axis=0))
+        """Explain why rows are missing, by cell."""
+        anywhere: Flags = np.asarray(self.useful().any(axis=0))
         return {
             self.cells[g]: WHY[self.stopped] if anywhere[g] else self._nowhere(g)
             for g in np.flatnonzero(self.left).tolist()
@@ -179,12 +172,12 @@ class Run:
         return "no source has any more" if self.seen[:, g].any() else "no source has it"
 
 
-def buy(run: Run, choose: Callable[[Run], Iterator[tuple[int, int]]]) -> None:
+def buy(run: Run, choose: Callable[[Run], Iterable[tuple[int, int]]]) -> None:
     """Draw until a limit is reached; an error ends the run, and what was paid for is kept."""
     try:
-        while (reason := run.over()) is None:
+        while (reason := run.reason_to_stop()) is None:
             for s, n in choose(run):
-                most = int(run.most()[s])
+                most = int(run.most()[s])  # other draws of this round have changed it
                 if most:
                     run.draw(s, min(n, most))
                 if not run.left.any():

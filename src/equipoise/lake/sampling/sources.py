@@ -1,4 +1,4 @@
-"""Sources that can only be sampled: their protocol, and one made of rows in memory."""
+"""Sources that can only be sampled: their protocol, and a source of rows in memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 class SampledSource(Protocol):
-    """A source of random rows, each at the same price.
+    """A source of random rows that all have the same price.
 
     It may also have the attributes ``mix``, a mapping of cells to their shares of the rows, and
     ``size``, the number of rows. They are unknown if they are absent or ``None``.
@@ -36,30 +36,17 @@ class SampledSource(Protocol):
         """Price of a draw, whether the row is needed or not."""
 
     def draw(self, n: int, /) -> Iterable[tuple[Cell, Any]]:
-        """Give up to ``n`` rows that were not drawn before, each with its cell.
+        """Return up to ``n`` rows that were not drawn before, each with its cell.
 
         Fewer than ``n`` rows mean that the source is exhausted.
         """
 
 
 class TableSource:
-    """Rows in memory as a source, drawn in random order.
+    """Rows in memory as a source: pairs of a cell and any object, drawn in random order.
 
-    Parameters
-    ----------
-    name
-        Name in messages.
-    rows
-        Pairs of a cell and a row, which may be any object.
-    cost
-        Price of a draw.
-    seed
-        Seed of the order.
-    tells
-        Whether the source makes its mix and size known.
+    Without ``tells``, the source keeps its mix and size to itself.
 
-    Examples
-    --------
     >>> source = TableSource("a", [(("w",), "Ann"), (("m",), "Bob"), (("w",), "Cid")], seed=1)
     >>> source.size, round(source.mix[("w",)], 3)
     (3, 0.667)
@@ -77,23 +64,25 @@ class TableSource:
         tells: bool = True,
     ) -> None:
         self.name, self.cost = name, cost
-        self._rows = list(rows)
+        given = list(rows)
+        order = np.random.default_rng(seed).permutation(len(given))
+        self._rows = [given[i] for i in order.tolist()]
         self._next = 0
-        self.size = len(self._rows) if tells else None
-        self.mix = _shares(cell for cell, _ in self._rows) if tells else None
-        order = np.random.default_rng(seed).permutation(len(self._rows))
-        self._rows = [self._rows[i] for i in order.tolist()]
+        counts = Counter(cell for cell, _ in given)
+        self.size = len(given) if tells else None
+        self.mix = {cell: n / len(given) for cell, n in counts.items()} if tells else None
 
     def draw(self, n: int, /) -> list[tuple[Cell, Any]]:
-        """Give up to ``n`` rows that were not drawn before."""
+        """Return up to ``n`` rows that were not drawn before."""
         drawn = self._rows[self._next : self._next + n]
         self._next += len(drawn)
         return drawn
 
 
 def mix_of(source: SampledSource) -> Mapping[Cell, float] | None:
-    """The mix of a source, if it is known."""
+    """Return the mix of a source, if it is known."""
     mix: Mapping[Cell, float] | None = getattr(source, "mix", None)
+    # Shares are often rounded, so their sum may be slightly above 1.
     if mix is not None and not (min(mix.values(), default=0) >= 0 and sum(mix.values()) < 1 + 1e-6):
         raise InputError(
             f"the shares in the mix of {source.name} must be at least 0 and add up to at most 1."
@@ -102,7 +91,7 @@ def mix_of(source: SampledSource) -> Mapping[Cell, float] | None:
 
 
 def mixes_of(sources: Sequence[SampledSource], cells: Sequence[Cell]) -> Floats:
-    """The shares of some cells in each source; NaN where the mix is unknown."""
+    """Return the shares of some cells in each source; NaN where the mix is unknown."""
     mixes = np.full((len(sources), len(cells)), np.nan)
     for s, source in enumerate(sources):
         mix = mix_of(source)
@@ -112,7 +101,7 @@ def mixes_of(sources: Sequence[SampledSource], cells: Sequence[Cell]) -> Floats:
 
 
 def sizes_of(sources: Sequence[SampledSource]) -> Floats:
-    """The number of rows of each source; infinity where it is unknown."""
+    """Return the number of rows of each source; infinity where it is unknown."""
     sizes = [getattr(source, "size", None) for source in sources]
     return np.array([math.inf if size is None else float(size) for size in sizes])
 
@@ -125,8 +114,3 @@ def name_untold(sources: Sequence[SampledSource]) -> str:
 def cell_name(cell: Cell) -> str:
     """Write a cell as text."""
     return ", ".join(map(str, cell)) if isinstance(cell, tuple) else str(cell)
-
-
-def _shares(cells: Iterable[Cell]) -> dict[Cell, float]:
-    counts = Counter(cells)
-    return {cell: n / counts.total() for cell, n in counts.items()}

@@ -1,6 +1,6 @@
 """Data set tailoring: buy the rows that are needed from sources that can only be sampled.
 
-A source gives random rows, and those that nobody needs have to be paid for as well. If the mixes of
+A source gives random rows, and rows that are not needed have to be paid for as well. If the mixes of
 the sources are known, a linear program gives the cheapest numbers of draws, and is solved again as
 rows arrive. If they are unknown, mixes are drawn from their posterior distributions given the rows
 seen so far, with the rates of each cell shrunk towards what the sources have in common. The same
@@ -99,7 +99,8 @@ def tailor(
     one_of("policy", policy, POLICIES)
     if not isinstance(need, Mapping):
         need = {cell: n for cell, n in need.add.cells().items() if n}
-    _require(sources, need, budget=budget, max_draws=max_draws, min_rate=min_rate, batch=batch)
+    limits = BuyingLimits(budget, max_draws, min_rate, batch, stop)
+    _require(sources, need, limits)
     need = {cell: int(n) for cell, n in need.items()}
     told = all(mix_of(source) is not None for source in sources)
     chosen: Policy = ("known" if told else "unknown") if policy == "auto" else policy
@@ -108,7 +109,6 @@ def tailor(
             f"{name_untold(sources)} does not state its mix, which `policy='known'` needs; "
             "set `policy='unknown'`."
         )
-    limits = BuyingLimits(budget, max_draws, min_rate, batch, stop)
     run = Run(sources, need, limits, np.random.default_rng(seed), keep, progress)
     bound = lower_bound(sources, need) if told else math.inf
     buy(run, CHOICES[chosen])
@@ -126,28 +126,14 @@ def tailor(
 
 
 def lower_bound(sources: Sequence[SampledSource], need: Mapping[Cell, int]) -> float:
-    """Give a lower bound of the expected cost of the rows needed, where the mixes are known.
+    """Bound the expected cost of the needed rows from below, if all sources state their mixes.
 
-    It is the cost of the best fractional draws. For infinite sources no policy costs less. A finite
-    source of N rows, K of them of a cell, counts as giving (K + 1)/(N + 1) of it per draw, which is
-    exact for one source and one cell. With several, a policy that leaves a source once it has given
-    more than its share may be slightly cheaper, which matters only if a large part of a source is
-    drawn.
+    It is the cost of the best fractional draws, or infinity if there are too few rows. For infinite
+    sources no policy costs less. A finite source of N rows, K of them of a cell, counts as giving
+    (K + 1)/(N + 1) of it per draw, which is exact for one source and one cell. With several, a policy
+    that leaves a source once it has given more than its share may be slightly cheaper, which matters
+    only if a large part of a source is drawn.
 
-    Parameters
-    ----------
-    sources
-        Sources; all must state their mixes.
-    need
-        Number of rows needed by cell.
-
-    Returns
-    -------
-    float
-        Infinity if there are too few rows.
-
-    Examples
-    --------
     >>> from equipoise.lake.sampling.sources import TableSource
     >>> half = TableSource("half", [("w", 0), ("m", 1)])
     >>> lower_bound([half], {"w": 1})
@@ -160,7 +146,7 @@ def lower_bound(sources: Sequence[SampledSource], need: Mapping[Cell, int]) -> f
         )
     left = np.array(list(need.values()), float)
     supply = (mixes * np.where(mixes > 0, sizes[:, None], 0)).sum(axis=0)
-    if (left > supply + 0.5).any():
+    if (left > supply + 0.5).any():  # rows are whole, so less than half a row is rounding
         return math.inf
     finite = np.isfinite(sizes)
     there, rows = mixes[finite], sizes[finite, None]
@@ -170,13 +156,7 @@ def lower_bound(sources: Sequence[SampledSource], need: Mapping[Cell, int]) -> f
 
 
 def _require(
-    sources: Sequence[SampledSource],
-    need: Mapping[Cell, int],
-    *,
-    budget: float | None,
-    max_draws: int | None,
-    min_rate: float,
-    batch: int | None,
+    sources: Sequence[SampledSource], need: Mapping[Cell, int], limits: BuyingLimits
 ) -> None:
     names = [source.name for source in sources]
     if not names or len(set(names)) < len(names):
@@ -190,11 +170,7 @@ def _require(
             raise InputError(f"the cost of a draw from {source.name} must be above 0.")
     for cell, rows in need.items():
         at_least(f"the need of {cell_name(cell)}", rows, 0, whole=True)
-    at_least("min_rate", min_rate, 0)
-    for name, value, least in (
-        ("budget", budget, 0),
-        ("max_draws", max_draws, 0),
-        ("batch", batch, 1),
-    ):
-        if value is not None:
+    at_least("min_rate", limits.min_rate, 0)
+    for name, least in (("budget", 0), ("max_draws", 0), ("batch", 1)):
+        if (value := getattr(limits, name)) is not None:
             at_least(name, value, least, whole=name != "budget")

@@ -1,1 +1,1 @@
-"""Check a repair by itself."""
+"""Independent verification of a repair from its files."""

@@ -21,6 +21,7 @@ from equipoise.lake.verify.columns import check_columns
 from equipoise.lake.verify.files import Cell, CheckedTable, LedgerEntry, PlanFile
 from equipoise.lake.verify.rows import unmatched_rows
 from equipoise.lake.verify.verification import CheckOutcome, Verification, judge
+from equipoise.plain import rows_text
 from equipoise.progress import Reporter, silent
 from equipoise.values import MISSING, Value
 
@@ -38,37 +39,7 @@ def verify(
     hash_key: bytes | None = None,
     progress: Reporter = silent,
 ) -> Verification:
-    """Check a repaired table against its base, its plan and its ledger.
-
-    Parameters
-    ----------
-    repaired, base
-        The two tables.
-    plan, ledger
-        File of the plan (JSON), and file with an entry for each row added or removed.
-    engine
-        Engine that reads and counts the tables.
-    hash_key
-        Key of the hashes in the ledger, if they are keyed.
-    progress
-        Progress callback.
-
-    Examples
-    --------
-    >>> import equipoise as eq, tempfile
-    >>> from equipoise.engines.duckdb import DuckDBEngine
-    >>> from equipoise.engines.sources import locate
-    >>> folder, engine = Path(tempfile.mkdtemp()), DuckDBEngine()
-    >>> people = {"sex": ["w", "w", "m", "m"], "hired": ["no", "yes", "no", "yes"]}
-    >>> eq.plan(people, sensitive_features=["sex"], label="hired").write(folder / "plan.json")
-    >>> _ = (folder / "ledger.jsonl").write_text("")
-    >>> written = (folder / "plan.json", folder / "ledger.jsonl")
-    >>> verify(locate(people), locate(people), *written, engine=engine).ok
-    True
-    >>> changed = locate({**people, "hired": ["no", "yes", "no", "no"]})
-    >>> print(verify(changed, locate(people), *written, engine=engine).findings[2].sentence)
-    Row 3 of the frame is neither in the frame nor listed as removed.
-    """
+    """Check a repaired table against its base, its plan and its ledger."""
     progress(f"reading {plan}", 0.0)
     asked = files.read_plan(Path(plan))
     progress(f"reading {ledger}", 0.1)
@@ -79,6 +50,7 @@ def verify(
     new = files.read_table(repaired, asked, engine, hash_key)
     outside = files.rows_outside(repaired, new, asked, engine)
     progress("comparing rows", 0.8)
+    # Only entries that are true explain a difference between the tables.
     gone = _claims(old, [entry for entry in entries if entry.action == "remove"])
     came = _claims(new, [entry for entry in entries if entry.action == "add"])
     lost, strange = unmatched_rows(old, new, list(gone.true), list(came.true))
@@ -104,7 +76,7 @@ def verify(
 
 
 class _Claims(NamedTuple):
-    """Entries that are true, by the place of their row, and those that are not, with the reason."""
+    """Entries that are true, by the number of their row, and the others with the reason."""
 
     true: dict[int, LedgerEntry]
     untrue: list[tuple[LedgerEntry, str]]
@@ -125,7 +97,7 @@ def _claims(table: CheckedTable, entries: Sequence[LedgerEntry]) -> _Claims:
 
 
 def _cells_at(table: CheckedTable, places: Sequence[int], plan: PlanFile) -> list[Cell]:
-    """Give the cells of some rows; an empty list if the table cannot be counted."""
+    """Return the cells of some rows; an empty list if the table cannot be counted."""
     import pyarrow as pa
 
     rows, columns = table.rows.take(pa.array(places, pa.int64())), []
@@ -168,7 +140,7 @@ def _contradictions(plan: PlanFile) -> Iterator[str]:
 
 
 def _differences(table: CheckedTable, wanted: Mapping[Cell, int], plan: PlanFile) -> Iterator[str]:
-    """Name the cells with other numbers of rows than wanted, the largest deficits first."""
+    """List the cells with other numbers of rows than wanted, the largest deficits first."""
     if table.cells is None:
         yield table.why_not
         return
@@ -194,7 +166,7 @@ def _nothing_is_lost(
         planned = plan.moves[cell].delete if cell in plan.moves else 0
         if n > planned:
             wrong.append(f"{plan.named(cell)} has {n:,} rows removed, {planned:,} planned")
-    but = f" but the {len(gone.true):,} listed as removed" if gone.true else ""
+    but = f" except the {len(gone.true):,} listed as removed" if gone.true else ""
     return judge("kept", wrong, f"Every row of {old.name} is in {new.name}{but}.")
 
 
@@ -207,9 +179,10 @@ def _nothing_is_foreign(
     left = set(strange.tolist()) - {entry.at for entry, _ in came.untrue}
     rows = [f"row {i:,} of {new.name} is neither in {old.name} nor listed" for i in sorted(left)]
     if outside:
-        some = "1 row" if outside == 1 else f"{outside:,} rows"
         do = "does" if outside == 1 else "do"
-        said.append(f"{some} of {new.name} {do} not satisfy the condition of the plan")
+        said.append(
+            f"{rows_text(outside)} of {new.name} {do} not satisfy the condition of the plan"
+        )
     right = f"Every other row of {new.name} is one of the {len(came.true):,} listed as added."
     return judge("added", [*rows, *said], right)
 
@@ -220,6 +193,7 @@ def _cells_are_as_planned(
     wrong = list(_differences(new, plan.planned, plan))
     for table, entries in ((old, gone.true), (new, came.true)):
         cells = _cells_at(table, list(entries), plan)
+        # There are no cells if the table cannot be counted, which `_differences` reports.
         for entry, cell in zip(entries.values(), cells, strict=False):
             if entry.cell != cell:
                 told = f"the cell {plan.named(entry.cell)}" if entry.cell else "no cell"
@@ -244,7 +218,7 @@ def _certificate_is_true(new: CheckedTable, plan: PlanFile) -> CheckOutcome:
         ("after", promised),
     ):
         said = float(stated[f"max_abs_ub_{name}"])
-        if not abs(true - said) <= 1e-9:  # written so that NaN fails, too
+        if not abs(true - said) <= 1e-9:  # written so that NaN fails as well
             leads = f"its cells lead to {true:.6g}"
             wrong.append(f"{plan.name} states a largest |UB| of {said:.6g} {name} it, but {leads}")
     if _limits_ub(stated, asked) and found > tolerance + 1e-9:
@@ -263,7 +237,7 @@ def _limits_ub(stated: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
 
 
 def _largest_ub(cells: Mapping[Cell, int], *, with_missing: bool) -> tuple[float, Cell | None]:
-    """Give the largest |UB(g, y)| = |1 − (n_gy/n_g)/(n_y/n)|, and its cell.
+    """Return the largest |UB(g, y)| = |1 − (n_gy/n_g)/(n_y/n)|, and its cell.
 
     The finest groups are enough: the UB of any other group is an average of theirs.
     """
@@ -274,7 +248,7 @@ def _largest_ub(cells: Mapping[Cell, int], *, with_missing: bool) -> tuple[float
         groups[cell[:-1]][cell[-1]] += rows
     largest, where = 0.0, None
     for (group, n_gy), (y, n_y) in itertools.product(groups.items(), labels.items()):
-        # Not by the code that measured the plan: a mistake there must not confirm itself.
+        # Not computed by the code that measured the plan: an error there must not confirm itself.
         expected = n_gy.total() * n_y
         ub = abs(expected - n_gy[y] * labels.total()) / expected
         if ub > largest:

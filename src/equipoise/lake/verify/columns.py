@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from equipoise.counts.columns import encode_arrow
 from equipoise.lake.verify.files import CheckedTable
-from equipoise.lake.verify.verification import EXAMPLES, CheckOutcome, judge
-from equipoise.plain import in_words
+from equipoise.lake.verify.verification import CheckOutcome, judge
+from equipoise.plain import counted, in_words
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _NEARLY_ALL, _OWN = 0.99, 0.9
 its own, the column may hold identifiers, of which others can look different."""
 
 _FEW = 50
-"""A column of at most this many values, each in two rows on average, is a closed list."""
+"""Maximum number of values of a closed list; each must be in two rows on average."""
 
 _SHOWN = 5
 
@@ -41,81 +42,64 @@ _DATE = re.compile(
 _TRUTHS = ({"yes", "no"}, {"y", "n"}, {"true", "false"}, {"t", "f"})
 
 
-class _Found(NamedTuple):
-    """Values of one column that do not fit: their number of rows, and an example."""
-
-    name: str
-    kind: str
-    rows: int
-    example: str
+_Reads: TypeAlias = Callable[[str], bool]
+"""Test whether a text reads as the values of a column do."""
 
 
 def check_columns(
     old: CheckedTable, new: CheckedTable, added: Sequence[int], kept: Collection[int]
 ) -> CheckOutcome:
-    """Check that added rows are written as the rows of the base are.
+    """Check that the values of added rows are written as those of the base are.
 
-    Parameters
-    ----------
-    old, new
-        The base and the repaired table.
-    added
-        Places of the added rows.
-    kept
-        Places of added rows whose values, by the ledger, were kept as their sources write them.
-        What does not fit there was asked for: it is noted, and the check holds.
+    Rows ``kept`` hold values that, by the ledger, a user asked to keep as their sources write them.
+    Those that do not fit are noted, and the check holds.
     """
+    import pyarrow as pa
+
     names = [name for name in old.rows.column_names if name in new.rows.column_names]
     wrong = [said for name in names if (said := _other_type(name, old, new))]
     noted: list[str] = []
     strange: list[str] = []
+    asked_for, others = (
+        pa.array([i for i in added if (i in kept) is is_kept], pa.int64())
+        for is_kept in (True, False)
+    )
     for name in names:
         held = _counted(old.rows[name])
         kind, reads = _kind(held)
-        asked, other = (
-            _counted(_taken(new.rows[name], [i for i in added if (i in kept) is is_kept]))
-            for is_kept in (True, False)
-        )
+        asked, other = (_counted(new.rows[name].take(some)) for some in (asked_for, others))
         if reads is not None:
-            wrong += [_say(f, old, new) for f in [_misfits(name, kind, held, other, reads)] if f]
-            noted += [_say(f, old, new) for f in [_misfits(name, kind, held, asked, reads)] if f]
-        elif _is_closed(held):
+            column = f"the column {name!r} of {new.name}"
+            for sentences, values in ((wrong, other), (noted, asked)):
+                new_ones = {v: n for v, n in values.items() if v not in held}
+                misfits = {v: n for v, n in new_ones.items() if not reads(v.strip())}
+                if misfits:
+                    sentences.append(_misfit(column, misfits, f"{kind} of {old.name}"))
+        elif 0 < len(held) <= _FEW and held.total() >= 2 * len(held):
+            # A new value of a closed list may be right, so it is mentioned but breaks nothing.
             fresh = sum(n for value, n in (asked + other).items() if value not in held)
             strange += [f"{name} ({fresh:,})"] if fresh else []
     right = f"Every added value reads as those of its column in {old.name} do."
     if strange:
-        right += f" Columns of few values have new ones: {in_words(_shortened(strange))}."
+        more = [f"{len(strange) - _SHOWN:,} more"] if len(strange) > _SHOWN else []
+        right += f" Columns of few values have new ones: {in_words([*strange[:_SHOWN], *more])}."
     if wrong or not noted:
         return judge("columns", wrong, right)
-    said = (
-        f"{noted[0]}{f', and {len(noted) - 1:,} more' if len(noted) > 1 else ''}; the ledger says "
-        "that values were kept as their sources write them."
-    )
-    said = said[0].upper() + said[1:]
-    return CheckOutcome(
-        "columns", holds=True, sentence=said, examples=tuple(noted[:EXAMPLES]), noted=True
-    )
+    outcome = judge("columns", noted, right)
+    why = "the ledger says that values were kept as their sources write them"
+    sentence = f"{outcome.sentence.removesuffix('.')}; {why}."
+    return replace(outcome, holds=True, sentence=sentence, noted=True)
 
 
-def _shortened(names: list[str]) -> list[str]:
-    more = [f"{len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else []
-    return [*names[:_SHOWN], *more]
-
-
-def _say(found: _Found, old: CheckedTable, new: CheckedTable) -> str:
-    values = "1 added value" if found.rows == 1 else f"{found.rows:,} added values"
-    do = "does" if found.rows == 1 else "do"
-    return (
-        f"the column {found.name!r} of {new.name} has {values} such as {found.example!r} that {do} "
-        f"not read as {found.kind} of {old.name}"
-    )
-
-
-# ---------------------------------------------------------------------------------- types
+def _misfit(column: str, misfits: Mapping[str, int], kind: str) -> str:
+    rows, example = sum(misfits.values()), min(misfits)
+    do = "does" if rows == 1 else "do"
+    values = counted(rows, "added value")
+    return f"{column} has {values} such as {example!r} that {do} not read as {kind}"
 
 
 def _other_type(name: str, old: CheckedTable, new: CheckedTable) -> str | None:
-    """Say that a column has another type, unless one of the files stores no types."""
+    """Report that a column has another type, unless one of the files stores no types."""
     ours, theirs = (_class(table.rows[name].type) for table in (old, new))
     if ours == theirs or ("text" in (ours, theirs) and not (old.has_types and new.has_types)):
         return None
@@ -138,15 +122,6 @@ def _class(kind: pa.DataType) -> str:
     return next((name for name, test in tests.items() if test(kind)), str(kind))
 
 
-# --------------------------------------------------------------------------------- values
-
-
-def _taken(column: pa.ChunkedArray, places: Sequence[int]) -> pa.ChunkedArray:
-    import pyarrow as pa
-
-    return column.take(pa.array(places, pa.int64()))
-
-
 def _counted(column: pa.ChunkedArray) -> Counter[str]:
     """Count the rows of each value as text, without missing values, lists and structures."""
     import numpy as np
@@ -162,32 +137,17 @@ def _counted(column: pa.ChunkedArray) -> Counter[str]:
     )
 
 
-def _misfits(
-    name: str,
-    kind: str,
-    held: Counter[str],
-    added: Counter[str],
-    reads: Callable[[str], bool],
-) -> _Found | None:
-    wrong = {v: n for v, n in added.items() if v not in held and not reads(v.strip())}
-    if not wrong:
-        return None
-    return _Found(name, kind, sum(wrong.values()), min(wrong))
-
-
-def _is_closed(held: Counter[str]) -> bool:
-    return 0 < len(held) <= _FEW and held.total() >= 2 * len(held)
-
-
-def _kind(held: Counter[str]) -> tuple[str, Callable[[str], bool] | None]:
-    """Say what a column of the base holds, and give a test for values of this kind."""
+def _kind(held: Counter[str]) -> tuple[str, _Reads | None]:
+    """Return what a column of the base holds, and a test for values of this kind."""
     texts = {value.strip(): n for value, n in held.items()}
     if not texts:
         return "", None
     if any({text.lower() for text in texts} == pair for pair in _TRUTHS):
         return "the values", lambda value: value in texts
-    if (dates := {_date_class(text) for text in texts}) and None not in dates:
-        return _dates(list(texts))
+    shapes = {_date_shape(text) for text in texts}
+    if None not in shapes:
+        # Without a single shape, nothing tells which of them an added date must have.
+        return ("the dates", _date_test(texts, *shapes)) if len(shapes) == 1 else ("", None)
     numbers = sum(n for text, n in texts.items() if _PLAIN.fullmatch(text))
     if numbers >= _NEARLY_ALL * held.total():
         own = len(texts) >= _OWN * held.total() and all(_WHOLE.fullmatch(t) for t in texts)
@@ -198,8 +158,8 @@ def _kind(held: Counter[str]) -> tuple[str, Callable[[str], bool] | None]:
     return "", None
 
 
-def _date_class(text: str) -> tuple[str, ...] | None:
-    """Give the shape of a date: its separators, its parts, and whether there is a time of day."""
+def _date_shape(text: str) -> tuple[str, ...] | None:
+    """Return the shape of a date: its separators, its parts, and whether it has a time of day."""
     found = _DATE.fullmatch(text)
     if found is None or sum(p.isdigit() and len(p) == 4 for p in (found["a"], found["c"])) > 1:
         return None
@@ -210,23 +170,20 @@ def _date_class(text: str) -> tuple[str, ...] | None:
     return (found["mark"], *parts, "with time" if found["time"] else "")
 
 
-def _dates(texts: list[str]) -> tuple[str, Callable[[str], bool] | None]:
-    shapes = {_date_class(text) for text in texts}
-    if len(shapes) > 1:
-        return "", None
-    (shape,) = shapes
+def _date_test(texts: Iterable[str], shape: tuple[str, ...] | None) -> _Reads:
+    """Test for dates of a shape with the month in a place where these dates may have it."""
     months = [i for i in (0, 1) if all(_part(text, i) <= 12 for text in texts)]
 
     def reads(value: str) -> bool:
-        if _date_class(value) != shape:
+        if _date_shape(value) != shape:
             return False
         return not months or any(_part(value, i) <= 12 for i in months)
 
-    return "the dates", reads
+    return reads
 
 
 def _part(text: str, i: int) -> int:
-    """Give one of the first two numbers of a date that may be its month; otherwise 0."""
+    """Return one of the first two numbers of a date that may be its month; otherwise 0."""
     found = _DATE.fullmatch(text)
     parts = [] if found is None else [found["a"], found["b"]]
     if len(parts) < 2 or not all(p.isdigit() and len(p) < 4 for p in parts):

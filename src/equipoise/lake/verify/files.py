@@ -1,4 +1,4 @@
-"""The files a repair is verified from: its plan, its ledger and the two tables."""
+"""The files that a repair is verified from: its plan, its ledger and the two tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from equipoise.counts import CountRequest, Counts
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
-from equipoise.lattice import Group
 from equipoise.plain import in_words
 from equipoise.values import Value, as_value
 
@@ -30,26 +29,14 @@ Cell: TypeAlias = tuple[Value, ...]
 PLAN_SCHEMA = "equipoise.plan/1"
 
 LEDGER_COLUMNS = ("action", "row", "source", "snapshot", "place", "source_hash", "hash", "cell")
-"""The columns of a ledger that are checked; it has others."""
+"""Columns of a ledger that are checked; it also has others."""
 
-_KEYED_LENGTH = 64  # digits of a hash made with a key; one without has 32
-
-
-def public(name: str) -> str:
-    """Name a file without the folders of this machine, which a report must not disclose."""
-    return Path(name).name if Path(name).is_absolute() else name
-
-
-def cells_of(counts: Counts) -> dict[Cell, int]:
-    """Give the number of rows of each cell."""
-    values = [axis.values for axis in counts.axes]
-    lines = zip(counts.codes.tolist(), counts.rows.tolist(), strict=True)
-    return {tuple(v[c] for v, c in zip(values, codes, strict=True)): n for codes, n in lines}
+_KEYED_LENGTH = 64  # digits of an HMAC with SHA-256; an MD5 has 32
 
 
 @dataclass(frozen=True)
 class CheckedTable:
-    """All rows of a table with the MD5 of each, and its rows by cell or why it cannot be counted."""
+    """All rows of a table with their MD5s, and its counts or the reason why there are none."""
 
     name: str
     kind: str
@@ -73,14 +60,18 @@ class CheckedTable:
 def read_table(source: Source, plan: PlanFile, engine: Engine, key: bytes | None) -> CheckedTable:
     """Read a table, and count it in the same way as the plan does."""
     where = "" if source.where is None else f" (where {source.where.one_line})"
-    name, cells, why_not = f"{public(source.name)}{where}", None, ""
+    name, cells, why_not = f"{source.public_name}{where}", None, ""
     try:
-        cells = cells_of(engine.counts(source, plan.request))
+        cells = engine.counts(source, plan.request).cells()
     except ColumnNotFound:
         raise
     except InputError as error:
         why_not = f"{name} cannot be counted as the plan counts: {error}".rstrip(".")
-    rows = _all_rows(source, plan.request.columns, engine, located=True)
+    # Engines can return the rows that remain after choosing some: here, after choosing none.
+    *sensitive, label = plan.request.columns
+    none = Counts.from_mapping({}, sensitive=sensitive, label=label)
+    request = CountRequest(sensitive=tuple(sensitive), label=label)
+    rows = engine.rows(source, request, none, rest=True, located=True)
     *own, _, md5 = rows.column_names
     md5s = rows[md5].combine_chunks()
     return CheckedTable(name, source.kind, rows.select(own), md5s, key, cells, why_not)
@@ -100,18 +91,8 @@ def rows_outside(source: Source, table: CheckedTable, plan: PlanFile, engine: En
     return len(table.rows) - counts.n - counts.dropped
 
 
-def _all_rows(
-    source: Source, columns: Sequence[str], engine: Engine, *, located: bool = False
-) -> pa.Table:
-    """Give all rows of a table, which must have some columns."""
-    # Engines can give the rows that remain after choosing some: here, after choosing none.
-    request = CountRequest(sensitive=tuple(columns[:-1]), label=columns[-1])
-    none = Counts.from_mapping({}, sensitive=columns[:-1], label=columns[-1])
-    return engine.rows(source, request, none, rest=True, located=located)
-
-
 class CellMove(NamedTuple):
-    """The numbers of rows a plan states for a cell."""
+    """Numbers of rows that a plan states for a cell."""
 
     before: int
     add: int
@@ -134,7 +115,7 @@ class PlanFile:
 
     def named(self, cell: Cell) -> str:
         """Write a cell as a pattern."""
-        return str(Group(dict(zip(self.request.columns, cell, strict=True))))
+        return str(self.counts.pattern(cell))
 
 
 def read_plan(path: Path) -> PlanFile:
@@ -151,7 +132,8 @@ def read_plan(path: Path) -> PlanFile:
     if schema != PLAN_SCHEMA:
         raise InputError(f"{path} is not a plan of the schema {PLAN_SCHEMA} but {schema!r}.")
     try:
-        return _plan_from(public(str(path)), data)
+        # A report must not disclose the folders of this machine.
+        return _plan_from(path.name if path.is_absolute() else str(path), data)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -168,12 +150,11 @@ def _plan_from(name: str, data: Mapping[str, Any]) -> PlanFile:
         raise InputError(
             f"its counts are of {in_words(columns)}, but its request names other columns."
         )
+    # The checks use these values without testing them again, so values of other types are refused.
     for total in ("additions", "deletions", "n_before", "n_after"):
-        operator.index(data[total])  # raises, as below, unless it is a whole number
-    math.fsum(
-        data["certificate"][number]
-        for number in ("max_abs_ub_before", "max_abs_ub_after", "tolerance")
-    )
+        operator.index(data[total])
+    for number in ("max_abs_ub_before", "max_abs_ub_after", "tolerance"):
+        math.fsum([data["certificate"][number]])
     dict(data["request"])
     cells = [_cell({**c["group"], columns[-1]: c["label"]}, columns) for c in data["cells"]]
     lines = [
@@ -181,10 +162,10 @@ def _plan_from(name: str, data: Mapping[str, Any]) -> PlanFile:
     ]
     repeated = tuple(cell for cell, times in Counter(cells).items() if times > 1)
     moves = dict(zip(cells, lines, strict=True))
-    counted = cells_of(counts)
+    counted = counts.cells()
     planned = Counter(counted)
     planned.update({cell: move.add - move.delete for cell, move in moves.items()})
-    # A missing value where the plan refused them is something to report, not an error: count it.
+    # Where the plan refused missing values, count them: they are reported, and raise no error.
     refused = [n for n in ("missing", "missing_label") if getattr(request, n) == "raise"]
     policies: dict[str, Any] = dict.fromkeys(refused, "group")
     request = replace(request, count=None, weight=None, **policies).with_edges(counts.bins)
@@ -196,7 +177,7 @@ def _cell(values: Mapping[str, Any], columns: Sequence[str]) -> Cell:
 
 
 class LedgerEntry(NamedTuple):
-    """A line of a ledger; ``at`` is the row in the repaired table or, if removed, in the base."""
+    """An entry of a ledger; ``at`` is the row in the repaired table or, if removed, in the base."""
 
     ledger: str
     number: int
@@ -208,7 +189,7 @@ class LedgerEntry(NamedTuple):
     source_hash: str | None
     hash: str | None
     cell: Cell | None
-    keeps_values: bool = False
+    keeps_values: bool
     """Whether the user asked to keep values as the source writes them."""
 
     def __str__(self) -> str:
@@ -224,15 +205,14 @@ def read_ledger(
         raise InputError(f"{path} is not a ledger, which is a Parquet, CSV or JSON Lines file.")
     if source.kind == "json" and not any(p.stat().st_size for p in source.paths):
         return []  # an empty JSON Lines file has no entries, and no columns either
-    table = _all_rows(source, ("action", "cell"), engine)
+    table = engine.read(source)
     for name in LEDGER_COLUMNS:
         if name not in table.column_names:
             raise ColumnNotFound(name, table=f"the ledger {path}", columns=table.column_names)
-    lines = zip(*(table[name].to_pylist() for name in LEDGER_COLUMNS), strict=True)
-    entries = [_entry(public(source.name), i, line, columns) for i, line in enumerate(lines)]
-    if "mapping" in table.column_names:
-        told = zip(entries, table["mapping"].to_pylist(), strict=True)
-        entries = [entry._replace(keeps_values=_keeps(mapping)) for entry, mapping in told]
+    has_mapping = "mapping" in table.column_names
+    mappings = table["mapping"].to_pylist() if has_mapping else [None] * len(table)
+    lines = zip(*(table[name].to_pylist() for name in LEDGER_COLUMNS), mappings, strict=True)
+    entries = [_entry(source.public_name, i, line, columns) for i, line in enumerate(lines)]
     lengths = {len(str(entry.hash)) for entry in entries}
     if not keyed and lengths == {_KEYED_LENGTH}:
         raise InputError(f"the hashes in {path} were made with a key; give it as `hash_key`.")
@@ -250,7 +230,7 @@ def _keeps(mapping: Any) -> bool:
 
 
 def _entry(name: str, number: int, line: Sequence[Any], columns: Sequence[str]) -> LedgerEntry:
-    action, row, source, snapshot, place, source_hash, hash_, cell = line
+    action, row, source, snapshot, place, source_hash, hash_, cell, mapping = line
     if action not in ("add", "remove"):
         raise InputError(
             f'entry {number:,} of {name} has the action {action!r}, which must be "add" or "remove".'
@@ -263,18 +243,19 @@ def _entry(name: str, number: int, line: Sequence[Any], columns: Sequence[str]) 
             "whole numbers, counted from 0."
         ) from None
     said = (source, snapshot, origin, source_hash, hash_)
-    return LedgerEntry(name, number, action, at, *said, _stated(cell, columns))
+    stated, keeps = _stated(cell, columns), _keeps(mapping)
+    return LedgerEntry(name, number, action, at, *said, stated, keeps)
 
 
 def _place(given: Any) -> int:
-    """Read a place; −1, where there is no row, if none is given."""
+    """Read the number of a row; −1 if there is none."""
     if isinstance(given, float) and not given.is_integer():
         raise ValueError
     return -1 if given is None else int(given)
 
 
 def _stated(cell: Any, columns: Sequence[str]) -> Cell | None:
-    """Read the cell an entry states; None if it cannot be read or has other columns."""
+    """Read the cell that an entry states; None if it cannot be read or has other columns."""
     try:
         values = cell if isinstance(cell, dict) else json.loads(cell)
         return _cell(values, columns) if values.keys() == set(columns) else None

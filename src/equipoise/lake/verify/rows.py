@@ -1,4 +1,4 @@
-"""Which rows two tables have in common, whatever kinds of files they are in."""
+"""Comparison of the rows of two tables, which may be in different kinds of files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]{1,3})?", re.IGNORECASE
 def unmatched_rows(
     old: CheckedTable, new: CheckedTable, gone: Sequence[int], came: Sequence[int]
 ) -> tuple[Numbers, Numbers]:
-    """Compare the rows not removed with those not added; give the rows that only one table has."""
+    """Compare the rows not removed with those not added; return those that only one table has."""
     import pyarrow as pa
 
     stay, rest = (
@@ -46,7 +46,7 @@ def unmatched_rows(
 
 
 def _surplus(mine: Numbers, theirs: Numbers) -> NDArray[np.bool_]:
-    """Mark my numbers that the others have not, or have fewer times."""
+    """Mark my numbers that the others do not have, or have fewer times."""
     order = np.argsort(mine, kind="stable")
     nth = np.empty(len(mine), np.int64)
     nth[order] = np.arange(len(mine)) - np.searchsorted(mine[order], mine[order])
@@ -64,6 +64,7 @@ def _numbered(a: pa.Table, b: pa.Table) -> tuple[Numbers, ...]:
             table = [known.setdefault(_meaning(v, kinds), len(known)) for v in values]
             codes.append(np.array(table, np.int64)[places])
         joint = numbers * (len(known) + 1) + np.concatenate(codes)
+        # Numbering again after each column keeps the products small, so that none overflows.
         numbers = np.unique(joint, return_inverse=True)[1].reshape(-1)
     return tuple(np.split(numbers, [len(a)]))
 
@@ -71,12 +72,13 @@ def _numbered(a: pa.Table, b: pa.Table) -> tuple[Numbers, ...]:
 def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow as pa
 
-    nested = column.to_pylist() if pa.types.is_nested(column.type) else None
-    return column if nested is None else pa.chunked_array([[str(value) for value in nested]])
+    if not pa.types.is_nested(column.type):
+        return column
+    return pa.chunked_array([[str(value) for value in column.to_pylist()]])
 
 
 def _meaning(text: Value, kinds: Sequence[pa.DataType]) -> Value | float | decimal.Decimal:
-    """Give what a value means: a CSV file has no null, and may write 39 as 39.0.
+    """Return the meaning of a value: a CSV file has no null, and may write 39 as 39.0.
 
     Text is read as a number only if it is compared with a column of numbers, in its precision.
     """

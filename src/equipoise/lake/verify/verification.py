@@ -10,17 +10,13 @@ from equipoise.counts import Reading
 from equipoise.plain import Grid
 from equipoise.results import FlatTable, Result
 
-EXAMPLES = 10
+_EXAMPLES = 10
 """Maximum number of examples of a check that does not hold."""
 
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """Outcome of one check: whether it holds, in a sentence, with examples if not.
-
-    >>> CheckOutcome("base", holds=True, sentence="people.csv is the table of the plan.").examples
-    ()
-    """
+    """Outcome of one check: whether it holds, in a sentence, with examples if not."""
 
     name: str
     holds: bool
@@ -31,12 +27,12 @@ class CheckOutcome:
 
     @property
     def word(self) -> str:
-        """The outcome in one word."""
+        """Outcome in one word."""
         return "noted" if self.noted else "holds" if self.holds else "BROKEN"
 
 
 def judge(name: str, wrong: Iterable[str], right: str) -> CheckOutcome:
-    """Make the outcome of a check from all that is wrong, or from what to say if nothing is.
+    """Make the outcome of a check from a list of errors, or from a sentence if there is none.
 
     >>> judge("kept", ["row 3 is lost", "row 5 is lost"], "All rows are kept.").sentence
     'Row 3 is lost, and 1 more.'
@@ -45,9 +41,9 @@ def judge(name: str, wrong: Iterable[str], right: str) -> CheckOutcome:
     if not said:
         return CheckOutcome(name, holds=True, sentence=right)
     first = said[0] + (f", and {len(said) - 1:,} more." if len(said) > 1 else ".")
-    if first.startswith(("row ", "entry ", "the ")):  # and not by the name of a file
+    if first.startswith(("row ", "entry ", "the ")):  # the name of a file stays as it is
         first = first[0].upper() + first[1:]
-    return CheckOutcome(name, holds=False, sentence=first, examples=tuple(said[:EXAMPLES]))
+    return CheckOutcome(name, holds=False, sentence=first, examples=tuple(said[:_EXAMPLES]))
 
 
 @dataclass(frozen=True)
@@ -69,17 +65,19 @@ class Verification(Result):
 
     @property
     def exit_code(self) -> int:
-        """Exit code of the command line: 0, or 1 if a check does not hold."""
+        """0, or 1 if a check does not hold."""
         return 0 if self.ok else 1
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The outcomes in sentences, those that do not hold first."""
+        """Outcomes in sentences, those that do not hold first."""
         broken = [f.sentence for f in self.findings if not f.holds]
-        verdict = f"{len(broken)} of {len(self.findings)} checks do not hold."
         kept = [f.sentence for f in self.findings if f.holds]
-        noted = " One is noted." if any(f.noted for f in self.findings) else ""
-        verdict = verdict if broken else f"All {len(kept)} checks hold.{noted}"
+        if broken:
+            verdict = f"{len(broken)} of {len(self.findings)} checks do not hold."
+        else:
+            noted = " One is noted." if any(f.noted for f in self.findings) else ""
+            verdict = f"All {len(kept)} checks hold.{noted}"
         return (verdict, *broken, *kept, *self.reading.sentences)
 
     def _table(self) -> FlatTable:
@@ -90,7 +88,7 @@ class Verification(Result):
         return self.sentences[:1]
 
     def grid(self) -> Grid:
-        """The outcomes as a table."""
+        """Table for people."""
         rows = ((f.name, f.word, f.sentence, "; ".join(f.examples)) for f in self.findings)
         return Grid(("check", "", "what was found", "examples"), tuple(rows))
 
@@ -104,7 +102,7 @@ class Verification(Result):
         return "\n".join([*lines, *self.reading.sentences, places])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: what ``--json`` prints."""
+        """Plain data, as ``--json`` prints it."""
         return {
             "schema": "equipoise.verify/1",
             "ok": self.ok,
