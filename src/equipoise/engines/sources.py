@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 READING = tuple(f.name for f in fields(Reading))
 """Options of :func:`locate` that a user may give."""
 
+
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """A table: files, a table of a database, or a frame in memory.
@@ -300,7 +301,9 @@ def explain_renamed(error: ColumnNotFound, source: Source) -> ColumnNotFound:
         for old, new in dialect_of(source, path).renamed:
             if old == error.column:
                 error.args = (
-                    f"column {old!r} of {source.name} is called {new!r} here, because another column "
-                    "has the same name except for case; use that name.",
+                    (
+                        f"column {old!r} of {source.name} is called {new!r} here, because another column "
+                        "has the same name except for case; use that name."
+                    ),
                 )
     return error

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from equipoise.counts import Counts
 from equipoise.lake.matching.conversions import Treatment
 from equipoise.lake.offers.prospect import say_unchecked
 from equipoise.lake.offers.shortfall import Lack
-from equipoise.lake.repair.base import counts_dict, difference, say_restricted
+from equipoise.lake.repair.base import CarriedOut, difference
 from equipoise.lake.repair.shift.shift import Shift
-from equipoise.plain import Grid, in_words, rows_text, ub_text
-from equipoise.results import FlatTable, Result
+from equipoise.plain import Grid, counted, in_words, rows_text
+from equipoise.results import FlatTable
 
 SCHEMA = "equipoise.acquire/1"
 _SHOWN = 5
@@ -60,7 +59,7 @@ class Share:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Acquired(Result):
+class Acquired(CarriedOut):
     """Result of a plan: the files written, and the counts of the written table.
 
     Attributes
@@ -109,24 +108,16 @@ class Acquired(Result):
 
     output: str | None
     ledger: str | None
-    base: str
     shares: tuple[Share, ...]
-    removed: int
     lacks: tuple[tuple[str, Lack], ...]
     cost: float
     bound: float
-    before: Counts
-    after: Counts
-    planned: Counts
-    max_abs_ub_before: float
-    max_abs_ub_after: float
     shift: Shift | None
     duplicates: int
     by_chance: float
     failures: Mapping[str, Mapping[str, int]]
     unmapped: int
     open_tables: int
-    seed: int
     outside: int = 0
     unchecked: Mapping[str, str] = field(default_factory=dict)
     known_again: Mapping[str, int] = field(default_factory=dict)
@@ -143,24 +134,38 @@ class Acquired(Result):
         return sum(sum(columns.values()) for columns in self.failures.values())
 
     @property
-    def as_planned(self) -> bool:
-        """Whether the written file has exactly the planned counts."""
-        return self.after == self.planned
-
-    @property
     def gap(self) -> float:
         """Largest share of the cost that a better choice could save."""
         return max(self.cost - self.bound, 0.0) / self.cost if self.cost > 0 else 0.0
 
     @property
-    def exit_code(self) -> int:
-        """0, or 1 if the file is not as planned."""
-        return 0 if self.as_planned else 1
-
-    @property
     def sentences(self) -> tuple[str, ...]:
         """Summary in sentences."""
-        return tuple(_said(self))
+        done = f"Wrote {self.output}" if self.output else "Would write"
+        came = ""
+        if self.added:
+            came = (
+                f" from {counted(len(self.shares), 'table')} at a cost of {self.cost:,.6g} "
+                f"(no choice costs less than {self.bound:,.6g}, a gap of {100 * self.gap:.2g} %)"
+            )
+        said = [
+            (
+                f"{done}: {self.base} with {rows_text(self.added)} added{came} and "
+                f"{rows_text(self.removed)} removed, {rows_text(self.n_rows)} in all."
+            ),
+            *self._say_bias(self.output),
+        ]
+        said += [lack.sentence(name) for name, lack in self.lacks[:_SHOWN]]
+        if not self.as_planned:
+            said.append(f"This is not as planned: {difference(self.after, self.planned)}.")
+        said += _left_out(self)
+        said += _treated(self)
+        said += _empty(self)
+        if self.shift is not None:
+            said += self.shift.sentences
+        if self.ledger:
+            said.append(f"Every row added or removed is listed in {self.ledger}.")
+        return tuple(said)
 
     def grid(self) -> Grid:
         """Table of the sources for people."""
@@ -198,51 +203,14 @@ class Acquired(Result):
             **{name: getattr(self, name) for name in own},
             "sources": [share.to_dict() for share in self.shares],
             "shortfall": [lack.to_dict(name) for name, lack in self.lacks],
-            **counts_dict(self.before, self.after, self.max_abs_ub_before, self.max_abs_ub_after),
+            **self._measured(),
             "known_again": dict(self.known_again),
             "lost": dict(self.lost),
             "unchecked": dict(self.unchecked),
             "reading": self.before.reading.to_dict(),
             "shift": None if self.shift is None else self.shift.to_dict(),
-            "sentences": list(self.sentences),
-            "version": self.version,
-            "time": self.time,
+            **self._made(),
         }
-
-
-def _said(result: Acquired) -> list[str]:
-    done = f"Wrote {result.output}" if result.output else "Would write"
-    tables = f"{len(result.shares):,} table{'' if len(result.shares) == 1 else 's'}"
-    came = f" from {tables} at a cost of {result.cost:,.6g}" if result.added else ""
-    gap = (
-        f" (no choice costs less than {result.bound:,.6g}, a gap of {100 * result.gap:.2g} %)"
-        if result.added
-        else ""
-    )
-    said = [
-        (
-            f"{done}: {result.base} with {rows_text(result.added)} added{came}{gap} and "
-            f"{rows_text(result.removed)} removed, {rows_text(result.after.n + result.after.dropped)} "
-            "in all."
-        ),
-        (
-            f"The largest |UB| was {ub_text(result.max_abs_ub_before)} in {result.base} and is "
-            f"{ub_text(result.max_abs_ub_after)}"
-            + (f" in {result.output}, as counted there." if result.output else " after it.")
-        ),
-    ]
-    said += say_restricted(result.before.reading, result.base)
-    said += [lack.sentence(name) for name, lack in result.lacks[:_SHOWN]]
-    if not result.as_planned:
-        said.append(f"This is not as planned: {difference(result.after, result.planned)}.")
-    said += _left_out(result)
-    said += _treated(result)
-    said += _empty(result)
-    if result.shift is not None:
-        said += result.shift.sentences
-    if result.ledger:
-        said.append(f"Every row added or removed is listed in {result.ledger}.")
-    return said
 
 
 _SAID: dict[str, tuple[str, int]] = {

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from equipoise.counts.columns import values_in
 from equipoise.engines.base import Engine
@@ -29,8 +30,6 @@ from equipoise.values import MISSING
 
 if TYPE_CHECKING:
     import os
-
-    import pyarrow as pa
 
 _KEYED = 64
 """Number of digits of a hash made with a key; one without has 32."""
@@ -257,21 +256,16 @@ def _meant(
 
 def _as_mapped(rows: pa.Table, mapping: Mapping[str, Any], written: pa.Schema) -> pa.Table:
     """Map rows of a source to the base's columns and values, and if possible to its types."""
-    import pyarrow as pa
-
     columns = {}
     for base, source in mapping["columns"].items():
         column = rows[source]
-        if base in mapping["values"]:
-            known = mapping["values"][base]
-            texts = values_in(column)
-            column = pa.array([None if t is MISSING else known.get(t) for t in texts], pa.string())
-        elif base in mapping.get("spellings", {}):
-            told = mapping["spellings"][base]
-            texts = values_in(column)
-            column = pa.array(
-                [None if t is MISSING else told.get(t, t) for t in texts], pa.string()
-            )
+        values, spellings = (mapping.get(part, {}).get(base) for part in ("values", "spellings"))
+        if values is not None or spellings is not None:
+            # A value without a counterpart is missing; one without another spelling stays.
+            known = dict(spellings or {}) if values is None else values
+            texts = [None if t is MISSING else t for t in values_in(column)]
+            told = [known.get(t, t if values is None else None) for t in texts]
+            column = pa.array(told, pa.string())
         kind = written.field(base).type
         if base in mapping.get("lost", ()):
             column = cast_where_possible(pa.chunked_array(column).cast(pa.string()), kind)
