@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pyarrow as pa
+
 from equipoise.counts.skipped import NOTHING, SHOWN, Skipped
 from equipoise.engines.csv.dialects import Dialect, csv_dialect
 from equipoise.engines.csv.encodings import not_encoded, open_bytes
@@ -33,7 +35,6 @@ def copy_records(
     path: Path, dialect: Dialect, target: Path, *, name: str, lenient: bool
 ) -> Skipped:
     """Copy the rows of a CSV file; what is no row is skipped if it is lenient, else refused."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema = pa.schema([(column, pa.string()) for column in dialect.columns])

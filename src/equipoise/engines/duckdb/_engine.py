@@ -226,24 +226,20 @@ class DuckDBEngine:
             if not rest:
                 query = functools.partial(choose, located=located)
                 return self._brought(source, table, query, "choosing rows", in_order=located)
+            remaining = functools.partial(self._at, columns=columns, others=True, located=located)
             if not take.n:
-                return self._remaining(source, table, columns, pa.array([], pa.int64()), located)
+                return remaining(source, table, places=pa.array([], pa.int64()))
             with self._twice(source, table) as (here, again):
                 query = functools.partial(choose, located=True)
                 chosen = self._brought(here, again, query, "choosing rows", in_order=True)
-                places = chosen.column(len(columns))
-                return self._remaining(here, again, columns, places, located)
+                return remaining(here, again, places=chosen.column(len(columns)))
 
     @_tidied
     def fetch(self, source: Source, places: Sequence[int]) -> pa.Table:
         """Fetch the rows at some places; see :class:`~equipoise.engines.base.Engine`."""
-        wanted = pa.table({"place": pa.array(places, pa.int64())})
-        with (
-            self._tables.opened(source) as (table, columns),
-            self._session.registered(wanted) as chosen,
-        ):
-            query = functools.partial(sql.rows_at, columns=columns, chosen=chosen)
-            return self._brought(source, table, query, "fetching rows", in_order=True)
+        wanted = pa.array(places, pa.int64())
+        with self._tables.opened(source) as (table, columns):
+            return self._at(source, table, columns, wanted, others=False, located=True)
 
     def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
         """Write rows to a file in their order, atomically."""
@@ -285,17 +281,20 @@ class DuckDBEngine:
             with self._session.streamed(source, table) as here:
                 return self._session.arrow(replace(source, kind="frame"), query(here), title)
 
-    def _remaining(
+    def _at(
         self,
         source: Source,
         table: str,
         columns: tuple[Column, ...],
         places: pa.Array | pa.ChunkedArray,
+        *,
+        others: bool,
         located: bool,
     ) -> pa.Table:
+        """Read the rows at some places, or all others."""
         with self._session.registered(pa.table({"place": places})) as chosen:
             query = functools.partial(
-                sql.remaining_rows, columns=columns, chosen=chosen, located=located
+                sql.rows_at, columns=columns, chosen=chosen, others=others, located=located
             )
             return self._brought(source, table, query, "reading rows", in_order=True)
 

@@ -7,9 +7,10 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import duckdb
+import pyarrow as pa
 
 from equipoise.engines.base import Column
 from equipoise.engines.duckdb._errors import explained, reason
@@ -17,9 +18,6 @@ from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.progress import Reporter, watched
 from equipoise.scratch import ScratchFolder, make_folder
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 T = TypeVar("T")
 
@@ -41,10 +39,8 @@ class Session:
             # Most queries do not need the order of rows, and keeping it takes time and memory.
             "preserve_insertion_order": False,
         }
-        if threads is not None:
-            settings["threads"] = threads
-        if memory is not None:
-            settings["memory_limit"] = memory
+        limits = {"threads": threads, "memory_limit": memory}
+        settings |= {name: limit for name, limit in limits.items() if limit is not None}
         try:
             _require_settings(threads, memory)
             self.connection = duckdb.connect(":memory:", config=settings)
@@ -88,8 +84,6 @@ class Session:
     @contextlib.contextmanager
     def streamed(self, source: Source, table: str) -> Iterator[str]:
         """Read a relation here, since its own connection does not know our tables."""
-        import pyarrow as pa
-
         rows = source.data.query("input_relation", f"FROM {table}")
         with self.registered(pa.RecordBatchReader.from_stream(rows)) as name:
             yield name
@@ -107,10 +101,9 @@ class Session:
 
     def relation(self, source: Source, query: str) -> duckdb.DuckDBPyRelation:
         """Plan a query; over a relation it runs on the relation's own connection."""
-        if source.kind == "relation":
-            relation: duckdb.DuckDBPyRelation = source.data.query("input_relation", query)
-        else:
-            relation = self.connection.sql(query)
+        if source.kind != "relation":
+            return self.connection.sql(query)
+        relation: duckdb.DuckDBPyRelation = source.data.query("input_relation", query)
         return relation
 
     def columns(self, source: Source, table: str) -> tuple[Column, ...]:
@@ -132,8 +125,6 @@ class Session:
 
     def batches(self, source: Source, query: str) -> Iterator[pa.RecordBatch]:
         """Give the result of a query batch by batch."""
-        import pyarrow as pa
-
         try:
             yield from pa.RecordBatchReader.from_stream(self.relation(source, query))
         except (pa.ArrowException, OSError) as error:  # a stream wraps what the database says

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from equipoise.engines.column_names import numbered
 from equipoise.errors import InputError, MissingDependency
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from python_calamine import CalamineSheet, CalamineWorkbook
 
 _OLE = b"\xd0\xcf\x11\xe0"
@@ -38,7 +39,6 @@ def copy_sheet(path: Path, sheet: str, target: Path, *, header: bool) -> None:
     Rows above the header that are empty, or hold a title only, are passed over, and so are empty
     rows below it. A merged cell counts for every cell it covers. Errors and blanks are missing.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with _opened(path) as book:
@@ -140,8 +140,6 @@ def _columns(rows: Sequence[Sequence[Any]], *, header: bool) -> tuple[tuple[str,
 
 def _array(values: list[Any]) -> pa.Array:
     """Give a column the type that all its values have; of several types it is text."""
-    import pyarrow as pa
-
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:
         exact = all(abs(v) <= _EXACT for v in values if isinstance(v, int))

@@ -7,13 +7,12 @@ import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from equipoise.engines.column_names import numbered
 from equipoise.errors import InputError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _BATCH = 20_000
 _DAMAGED = re.compile(r"\*\*\*|[Tt]ree \d|[Pp]age \d|malformed")
@@ -39,7 +38,6 @@ def tables(path: Path, name: str, *, views: bool = True) -> tuple[str, ...]:
 
 def copy_table(path: Path, table: str, target: Path, name: str) -> None:
     """Copy a table as a Parquet file, a batch at a time, in the order of its rows."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with _connected(path, name) as connection:
@@ -121,8 +119,6 @@ def _kinds(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -
 
 
 def _kind(types: set[str], large: bool) -> pa.DataType:
-    import pyarrow as pa
-
     if types == {"integer"}:
         return pa.int64()
     if types == {"real"} or (types == {"integer", "real"} and not large):
@@ -142,8 +138,6 @@ def _rows(connection: sqlite3.Connection, table: str, columns: Sequence[str]) ->
 
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    import pyarrow as pa
-
     if pa.types.is_string(kind):
         return pa.array([_text(value) for value in values], kind)
     return pa.array(values, kind)

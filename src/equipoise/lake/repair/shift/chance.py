@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Whole: TypeAlias = NDArray[np.int64]
-    Real: TypeAlias = NDArray[np.float64]
+Whole: TypeAlias = NDArray[np.int64]
+Real: TypeAlias = NDArray[np.float64]
+Flags: TypeAlias = NDArray[np.bool_]
 
 MOST_PERMUTED = 20_000
 """Maximum number of rows for permutations; beyond it a formula is used."""
 
-PERMUTATIONS = 100
+_PERMUTATIONS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +86,7 @@ def _shuffled(cells: Whole, added: Whole, known: dict[bytes, Whole]) -> Whole:
         first = np.searchsorted(np.sort(cells), added)
         nth = np.arange(len(added)) - np.searchsorted(np.sort(added), np.sort(added))
         places = np.sort(first) + nth
-        orders = (np.argsort(cells + random.random(len(cells))) for _ in range(PERMUTATIONS))
+        orders = (np.argsort(cells + random.random(len(cells))) for _ in range(_PERMUTATIONS))
         known[key] = np.stack([order[places] for order in orders])
     return known[key]
 
