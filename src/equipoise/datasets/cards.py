@@ -91,6 +91,7 @@ compas-two-years, credit. Did you mean 'adult'?
     if name not in (known := names()):
         raise UnknownName("data set", name, known)
     text = (importlib.resources.files(__package__) / f"{name}.toml").read_text(encoding="utf-8")
-    fields = {k: tuple(v) if isinstance(v, list) else v for k, v in tomllib.loads(text).items()}
+    read = tomllib.loads(text).items()
+    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in read}
     origin = fields.pop("origin", None)
     return Card(name=name, origin=Origin(**origin) if origin else None, **fields)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from equipoise.counts.reading import Condition, is_plain_type
 from equipoise.engines.base import Column, location_names
 
 if TYPE_CHECKING:
@@ -244,3 +245,54 @@ def _location(columns: Sequence[Column], text: str) -> str:
 def _mark(columns: Sequence[Column]) -> str:
     """Return a suffix that is longer than any column name, so that names with it are unused."""
     return "_" * (1 + max(len(c.name) for c in columns))
+
+
+# ------------------------------------------------------------------------- conditions
+
+
+WHOLE = ("BIGINT", "HUGEINT")
+"""Integers are not compared as floats: long identifiers that differ would become equal."""
+
+
+def compared(
+    table: str, columns: Sequence[Column], condition: Condition
+) -> tuple[str, tuple[str, ...]]:
+    """Convert the columns of a condition to the types as which it compares them.
+
+    Returns the converted table, and the expressions that select the original columns from it.
+    """
+    mark = _mark(columns)
+    types = {name.casefold(): kind for name, kind in (condition.types or {}).items()}
+    inner, own = [], []
+    for i, column in enumerate(columns):
+        name = identifier(column.name)
+        kind = types.get(column.name.casefold(), column.type)
+        is_same = kind == column.type or not is_plain_type(kind)
+        if is_same and not (is_float(kind) and column.name.casefold() in types):
+            inner.append(name)
+            own.append(name)
+        else:
+            inner += [f"{_as_type(column, kind)} AS {name}", f"{name} AS kept{i}{mark}"]
+            own.append(f"kept{i}{mark} AS {name}")
+    return f"(SELECT {', '.join(inner)} FROM {table}) AS input", tuple(own)
+
+
+def _as_type(column: Column, kind: str) -> str:
+    """Convert a column to another type; values that cannot be converted become missing."""
+    if kind == "VARCHAR":
+        return value_text(column.name, column.type)
+    if is_float(kind):  # not-a-number is missing, and would be greater than any number
+        number = identifier(column.name)
+        read = number if kind == column.type else f"TRY_CAST({trimmed(column)} AS {kind})"
+        return f"nullif({read}, CAST('nan' AS {kind}))"
+    text = trimmed(column)
+    if kind in WHOLE:  # a cast would round what is not whole
+        return f"TRY_CAST(regexp_extract({text}, '^([+-]?[0-9]+)([.]0*)?$', 1) AS {kind})"
+    return f"TRY_CAST({text} AS {kind})"
+
+
+def trimmed(column: Column) -> str:
+    """Read a column as text without surrounding blanks."""
+    plain = is_text(column.type) and not column.type.upper().startswith("ENUM")
+    text = identifier(column.name) if plain else value_text(column.name, column.type)
+    return f"trim({text})"

@@ -13,7 +13,14 @@ from equipoise.engines.base import Engine, require_writable, unused
 from equipoise.engines.sources import Source
 from equipoise.errors import ColumnNotFound, InputError, PoolTooSmall
 from equipoise.lake.offers.need import Planned
-from equipoise.lake.repair.base import CarriedOut, Change, cell_table, choose_located, difference
+from equipoise.lake.repair.base import (
+    CarriedOut,
+    Change,
+    LocatedRow,
+    cell_table,
+    choose_located,
+    difference,
+)
 from equipoise.lake.repair.output import published, put_together, typed_for
 from equipoise.lattice import Group
 from equipoise.plain import Grid, csv_text, in_words, rows_text
@@ -150,7 +157,7 @@ def apply_plan(
     progress(f"counting {base.name}", 0)
     change = Change.of(plan, base, engine.counts(base, request), force=force)
     add, delete = change.add, change.delete
-    parts, added, shortfall = [], [], tuple[Shortfall, ...]()
+    parts, added, shortfall = [], list[LocatedRow](), tuple[Shortfall, ...]()
     if add.n:
         offer = _required(pool, add)
         _require_columns(base, offer, request, engine, missing_columns)
@@ -289,7 +296,7 @@ def _require_columns(
 
 
 def _changes(
-    request: CountRequest, changes: Iterable[tuple[str, Source, int, str, Sequence[Value]]]
+    request: CountRequest, changes: Iterable[tuple[str, Source, int, str, tuple[Value, ...]]]
 ) -> str:
     """List every change as CSV."""
     named = [unused(n, request.columns) for n in ("action", "source", "row", "md5")]

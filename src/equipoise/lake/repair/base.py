@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from equipoise.counts import Condition, CountRequest, Counts, Reading
 from equipoise.counts.rows import cells_of_rows
@@ -20,6 +20,10 @@ from equipoise.values import Value, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+LocatedRow: TypeAlias = tuple[int, str, tuple[Value, ...]]
+"""Place of a row in its table, its md5, and its cell."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,7 @@ class CarriedOut(Result):
 
 def choose_located(
     engine: Engine, source: Source, request: CountRequest, take: Counts, seed: int
-) -> tuple[pa.Table, list[tuple[int, str, tuple[Value, ...]]]]:
+) -> tuple[pa.Table, list[LocatedRow]]:
     """Choose rows of a source; return them, and the place, md5 and cell of each."""
     found = engine.rows(source, request, take, seed, located=True)
     place, md5 = (column.to_pylist() for column in found.columns[-2:])
