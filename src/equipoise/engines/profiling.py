@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -93,12 +93,9 @@ class Profiler:
 
     def add(self, columns: Sequence[pa.Array]) -> None:
         """Add a batch of rows."""
-        if not columns or not len(columns[0]):
-            return
-        for gathered, column in zip(self._columns, columns, strict=True):
-            found = column.value_counts()
-            gathered.add(found.field(0).to_pylist(), found.field(1).to_pylist())
-        self._add_to_sample(len(columns[0]), lambda i, rows: columns[i].take(rows).to_pylist())
+        found = (column.value_counts() for column in columns)
+        counted = ((c.field(0).to_pylist(), c.field(1).to_pylist()) for c in found)
+        self._add(columns, counted, lambda i, rows: columns[i].take(rows).to_pylist())
 
     def add_texts(self, columns: Sequence[Sequence[str | None]]) -> None:
         """Add a few rows, without the time it takes to make arrays of them.
@@ -108,19 +105,22 @@ class Profiler:
         >>> profiler.profile().columns[0].values
         {'w': 2, 'm': 1}
         """
+        counted = ((list(c), list(c.values())) for c in map(Counter, columns))
+        self._add(columns, counted, lambda i, rows: [columns[i][j] for j in rows])
+
+    def _add(
+        self,
+        columns: Sequence[Sized],
+        counted: Iterable[tuple[Sequence[str | None], Sequence[int]]],
+        taken: Callable[[int, NDArray[np.int64]], list[str | None]],
+    ) -> None:
         if not columns or not len(columns[0]):
             return
-        for gathered, column in zip(self._columns, columns, strict=True):
-            found = Counter(column)
-            gathered.add(list(found), list(found.values()))
-        self._add_to_sample(len(columns[0]), lambda i, rows: [columns[i][j] for j in rows])
-
-    def _add_to_sample(
-        self, rows: int, taken: Callable[[int, NDArray[np.int64]], list[str | None]]
-    ) -> None:
-        """Keep the rows with the smallest random keys, so that all rows are equally likely."""
+        for gathered, (texts, counts) in zip(self._columns, counted, strict=True):
+            gathered.add(texts, counts)
+        rows, kept = len(columns[0]), len(self._keys)
         self.rows += rows
-        kept = len(self._keys)
+        # The rows with the smallest random keys are kept, so that all rows are equally likely.
         keys = np.concatenate([self._keys, self._random.random(rows)])
         best = np.sort(np.argsort(keys, kind="stable")[:_SAMPLED_FOR_QUANTILES])
         fresh = best[best >= kept] - kept

@@ -21,6 +21,7 @@ from equipoise.engines.base import Column
 from equipoise.engines.duckdb._errors import (
     MEANINGLESS,
     explained,
+    how_compared,
     not_a_condition,
     not_evaluated,
     reason,
