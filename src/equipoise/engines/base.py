@@ -136,11 +136,7 @@ def require_choice(
 
 
 def location_names(columns: Iterable[str]) -> tuple[str, str]:
-    """Name the columns of places and md5s so that they differ from those of the table.
-
-    >>> location_names(["sex", "MD5"])
-    ('place', 'md5_')
-    """
+    """Name the columns of places and md5s so that they differ from those of the table."""
     taken = {name.casefold() for name in columns}
     return unused("place", taken), unused("md5", taken)
 

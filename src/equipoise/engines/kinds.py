@@ -53,11 +53,7 @@ def extension(path: Path) -> str:
 
 
 def kind_of(path: Path) -> Kind:
-    """Tell the kind of a file by its extension; of a ``.db`` file, by its first bytes.
-
-    >>> kind_of(Path("people.csv.gz"))
-    'csv'
-    """
+    """Tell the kind of a file by its extension; of a ``.db`` file, by its first bytes."""
     if extension(path) == ".db" and _is_sqlite(path):
         return "sqlite"
     try:
@@ -78,11 +74,7 @@ def kind_of_container(path: Path) -> Kind:
 
 
 def kind_of_bytes(head: bytes) -> Kind:
-    """Tell the kind of a file by its first bytes.
-
-    >>> kind_of_bytes(b"PAR1..."), kind_of_bytes(b"sex,age")
-    ('parquet', 'csv')
-    """
+    """Tell the kind of a file by its first bytes."""
     for beginning, kind in _BEGINNINGS.items():
         if head.startswith(beginning):
             return kind

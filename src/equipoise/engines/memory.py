@@ -41,13 +41,7 @@ if TYPE_CHECKING:
 
 
 class MemoryEngine:
-    """Ten verbs over tables held in memory, for tests and small tables.
-
-    >>> from equipoise.engines.sources import locate
-    >>> people = locate({"sex": ["m", "w", "w"], "hired": ["yes", "no", "yes"]})
-    >>> MemoryEngine().counts(people, CountRequest(sensitive=("sex",), label="hired"))
-    <Counts of 3 rows in 3 cells: sex (2) × hired (2)>
-    """
+    """Ten verbs over tables held in memory, for tests and small tables."""
 
     name: ClassVar[str] = "memory"
     reads: ClassVar[Mapping[str, str]] = {

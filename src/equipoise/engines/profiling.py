@@ -60,26 +60,14 @@ class Profile:
 
 
 def value_hash(text: str) -> int:
-    """Hash a value regardless of case and surrounding blanks, the same on every machine.
-
-    >>> value_hash(" Female") == value_hash("female")
-    True
-    """
+    """Hash a value regardless of case and surrounding blanks, the same on every machine."""
     plain = text.strip().casefold().encode()
     return int.from_bytes(hashlib.md5(plain, usedforsecurity=False).digest()[:8], "big")
 
 
 @dataclass
 class Profiler:
-    """Gathers a profile from batches of rows, whose values are text or null.
-
-    >>> import pyarrow as pa
-    >>> profiler = Profiler(["sex", "age"], ["VARCHAR", "VARCHAR"])
-    >>> profiler.add([pa.array(["w", "m", None]), pa.array(["31", "52", "31"])])
-    >>> profile = profiler.profile()
-    >>> profile.rows, profile.columns[0].values, profile.columns[1].numeric
-    (3, {'w': 1, 'm': 1}, 1.0)
-    """
+    """Gathers a profile from batches of rows, whose values are text or null."""
 
     names: Sequence[str]
     types: Sequence[str]
@@ -98,13 +86,7 @@ class Profiler:
         self._add(columns, counted, lambda i, rows: columns[i].take(rows).to_pylist())
 
     def add_texts(self, columns: Sequence[Sequence[str | None]]) -> None:
-        """Add a few rows, without the time it takes to make arrays of them.
-
-        >>> profiler = Profiler(["sex"], ["VARCHAR"])
-        >>> profiler.add_texts([["w", "m", None, "w"]])
-        >>> profiler.profile().columns[0].values
-        {'w': 2, 'm': 1}
-        """
+        """Add a few rows, without the time it takes to make arrays of them."""
         counted = ((list(c), list(c.values())) for c in map(Counter, columns))
         self._add(columns, counted, lambda i, rows: [columns[i][j] for j in rows])
 

@@ -45,12 +45,6 @@ def guess_encoding(path: Path, *, whole: bool = False) -> str:
 
     A byte-order mark decides. Otherwise, text with every other byte zero is UTF-16, and text that
     is not UTF-8 is in the Windows code page, in which nearly every byte is a character.
-
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
-    >>> _ = path.write_bytes("nom\nRené\n".encode("latin-1"))
-    >>> guess_encoding(path)
-    'cp1252'
     """
     with open_bytes(path) as file:
         raw = file.read(_BLOCK)

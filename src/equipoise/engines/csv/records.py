@@ -54,14 +54,6 @@ class Records:
     r"""The rows of a CSV file, in their order; a missing value is None.
 
     Read by Python's own reader, which takes any line ending. What it skips is known at the end.
-
-    >>> import tempfile
-    >>> from equipoise.engines.csv.dialects import csv_dialect
-    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
-    >>> _ = path.write_bytes(b'a,b\n1,2\r\n3\n\\N,"\\N"\n')
-    >>> records = Records(path, csv_dialect(path), name="a.csv", lenient=True)
-    >>> list(records), str(records.skipped.first)
-    ([['1', '2'], [None, '\\N']], "('line 3',)")
     """
 
     path: Path

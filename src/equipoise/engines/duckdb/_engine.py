@@ -82,12 +82,6 @@ class DuckDBEngine:
     By default there are as many threads as cores. Beyond the limit of ``memory``, such as
     ``"2GB"``, DuckDB spills to a temporary folder that is removed at the end. Frames of at most
     ``in_place`` rows are counted without a query, which takes less time than starting one.
-
-    >>> import pyarrow as pa
-    >>> from equipoise.engines.sources import locate
-    >>> people = locate(pa.table({"sex": ["m", "w", "w"], "hired": ["yes", "no", "yes"]}))
-    >>> DuckDBEngine().counts(people, CountRequest(sensitive=("sex",), label="hired"))
-    <Counts of 3 rows in 3 cells: sex (2) × hired (2)>
     """
 
     name: ClassVar[str] = "duckdb"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -170,15 +170,8 @@ class Acquired(CarriedOut):
     def grid(self) -> Grid:
         """Table of the sources for people."""
         rows = tuple(
-            (
-                share.name,
-                f"{share.rows:,}",
-                f"{share.cost:,.6g}",
-                f"{share.confidence:.2f}",
-                share.licence or "",
-                share.why,
-            )
-            for share in self.shares
+            (s.name, f"{s.rows:,}", f"{s.cost:,.6g}", f"{s.confidence:.2f}", s.licence or "", s.why)
+            for s in self.shares
         )
         headers = ("table", "rows", "cost", "confidence", "licence", "columns and values")
         return Grid(headers, rows, frozenset({1, 2, 3}))
@@ -225,14 +218,13 @@ def _treated(result: Acquired) -> list[str]:
     said = []
     for action, (what, most) in _SAID.items():
         found = [
-            f"{t.name} of {share.name} ({t.values:,} value{'' if t.values == 1 else 's'}: {t.how})"
+            f"{t.name} of {share.name} ({counted(t.values, 'value')}: {t.how})"
             for share in result.shares
             for t in share.treated
             if t.action == action
         ]
         if found:
-            more = [f"{len(found) - most:,} more"] if len(found) > most else []
-            said.append(f"{what}: {in_words([*found[:most], *more])}.")
+            said.append(f"{what}: {_listed(found, most)}.")
     if result.lost:
         names = in_words([f"{name} ({n:,})" for name, n in result.lost.items()])
         said.append(f"Values without the type of the base are missing in the file: {names}.")
@@ -249,13 +241,18 @@ def _empty(result: Acquired) -> list[str]:
         said.append(f"Some sources do not have {names}, which stay empty in their rows.")
     found = [f"{n} of {share.name}" for share in result.shares for n in share.uncertain]
     if found:
-        more = [f"{len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
         said.append(
             "It is not certain what these columns mean, so they stay empty in added rows: "
-            f"{in_words([*found[:_SHOWN], *more])}. Confirm them in a mapping file (equipoise lake "
-            "mapping)."
+            f"{_listed(found)}. Confirm them in a mapping file (equipoise lake mapping)."
         )
     return said
+
+
+def _listed(found: Sequence[str], most: int = _SHOWN, noun: str = "") -> str:
+    others = len(found) - most
+    plural = "s" if noun and others > 1 else ""
+    more = [f"{others:,} more{noun}{plural}"] if others > 0 else []
+    return in_words([*found[:most], *more])
 
 
 def _with_values(rows: int) -> str:
@@ -267,11 +264,8 @@ def _say_failures(failures: Mapping[str, Mapping[str, int]]) -> str:
         ((n, column, table) for table, found in failures.items() for column, n in found.items()),
         key=lambda line: (-line[0], line[1:]),
     )
-    shown = [f"{column} of {table} ({n:,})" for n, column, table in most[:_SHOWN]]
-    if len(most) > _SHOWN:
-        others = len(most) - _SHOWN
-        shown.append(f"{others:,} more column{'' if others == 1 else 's'}")
-    return f"that cannot be converted to the types of the base: {in_words(shown)}"
+    shown = _listed([f"{column} of {table} ({n:,})" for n, column, table in most], noun=" column")
+    return f"that cannot be converted to the types of the base: {shown}"
 
 
 def _left_out(result: Acquired) -> list[str]:
@@ -281,13 +275,10 @@ def _left_out(result: Acquired) -> list[str]:
         for name, n in result.known_again.items()
     ]
     if result.duplicates:
-        chance = (
-            f"; about {result.by_chance:,.0f} of as many new rows would be left out by chance"
-            if result.by_chance >= 1
-            else ""
-        )
-        were = "row was" if result.duplicates == 1 else "rows were"
-        said.append(f"{result.duplicates:,} {were} left out as duplicates{chance}.")
+        chance = f"; about {result.by_chance:,.0f} of as many new rows would be left out by chance"
+        chance = chance if result.by_chance >= 1 else ""
+        were = "was" if result.duplicates == 1 else "were"
+        said.append(f"{rows_text(result.duplicates)} {were} left out as duplicates{chance}.")
     if result.failed:
         said.append(f"{_with_values(result.failed)} {_say_failures(result.failures)}.")
     if result.outside:
@@ -296,9 +287,8 @@ def _left_out(result: Acquired) -> list[str]:
     if result.unmapped:
         said.append(f"{_with_values(result.unmapped)} without a counterpart in the base.")
     if result.open_tables:
-        tables = "table" if result.open_tables == 1 else "tables"
         said.append(
-            f"{result.open_tables:,} more {tables} could be used if you confirm what they mean: "
-            "equipoise lake mapping."
+            f"{counted(result.open_tables, 'more table')} could be used if you confirm what they "
+            "mean: equipoise lake mapping."
         )
     return said

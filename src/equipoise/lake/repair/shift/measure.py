@@ -43,14 +43,6 @@ def measure_shift(
     difference is not explained by the cells. ``cells`` holds the cell of every row of ``base``
     and of ``added``. A column that ``added`` does not have counts as missing in all its rows.
     Cells with fewer than ``min_rows`` base rows are left out, and counted.
-
-    >>> base = pa.table({"hours": [38, 40, 42] * 20, "town": ["Bath", "Bath", "York"] * 20})
-    >>> added = pa.table({"hours": [18, 20, 22] * 5, "town": ["Bath", "Bath", "York"] * 5})
-    >>> shift = measure_shift(base, added, ([0] * 60, [0] * 15), columns=["hours", "town"])
-    >>> print(*shift.sentences)
-    Of the same cells, added rows have hours of 20 on average against 40 (KS distance 1.00).
-    >>> [(c.column, c.notable) for c in shift.columns]
-    [('hours', True), ('town', False)]
     """
     _require(base, added, cells, columns, limit, min_rows)
     shift, names, where = _common_cells(np.asarray(cells[0]), np.asarray(cells[1]), min_rows)
