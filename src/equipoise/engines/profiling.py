@@ -115,12 +115,24 @@ class Profiler:
     def profile(self) -> Profile:
         """Return the profile of all rows so far."""
         kept = np.sort(np.argsort(self._keys, kind="stable")[:SAMPLE]).tolist()
-        columns = (
-            gathered.profile(name, kind, sample, [sample[j] for j in kept])
-            for name, kind, gathered, sample in zip(
-                self.names, self.types, self._columns, self._sample, strict=True
+        columns = []
+        for name, kind, gathered, rows in zip(
+            self.names, self.types, self._columns, self._sample, strict=True
+        ):
+            numeric, quantiles = gathered.numbers(rows)
+            columns.append(
+                ColumnProfile(
+                    name=name,
+                    type=kind,
+                    nulls=gathered.nulls,
+                    distinct=gathered.distinct,
+                    values=gathered.values,
+                    sketch=tuple(gathered.hashes.tolist()),
+                    numeric=numeric,
+                    quantiles=quantiles,
+                    sample=tuple(rows[j] for j in kept),
+                )
             )
-        )
         return Profile(self.rows, tuple(columns))
 
 
@@ -149,29 +161,16 @@ class _Gathered:
         fresh = np.fromiter(map(value_hash, texts), np.uint64)
         self.hashes = np.unique(np.concatenate([self.hashes, fresh]))[:SKETCH]
 
-    def profile(
-        self, name: str, kind: str, rows: Sequence[str | None], sample: Sequence[str | None]
-    ) -> ColumnProfile:
-        numeric, quantiles = self._numbers(rows)
-        return ColumnProfile(
-            name=name,
-            type=kind,
-            nulls=self.nulls,
-            distinct=len(self.values) if self.values is not None else self._estimate(),
-            values=self.values,
-            sketch=tuple(self.hashes.tolist()),
-            numeric=numeric,
-            quantiles=quantiles,
-            sample=tuple(sample),
-        )
-
-    def _estimate(self) -> int:
-        """Estimate the number of values: the more there are, the denser are their hashes."""
+    @property
+    def distinct(self) -> int:
+        if self.values is not None:
+            return len(self.values)
         if len(self.hashes) < SKETCH:
             return len(self.hashes)
+        # An estimate: the more values there are, the smaller are the smallest hashes.
         return round((SKETCH - 1) / (float(self.hashes[-1]) / 2**64))
 
-    def _numbers(self, rows: Sequence[str | None]) -> tuple[float, tuple[float, ...] | None]:
+    def numbers(self, rows: Sequence[str | None]) -> tuple[float, tuple[float, ...] | None]:
         if self.values is not None:
             texts, counts = list(self.values), list(self.values.values())
         else:

@@ -16,13 +16,13 @@ from equipoise.errors import InputError
 
 _BATCH = 20_000
 _DAMAGED = re.compile(r"\*\*\*|[Tt]ree \d|[Pp]age \d|malformed")
-"""What says that pages are damaged; other findings are of rows that break the table's own rules."""
+"""Findings about damaged pages; others are about rows that violate constraints of the table."""
 _PATIENCE = 2.0
 """Seconds to wait for another program that is writing."""
 _AT_ONCE = 500
-"""Columns asked for in one query; SQLite gives at most 2,000 results."""
+"""Maximum number of columns in one query; SQLite returns at most 2,000 values in a row."""
 _EXACT = 1 << 53
-"""Beyond this not every whole number is a floating-point number."""
+"""Largest integer up to which all integers are floating-point numbers."""
 
 
 def tables(path: Path, name: str, *, views: bool = True) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def copy_table(path: Path, table: str, target: Path, name: str) -> None:
 
 
 def _require_whole(connection: sqlite3.Connection, table: str, path: Path) -> None:
-    """Refuse a table whose pages are damaged; SQLite reads much of what is left as missing values."""
+    """Refuse a table with damaged pages, of which SQLite reads many values as missing."""
     with contextlib.suppress(sqlite3.OperationalError):  # of a view, or of an old version
         for (said,) in connection.execute(f"PRAGMA quick_check({_quoted(table)})"):
             if _DAMAGED.search(str(said)):
@@ -76,7 +76,7 @@ def _damaged(path: Path, reason: object) -> InputError:
 
 @contextlib.contextmanager
 def _connected(path: Path, name: str) -> Iterator[sqlite3.Connection]:
-    """Open a database to read only, and say in a sentence why that fails."""
+    """Open a database read-only; explain why if that fails."""
     try:
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_PATIENCE, isolation_level=None
@@ -103,7 +103,7 @@ def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
 
 
 def _kinds(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -> list[pa.DataType]:
-    """Find the type of each column; SQLite stores values of any type in any column."""
+    """Find the type of each column from its values, since SQLite stores any type in any column."""
     told: list[Any] = []
     for start in range(0, len(columns), _AT_ONCE):
         asked = ", ".join(

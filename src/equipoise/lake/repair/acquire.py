@@ -173,19 +173,15 @@ def output_places(
     """Return the files of the table and the ledger; refuse files that are read, or in the lake."""
     if output is None:
         return None
-    listing = Path(f"{os.fspath(output)}.ledger.parquet" if ledger is None else ledger)
-    for place in (output, listing):
+    places = Path(output), Path(ledger or f"{os.fspath(output)}.ledger.parquet")
+    for place in places:
         require_writable(place, lake.engine.writes)
-    require_apart([Path(output), listing, *beside], _files_read(base, lake, looking))
-    lake.require_outside([Path(output), listing])
-    return Path(output), listing
-
-
-def _files_read(base: Source, lake: Contents, looking: SearchRequest) -> list[tuple[str, Path]]:
     named = [("the mapping file", looking.mapping), ("the file of conditions", looking.sources)]
     read = [("the base", path) for path in base.paths]
     read += [(name, Path(path)) for name, path in named if path is not None]
-    return read + lake.files()
+    require_apart([*places, *beside], read + lake.files())
+    lake.require_outside(list(places))
+    return places
 
 
 # ------------------------------------------------------------------------------- shift

@@ -159,18 +159,21 @@ def apply_plan(
     add, delete = change.add, change.delete
     parts, added, shortfall = [], list[LocatedRow](), tuple[Shortfall, ...]()
     if add.n:
-        offer = _required(pool, add)
-        _require_columns(base, offer, request, engine, missing_columns)
-        progress(f"counting {offer.name}", 1 / STEPS)
-        shortfall = _shortfall(add, engine.counts(offer, _lenient(request)))
+        if pool is None:
+            raise InputError(
+                f"the plan adds {rows_text(add.n)}; name the table that has them with `pool`."
+            )
+        _require_columns(base, pool, request, engine, missing_columns)
+        progress(f"counting {pool.name}", 1 / STEPS)
+        shortfall = _shortfall(add, engine.counts(pool, _lenient(request)))
         if shortfall and not partial:
             raise PoolTooSmall(
-                f"{offer.name} has too few rows for the plan: {_listed(shortfall)}; plan again with "
-                f"`available_from={offer.name!r}`, or set `partial` to take what there is."
+                f"{pool.name} has too few rows for the plan: {_listed(shortfall)}; plan again with "
+                f"`available_from={pool.name!r}`, or set `partial` to take what there is."
             )
-        progress(f"choosing rows of {offer.name}", 2 / STEPS)
-        rows, added = choose_located(engine, offer, request, add, seed)
-        parts = [(offer.name, rows)]
+        progress(f"choosing rows of {pool.name}", 2 / STEPS)
+        rows, added = choose_located(engine, pool, request, add, seed)
+        parts = [(pool.name, rows)]
     progress(f"reading {base.name}", 3 / STEPS)
     removed = choose_located(engine, base, request, delete, seed)[1] if delete.n else []
     stay = without_categories(engine.rows(base, request, delete, seed, rest=True))
@@ -200,11 +203,9 @@ def apply_plan(
 
 def _lenient(request: CountRequest) -> CountRequest:
     """Skip rows of a pool with a missing value where such rows of the base are refused."""
-    return replace(
-        request,
-        missing="drop" if request.missing == "raise" else request.missing,
-        missing_label="drop" if request.missing_label == "raise" else request.missing_label,
-    )
+    names = ("missing", "missing_label")
+    skip: dict[str, Any] = {n: "drop" for n in names if getattr(request, n) == "raise"}
+    return replace(request, **skip)
 
 
 def _shortfall(add: Counts, there: Counts) -> tuple[Shortfall, ...]:
@@ -261,14 +262,6 @@ def _files(paths: Iterable[Path]) -> set[tuple[int, int]]:
     """Identify files by device and inode, since a file may have several names."""
     stats = [path.stat() for path in paths if path.exists()]
     return {(stat.st_dev, stat.st_ino) for stat in stats}
-
-
-def _required(pool: Source | None, add: Counts) -> Source:
-    if pool is None:
-        raise InputError(
-            f"the plan adds {rows_text(add.n)}; name the table that has them with `pool`."
-        )
-    return pool
 
 
 def _require_columns(
