@@ -148,7 +148,7 @@ def _run(command: list[str], variables: dict[str, str]) -> subprocess.CompletedP
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        start_new_session=True,
+        start_new_session=True,  # a process group, so that all of it can be killed
     ) as process:
         try:
             _, stderr = process.communicate()

@@ -104,6 +104,7 @@ def require_names(names: Sequence[str], wanted: Sequence[str] | None, table: str
     return list(names if wanted is None else wanted)
 
 
+# INTEGER[], STRUCT, MAP and UNION of DuckDB; list<…>, large_list<…>, struct<…> of Arrow.
 _NESTED = re.compile(r"\[\d*\]$|^(struct|map|union|(\w+_)?list)", re.IGNORECASE)
 
 

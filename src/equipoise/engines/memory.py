@@ -196,7 +196,7 @@ def _chosen(table: pa.Table, request: CountRequest, take: Counts, seed: int) -> 
     seen: collections.Counter[str] = collections.Counter()
     offered: dict[tuple[Value, ...], list[tuple[str, int]]] = collections.defaultdict(list)
     for line, (cell, row) in enumerate(zip(cells, _canonical_rows(table), strict=True)):
-        seen[row] += 1
+        seen[row] += 1  # equal rows are numbered, so that their hashes differ
         offered[cell].append((_md5(f"{seed}/{seen[row]}/{row}"), line))
     wanted = take.cells().items()
     return [line for cell, want in wanted for _, line in sorted(offered.get(cell, ()))[:want]]

@@ -80,12 +80,9 @@ def bin_number(name: str, column_type: str, edges: Sequence[float], na: Sequence
         f"WHEN {value} < CAST('{edge!r}' AS DOUBLE) THEN {i}" for i, edge in enumerate(edges)
     )
     absent = f"WHEN {without_na(name, column_type, na)} IS NULL THEN NULL"
-    not_a_number = f"WHEN {value} IS NULL THEN CASE WHEN {_is_not_nan(name)} THEN -1 END"
+    not_nan = f"NOT coalesce(isnan(TRY_CAST({identifier(name)} AS DOUBLE)), false)"
+    not_a_number = f"WHEN {value} IS NULL THEN CASE WHEN {not_nan} THEN -1 END"
     return f"CASE {absent} {not_a_number} {whens} ELSE {len(edges)} END"
-
-
-def _is_not_nan(name: str) -> str:
-    return f"NOT coalesce(isnan(TRY_CAST({identifier(name)} AS DOUBLE)), false)"
 
 
 def _evenly_whole(edges: Sequence[float]) -> bool:

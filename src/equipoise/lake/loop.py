@@ -183,6 +183,7 @@ def repair(
         output,
         ledger=ledger,
         looking=looking,
+        # The lake has the rows of the plan, but limits may forbid some: reported, not an error.
         limits=replace(limits, partial=True),
         hash_key=hash_key,
         prospect=prospect,

@@ -221,7 +221,7 @@ class DuckDBEngine:
                 query = functools.partial(choose, located=located)
                 return self._brought(source, table, query, "choosing rows", in_order=located)
             remaining = functools.partial(self._at, columns=columns, others=True, located=located)
-            if not take.n:
+            if not take.n:  # nothing is chosen, so one reading is enough
                 return remaining(source, table, places=pa.array([], pa.int64()))
             with self._twice(source, table) as (here, again):
                 query = functools.partial(choose, located=True)
@@ -327,6 +327,7 @@ class DuckDBEngine:
                 present = self._require_numbers(source, table, column, request)
                 if not present:
                     raise InputError(f"column {column.name!r} has no numbers to bin.")
+                # The ceiling of present · i / bins, in integers; the first is the minimum.
                 places = [max(-(-present * i // bins), 1) for i in range(bins)]
                 query = sql.numbers_in_order(table, column, request.na)
                 least, *found = self._numbers_at(source, query, places)
@@ -357,6 +358,7 @@ class DuckDBEngine:
         request: CountRequest,
     ) -> Counts:
         known = {c.name: c for c in columns}
+        # The table is read again only to name a value that is not a number.
         for i, name in enumerate(request.columns):
             if name in request.bins and -1 in cells[f"c{i}"].unique().to_pylist():
                 self._require_numbers(source, table, known[name], request)

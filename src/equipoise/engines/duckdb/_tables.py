@@ -209,7 +209,8 @@ class Tables:
         )
         # DuckDB would read texts that look like dates as dates, and print them in its own way;
         # beside values of another kind it would leave texts in their quotes.
-        kinds = {n: "VARCHAR" if _reformatted(k) else k for n, k, *_ in columns}
+        reformatted = ("DATE", "TIME", "UUID", "INTERVAL", "JSON")
+        kinds = {n: "VARCHAR" if k.upper().startswith(reformatted) else k for n, k, *_ in columns}
         listed = ", ".join(f"{sql.literal(n)}: {sql.literal(k)}" for n, k in kinds.items())
         return f"read_json({paths}, format = 'auto', columns = {{{listed}}})"
 
@@ -241,7 +242,3 @@ def _csv(paths: Sequence[Path], dialect: Dialect) -> str:
 def _without_blanks(names: Sequence[str]) -> str:
     """Read an empty text in quotes as missing, too; a quoted null of dumps is text."""
     return ", ".join(f"nullif({c}, '') AS {c}" for c in map(sql.identifier, names))
-
-
-def _reformatted(column_type: str) -> bool:
-    return column_type.upper().startswith(("DATE", "TIME", "UUID", "INTERVAL", "JSON"))

@@ -101,10 +101,11 @@ def acquire(
         after, lost = _write(
             change, prospect, taken, rows, len(stay), places, beside, hash_key, progress
         )
+    shares = (_share(part, prospect) for part in taken.chosen)
     return Acquired(
         output=None if places is None else str(places[0]),
         ledger=None if places is None else str(places[1]),
-        shares=_shares(taken, prospect),
+        shares=tuple(sorted(shares, key=lambda share: (-share.rows, share.name))),
         lacks=lacks,
         cost=taken.selection.cost,
         bound=taken.selection.bound,
@@ -213,6 +214,7 @@ def _known_again(rows: pa.Table, stay: int, request: CountRequest) -> dict[str, 
             continue
         hashes = RowHashes.of(rows, [name]).columns[name]
         base, added = hashes[:stay], hashes[stay:]
+        # A column identifies rows only if all its values in the base differ.
         same = int(np.isin(added, base).sum()) if len(np.unique(base)) == stay else 0
         if same:
             found[name] = same
@@ -319,11 +321,6 @@ def _about(change: Change, prospect: Prospect, output: Path, key: bytes | None) 
 
 
 # ------------------------------------------------------------------------------ result
-
-
-def _shares(taken: Choice, prospect: Prospect) -> tuple[Share, ...]:
-    shares = (_share(part, prospect) for part in taken.chosen)
-    return tuple(sorted(shares, key=lambda share: (-share.rows, share.name)))
 
 
 def _treated(part: TableRows, engine: Engine) -> tuple[TreatedColumn, ...]:

@@ -194,6 +194,7 @@ def find_lacks(
     if (found >= need.rows).all():
         return ()
     offered = sum((o.rows for o in taken.offers), np.zeros(len(found), np.int64))
+    # Rows that are offered, and that only a limit keeps from being taken.
     within = np.maximum(np.minimum(offered - taken.across, need.rows) - found, 0)
     lost = {
         _limit_name(limits): within,

@@ -35,6 +35,7 @@ class Sides:
         cells = 1 + max(int(self.base_cells.max()), int(self.added_cells.max()))
         n = np.bincount(self.base_cells, minlength=cells)
         m = np.bincount(self.added_cells, minlength=cells)
+        # No base row has the weight of a cell without base rows; 1 avoids a division by zero.
         return np.asarray(m / (len(self.added) * np.maximum(n, 1)))
 
     def shares(self) -> tuple[Real, Real]:
@@ -97,7 +98,7 @@ def chance_of_many(base: Real, added: Real, noise: float, *, ordered: bool) -> f
     For numbers the quantile of Kolmogorov's distribution; for categories the expected
     distance, and beyond it what bounded differences allow.
     """
-    if ordered:
+    if ordered:  # 1.628 is the 99 % quantile of Kolmogorov's distribution
         return min(1.628 * math.sqrt(noise), 1.0)
     share = (base + added) / 2
     each = np.minimum(np.sqrt(2 / math.pi * share * (1 - share) * noise), 2 * share)

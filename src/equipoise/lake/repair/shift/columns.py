@@ -122,6 +122,7 @@ def _numbers_the_rows(distinct: Real, codes: Whole) -> bool:
     if len(used) <= _FEW or len(np.unique(used)) < len(used):
         return False
     values = distinct[used]
+    # Among n random integers of a range r, about n²/2r pairs are equal: here more than ten.
     return bool((values == np.floor(values)).all() and 20 * np.ptp(values) < len(values) ** 2)
 
 

@@ -171,6 +171,7 @@ def _missing_shares(present: Sequence[Flags], rows: _Rows) -> tuple[float, float
     absent = [(~p).astype(np.int64) for p in present]
     sides = Sides(absent[0], absent[1], rows.base, rows.added, 2)
     base, added = (round(float(share[1]), 12) for share in sides.shares())
+    # 2.58 is the 99 % quantile of |z|; one row more or less is never notable.
     middle = (base + added) / 2
     chance = 2.58 * math.sqrt(middle * (1 - middle) * sides.noise) + 1 / len(rows.added)
     return base, added, abs(base - added) > chance
@@ -195,6 +196,7 @@ def _sides(column: ComparedColumn, present: Sequence[Flags], rows: _Rows) -> Sid
 
 
 def _of_numbers(column: ComparedColumn, shares: tuple[Real, Real]) -> dict[str, Any]:
+    # Scaled, squares of large numbers do not overflow.
     scale = float(np.abs(column.values).max()) or 1.0
     values = column.values / scale
     means = [round(float(values @ s), 12) + 0.0 for s in shares]
