@@ -43,9 +43,9 @@ def locate_pool(
     if found.kind != "csv":
         return found
     if encoding is None and found.encoding != "utf-8":
-        # Every byte may be valid in the other encoding, so the whole file is checked for UTF-8.
-        if all(guess_encoding(file, whole=True) == "utf-8" for file in found.paths):
-            found = replace(found, encoding="utf-8")
+        # Any text may be valid in another encoding, so all of it is checked for UTF-8.
+        guessed = {guess_encoding(file, whole=True) for file in found.paths}
+        found = replace(found, encoding="utf-8") if guessed == {"utf-8"} else found
     if delimiter is None and found.delimiter is not None and not _is_split(found):
         found = replace(found, delimiter=None)
     return found

@@ -145,10 +145,16 @@ def _array(values: list[Any]) -> pa.Array:
         exact = all(abs(v) <= _EXACT for v in values if isinstance(v, int))
         return pa.array([None if v is None else float(v) if exact else v for v in values])
     if kinds == {datetime.date, datetime.datetime}:
-        return pa.array(values, pa.timestamp("us"))
+        return pa.array([_moment(v) for v in values], pa.timestamp("us"))
     if len(kinds) == 1 and kinds <= {int, float, bool, str, datetime.date, datetime.datetime}:
         return pa.array(values)
     return pa.array([_text(value) for value in values], pa.string())
+
+
+def _moment(value: Any) -> datetime.datetime | None:
+    if value is None or isinstance(value, datetime.datetime):
+        return value
+    return datetime.datetime.combine(value, _MIDNIGHT)
 
 
 def _text(value: Any) -> str | None:
