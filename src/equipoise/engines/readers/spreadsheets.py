@@ -1,4 +1,4 @@
-"""Sheets of Excel files, copied as Parquet. Needs the extra ``excel``."""
+"""Sheets of Excel files, copied to Parquet. Needs the extra ``excel``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sheets(path: Path) -> tuple[str, ...]:
 
 
 def copy_sheet(path: Path, sheet: str, target: Path, *, header: bool) -> None:
-    """Copy a sheet as a Parquet file.
+    """Copy a sheet to a Parquet file.
 
     Rows above the header that are empty or hold only a title are skipped, and so are empty rows
     below it. Cells merged over rows have their value in each row. Errors and blanks are missing.

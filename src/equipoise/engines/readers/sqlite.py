@@ -1,4 +1,4 @@
-"""Tables of SQLite databases, read by Python's own library and copied as Parquet."""
+"""Tables of SQLite databases, read by Python's sqlite3 and copied to Parquet."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def tables(path: Path, name: str, *, views: bool = True) -> tuple[str, ...]:
 
 
 def copy_table(path: Path, table: str, target: Path, name: str) -> None:
-    """Copy a table as a Parquet file, a batch at a time, in the order of its rows."""
+    """Copy a table to a Parquet file in batches, in the order of its rows."""
     import pyarrow.parquet as pq
 
     with _connected(path, name) as connection:
@@ -127,7 +127,7 @@ def _kind(types: set[str], large: bool) -> pa.DataType:
 
 
 def _rows(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -> sqlite3.Cursor:
-    """Read a table in the order of its row numbers, or a table without them as it is stored."""
+    """Read a table in the order of its row numbers, or as it is stored if it has none."""
     taken = {name.lower() for name in columns}
     number = next((n for n in ("rowid", "_rowid_", "oid") if n not in taken), None)
     query = f"SELECT * FROM {_quoted(table)}"

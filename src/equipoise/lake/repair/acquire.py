@@ -21,7 +21,7 @@ from equipoise.lake.offers.need import Need, Planned, need_of
 from equipoise.lake.offers.prospect import Prospect, explore, unchecked
 from equipoise.lake.offers.survey import Candidate, say_alignment
 from equipoise.lake.repair.acquisition import Acquired, Share, TreatedColumn
-from equipoise.lake.repair.base import Change, choose_located
+from equipoise.lake.repair.base import PlannedChange, choose_located
 from equipoise.lake.repair.choice import Choice, choose_rows, find_lacks, say_too_few
 from equipoise.lake.repair.fill import TableRows
 from equipoise.lake.repair.ledger import keyed, ledger_table, write_ledger
@@ -75,7 +75,9 @@ def acquire(
     table = lake.engine.read(base) if prospect is None else prospect.rows
     request = plan.counts.request_for_rows()
     # A base that the plan was not made for is refused before the lake is searched.
-    change = Change.of(plan, base, count_frame(table, request, base.name), force=limits.force)
+    change = PlannedChange.of(
+        plan, base, count_frame(table, request, base.name), force=limits.force
+    )
     prospect = prospect or explore(
         plan.counts,
         base,
@@ -124,7 +126,7 @@ def acquire(
     )
 
 
-def _staying(prospect: Prospect, change: Change) -> pa.Table:
+def _staying(prospect: Prospect, change: PlannedChange) -> pa.Table:
     """Return the rows of the base that stay, without reading them again if all of them do."""
     rows = prospect.rows
     if change.delete.n:
@@ -134,7 +136,7 @@ def _staying(prospect: Prospect, change: Change) -> pa.Table:
 
 
 def _write(
-    change: Change,
+    change: PlannedChange,
     prospect: Prospect,
     taken: Choice,
     rows: pa.Table,
@@ -224,7 +226,9 @@ def _known_again(rows: pa.Table, stay: int, request: CountRequest) -> dict[str, 
 # ------------------------------------------------------------------------------ ledger
 
 
-def _removed(engine: Engine, change: Change, seed: int, key: bytes | None) -> list[dict[str, Any]]:
+def _removed(
+    engine: Engine, change: PlannedChange, seed: int, key: bytes | None
+) -> list[dict[str, Any]]:
     """List the removed rows in the order of the base."""
     base, delete = change.base, change.delete
     found = choose_located(engine, base, change.request, delete, seed)[1] if delete.n else []
@@ -305,7 +309,9 @@ def _mapping(candidate: Candidate, other_columns: OtherColumns, lost: list[str])
     return json.dumps(mapping, ensure_ascii=False, sort_keys=True)
 
 
-def _about(change: Change, prospect: Prospect, output: Path, key: bytes | None) -> dict[str, Any]:
+def _about(
+    change: PlannedChange, prospect: Prospect, output: Path, key: bytes | None
+) -> dict[str, Any]:
     return {
         "base": change.base.public_name,
         "output": output.name,

@@ -15,8 +15,8 @@ from equipoise.errors import ColumnNotFound, InputError, PoolTooSmall
 from equipoise.lake.offers.need import Planned
 from equipoise.lake.repair.base import (
     CarriedOut,
-    Change,
     LocatedRow,
+    PlannedChange,
     cell_table,
     choose_located,
     difference,
@@ -155,7 +155,7 @@ def apply_plan(
     _require_apart(base, pool, Path(output), listing)
     request = plan.counts.request_for_rows()
     progress(f"counting {base.name}", 0)
-    change = Change.of(plan, base, engine.counts(base, request), force=force)
+    change = PlannedChange.of(plan, base, engine.counts(base, request), force=force)
     add, delete = change.add, change.delete
     parts, added, shortfall = [], list[LocatedRow](), tuple[Shortfall, ...]()
     if add.n:

@@ -27,7 +27,7 @@ LocatedRow: TypeAlias = tuple[int, str, tuple[Value, ...]]
 
 
 @dataclass(frozen=True)
-class Change:
+class PlannedChange:
     """A plan and the base it is carried out on: the counts before, and the rows to add and delete."""
 
     plan: Planned
@@ -38,7 +38,7 @@ class Change:
     delete: Counts
 
     @classmethod
-    def of(cls, plan: Planned, base: Source, counts: Counts, *, force: bool) -> Change:
+    def of(cls, plan: Planned, base: Source, counts: Counts, *, force: bool) -> PlannedChange:
         """Check that a plan can be carried out on a base with these counts."""
         request = plan.counts.request_for_rows()
         edges = {n: b for n, b in request.bins.items() if isinstance(b, tuple)}
