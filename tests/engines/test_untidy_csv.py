@@ -233,8 +233,8 @@ def test_a_column_that_has_another_name_here_is_told_of(put):
     with pytest.raises(ColumnNotFound) as caught:
         shared_engine().counts(locate(path), CountRequest(sensitive=("iod",), label="b"))
     assert str(caught.value) == (
-        f"column 'iod' of {path} is called 'iod_2' here, as another column has the same name but "
-        "for its case; name it so."
+        f"column 'iod' of {path} is called 'iod_2' here, because another column has the same "
+        "name except for case; use that name."
     )
 
 

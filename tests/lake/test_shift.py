@@ -339,8 +339,8 @@ def test_categories_are_told_by_the_value_that_differs_most():
 def test_no_difference_is_said_as_that():
     (said,) = shifted(n=1).sentences
     assert said == (
-        "On 1 other column added rows differ from base rows of the same cells no more than chance "
-        "alone would have it."
+        "On 1 other column added rows differ from base rows of the same cells no more than "
+        "expected by chance."
     )
 
 

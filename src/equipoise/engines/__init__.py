@@ -1,4 +1,4 @@
-"""What counts and fetches rows. Each engine declares what it can read and write."""
+"""Engines, which count and fetch rows. Each declares what it can read and write."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def engines() -> dict[str, type[Engine]]:
-    """The engines by name; loaded only now, since a database takes a while to load.
+    """Return the engines by name, imported only now because loading a database takes time.
 
     >>> {name: engine.writes for name, engine in engines().items()}["memory"]
     ('.csv', '.parquet', '.jsonl')

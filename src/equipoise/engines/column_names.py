@@ -1,4 +1,4 @@
-"""Names of columns: refused or numbered where two of them are the same."""
+"""Names of columns, refused or numbered if two of them are the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from equipoise.errors import InputError
 
 
 def numbered(names: Sequence[str]) -> tuple[str, ...]:
-    """Number columns whose names are the same but for their case.
+    """Number columns whose names are the same except for case.
 
     >>> numbered(["x", "IOD", "x", "iod"])
     ('x', 'IOD', 'x_2', 'iod_2')
@@ -30,7 +30,7 @@ def numbered(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def refuse_duplicates(names: Sequence[str], table: str, *, any_case: bool = True) -> None:
-    """Refuse columns of the same name, or, by default, of names that differ only in case."""
+    """Refuse columns of the same name, and by default of names that differ only in case."""
     seen: dict[str, str] = {}
     for name in names:
         key = name.casefold() if any_case else name

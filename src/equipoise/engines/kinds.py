@@ -1,4 +1,4 @@
-"""Kinds of data that engines read, told by the extension or the first bytes of a file."""
+"""Kinds of data that engines read, recognized by the extension or first bytes of a file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _JSON = re.compile(rb"""(\xef\xbb\xbf)?\s*(\{\s*["}]|\[\s*\{)""")
 
 
 def extension(path: Path) -> str:
-    """The extension of a file, in lower case, without that of its compression.
+    """Return the extension of a file in lower case, without that of its compression.
 
     >>> extension(Path("People.CSV.gz"))
     '.csv'
@@ -53,11 +53,7 @@ def extension(path: Path) -> str:
 
 
 def kind_of(path: Path) -> Kind:
-    """Tell the kind of a file by its extension; of a ``.db`` file, by its first bytes.
-
-    >>> kind_of(Path("people.csv.gz"))
-    'csv'
-    """
+    """Recognize the kind of a file by its extension, or of a ``.db`` file by its first bytes."""
     if extension(path) == ".db" and _is_sqlite(path):
         return "sqlite"
     try:
@@ -70,7 +66,7 @@ def kind_of(path: Path) -> Kind:
 
 
 def kind_of_container(path: Path) -> Kind:
-    """Tell the kind of a file that holds several tables; a database may have any extension."""
+    """Recognize the kind of a file with several tables; a database may have any extension."""
     if _is_sqlite(path):
         return "sqlite"
     kind = EXTENSIONS.get(extension(path), "duckdb")
@@ -78,11 +74,7 @@ def kind_of_container(path: Path) -> Kind:
 
 
 def kind_of_bytes(head: bytes) -> Kind:
-    """Tell the kind of a file by its first bytes.
-
-    >>> kind_of_bytes(b"PAR1..."), kind_of_bytes(b"sex,age")
-    ('parquet', 'csv')
-    """
+    """Recognize the kind of a file by its first bytes."""
     for beginning, kind in _BEGINNINGS.items():
         if head.startswith(beginning):
             return kind

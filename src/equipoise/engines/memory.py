@@ -1,4 +1,4 @@
-"""The plain engine: every verb in a few lines of Python, to judge the fast ones by."""
+"""The plain engine: every verb in a few lines of Python, a reference for the fast ones."""
 
 from __future__ import annotations
 
@@ -13,41 +13,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import pyarrow as pa
+
 from equipoise.atomic import atomic_path
 from equipoise.counts import CountRequest, Counts, bin_names
 from equipoise.counts.columns import as_number, values_in
-from equipoise.counts.skipped import Skipped
+from equipoise.counts.skipped import NOTHING, Skipped
 from equipoise.engines.base import (
     Column,
+    columns_of,
     count_frame,
     location_names,
     require_choice,
-    require_columns,
     require_names,
     require_writable,
 )
-from equipoise.engines.csv.dialects import Dialect, require_same_columns
+from equipoise.engines.csv.dialects import require_same_columns
 from equipoise.engines.csv.records import NULL, Records
 from equipoise.engines.profiling import Profile, Profiler
 from equipoise.engines.sources import Source, dialect_of
-from equipoise.errors import ColumnNotFound, Unsupported
+from equipoise.errors import Unsupported
 from equipoise.values import MISSING, Value, as_value
 
 if TYPE_CHECKING:
     import os
     from pathlib import Path
 
-    import pyarrow as pa
-
 
 class MemoryEngine:
-    """Ten verbs over tables held in memory, for tests and small tables.
-
-    >>> from equipoise.engines.sources import locate
-    >>> people = locate({"sex": ["m", "w", "w"], "hired": ["yes", "no", "yes"]})
-    >>> MemoryEngine().counts(people, CountRequest(sensitive=("sex",), label="hired"))
-    <Counts of 3 rows in 3 cells: sex (2) × hired (2)>
-    """
+    """Ten verbs over tables held in memory, for tests and small tables."""
 
     name: ClassVar[str] = "memory"
     reads: ClassVar[Mapping[str, str]] = {
@@ -63,43 +57,38 @@ class MemoryEngine:
 
     def schema(self, source: Source) -> tuple[Column, ...]:
         """The columns of a table."""
-        return tuple(Column(field.name, str(field.type)) for field in _table(source).schema)
+        return columns_of(self.read(source))
 
     def settled(self, source: Source) -> Source:
         """The same source; one with a condition is refused."""
-        if source.where is not None:
-            raise Unsupported("the memory engine runs no SQL; use the duckdb engine.")
+        _refuse_sql(source)
         return source
 
     def profile(self, source: Source) -> Profile:
-        """Profile the columns of a table, in one pass."""
-        import pyarrow as pa
-
-        table = _table(source)
+        """Profile the columns of a table."""
+        table, skipped = _opened(source)
         profiler = Profiler(table.column_names, [str(kind) for kind in table.schema.types])
         texts = ([None if v is MISSING else v for v in _values(c)] for c in table.columns)
         profiler.add([pa.array(column, pa.string()) for column in texts])
-        return replace(profiler.profile(), skipped=_skipped(source))
+        return replace(profiler.profile(), skipped=skipped)
 
     def counts(self, source: Source, request: CountRequest) -> Counts:
-        """How many rows each cell has."""
-        counts = count_frame(_table(source), request, source.name)
-        return replace(counts, skipped=_skipped(source))
+        """Count the rows of each cell."""
+        table, skipped = _opened(source)
+        return replace(count_frame(table, request, source.name), skipped=skipped)
 
     def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
-        """The values of a column with their rows, most frequent first."""
-        table = _table(source)
-        if column not in table.column_names:
-            raise ColumnNotFound(column, table=source.name, columns=table.column_names)
-        found = collections.Counter(_values(table[column]))
+        """Count the rows of each value of a column, most frequent first."""
+        found = collections.Counter(_values(self.read(source, [column]).column(0)))
         ordered = sorted(
             found.items(), key=lambda item: (-item[1], item[0] is MISSING, str(item[0]))
         )
         return dict(ordered[:limit])
 
     def read(self, source: Source, columns: Sequence[str] | None = None) -> pa.Table:
-        """Read a whole table, or some of its columns, in the table's own order."""
-        return _table(source).select(require_names(self.schema(source), columns, source.name))
+        """Read all rows of a table, or of some of its columns, in their order."""
+        table, _ = _opened(source)
+        return table.select(require_names(table.column_names, columns, source.name))
 
     def rows(
         self,
@@ -111,12 +100,9 @@ class MemoryEngine:
         rest: bool = False,
         located: bool = False,
     ) -> pa.Table:
-        """Choose real rows by cell, each at most once; see :class:`~equipoise.engines.base.Engine`."""
-        import pyarrow as pa
-
-        request = require_choice(request, take)
-        require_columns(self.schema(source), request, source.name)
-        table = _table(source)
+        """Choose rows by cell; see :class:`~equipoise.engines.base.Engine`."""
+        table = self.read(source)
+        request = require_choice(columns_of(table), request, take, source.name)
         places = _chosen(table, request, take, seed)
         if rest:
             places = sorted(set(range(len(table))) - set(places))
@@ -125,9 +111,7 @@ class MemoryEngine:
 
     def fetch(self, source: Source, places: Sequence[int]) -> pa.Table:
         """Fetch the rows at some places; see :class:`~equipoise.engines.base.Engine`."""
-        import pyarrow as pa
-
-        table = _table(source)
+        table = self.read(source)
         there = sorted({place for place in places if 0 <= place < len(table)})
         return _located(table.take(pa.array(there, pa.int64())), there)
 
@@ -142,23 +126,26 @@ class MemoryEngine:
 # ---------------------------------------------------------------------------- reading
 
 
-def _table(source: Source) -> pa.Table:
-    if source.sql is not None or source.where is not None:
-        raise Unsupported("the memory engine runs no SQL; use the duckdb engine.")
+def _opened(source: Source) -> tuple[pa.Table, Skipped]:
+    """Read a table; return it with the lines that were left out of it."""
+    _refuse_sql(source)
     if source.kind == "frame":
-        return _without_views(source.data)
+        return _without_views(source.data), NOTHING
     if source.kind == "csv":
-        return _csv_table(source)
+        return _read_csv(source)
     raise Unsupported(
         f"the memory engine reads no {source.kind} ({source.name}) but "
         f"{', '.join(MemoryEngine.reads)}; use the duckdb engine."
     )
 
 
-def _without_views(table: pa.Table) -> pa.Table:
-    """Give text as it was always stored; of the new way Arrow itself cannot take rows."""
-    import pyarrow as pa
+def _refuse_sql(source: Source) -> None:
+    if source.sql is not None or source.where is not None:
+        raise Unsupported("the memory engine runs no SQL; use the duckdb engine.")
 
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """Convert string views to strings, since Arrow cannot take rows of views."""
     for i, field in enumerate(table.schema):
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if pa.types.is_string_view(kind):
@@ -167,37 +154,21 @@ def _without_views(table: pa.Table) -> pa.Table:
     return table
 
 
-def _csv_table(source: Source) -> pa.Table:
-    import pyarrow as pa
-
+def _read_csv(source: Source) -> tuple[pa.Table, Skipped]:
     dialects = {path: dialect_of(source, path) for path in source.paths}
     require_same_columns(dialects)
-    parts = []
+    parts, skipped = [], NOTHING
     for path, dialect in dialects.items():
-        reader = _records(source, path, dialect)
-        records = list(reader)
-        reader.require_table()
-        columns = [[record[i] for record in records] for i in range(len(dialect.columns))]
+        name = source.name if len(dialects) == 1 else str(path)
+        records = Records(path, dialect, name=name, lenient=source.lenient)
+        rows = list(records)
+        records.require_table()
+        skipped += records.skipped
+        columns = [[row[i] for row in rows] for i in range(len(dialect.columns))]
         arrays = [pa.array(column, pa.string()) for column in columns]
         parts.append(pa.table(arrays, names=list(dialect.columns)))
-    return pa.concat_tables([part.select(parts[0].column_names) for part in parts])
-
-
-def _records(source: Source, path: Path, dialect: Dialect) -> Records:
-    name = source.name if len(source.paths) == 1 else str(path)
-    return Records(path, dialect, name=name, lenient=source.lenient)
-
-
-def _skipped(source: Source) -> Skipped:
-    """What is left out of a table, found by reading it once more."""
-    found = Skipped()
-    if source.kind == "csv" and source.lenient:
-        for path in source.paths:
-            records = _records(source, path, dialect_of(source, path))
-            collections.deque(records, maxlen=0)
-            records.require_table()
-            found += records.skipped
-    return found
+    names = parts[0].column_names
+    return pa.concat_tables([part.select(names) for part in parts]), skipped
 
 
 def _raw_values(column: pa.ChunkedArray) -> list[Any]:
@@ -211,8 +182,6 @@ def _values(column: pa.ChunkedArray) -> list[Value]:
 
 
 def _require_plain(column: pa.ChunkedArray) -> None:
-    import pyarrow as pa
-
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_nested(kind) or pa.types.is_interval(kind):
         raise Unsupported(f"the memory engine cannot write {kind} as text; use the duckdb engine.")
@@ -222,22 +191,19 @@ def _require_plain(column: pa.ChunkedArray) -> None:
 
 
 def _chosen(table: pa.Table, request: CountRequest, take: Counts, seed: int) -> list[int]:
-    """Give the places of the rows that are chosen."""
+    """Return the places of the chosen rows."""
     cells = zip(*(_cell_values(table[n], n, request) for n in request.columns), strict=True)
     seen: collections.Counter[str] = collections.Counter()
     offered: dict[tuple[Value, ...], list[tuple[str, int]]] = collections.defaultdict(list)
     for line, (cell, row) in enumerate(zip(cells, _canonical_rows(table), strict=True)):
-        seen[row] += 1
+        seen[row] += 1  # equal rows are numbered, so that their hashes differ
         offered[cell].append((_md5(f"{seed}/{seen[row]}/{row}"), line))
-    return [
-        line for cell, want in _wanted(take) for _, line in sorted(offered.get(cell, ()))[:want]
-    ]
+    wanted = take.cells().items()
+    return [line for cell, want in wanted for _, line in sorted(offered.get(cell, ()))[:want]]
 
 
 def _located(rows: pa.Table, places: Sequence[int]) -> pa.Table:
-    """Put the place and the md5 of each row behind its columns."""
-    import pyarrow as pa
-
+    """Append the place and the md5 of each row to its columns."""
     place, md5 = location_names(rows.column_names)
     digests = [_md5(row) for row in _canonical_rows(rows)]
     rows = rows.append_column(place, pa.array(places, pa.int64()))
@@ -262,14 +228,9 @@ def _bin_of(number: float | None, edges: tuple[float, ...]) -> Value:
 
 
 def _canonical_rows(table: pa.Table) -> Iterator[str]:
-    """Give each row as one text, unambiguously: each value behind its length."""
+    """Write each row as one text; the length before each value makes it unambiguous."""
     for row in zip(*(_values(column) for column in table.columns), strict=True):
         yield ",".join("-" if value is MISSING else f"{len(value)}:{value}" for value in row)
-
-
-def _wanted(take: Counts) -> Iterator[tuple[tuple[Value, ...], int]]:
-    for codes, want in zip(take.codes.tolist(), take.rows.tolist(), strict=True):
-        yield tuple(axis.values[code] for axis, code in zip(take.axes, codes, strict=True)), want
 
 
 # ---------------------------------------------------------------------------- writing
@@ -282,7 +243,7 @@ def _write_csv(rows: pa.Table, path: Path) -> None:
 
 
 def _csv_field(value: Value) -> str:
-    """Quote what must be; csv.writer leaves a lone carriage return bare."""
+    # csv.writer would not quote a lone carriage return, nor a text that is read as missing.
     text = "" if value is MISSING else value
     must = text == NULL or re.search('[",\r\n]', text)
     return '"' + text.replace('"', '""') + '"' if must else text
@@ -305,7 +266,6 @@ def _json_value(raw: Any) -> bool | int | float | str | None:
 
 
 def _write_parquet(rows: pa.Table, path: Path) -> None:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:

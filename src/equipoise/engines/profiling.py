@@ -1,10 +1,10 @@
-"""What one pass over a table tells: gathered batch by batch, the same on every engine."""
+"""Profiles of tables, gathered batch by batch in one pass, the same on every engine."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEW_VALUES = 500
-"""Columns of at most so many different values are counted value by value."""
+"""Maximum number of distinct values that are counted value by value."""
 
 SKETCH = 256
-"""How many hashes stand for the values of a column that has more."""
+"""Number of hashes that represent the values of a column with more."""
 
 SAMPLE = 256
-"""How many rows are kept as they are."""
+"""Number of rows that are kept unchanged."""
 
 _QUANTILES = 21
 _SAMPLED_FOR_QUANTILES = 1024
@@ -32,43 +32,27 @@ _SAMPLED_FOR_QUANTILES = 1024
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """What one pass over a table tells of a column.
-
-    Attributes
-    ----------
-    name, type
-        As the engine calls them.
-    nulls
-        In how many rows it lacks a value.
-    distinct
-        How many different values it has; an estimate if ``values`` is not given.
-    values
-        How many rows each value has, if there are at most :data:`FEW_VALUES`.
-    sketch
-        Else the smallest hashes of its values, see :func:`value_hash`, rising.
-    numeric
-        Which share of its values are numbers.
-    quantiles
-        Of these: the least, every twentieth part, the greatest. Estimates from a sample of
-        rows if ``values`` is not given.
-    sample
-        Its values in some rows, the same rows for every column.
-    """
+    """Profile of a column. If it has too many values, some figures are estimates from a sample."""
 
     name: str
     type: str
     nulls: int
     distinct: int
     values: Mapping[str, int] | None
+    """Rows of each value, if there are at most :data:`FEW_VALUES`."""
     sketch: tuple[int, ...]
+    """Otherwise the smallest hashes of its values (:func:`value_hash`), in ascending order."""
     numeric: float
+    """Share of its values that are numbers."""
     quantiles: tuple[float, ...] | None
+    """Minimum of these numbers, every twentieth, and maximum."""
     sample: tuple[str | None, ...]
+    """Values of some rows, the same rows for every column."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What one pass tells of a table; ``skipped`` are lines that are no rows of it."""
+    """Profile of a table, and the lines that were skipped because they are no rows."""
 
     rows: int
     columns: tuple[ColumnProfile, ...]
@@ -76,70 +60,49 @@ class Profile:
 
 
 def value_hash(text: str) -> int:
-    """Hash a value, the same on every machine, whatever its case and the blanks around it.
-
-    >>> value_hash(" Female") == value_hash("female")
-    True
-    """
+    """Hash a value regardless of case and surrounding blanks, the same on every machine."""
     plain = text.strip().casefold().encode()
     return int.from_bytes(hashlib.md5(plain, usedforsecurity=False).digest()[:8], "big")
 
 
 @dataclass
 class Profiler:
-    """Gathers a profile from batches of rows, whose values are text or null.
-
-    >>> import pyarrow as pa
-    >>> profiler = Profiler(["sex", "age"], ["VARCHAR", "VARCHAR"])
-    >>> profiler.add([pa.array(["w", "m", None]), pa.array(["31", "52", "31"])])
-    >>> profile = profiler.profile()
-    >>> profile.rows, profile.columns[0].values, profile.columns[1].numeric
-    (3, {'w': 1, 'm': 1}, 1.0)
-    """
+    """Gathers a profile from batches of rows, whose values are text or null."""
 
     names: Sequence[str]
     types: Sequence[str]
     rows: int = 0
-    _columns: list[_Gathered] = field(init=False)
-    _keys: NDArray[np.float64] = field(init=False)
-    _sample: list[list[str | None]] = field(init=False)
 
     def __post_init__(self) -> None:
         self._columns = [_Gathered() for _ in self.names]
         self._random = np.random.default_rng(0)
         self._keys = np.empty(0)
-        self._sample = [[] for _ in self.names]
+        self._sample: list[list[str | None]] = [[] for _ in self.names]
 
     def add(self, columns: Sequence[pa.Array]) -> None:
-        """Take in a batch of rows."""
-        if not columns or not len(columns[0]):
-            return
-        for gathered, column in zip(self._columns, columns, strict=True):
-            found = column.value_counts()
-            gathered.add(found.field(0).to_pylist(), found.field(1).to_pylist())
-        self._add_to_sample(len(columns[0]), lambda i, rows: columns[i].take(rows).to_pylist())
+        """Add a batch of rows."""
+        found = (column.value_counts() for column in columns)
+        counted = ((c.field(0).to_pylist(), c.field(1).to_pylist()) for c in found)
+        self._add(columns, counted, lambda i, rows: columns[i].take(rows).to_pylist())
 
     def add_texts(self, columns: Sequence[Sequence[str | None]]) -> None:
-        """Take in a few rows, without the time it takes to make arrays of them.
+        """Add a few rows, without the time it takes to make arrays of them."""
+        counted = ((list(c), list(c.values())) for c in map(Counter, columns))
+        self._add(columns, counted, lambda i, rows: [columns[i][j] for j in rows])
 
-        >>> profiler = Profiler(["sex"], ["VARCHAR"])
-        >>> profiler.add_texts([["w", "m", None, "w"]])
-        >>> profiler.profile().columns[0].values
-        {'w': 2, 'm': 1}
-        """
+    def _add(
+        self,
+        columns: Sequence[Sized],
+        counted: Iterable[tuple[Sequence[str | None], Sequence[int]]],
+        taken: Callable[[int, NDArray[np.int64]], list[str | None]],
+    ) -> None:
         if not columns or not len(columns[0]):
             return
-        for gathered, column in zip(self._columns, columns, strict=True):
-            found = Counter(column)
-            gathered.add(list(found), list(found.values()))
-        self._add_to_sample(len(columns[0]), lambda i, rows: [columns[i][j] for j in rows])
-
-    def _add_to_sample(
-        self, rows: int, taken: Callable[[int, NDArray[np.int64]], list[str | None]]
-    ) -> None:
-        """Keep the rows with the smallest of random keys: each row is as likely as any other."""
+        for gathered, (texts, counts) in zip(self._columns, counted, strict=True):
+            gathered.add(texts, counts)
+        rows, kept = len(columns[0]), len(self._keys)
         self.rows += rows
-        kept = len(self._keys)
+        # The rows with the smallest random keys are kept, so that all rows are equally likely.
         keys = np.concatenate([self._keys, self._random.random(rows)])
         best = np.sort(np.argsort(keys, kind="stable")[:_SAMPLED_FOR_QUANTILES])
         fresh = best[best >= kept] - kept
@@ -150,20 +113,32 @@ class Profiler:
             self._keys = keys[best]
 
     def profile(self) -> Profile:
-        """Tell what was gathered."""
+        """Return the profile of all rows so far."""
         kept = np.sort(np.argsort(self._keys, kind="stable")[:SAMPLE]).tolist()
-        columns = (
-            gathered.profile(name, kind, sample, [sample[j] for j in kept])
-            for name, kind, gathered, sample in zip(
-                self.names, self.types, self._columns, self._sample, strict=True
+        columns = []
+        for name, kind, gathered, rows in zip(
+            self.names, self.types, self._columns, self._sample, strict=True
+        ):
+            numeric, quantiles = gathered.numbers(rows)
+            columns.append(
+                ColumnProfile(
+                    name=name,
+                    type=kind,
+                    nulls=gathered.nulls,
+                    distinct=gathered.distinct,
+                    values=gathered.values,
+                    sketch=tuple(gathered.hashes.tolist()),
+                    numeric=numeric,
+                    quantiles=quantiles,
+                    sample=tuple(rows[j] for j in kept),
+                )
             )
-        )
         return Profile(self.rows, tuple(columns))
 
 
 @dataclass
 class _Gathered:
-    """What is known of one column so far."""
+    """Values of one column so far."""
 
     nulls: int = 0
     values: dict[str, int] | None = field(default_factory=dict)
@@ -186,33 +161,16 @@ class _Gathered:
         fresh = np.fromiter(map(value_hash, texts), np.uint64)
         self.hashes = np.unique(np.concatenate([self.hashes, fresh]))[:SKETCH]
 
-    def profile(
-        self,
-        name: str,
-        kind: str,
-        rows: Sequence[str | None],
-        sample: Sequence[str | None],
-    ) -> ColumnProfile:
-        numeric, quantiles = self._numbers(rows)
-        return ColumnProfile(
-            name=name,
-            type=kind,
-            nulls=self.nulls,
-            distinct=len(self.values) if self.values is not None else self._estimate(),
-            values=self.values,
-            sketch=tuple(self.hashes.tolist()),
-            numeric=numeric,
-            quantiles=quantiles,
-            sample=tuple(sample),
-        )
-
-    def _estimate(self) -> int:
-        """How many values there are: the more, the closer together are the smallest hashes."""
+    @property
+    def distinct(self) -> int:
+        if self.values is not None:
+            return len(self.values)
         if len(self.hashes) < SKETCH:
             return len(self.hashes)
+        # An estimate: the more values there are, the smaller are the smallest hashes.
         return round((SKETCH - 1) / (float(self.hashes[-1]) / 2**64))
 
-    def _numbers(self, rows: Sequence[str | None]) -> tuple[float, tuple[float, ...] | None]:
+    def numbers(self, rows: Sequence[str | None]) -> tuple[float, tuple[float, ...] | None]:
         if self.values is not None:
             texts, counts = list(self.values), list(self.values.values())
         else:
@@ -220,7 +178,7 @@ class _Gathered:
             counts = [1] * len(texts)
         if not texts:
             return 0.0, None
-        numbers = np.array([as_number(text) for text in texts], float)  # what is none is nan
+        numbers = np.array([as_number(text) for text in texts], float)  # None becomes nan
         weights = np.array(counts)
         are = ~np.isnan(numbers)
         share = float(weights[are].sum() / weights.sum())

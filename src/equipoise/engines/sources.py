@@ -1,4 +1,4 @@
-"""From what a user names to a table that an engine can open."""
+"""Sources: tables that a user names, and how an engine reads them."""
 
 from __future__ import annotations
 
@@ -30,40 +30,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 READING = tuple(f.name for f in fields(Reading))
-"""What a user may say about how a table is read: options of :func:`locate`."""
-
-_RENAMED = (
-    "column {old!r} of {table} is called {new!r} here, as another column has the same name but for "
-    "its case; name it so."
-)
+"""Options of :func:`locate` that a user may give."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A table somewhere: files, a table in a database, or a frame in memory.
+    """A table: files, a table of a database, or a frame in memory.
 
-    Attributes
-    ----------
-    name
-        Its name in messages.
-    kind
-        The kind of data.
-    paths
-        Its files.
-    table
-        Its name inside a database file, or that of a sheet.
-    data
-        The Arrow table or the relation itself.
-    sql
-        A query to run over it, in which it is called ``input``.
-    where
-        A condition that its rows, or those of the query, satisfy; others are not seen.
-    encoding, delimiter
-        How CSV files are read; a delimiter that is not given is found.
-    header
-        Whether the first line of CSV files and sheets names the columns.
-    lenient
-        Whether lines of CSV files that are no rows are skipped and counted.
+    ``table`` names a table of a database, or a sheet; ``data`` is the Arrow table or the relation
+    itself. A query ``sql`` calls the table ``input``. Only rows that satisfy ``where`` are seen. If
+    a source is ``lenient``, lines of CSV files that are no rows are skipped and counted.
     """
 
     name: str
@@ -80,18 +56,17 @@ class Source:
 
     @property
     def public_name(self) -> str:
-        """Its name as it was given, but without the folders of this machine."""
+        """The given name, but without the folders of this machine."""
         path = Path(self.name)
         return path.name if path.is_absolute() else self.name
 
     @property
     def reading(self) -> Reading:
-        """How it is read, to be recorded."""
-        encoding = None if self.encoding == "utf-8" else self.encoding
+        """The options it is read with, without defaults, to be recorded."""
         return Reading(
             where=self.where,
             sql=self.sql,
-            encoding=encoding,
+            encoding=None if self.encoding == "utf-8" else self.encoding,
             delimiter=self.delimiter,
             header=None if self.header else False,
             lenient=self.lenient or None,
@@ -112,8 +87,8 @@ def locate(
 ) -> Source:
     """Find the data a user names: a path, folder, glob, ``file.duckdb::table``, ``-`` or a frame.
 
-    With ``columns`` only these are taken from a frame, if it has them all. ``known`` are names
-    that a user may have meant by a path that is not there.
+    Of a frame only ``columns`` are converted, if it has them all. ``known`` are names that a user
+    may have meant by a path that does not exist.
 
     >>> import pyarrow as pa
     >>> locate(pa.table({"a": [1]})).kind
@@ -121,7 +96,7 @@ def locate(
     """
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise InputError(
-            f"a delimiter is one character, and no quote or line break, not {delimiter!r}."
+            f"a delimiter is one character other than a quote or a line break, not {delimiter!r}."
         )
     options: dict[str, Any] = {
         "sql": sql,
@@ -173,7 +148,7 @@ def _from_frame(data: Any, options: dict[str, Any], columns: Collection[str]) ->
 
 
 def _arrow_table(data: Any, module: str, columns: Collection[str]) -> pa.Table:
-    """Give a frame as Arrow, which shares its memory wherever Arrow can hold the values."""
+    """Convert a frame to Arrow, which shares its memory where Arrow has the same layout."""
     import pyarrow as pa
 
     try:
@@ -186,7 +161,7 @@ def _arrow_table(data: Any, module: str, columns: Collection[str]) -> pa.Table:
                 for name, (_, column) in zip(names, data.items(), strict=True)
                 if not wanted or name in wanted
             ]
-            table = pa.table([array for _, array in chosen], names=[name for name, _ in chosen])
+            table = pa.table(dict(chosen))
         else:
             table = pa.table(data)
     except (pa.ArrowException, ValueError, TypeError) as error:
@@ -195,13 +170,13 @@ def _arrow_table(data: Any, module: str, columns: Collection[str]) -> pa.Table:
     if not table.column_names:
         raise InputError("the frame has no columns; there is nothing to measure.")
     for i, column in enumerate(table.columns):
-        if pa.types.is_float16(column.type):  # databases know no half floats
+        if pa.types.is_float16(column.type):  # DuckDB has no half floats
             table = table.set_column(i, table.column_names[i], column.cast(pa.float32()))
     return table
 
 
 def _arrow_array(column: Any) -> pa.Array | pa.ChunkedArray:
-    """Give a column of Python, numpy or pandas; values that Arrow cannot hold become text."""
+    """Convert a column of Python, numpy or pandas; values that Arrow cannot hold become text."""
     import pyarrow as pa
 
     with contextlib.suppress(pa.ArrowException, OverflowError):
@@ -260,7 +235,10 @@ def _many(text: str, paths: list[Path], options: dict[str, Any]) -> Source:
 def _existing(text: str, known: Collection[str] = ()) -> Path:
     path = Path(text)
     if not path.exists():
-        near = did_you_mean(path.name, [*known, *_beside(path)])
+        beside: list[str] = []
+        with contextlib.suppress(OSError):
+            beside = sorted(p.name for p in path.parent.iterdir())
+        near = did_you_mean(path.name, [*known, *beside])
         raise SourceNotFound(
             f"{text} does not exist; give a file, a folder, a glob, a database table as "
             f"file.duckdb::table, - for standard input, or the name of a bundled data set (equipoise data list).{near}"
@@ -270,15 +248,8 @@ def _existing(text: str, known: Collection[str] = ()) -> Path:
     return path
 
 
-def _beside(path: Path) -> list[str]:
-    try:
-        return sorted(p.name for p in path.parent.iterdir())
-    except OSError:
-        return []
-
-
 def dialect_of(source: Source, path: Path) -> Dialect:
-    """The dialect of one file of a source, read as the source says."""
+    """Return the dialect of one CSV file of a source."""
     return csv_dialect(
         path,
         encoding=source.encoding,
@@ -289,7 +260,7 @@ def dialect_of(source: Source, path: Path) -> Dialect:
 
 
 def chosen_table(source: Source, tables: Collection[str], word: str = "table") -> str:
-    """Choose the table a user names of those a file has, or the only one."""
+    """Return the table of a file that the user names, or its only one."""
     file = source.paths[0]
     if not tables:
         raise InputError(
@@ -313,7 +284,7 @@ def chosen_table(source: Source, tables: Collection[str], word: str = "table") -
 
 @contextlib.contextmanager
 def called(source: Source) -> Iterator[None]:
-    """Call standard input so in messages, not by the file it was copied to."""
+    """Replace the file that standard input was copied to by its name in error messages."""
     try:
         yield
     except InputError as error:
@@ -323,11 +294,16 @@ def called(source: Source) -> Iterator[None]:
 
 
 def explain_renamed(error: ColumnNotFound, source: Source) -> ColumnNotFound:
-    """Say how a column is called that has another name here than in its file."""
+    """Explain that a column was renamed, if that is why it was not found."""
     if source.kind != "csv" or source.sql is not None:
         return error
     for path in source.paths:
         for old, new in dialect_of(source, path).renamed:
             if old == error.column:
-                error.args = (_RENAMED.format(old=old, new=new, table=source.name),)
+                error.args = (
+                    (
+                        f"column {old!r} of {source.name} is called {new!r} here, because another column "
+                        "has the same name except for case; use that name."
+                    ),
+                )
     return error

@@ -1,4 +1,4 @@
-"""SQL text that engines share. Names and values from users are always quoted here."""
+"""SQL text; names and values from users are always quoted here."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from equipoise.counts.reading import Condition, is_plain_type
 from equipoise.engines.base import Column, location_names
 
 if TYPE_CHECKING:
@@ -32,22 +33,22 @@ def literal(text: str) -> str:
 
 
 def is_text(column_type: str) -> bool:
-    """Tell whether values of a type are text."""
+    """Whether values of a type are text."""
     return column_type.upper().startswith(("VARCHAR", "ENUM", "STRING", "TEXT", "CHAR"))
 
 
 def is_whole(column_type: str) -> bool:
-    """Tell whether values of a type are whole numbers of at most 64 bits."""
+    """Whether values of a type are integers of at most 64 bits."""
     return column_type.upper().removeprefix("U") in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 
 
 def is_float(column_type: str) -> bool:
-    """Tell whether values of a type are floating-point numbers, not-a-number among them."""
+    """Whether values of a type are floating-point numbers, which may be not-a-number."""
     return column_type.upper() in ("FLOAT", "DOUBLE", "REAL")
 
 
 def number(name: str, column_type: str) -> str:
-    """Read a column as numbers; text that is none, and not-a-number, become null."""
+    """Read a column as numbers; other text and not-a-number become null."""
     if is_whole(column_type):
         return identifier(name)
     cast = f"TRY_CAST({identifier(name)} AS DOUBLE)"
@@ -55,7 +56,7 @@ def number(name: str, column_type: str) -> str:
 
 
 def without_na(name: str, column_type: str, na: Iterable[str]) -> str:
-    """Read a column with the texts that mean a missing value as null."""
+    """Read a column with null for the texts that mean a missing value."""
     texts = ", ".join(literal(t) for t in na)
     if not texts:
         return identifier(name)
@@ -64,7 +65,7 @@ def without_na(name: str, column_type: str, na: Iterable[str]) -> str:
 
 
 def bin_number(name: str, column_type: str, edges: Sequence[float], na: Sequence[str]) -> str:
-    """Give the number of the bin a value falls in; −1 for a value that is not a number."""
+    """Number the bin of a value; −1 for a value that is not a number."""
     value = number(name, column_type)
     if is_whole(column_type) and not na and _evenly_whole(edges):
         first, step, last = int(edges[0]), int(edges[1] - edges[0]), int(edges[-1])
@@ -79,12 +80,9 @@ def bin_number(name: str, column_type: str, edges: Sequence[float], na: Sequence
         f"WHEN {value} < CAST('{edge!r}' AS DOUBLE) THEN {i}" for i, edge in enumerate(edges)
     )
     absent = f"WHEN {without_na(name, column_type, na)} IS NULL THEN NULL"
-    not_a_number = f"WHEN {value} IS NULL THEN CASE WHEN {_is_not_nan(name)} THEN -1 END"
+    not_nan = f"NOT coalesce(isnan(TRY_CAST({identifier(name)} AS DOUBLE)), false)"
+    not_a_number = f"WHEN {value} IS NULL THEN CASE WHEN {not_nan} THEN -1 END"
     return f"CASE {absent} {not_a_number} {whens} ELSE {len(edges)} END"
-
-
-def _is_not_nan(name: str) -> str:
-    return f"NOT coalesce(isnan(TRY_CAST({identifier(name)} AS DOUBLE)), false)"
 
 
 def _evenly_whole(edges: Sequence[float]) -> bool:
@@ -93,11 +91,11 @@ def _evenly_whole(edges: Sequence[float]) -> bool:
 
 
 def count_cells(table: str, columns: Sequence[Column], request: CountRequest) -> str:
-    """Count the rows of every finest cell: the one scan of a measurement.
+    """Count the rows of every cell: the one scan of a measurement.
 
-    Keys come as ``c0``, ``c1``, …: text, numbers and truth values as they are stored, so
-    that the database hashes plain columns, all others as text. Texts that mean missing
-    are sorted out among the few cells after.
+    The keys are ``c0``, ``c1``, …: text, numbers and booleans as they are stored, so that the
+    database hashes plain columns, and all others as text. Texts that mean a missing value are
+    replaced afterwards, in the few cells.
     """
     types = {c.name: c.type for c in columns}
     keys = [_key(name, types[name], request) for name in request.columns]
@@ -132,9 +130,9 @@ def _key(name: str, column_type: str, request: CountRequest) -> str:
 
 
 def numbers_in_order(table: str, column: Column, na: Sequence[str]) -> str:
-    """Give the different numbers of a column, rising, with how often each occurs.
+    """Select the distinct numbers of a column in ascending order, with their frequencies.
 
-    Read as a stream this takes little memory: grouping and sorting can spill, which a
+    Read as a stream this takes little memory: grouping and sorting can spill to disk, but a
     running sum over all numbers cannot.
     """
     present = f"{without_na(column.name, column.type, na)} IS NOT NULL"
@@ -143,7 +141,7 @@ def numbers_in_order(table: str, column: Column, na: Sequence[str]) -> str:
 
 
 def cell_text(name: str, column_type: str, request: CountRequest) -> str:
-    """Give the text by which counts know a value of a column, or null if it is missing."""
+    """Write a value as the text that counts use for it, or null if it is missing."""
     edges = request.bins.get(name)
     if isinstance(edges, tuple):
         from equipoise.counts import bin_names
@@ -156,11 +154,8 @@ def cell_text(name: str, column_type: str, request: CountRequest) -> str:
 
 
 def value_text(name: str, column_type: str) -> str:
-    """Give a value as the text :func:`equipoise.values.as_value` gives; not-a-number is null."""
-    return _text(identifier(name), column_type)
-
-
-def _text(value: str, column_type: str) -> str:
+    """Write a value as the text of :func:`equipoise.values.as_value`; not-a-number is null."""
+    value = identifier(name)
     if is_float(column_type):
         # Adding 0 makes −0.0 the 0.0 it equals; databases differ in how they print narrow floats.
         wide = f"CAST({value} AS DOUBLE) + 0.0::DOUBLE"
@@ -174,7 +169,7 @@ def _text(value: str, column_type: str) -> str:
 
 
 def canonical_row(columns: Sequence[Column]) -> str:
-    """Give a whole row as one text, unambiguously: each value behind its length."""
+    """Write a row as one text; the length before each value makes it unambiguous."""
     texts = [value_text(c.name, c.type) for c in columns]
     parts = [f"coalesce(length({t}) || ':' || {t}, '-')" for t in texts]
     return " || ',' || ".join(parts)
@@ -191,14 +186,14 @@ def choose_rows(
 ) -> str:
     """Choose rows by cell in the order of md5(seed, row, occurrence).
 
-    ``wanted`` is a table with the text of each cell as ``k0``, ``k1``, … and ``want``.
+    ``wanted`` is a table with the texts of each cell as ``k0``, ``k1``, …, and its rows as ``want``.
     """
     types = {c.name: c.type for c in columns}
     names = ", ".join(identifier(c.name) for c in columns)
     mark = _mark(columns)
     key, hashed, place = f"text{mark}", f"md5{mark}", f"place{mark}"
     in_order = ""
-    if located:  # equal rows are numbered as they stand, or the place of each would be chance
+    if located:  # equal rows are numbered in their order, or their places would be random
         table, in_order = numbered(table, columns), f" ORDER BY line{mark}"
         names += f", {_location(columns, key)}"
     cells = [f"cell{i}{mark}" for i in range(len(request.columns))]
@@ -219,34 +214,23 @@ def choose_rows(
     )
 
 
-def remaining_rows(table: str, columns: Sequence[Column], chosen: str, *, located: bool) -> str:
-    """Give all rows but the chosen, in the table's own order.
-
-    ``chosen`` is a table with the places of rows as ``place``.
-    """
-    return _by_place(table, columns, chosen, "NOT EXISTS", located=located)
-
-
-def rows_at(table: str, columns: Sequence[Column], chosen: str) -> str:
-    """Give the rows at the places that ``chosen`` has, in the table's own order, located."""
-    return _by_place(table, columns, chosen, "EXISTS", located=True)
-
-
-def _by_place(
-    table: str, columns: Sequence[Column], chosen: str, which: str, *, located: bool
+def rows_at(
+    table: str, columns: Sequence[Column], chosen: str, *, others: bool, located: bool
 ) -> str:
+    """Select the rows at the places of the table ``chosen``, or all others, in their order."""
+    exists = "NOT EXISTS" if others else "EXISTS"
     line = f"line{_mark(columns)}"
     names = ", ".join(identifier(c.name) for c in columns)
     if located:
         names += f", {_location(columns, canonical_row(columns))}"
     return (
-        f"SELECT {names} FROM {numbered(table, columns)} AS t WHERE {which} "
+        f"SELECT {names} FROM {numbered(table, columns)} AS t WHERE {exists} "
         f"(SELECT 1 FROM {chosen} AS c WHERE c.place = t.{line}) ORDER BY t.{line}"
     )
 
 
 def numbered(table: str, columns: Sequence[Column]) -> str:
-    """Number the rows of a table as they are read, which an engine must do in their order."""
+    """Number the rows of a table as they are read, for which an engine must keep their order."""
     return f"(SELECT *, row_number() OVER () - 1 AS line{_mark(columns)} FROM {table})"
 
 
@@ -256,5 +240,56 @@ def _location(columns: Sequence[Column], text: str) -> str:
 
 
 def _mark(columns: Sequence[Column]) -> str:
-    """End names like this, and no column of the table has them, whatever it is called."""
+    """Return a suffix that is longer than any column name, so that names with it are unused."""
     return "_" * (1 + max(len(c.name) for c in columns))
+
+
+# ------------------------------------------------------------------------- conditions
+
+
+WHOLE = ("BIGINT", "HUGEINT")
+"""Integers are not compared as floats: long identifiers that differ would become equal."""
+
+
+def compared(
+    table: str, columns: Sequence[Column], condition: Condition
+) -> tuple[str, tuple[str, ...]]:
+    """Convert the columns of a condition to the types as which it compares them.
+
+    Returns the converted table, and the expressions that select the original columns from it.
+    """
+    mark = _mark(columns)
+    types = {name.casefold(): kind for name, kind in (condition.types or {}).items()}
+    inner, own = [], []
+    for i, column in enumerate(columns):
+        name = identifier(column.name)
+        kind = types.get(column.name.casefold(), column.type)
+        is_same = kind == column.type or not is_plain_type(kind)
+        if is_same and not (is_float(kind) and column.name.casefold() in types):
+            inner.append(name)
+            own.append(name)
+        else:
+            inner += [f"{_as_type(column, kind)} AS {name}", f"{name} AS kept{i}{mark}"]
+            own.append(f"kept{i}{mark} AS {name}")
+    return f"(SELECT {', '.join(inner)} FROM {table}) AS input", tuple(own)
+
+
+def _as_type(column: Column, kind: str) -> str:
+    """Convert a column to another type; values that cannot be converted become missing."""
+    if kind == "VARCHAR":
+        return value_text(column.name, column.type)
+    if is_float(kind):  # not-a-number is missing, and would be greater than any number
+        number = identifier(column.name)
+        read = number if kind == column.type else f"TRY_CAST({trimmed(column)} AS {kind})"
+        return f"nullif({read}, CAST('nan' AS {kind}))"
+    text = trimmed(column)
+    if kind in WHOLE:  # a cast would round what is not whole
+        return f"TRY_CAST(regexp_extract({text}, '^([+-]?[0-9]+)([.]0*)?$', 1) AS {kind})"
+    return f"TRY_CAST({text} AS {kind})"
+
+
+def trimmed(column: Column) -> str:
+    """Read a column as text without surrounding blanks."""
+    plain = is_text(column.type) and not column.type.upper().startswith("ENUM")
+    text = identifier(column.name) if plain else value_text(column.name, column.type)
+    return f"trim({text})"

@@ -241,12 +241,13 @@ def _base(plan: Plan, base: Any, encoding: str | None, delimiter: str | None) ->
         return locate(base, **reading.options)
     if plan.source is None:
         return None
+    # A table of a database, file.duckdb::table, exists if its file does.
     there = Path(plan.source.partition("::")[0]).exists() or plan.source in names()
     return locate(plan.source, **reading.options) if there else None
 
 
 def take_search(options: Mapping[str, Any]) -> tuple[SearchRequest, dict[str, Any]]:
-    """Make a search request of some options; give it with the options left over."""
+    """Make a search request of some options; return it with the options left over."""
     from equipoise.lake.matching.mapping import read_codebook
     from equipoise.options.search import SearchRequest
 

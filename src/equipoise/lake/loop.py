@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 from collections.abc import Sequence
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.counts import Counts
-from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
 from equipoise.lake.offers.find import explain_lacks
 from equipoise.lake.offers.need import Need, need_of
@@ -126,9 +126,8 @@ class Repaired(Drawable):
 
     def text(self) -> str:
         """Summary in sentences, and the number of rows from each table."""
-        said = "\n".join(self.sentences)
-        shares = self.acquired.grid().text() if self.acquired.shares else ""
-        return f"{said}\n\n{shares}" if shares else said
+        shares = [self.acquired.grid().text()] if self.acquired.shares else []
+        return "\n\n".join(["\n".join(self.sentences), *shares])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as ``--json`` prints it."""
@@ -169,7 +168,9 @@ def repair(
     file = None if output is None else Path(plan_file or f"{os.fspath(output)}.plan.json")
     # Planning may take long, so places that cannot be written are refused before it.
     output_places(base, lake, output, ledger, looking, () if file is None else (file,))
-    ideal = _ideal(counts, request, progress)
+    ideal = None
+    with contextlib.suppress(Infeasible):
+        ideal = make_plan(counts, request, explain=False, progress=progress)
     prospect = explore(
         counts, base, lake, looking, require_columns=limits.require_columns, progress=progress
     )
@@ -182,6 +183,7 @@ def repair(
         output,
         ledger=ledger,
         looking=looking,
+        # The lake has the rows of the plan, but limits may forbid some: reported, not an error.
         limits=replace(limits, partial=True),
         hash_key=hash_key,
         prospect=prospect,
@@ -189,50 +191,35 @@ def repair(
         progress=progress,
     )
     is_ideal = ideal is not None and plan.add == ideal.add
-    lacks, chance = ((), None) if is_ideal else _lacks(ideal, counts, prospect, progress)
+    lacks, chance = tuple[tuple[str, Lack], ...](), None
+    if ideal is not None and not is_ideal:
+        lacks, chance = _lacks(ideal, counts, prospect, progress)
+    verification = None
+    if acquired.output is not None and acquired.ledger is not None and file is not None:
+        progress("verifying the result", 0.95)
+        written = as_written(Path(acquired.output))
+        verification = verify(
+            written, base, file, acquired.ledger, engine=lake.engine, hash_key=hash_key
+        )
     return Repaired(
         ideal=plan if is_ideal else ideal,
         plan=plan,
         acquired=acquired,
-        verification=_verified(acquired, base, file, lake.engine, hash_key, progress),
+        verification=verification,
         tolerance=request.tolerance,
         lacks=lacks,
         chance=chance,
     )
 
 
-def _verified(
-    acquired: Acquired,
-    base: Source,
-    plan_file: Path | None,
-    engine: Engine,
-    hash_key: bytes | None,
-    progress: Reporter,
-) -> Verification | None:
-    if acquired.output is None or acquired.ledger is None or plan_file is None:
-        return None
-    progress("verifying the result", 0.95)
-    written = as_written(Path(acquired.output))
-    return verify(written, base, plan_file, acquired.ledger, engine=engine, hash_key=hash_key)
-
-
 def _lacks(
-    ideal: Plan | None, counts: Counts, prospect: Prospect, progress: Reporter
+    ideal: Plan, counts: Counts, prospect: Prospect, progress: Reporter
 ) -> tuple[tuple[tuple[str, Lack], ...], str | None]:
     """Explain which rows of the cheapest plan the lake does not have."""
-    if ideal is None:
-        return (), None
     scanner = prospect.scanner(need_of(ideal.add, counts.request_for_rows()))
     lacks, scanned = explain_lacks(prospect.survey, scanner, {}, progress)
     duplicates = sum(int(offer.duplicates.sum()) for offer in scanned.values())
     return lacks, warn_of_chance(duplicates, sum(offer.by_chance for offer in scanned.values()))
-
-
-def _ideal(counts: Counts, request: PlanRequest, progress: Reporter) -> Plan | None:
-    try:
-        return make_plan(counts, request, explain=False, progress=progress)
-    except Infeasible:
-        return None
 
 
 def _with_what_there_is(

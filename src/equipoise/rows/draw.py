@@ -22,21 +22,11 @@ def draw(
     *,
     again: bool = False,
 ) -> NDArray[np.int64]:
-    """Draw as many rows of each cell as asked for, or all there are, in ascending order.
+    """Draw ``take`` rows of each cell, or all there are; return their places in ascending order.
 
-    Parameters
-    ----------
-    cells
-        Cell of each row; negative for rows in no cell.
-    take
-        Number of rows to draw from each cell.
-    generator
-        Random number generator.
-    again
-        Whether a row may be drawn several times. A cell without rows gives none even so.
+    ``cells`` holds the cell of each row, negative for rows in no cell. With ``again``, a row may be
+    drawn several times.
 
-    Examples
-    --------
     >>> generator = np.random.default_rng(0)
     >>> draw(np.array([0, 1, 0, 1, -1]), np.array([0, 9]), generator).tolist()
     [1, 3]

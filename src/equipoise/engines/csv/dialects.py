@@ -1,4 +1,4 @@
-"""The dialect of a CSV file: its delimiter, its columns and its lines."""
+"""Dialects of CSV files: delimiter, columns and line breaks."""
 
 from __future__ import annotations
 
@@ -23,32 +23,19 @@ _FIRST_RECORDS = 20
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one CSV file is written: its delimiter, its columns, and its lines.
-
-    Attributes
-    ----------
-    columns
-        The names of its columns, told apart whatever their case: of ``IOD`` and ``iod`` the
-        second is ``iod_2``, as databases take the two for one.
-    line_end
-        What ends its lines; nothing, if there is but one line.
-    empty_lines
-        How many empty lines stand above the header.
-    encoding
-        Of its text: as asked, or as its byte-order mark says.
-    header
-        Whether its first line names the columns.
-    renamed
-        Columns that have another name here than in the file: what it was, and what it is.
-    """
+    """How one CSV file is written."""
 
     delimiter: str
     columns: tuple[str, ...]
+    """Names that differ in more than case, as databases require: not IOD and iod, but iod_2."""
     line_end: str
+    """Empty if there is only one line."""
     empty_lines: int
+    """Number of empty lines above the header."""
     encoding: str = "utf-8"
     header: bool = True
     renamed: tuple[tuple[str, str], ...] = ()
+    """Old and new names of columns that are called differently here than in the file."""
 
 
 def csv_dialect(
@@ -61,12 +48,10 @@ def csv_dialect(
 ) -> Dialect:
     """Read the header of a CSV file, and find the delimiter if it is not given.
 
-    Columns that differ only in case are numbered. Columns of the same name are refused, or numbered
-    too if reading is lenient.
-
-    The delimiter is the one that splits the first lines into the same, largest number
-    of fields. Guessing from all lines, as databases do, reads a table with one broken
-    line as a table of one column.
+    Columns that differ only in case are numbered. Columns of the same name are refused, or
+    numbered too if reading is lenient. The delimiter is the one that splits the first lines into
+    the same, largest number of fields. Databases guess from all lines, and read a table with one
+    broken line as a table of one column.
     """
     encoding = marked_encoding(path, encoding)
     head = _head(path, encoding)
@@ -99,12 +84,12 @@ def csv_dialect(
 
 
 def require_same_columns(dialects: Mapping[Path, Dialect]) -> None:
-    """Refuse files of which one has other columns than the first."""
+    """Refuse a file that has other columns than the first."""
     (first, as_first), *others = dialects.items()
     for path, dialect in others:
         if set(dialect.columns) != set(as_first.columns):
             raise InputError(
-                f"{path} has other columns than {first}; one table is files with the same columns."
+                f"{path} has other columns than {first}; the files of a table must have the same columns."
             )
 
 
@@ -115,14 +100,14 @@ def _head(path: Path, encoding: str) -> str:
             raw += file.read(_LONGEST_LINE)
             if len(raw) > _LONGEST_LINE and b"\n" not in raw and b"\r" not in raw:
                 raise InputError(
-                    f"{path} has no line break in its first {len(raw):,} bytes; it is no table."
+                    f"{path} has no line break in its first {len(raw):,} bytes; it is not a table."
                 )
     if b"\0" in raw and not encoding.startswith(("utf-16", "utf-32")):
         raise InputError(
             f"{path} is not text; it has the extension of a CSV file but binary content. If it is UTF-16 "
             "without a byte-order mark, set `encoding='utf-16-le'` (or utf-16-be)."
         )
-    # A character cut in two at the end of the block is not a fault of the file.
+    # An incremental decoder accepts a character that is cut in two at the end of the block.
     decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == "utf-8" else encoding)()
     try:
         return decoder.decode(raw)
@@ -134,7 +119,7 @@ def _best_delimiter(head: str) -> str:
     def score(delimiter: str) -> tuple[int, int]:
         widths = [len(r) for r in _records(head, delimiter)]
         width = widths[0]
-        # A long block may end inside a record, so the last line proves nothing.
+        # A long block may end inside a record, so the last line is not compared.
         same = sum(w == width for w in widths[1:-1])
         return (width if width > 1 else 0, same)
 

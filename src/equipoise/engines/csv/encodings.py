@@ -1,4 +1,4 @@
-"""Text files: how they are opened, and in which encoding they are written."""
+"""Encodings of text files, plain or compressed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOT_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # the bytes that cp1252 le
 
 @contextlib.contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file, packed or not, or say why it cannot be read."""
+    """Open a file, compressed or not; explain why if it cannot be read."""
     try:
         with cast(
             "IO[bytes]",
@@ -33,7 +33,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 
 def marked_encoding(path: Path, encoding: str) -> str:
-    """Give the encoding that a byte-order mark tells, unless one without such marks is asked for."""
+    """Return the encoding of the byte-order mark, unless one without such marks is requested."""
     if not encoding.startswith(("utf-8", "utf-16", "utf-32")):
         return encoding
     with open_bytes(path) as file:
@@ -41,23 +41,17 @@ def marked_encoding(path: Path, encoding: str) -> str:
 
 
 def guess_encoding(path: Path, *, whole: bool = False) -> str:
-    r"""Tell in which encoding a text is written, by its first megabyte or by all of it.
+    r"""Guess the encoding of a text file from its first megabyte, or from all of it.
 
-    A byte-order mark decides; else text that is not UTF-8 is taken for the Windows code page,
-    in which nearly every byte is a character, or for UTF-16 if every other byte is zero.
-
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
-    >>> _ = path.write_bytes("nom\nRené\n".encode("latin-1"))
-    >>> guess_encoding(path)
-    'cp1252'
+    A byte-order mark decides. Otherwise, text with every other byte zero is UTF-16, and text that
+    is not UTF-8 is in the Windows code page, in which nearly every byte is a character.
     """
     with open_bytes(path) as file:
         raw = file.read(_BLOCK)
-        marked = _by_mark(raw)
-        if marked is not None:
+        if (marked := _by_mark(raw)) is not None:
             return marked
         if b"\0" in raw:
+            # In UTF-16, nearly every other byte of text in Latin letters is zero.
             zeros = [raw[i::2].count(0) * 2 / len(raw) for i in (0, 1)]
             return "utf-16-be" if zeros[0] > 0.4 else "utf-16-le" if zeros[1] > 0.4 else "utf-8"
         decoder, is_utf8, strange = codecs.getincrementaldecoder("utf-8")(), True, False
@@ -80,7 +74,7 @@ def _by_mark(raw: bytes) -> str | None:
 
 
 def as_utf8(path: Path, encoding: str, folder: str) -> Path:
-    """Copy a text file in another encoding as UTF-8; databases know few encodings, and badly."""
+    """Copy a text file as UTF-8, since DuckDB supports few other encodings."""
     decoder = codecs.getincrementaldecoder(encoding)()
     with open_bytes(path) as file, tempfile.NamedTemporaryFile(dir=folder, delete=False) as copy:
         try:
@@ -93,7 +87,7 @@ def as_utf8(path: Path, encoding: str, folder: str) -> Path:
 
 
 def not_encoded(path: object, encoding: str) -> InputError:
-    """Say that a file is not in an encoding, and what to do."""
+    """Make the error for a file that is not in the expected encoding."""
     return InputError(
         f"{path} is not {encoding.upper()} text; if it is in another encoding, name it, as in "
         "`encoding='cp1252'` (or latin-1, utf-16)."

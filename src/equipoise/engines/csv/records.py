@@ -1,4 +1,4 @@
-r"""CSV files that a database cannot read as they are, read record by record and copied as Parquet.
+r"""CSV files that a database cannot read as they are, read record by record and copied to Parquet.
 
 This is needed for files with several kinds of line breaks, and for files with broken lines that
 a user wants to skip. A broken line is skipped and counted, never filled up, cut or shifted.
@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pyarrow as pa
 
 from equipoise.counts.skipped import NOTHING, SHOWN, Skipped
 from equipoise.engines.csv.dialects import Dialect, csv_dialect
@@ -32,8 +34,7 @@ _VALUES = 200_000
 def copy_records(
     path: Path, dialect: Dialect, target: Path, *, name: str, lenient: bool
 ) -> Skipped:
-    """Copy the rows of a CSV file; what is no row is skipped if it is lenient, else refused."""
-    import pyarrow as pa
+    """Copy the rows of a CSV file; broken lines are skipped if lenient, and otherwise refused."""
     import pyarrow.parquet as pq
 
     schema = pa.schema([(column, pa.string()) for column in dialect.columns])
@@ -50,17 +51,9 @@ def copy_records(
 
 @dataclass
 class Records:
-    r"""The rows of a CSV file, in their order; a missing value is None.
+    r"""The rows of a CSV file in their order, with None for missing values.
 
-    Read by Python's own reader, which takes any line ending. What it skips is known at the end.
-
-    >>> import tempfile
-    >>> from equipoise.engines.csv.dialects import csv_dialect
-    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
-    >>> _ = path.write_bytes(b'a,b\n1,2\r\n3\n\\N,"\\N"\n')
-    >>> records = Records(path, csv_dialect(path), name="a.csv", lenient=True)
-    >>> list(records), str(records.skipped.first)
-    ([['1', '2'], [None, '\\N']], "('line 3',)")
+    Python's reader accepts any line break. What was skipped is known at the end.
     """
 
     path: Path
@@ -85,7 +78,7 @@ class Records:
                 raise not_encoded(self.name, encoding) from None
 
     def require_table(self) -> None:
-        """Refuse a file of which most lines are no rows: that is another kind of file."""
+        """Refuse a file in which most lines are no rows."""
         if self.skipped.lines > self.rows:
             columns = len(self.dialect.columns)
             raise NotATable(
@@ -123,7 +116,7 @@ class Records:
                 self._skip(start, reader.line_num, what)
 
     def _lines(self, text: io.TextIOWrapper) -> Iterator[str]:
-        """Give the lines with bare nulls marked; the reader does not tell what stood in quotes."""
+        """Yield the lines with bare nulls marked, since the reader drops the quotes of others."""
         sign = re.escape(self.dialect.delimiter)
         bare = re.compile(rf"(?:^|(?<={sign}))\\N(?={sign}|[\r\n]|$)")
         for line in _text_lines(text, self.name):
@@ -136,7 +129,7 @@ class Records:
     def _value(self, value: str) -> str | None:
         if not value or value == _MARK:
             return None
-        # Inside quotes, on a line of its own, the two letters were text.
+        # A mark inside a longer value was on a line of its own in quotes, and is text.
         return value.replace(_MARK, NULL) if self._marked else value
 
     def _skip(self, start: int, end: int, what: str) -> None:
@@ -147,13 +140,13 @@ class Records:
 
 
 MEND = "fix the file, or skip such lines with `lenient=True`"
-"""What to do about a broken line."""
+"""Advice about a broken line."""
 
 
 def padded_records(path: Path, encoding: str) -> tuple[tuple[str, ...], Iterator[list[str]]]:
-    """Read a file of which most lines have too many or too few fields: filled up, or cut.
+    """Read a file in which most lines have too many or too few fields, cut or padded.
 
-    Enough to know what a table is about; no rows are taken from it.
+    This shows what a table is about; no rows are taken from it.
     """
     dialect = csv_dialect(path, encoding=encoding, lenient=True)
     width = len(dialect.columns)
@@ -173,7 +166,7 @@ def padded_records(path: Path, encoding: str) -> tuple[tuple[str, ...], Iterator
 
 
 def _text_lines(text: io.TextIOWrapper, path: object) -> Iterator[str]:
-    """Give the lines of a text; one without end would fill the memory."""
+    """Yield the lines of a text; refuse one that would fill the memory."""
     while line := text.readline(_LONGEST_RECORD):
         if len(line) == _LONGEST_RECORD and not line.endswith(("\n", "\r")):
             raise InputError(f"{path} has a line that is too long for a table.")
@@ -181,7 +174,7 @@ def _text_lines(text: io.TextIOWrapper, path: object) -> Iterator[str]:
 
 
 def refuse_long_end(path: Path) -> None:
-    """Refuse a file whose last line is too long; beyond 32 MB DuckDB leaves it out and says nothing."""
+    """Refuse a file with a very long last line; DuckDB silently drops one beyond 32 MB."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - 2 * _LONGEST_RECORD, 0))

@@ -1,43 +1,83 @@
-"""Conditions on the rows of a table, settled and evaluated by DuckDB."""
+"""Conditions on the rows of a table: what they may say, and as which types they compare columns.
+
+A condition is given for one table and applied to others: the tables of a lake, the repaired
+table. So it may depend on nothing but the row, and the types as which it compares columns are
+decided once, by the table it was given for.
+"""
 
 from __future__ import annotations
 
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import duckdb
 
 from equipoise.counts import Condition
-from equipoise.engines import conditions, sql
 from equipoise.engines.base import Column
-from equipoise.engines.duckdb._errors import MEANINGLESS, explained, reason
+from equipoise.engines.duckdb._errors import (
+    MEANINGLESS,
+    explained,
+    how_compared,
+    not_a_condition,
+    not_evaluated,
+    reason,
+)
 from equipoise.engines.duckdb._session import Session
 from equipoise.engines.sources import Source
-from equipoise.errors import InputError
+from equipoise.engines.sql import WHOLE, compared, is_text, literal, trimmed
+from equipoise.errors import InputError, did_you_mean
+from equipoise.values import MISSING_MARKS
+
+_OTHERS = {
+    "SUBQUERY": "a query inside it",
+    "WINDOW": "a window over other rows",
+    "PARAMETER": "a parameter without a value",
+    "STAR": "a star, for all columns",
+    "POSITIONAL_REFERENCE": "the number of a column",
+    "LAMBDA": "a lambda",
+}
+"""Expressions that a condition may not have: they depend on more than named columns of one row."""
+
+_KINDS: Mapping[str, str] = {
+    "BIGINT": r"[+-]?(0|[1-9][0-9]{0,17})",
+    "HUGEINT": r"[+-]?(0|[1-9][0-9]{0,37})",
+    "DOUBLE": r"[+-]?((0|[1-9][0-9]*)([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?",
+    "DATE": r"[0-9]{4}-[0-9]{2}-[0-9]{2}",
+    "TIMESTAMP": r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?",
+    "BOOLEAN": r"(?i:true|false)",
+}
+"""Types of texts, the narrowest first. Texts with a leading zero are codes, not numbers."""
+
+_STEADY_MACROS = re.compile(
+    r"nullif|split_part|if|date_add|days_in_month|fdiv|fmod|(list|array)_\w+"
+)
+"""Macros of DuckDB, for which it does not report whether they are deterministic."""
 
 
 def restrict(session: Session, source: Source, table: str) -> str:
-    """Give the SQL text of the rows of a table that satisfy the source's condition."""
+    """Return the SQL text of the rows of a table that satisfy the source's condition."""
     where, columns = source.where, session.columns(replace(source, where=None), table)
     if where is None or where.types is None:
         where = settle(session, source, table, columns)
     else:  # a plan's file may have been edited, and names columns of another table
         _columns_named(session, where.text, columns, source)
-    return conditions.restricted(table, columns, where)
+    return _restricted(table, columns, where)
 
 
 def settle(session: Session, source: Source, table: str, columns: tuple[Column, ...]) -> Condition:
-    """Decide as what a condition compares columns; refuse one that no row satisfies."""
+    """Decide as which types a condition compares columns; refuse one that no row satisfies."""
     text = "" if source.where is None else source.where.text.strip()
     if not text:
-        raise conditions.not_a_condition(text, "it is empty")
+        raise not_a_condition(text, "it is empty")
     named = _columns_named(session, text, columns, source)
-    texts = [column for column in named if sql.is_text(column.type)]
-    natural = {}
-    if texts:
-        (answers,) = session.lines(source, conditions.tell_types(table, texts), "reading values")
-        natural = conditions.natural_types(texts, answers)
+    natural = _natural_types(session, source, table, [c for c in named if is_text(c.type)])
     first: duckdb.Error | None = None
-    for types in conditions.typings(named, natural):
+    typings = _typings(named, natural)
+    for types in typings:
         condition = Condition(text, types)
         try:
             kept = _count_satisfying(session, source, table, columns, condition)
@@ -49,30 +89,151 @@ def settle(session: Session, source: Source, table: str, columns: tuple[Column, 
         if not kept:
             raise InputError(
                 f"no row of {source.name} satisfies the condition {condition.one_line}; "
-                f"{conditions.how_compared(condition)}."
+                f"{how_compared(condition)}."
             )
         return condition
-    usual = Condition(text, conditions.typings(named, natural)[0])
-    raise conditions.not_evaluated(usual, source.name, "" if first is None else reason(first))
+    usual = Condition(text, typings[0])
+    raise not_evaluated(usual, source.name, "" if first is None else reason(first))
+
+
+# ----------------------------------------------------------------------------- parsing
 
 
 def _columns_named(
     session: Session, text: str, columns: tuple[Column, ...], source: Source
 ) -> list[Column]:
-    """Find the columns a condition names, if it is one."""
-    tree = session.connection.execute(
-        "SELECT json_serialize_sql(?)", [conditions.to_parse(text)]
-    ).fetchall()
-    parsed = conditions.parse(text, tree[0][0])
+    """Find the columns that a condition names; refuse what is not a condition on single rows."""
+    # On lines of its own, since a condition may end in a comment.
+    query = f"SELECT * FROM input WHERE (\n{text}\n)"
+    ((tree,),) = session.connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+    parts = _expressions(text, json.loads(tree))
+    named = [p["column_names"] for p in parts if p["class"] == "COLUMN_REF"]
+    names = [n[1] if len(n) > 1 and n[0].casefold() == "input" else n[0] for n in named]
     have = {column.name.casefold() for column in columns}
-    called = [*parsed.functions, *(n for n in parsed.columns if n.casefold() not in have)]
+    # A function without brackets, such as current_date, is parsed as a column.
+    called = [p["function_name"] for p in parts if p["class"] == "FUNCTION"]
+    called += [n for n in names if n.casefold() not in have]
     known = session.connection.execute(
         "SELECT DISTINCT function_name, function_type, stability FROM duckdb_functions() "
         "WHERE list_contains(?, function_name) ORDER BY ALL",
         [[name.lower() for name in called]],
     ).fetchall()
-    conditions.require_steady(text, known)
-    return conditions.resolve(text, parsed.columns, columns, source.name)
+    _require_steady(text, known)
+    return _resolve(text, names, columns, source.name)
+
+
+def _expressions(text: str, parsed: dict[str, Any]) -> list[dict[str, Any]]:
+    """List the expressions of a parsed condition, if it is one."""
+    if parsed["error"]:
+        raise not_a_condition(text, str(parsed["error_message"]))
+    node = parsed["statements"][0]["node"]
+    alone = len(parsed["statements"]) == 1 and node.get("where_clause") is not None
+    beside = ("modifiers", "group_expressions", "having", "qualify", "sample")
+    if not alone or any(node.get(part) for part in beside):
+        raise not_a_condition(text, "it says more than which rows")
+    parts = list(_parts(node["where_clause"]))
+    for part in parts:
+        if part["class"] in _OTHERS:
+            raise not_a_condition(text, f"it holds {_OTHERS[part['class']]}")
+    return parts
+
+
+def _parts(node: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        if "class" in node:
+            yield node
+        for child in node.values():
+            yield from _parts(child)
+    elif isinstance(node, list):
+        for child in node:
+            yield from _parts(child)
+
+
+def _require_steady(text: str, named: Sequence[tuple[str, str, str]]) -> None:
+    """Refuse functions of many rows, and functions that may return something else each time."""
+    for name, kind, stability in named:
+        if kind == "aggregate":
+            raise not_a_condition(
+                text, f"{name}() is a function of many rows, but a condition is about one"
+            )
+        if kind == "macro" and _STEADY_MACROS.fullmatch(name):
+            continue
+        if stability != "CONSISTENT":
+            raise not_a_condition(text, f"{name} may change each time; write the value itself")
+
+
+def _resolve(
+    text: str, names: Sequence[str], columns: Sequence[Column], table: str
+) -> list[Column]:
+    """Find columns regardless of case; if one does not exist, name those that do."""
+    known = {column.name.casefold(): column for column in columns}
+    for name in names:
+        if name.casefold() not in known:
+            have = [column.name for column in columns]
+            near = did_you_mean(name, have)
+            raise InputError(
+                f"{table} has no column {name!r}, which the condition {text!r} names; it has: "
+                f"{', '.join(have)}.{near} Text is written in single quotes, as in 'CA'."
+            )
+        _require_told_apart(text, name, known[name.casefold()].name, columns, table)
+    return list(dict.fromkeys(known[name.casefold()] for name in names))
+
+
+def _require_told_apart(
+    text: str, name: str, found: str, columns: Sequence[Column], table: str
+) -> None:
+    """Refuse a name that may mean one of two columns which differ only in case."""
+    numbered = re.compile(rf"{re.escape(name)}_[0-9]+")
+    other = next((c.name for c in columns if numbered.fullmatch(c.name)), None)
+    if name != found and other is not None:
+        raise InputError(
+            f"the condition {text!r} names {name!r}, which may be {found!r} or {other!r} of {table}: "
+            "columns that differ only in case are numbered here; name one of these two."
+        )
+
+
+# ------------------------------------------------------------------------------- types
+
+
+def _natural_types(
+    session: Session, source: Source, table: str, columns: Sequence[Column]
+) -> dict[str, str]:
+    """Find the narrowest type of each column of texts that all its values have."""
+    if not columns:
+        return {}
+    absent = ", ".join(literal(text) for text in ("", *sorted(MISSING_MARKS)))
+    answers = []
+    for kind, pattern in _KINDS.items():
+        reads = f"regexp_full_match(t, {literal(pattern)})"
+        if kind not in ("BOOLEAN", *WHOLE):
+            reads += f" AND TRY_CAST(t AS {kind}) IS NOT NULL"
+        present = f"FILTER (WHERE lower(t) NOT IN ({absent}))"
+        answers.append(f"coalesce(bool_and({reads}) {present}, false)")
+    asked = []
+    for i, column in enumerate(columns):
+        said = ", ".join(f"{answer} AS a{i}_{j}" for j, answer in enumerate(answers))
+        # Each value once: most columns have few values, and matching a pattern is slow.
+        asked.append(f"(SELECT {said} FROM (SELECT DISTINCT {trimmed(column)} AS t FROM {table}))")
+    query = f"SELECT * FROM {' CROSS JOIN '.join(asked)}"
+    (told,) = session.lines(source, query, "reading values")
+    answered = iter(told)
+    return {
+        column.name: next((k for k, fits in own if fits), "VARCHAR")
+        for column in columns
+        for own in [[(kind, next(answered)) for kind in _KINDS]]
+    }
+
+
+def _typings(columns: Sequence[Column], natural: Mapping[str, str]) -> list[dict[str, str]]:
+    """List the types to try: the natural ones; one column as text; all as text.
+
+    A column of numbers may be compared as text, as in ``phone LIKE '55%'``.
+    """
+    usual = {c.name: natural.get(c.name, c.type) for c in columns}
+    typed = [name for name, kind in natural.items() if kind != "VARCHAR"]
+    fewer = [usual | dict.fromkeys(some, "VARCHAR") for some in itertools.combinations(typed, 1)]
+    every = [usual | dict.fromkeys(typed, "VARCHAR")] if len(typed) > 1 else []
+    return [usual, *fewer, *every]
 
 
 def _count_satisfying(
@@ -82,14 +243,19 @@ def _count_satisfying(
     columns: tuple[Column, ...],
     condition: Condition,
 ) -> int:
-    said = conditions.truth(table, columns, condition)
+    inner, _ = compared(table, columns, condition)
+    said = f"SELECT (\n{condition.text}\n) AS t FROM {inner}"
     (kind,) = session.relation(source, said).types
     if str(kind) not in ("BOOLEAN", '"NULL"'):
-        raise conditions.not_a_condition(
-            condition.text, f"it gives {kind}, not whether a row is meant"
-        )
-    query = f"SELECT count(*) AS n FROM {conditions.restricted(table, columns, condition)}"
+        raise not_a_condition(condition.text, f"it has the type {kind}, and is not true or false")
+    query = f"SELECT count(*) AS n FROM {_restricted(table, columns, condition)}"
     counted = session.watch(
         lambda: session.relation(source, query).to_arrow_table(), f"reading {source.name}"
     )
     return int(counted["n"][0].as_py())
+
+
+def _restricted(table: str, columns: Sequence[Column], condition: Condition) -> str:
+    """Select the rows that satisfy a condition, with the columns and types of the table."""
+    inner, own = compared(table, columns, condition)
+    return f"(SELECT {', '.join(own)} FROM {inner} WHERE (\n{condition.text}\n))"

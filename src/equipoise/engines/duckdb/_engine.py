@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 
 from equipoise.atomic import atomic_path
 from equipoise.counts import CountRequest, Counts
@@ -39,14 +40,12 @@ from equipoise.engines.duckdb._tables import Tables
 from equipoise.engines.profiling import Profile, Profiler
 from equipoise.engines.readers import spreadsheets, sqlite
 from equipoise.engines.sources import Source
-from equipoise.errors import ColumnNotFound, InputError
+from equipoise.errors import InputError
 from equipoise.progress import Reporter, silent
 from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
     import os
-
-    import pyarrow as pa
 
 V = TypeVar("V", bound=Callable[..., Any])
 
@@ -61,7 +60,10 @@ _COPY_OPTIONS = {
 
 
 def _tidied(verb: V) -> V:
-    """Read CSV files again, record by record, that DuckDB gave up on; it takes one line end."""
+    """Read CSV files that DuckDB cannot parse again, record by record.
+
+    DuckDB accepts only one kind of line break in a file, and finds out while it reads.
+    """
 
     @functools.wraps(verb)
     def tried(self: DuckDBEngine, source: Source, *args: Any, **options: Any) -> Any:
@@ -77,24 +79,9 @@ def _tidied(verb: V) -> V:
 class DuckDBEngine:
     """Ten verbs over files, DuckDB databases and frames.
 
-    Parameters
-    ----------
-    threads
-        Number of threads; by default as many as there are cores.
-    memory
-        Memory limit, such as ``"2GB"``. Beyond it DuckDB spills to a temporary folder that is
-        removed at the end.
-    in_place
-        Maximum number of rows of a frame that is counted without a query, which takes less time
-        than starting one.
-    report
-        Progress callback.
-
-    >>> import pyarrow as pa
-    >>> from equipoise.engines.sources import locate
-    >>> people = locate(pa.table({"sex": ["m", "w", "w"], "hired": ["yes", "no", "yes"]}))
-    >>> DuckDBEngine().counts(people, CountRequest(sensitive=("sex",), label="hired"))
-    <Counts of 3 rows in 3 cells: sex (2) × hired (2)>
+    By default there are as many threads as cores. Beyond the limit of ``memory``, such as
+    ``"2GB"``, DuckDB spills to a temporary folder that is removed at the end. Frames of at most
+    ``in_place`` rows are counted without a query, which takes less time than starting one.
     """
 
     name: ClassVar[str] = "duckdb"
@@ -132,10 +119,7 @@ class DuckDBEngine:
     # -------------------------------------------------------------------- verbs
 
     def tables(self, source: Source) -> tuple[str, ...]:
-        """Names of the tables at a source: of a database its tables, else its files.
-
-        Views are left out: they hold no rows of their own.
-        """
+        """Names of the tables of a database, without its views, or of the files of a source."""
         if source.kind == "sqlite":
             return sqlite.tables(source.paths[0], source.name, views=False)
         if source.kind == "excel":
@@ -162,12 +146,13 @@ class DuckDBEngine:
     def profile(self, source: Source) -> Profile:
         """Profile the columns of a table, in one pass."""
         with self._tables.opened(source) as (table, columns), self._session.in_order():
-            texts = [f"{sql.value_text(c.name, c.type)} AS c{i}" for i, c in enumerate(columns)]
-            query = f"SELECT {', '.join(texts)} FROM {table}"
+            texts = ", ".join(
+                f"{sql.value_text(c.name, c.type)} AS c{i}" for i, c in enumerate(columns)
+            )
 
             def work() -> Profile:
                 profiler = Profiler([c.name for c in columns], [c.type for c in columns])
-                for batch in self._session.batches(source, query):
+                for batch in self._session.batches(source, f"SELECT {texts} FROM {table}"):
                     profiler.add(batch.columns)
                 return replace(profiler.profile(), skipped=self.skipped(source))
 
@@ -175,7 +160,7 @@ class DuckDBEngine:
 
     @_tidied
     def counts(self, source: Source, request: CountRequest) -> Counts:
-        """How many rows each cell has: one scan, whatever the size."""
+        """Count the rows of each cell, in one scan."""
         is_whole = source.sql is None and source.where is None
         if source.kind == "frame" and is_whole and len(source.data) <= self._in_place:
             return count_frame(source.data, request, source.name)
@@ -184,35 +169,30 @@ class DuckDBEngine:
             request = self._with_edges(source, table, columns, request)
             query = sql.count_cells(table, columns, request)
             cells = self._session.arrow(source, query, f"counting {source.name}")
-            types = {c.name: c for c in columns}
-            counted = [types[name] for name in request.columns]
-            counts = self._to_counts(source, table, counted, cells, request)
+            counts = self._to_counts(source, table, columns, cells, request)
             where = "" if source.where is None else f" where {source.where.one_line}"
             require_rows(counts, f"{source.name}{where}")
             return replace(counts, skipped=self.skipped(source))
 
     @_tidied
     def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
-        """The values of a column with their rows, most frequent first."""
+        """Count the rows of each value of a column, most frequent first."""
         with self._tables.opened(source) as (table, columns):
             types = {c.name: c.type for c in columns}
-            if column not in types:
-                raise ColumnNotFound(column, table=source.name, columns=types)
+            require_names(list(types), [column], source.name)
             query = (
                 f"SELECT {sql.value_text(column, types[column])} AS v, count(*) AS n FROM {table} "
                 f"GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT {int(limit)}"
             )
-            found = self._session.arrow(source, query, "listing values")
-        return {
-            MISSING if v is None else v: n
-            for v, n in zip(found["v"].to_pylist(), found["n"].to_pylist(), strict=True)
-        }
+            found = self._session.lines(source, query, "listing values")
+        return {MISSING if value is None else value: n for value, n in found}
 
     @_tidied
     def read(self, source: Source, columns: Sequence[str] | None = None) -> pa.Table:
-        """Read a whole table, or some of its columns, in the table's own order."""
+        """Read all rows of a table, or of some of its columns, in their order."""
         with self._tables.opened(source) as (table, known):
-            names = ", ".join(map(sql.identifier, require_names(known, columns, source.name)))
+            wanted = require_names([c.name for c in known], columns, source.name)
+            names = ", ".join(map(sql.identifier, wanted))
             return self._brought(
                 source, table, lambda t: f"SELECT {names} FROM {t}", "reading rows", in_order=True
             )
@@ -228,44 +208,35 @@ class DuckDBEngine:
         rest: bool = False,
         located: bool = False,
     ) -> pa.Table:
-        """Choose real rows by cell, each at most once; see :class:`~equipoise.engines.base.Engine`."""
-        import pyarrow as pa
-
-        request = require_choice(request, take)
+        """Choose rows by cell; see :class:`~equipoise.engines.base.Engine`."""
         with (
             self._tables.opened(source) as (table, columns),
             self._session.registered(_wanted(take)) as wanted,
         ):
-            require_columns(columns, request, source.name)
+            request = require_choice(columns, request, take, source.name)
             choose = functools.partial(
                 sql.choose_rows, columns=columns, request=request, wanted=wanted, seed=seed
             )
             if not rest:
                 query = functools.partial(choose, located=located)
                 return self._brought(source, table, query, "choosing rows", in_order=located)
-            if not take.n:
-                return self._remaining(source, table, columns, pa.array([], pa.int64()), located)
+            remaining = functools.partial(self._at, columns=columns, others=True, located=located)
+            if not take.n:  # nothing is chosen, so one reading is enough
+                return remaining(source, table, places=pa.array([], pa.int64()))
             with self._twice(source, table) as (here, again):
                 query = functools.partial(choose, located=True)
                 chosen = self._brought(here, again, query, "choosing rows", in_order=True)
-                places = chosen.column(len(columns))
-                return self._remaining(here, again, columns, places, located)
+                return remaining(here, again, places=chosen.column(len(columns)))
 
     @_tidied
     def fetch(self, source: Source, places: Sequence[int]) -> pa.Table:
         """Fetch the rows at some places; see :class:`~equipoise.engines.base.Engine`."""
-        import pyarrow as pa
-
-        wanted = pa.table({"place": pa.array(places, pa.int64())})
-        with (
-            self._tables.opened(source) as (table, columns),
-            self._session.registered(wanted) as chosen,
-        ):
-            query = functools.partial(sql.rows_at, columns=columns, chosen=chosen)
-            return self._brought(source, table, query, "fetching rows", in_order=True)
+        wanted = pa.array(places, pa.int64())
+        with self._tables.opened(source) as (table, columns):
+            return self._at(source, table, columns, wanted, others=False, located=True)
 
     def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
-        """Write rows, in their order, to a file, atomically."""
+        """Write rows to a file in their order, atomically."""
         options = _COPY_OPTIONS[require_writable(path, self.writes)]
         with (
             self._session.lock,
@@ -283,7 +254,7 @@ class DuckDBEngine:
                 raise InputError(f"{path} cannot be written: {reason(error)}.") from None
 
     def skipped(self, source: Source) -> Skipped:
-        """Lines that are left out of a table that is read leniently."""
+        """Lines that are left out of a CSV table that is read leniently."""
         return self._tables.skipped(source)
 
     # ----------------------------------------------------------------- choosing
@@ -297,32 +268,36 @@ class DuckDBEngine:
         *,
         in_order: bool,
     ) -> pa.Table:
-        """Run a query over rows; those of a relation are brought here first."""
+        """Run a query over rows; those of a relation are first read into this connection."""
         with self._session.in_order() if in_order else contextlib.nullcontext():
             if source.kind != "relation":
                 return self._session.arrow(source, query(table), title)
             with self._session.streamed(source, table) as here:
                 return self._session.arrow(replace(source, kind="frame"), query(here), title)
 
-    def _remaining(
+    def _at(
         self,
         source: Source,
         table: str,
         columns: tuple[Column, ...],
         places: pa.Array | pa.ChunkedArray,
+        *,
+        others: bool,
         located: bool,
     ) -> pa.Table:
-        import pyarrow as pa
-
+        """Read the rows at some places, or all others."""
         with self._session.registered(pa.table({"place": places})) as chosen:
             query = functools.partial(
-                sql.remaining_rows, columns=columns, chosen=chosen, located=located
+                sql.rows_at, columns=columns, chosen=chosen, others=others, located=located
             )
             return self._brought(source, table, query, "reading rows", in_order=True)
 
     @contextlib.contextmanager
     def _twice(self, source: Source, table: str) -> Iterator[tuple[Source, str]]:
-        """Give a table that has the same order each time; a view or a query may have others."""
+        """Make a table that can be read twice in the same order.
+
+        A view or a query may return its rows in another order each time, so it is copied.
+        """
         if source.sql is None and source.kind not in ("duckdb", "relation"):
             yield source, table
             return
@@ -352,6 +327,7 @@ class DuckDBEngine:
                 present = self._require_numbers(source, table, column, request)
                 if not present:
                     raise InputError(f"column {column.name!r} has no numbers to bin.")
+                # The ceiling of present · i / bins, in integers; the first is the minimum.
                 places = [max(-(-present * i // bins), 1) for i in range(bins)]
                 query = sql.numbers_in_order(table, column, request.na)
                 least, *found = self._numbers_at(source, query, places)
@@ -359,7 +335,7 @@ class DuckDBEngine:
         return request.with_edges(edges)
 
     def _numbers_at(self, source: Source, query: str, places: list[int]) -> list[float]:
-        """Give the numbers at some places, the first being 1, of a stream of numbers in order."""
+        """Return the numbers at some places, counted from 1, of a stream of sorted numbers."""
 
         def work() -> list[float]:
             found: list[float] = []
@@ -377,13 +353,15 @@ class DuckDBEngine:
         self,
         source: Source,
         table: str,
-        columns: list[Column],
+        columns: tuple[Column, ...],
         cells: pa.Table,
         request: CountRequest,
     ) -> Counts:
+        known = {c.name: c for c in columns}
+        # The table is read again only to name a value that is not a number.
         for i, name in enumerate(request.columns):
             if name in request.bins and -1 in cells[f"c{i}"].unique().to_pylist():
-                self._require_numbers(source, table, columns[i], request)
+                self._require_numbers(source, table, known[name], request)
         _refuse_bad_numbers(cells, request)
         names = {name: cells[f"c{i}"] for i, name in enumerate(request.columns)}
         rows = checked_counts(cells["n"].to_numpy())
@@ -395,7 +373,7 @@ class DuckDBEngine:
     def _require_numbers(
         self, source: Source, table: str, column: Column, request: CountRequest
     ) -> int:
-        """Refuse a column to bin that holds text, or tell how many numbers it holds."""
+        """Refuse a column to bin that holds text; return the number of numbers it holds."""
         bin_number = sql.bin_number(column.name, column.type, (0,), request.na)
         text = sql.value_text(column.name, column.type)
         query = (
@@ -412,13 +390,12 @@ class DuckDBEngine:
 def shared_engine(
     threads: int | None = None, memory: str | None = None, report: Reporter = silent
 ) -> DuckDBEngine:
-    """One engine per setting and process: opening a connection costs more than small counts."""
+    """Return one engine per setting, since opening a connection takes longer than small counts."""
     return DuckDBEngine(threads=threads, memory=memory, report=report)
 
 
 def _nulls_to_quote(rows: pa.Table) -> str:
-    """Quote the columns of which a text would be read as missing."""
-    import pyarrow as pa
+    """Quote columns with a text that would be read as a missing value if it were bare."""
     import pyarrow.compute as pc
 
     found = []
@@ -431,8 +408,6 @@ def _nulls_to_quote(rows: pa.Table) -> str:
 
 
 def _wanted(take: Counts) -> pa.Table:
-    import pyarrow as pa
-
     cells = take.to_arrow()
     keys = {f"k{i}": cells.column(i) for i in range(len(take.axes))}
     places = pa.array(range(len(cells)), pa.int64())

@@ -1,4 +1,4 @@
-"""What DuckDB says when something fails, as a sentence that tells what to do."""
+"""Errors of DuckDB as sentences that say what to do."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import re
 
 import duckdb
 
-from equipoise.engines import conditions
+from equipoise.counts import Condition
 from equipoise.engines.csv.encodings import not_encoded
 from equipoise.engines.csv.records import MEND
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError, SourceNotFound
+from equipoise.plain import in_words
 
 MEANINGLESS = (
     duckdb.BinderException,
@@ -26,12 +27,12 @@ class Unparsed(InputError):
 
 
 def reason(error: BaseException) -> str:
-    """The first line of a database's message, without its end, to stand inside a sentence."""
+    """Return the first line of a message without its full stop, to be part of a sentence."""
     return str(error).strip().splitlines()[0].rstrip(".!? ")
 
 
 def explained(error: Exception, source: Source) -> Exception:
-    """Turn a database's message into a sentence that tells what to do."""
+    """Turn an error of DuckDB into one that says what to do."""
     text = str(error)
     if isinstance(error, duckdb.InterruptException) or text.startswith("INTERRUPT Error"):
         return KeyboardInterrupt()  # type: ignore[return-value]
@@ -48,10 +49,36 @@ def explained(error: Exception, source: Source) -> Exception:
     if isinstance(error, duckdb.IOException):
         return SourceNotFound(f"{source.name} cannot be read: {reason(error)}.")
     if source.where is not None and isinstance(error, MEANINGLESS):
-        return conditions.not_evaluated(source.where, source.name, reason(error))
+        return not_evaluated(source.where, source.name, reason(error))
     if source.sql is not None:
         return InputError(f"the SQL over {source.name} failed: {reason(error)}.")
     return InputError(f"{source.name} cannot be read: {reason(error)}.")
+
+
+def not_a_condition(text: str, why: str) -> InputError:
+    """Make the error for a text that is not a condition, with an example of one."""
+    first = (text.split() or [""])[0].casefold()
+    more = " Give a whole query as `sql`." if first in ("select", "with", "from") else ""
+    return InputError(
+        f"`where={text!r}` is not a condition on rows: {why.rstrip('. ')}. Write one over the "
+        f"columns, without WHERE and without a semicolon, as in `where='age >= 18 AND hours < 40'`.{more}"
+    )
+
+
+def not_evaluated(condition: Condition, table: str, why: str) -> InputError:
+    """Make the error for a condition that cannot be evaluated on a table."""
+    reason = why.partition("Error: ")[2] or why
+    return InputError(
+        f"the condition {condition.one_line} cannot be evaluated on {table}: {reason}; "
+        f"{how_compared(condition)}. Compare a column with values like its own, or convert it, as "
+        "in TRY_CAST(code AS INTEGER) > 12."
+    )
+
+
+def how_compared(condition: Condition) -> str:
+    """Name the types as which a condition compares columns."""
+    told = condition.compared
+    return f"it compares {in_words(told)}" if told else "correct it"
 
 
 def _broken_csv(text: str, name: str) -> InputError | None:

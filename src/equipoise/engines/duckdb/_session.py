@@ -7,9 +7,10 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import duckdb
+import pyarrow as pa
 
 from equipoise.engines.base import Column
 from equipoise.engines.duckdb._errors import explained, reason
@@ -17,9 +18,6 @@ from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.progress import Reporter, watched
 from equipoise.scratch import ScratchFolder, make_folder
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 T = TypeVar("T")
 
@@ -41,10 +39,8 @@ class Session:
             # Most queries do not need the order of rows, and keeping it takes time and memory.
             "preserve_insertion_order": False,
         }
-        if threads is not None:
-            settings["threads"] = threads
-        if memory is not None:
-            settings["memory_limit"] = memory
+        limits = {"threads": threads, "memory_limit": memory}
+        settings |= {name: limit for name, limit in limits.items() if limit is not None}
         try:
             _require_settings(threads, memory)
             self.connection = duckdb.connect(":memory:", config=settings)
@@ -54,7 +50,7 @@ class Session:
                 f"threads={threads}, memory={memory!r} cannot be set; threads is a whole number of "
                 f"at least 1 and memory a size such as 2GB ({reason(error)})."
             ) from None
-        # Also if nobody closes it: at the end of the session, or of the program.
+        # If nobody closes it, this happens when it is collected, or at the end of the program.
         self.close = weakref.finalize(self, _close, self.connection, folder)
         # In a notebook without ipywidgets DuckDB refuses these settings; progress stays unknown.
         with contextlib.suppress(duckdb.Error):
@@ -69,12 +65,12 @@ class Session:
     # ------------------------------------------------------------------- tables
 
     def new_name(self, prefix: str) -> str:
-        """A name that no table of this connection has."""
+        """Return a name that no table of this connection has."""
         return f"{prefix}_{next(self._names)}"
 
     @contextlib.contextmanager
     def registered(self, data: Any) -> Iterator[str]:
-        """Give Arrow data a name by which queries know it."""
+        """Register Arrow data under a name that queries can use."""
         name = self.new_name("frame")
         try:
             self.connection.register(name, data)
@@ -87,16 +83,14 @@ class Session:
 
     @contextlib.contextmanager
     def streamed(self, source: Source, table: str) -> Iterator[str]:
-        """Read a relation here, since its own connection does not know our tables."""
-        import pyarrow as pa
-
+        """Read a relation into this connection, since its own does not have our tables."""
         rows = source.data.query("input_relation", f"FROM {table}")
         with self.registered(pa.RecordBatchReader.from_stream(rows)) as name:
             yield name
 
     @contextlib.contextmanager
     def in_order(self) -> Iterator[None]:
-        """Read and write rows in their order, which takes longer and is not always needed."""
+        """Keep the order of rows, which takes longer and is not always needed."""
         self.connection.execute("SET preserve_insertion_order = true")
         try:
             yield
@@ -106,15 +100,14 @@ class Session:
     # ------------------------------------------------------------------ queries
 
     def relation(self, source: Source, query: str) -> duckdb.DuckDBPyRelation:
-        """Plan a query; over a relation it runs on the relation's own connection."""
-        if source.kind == "relation":
-            relation: duckdb.DuckDBPyRelation = source.data.query("input_relation", query)
-        else:
-            relation = self.connection.sql(query)
+        """Plan a query; one over a relation runs on the connection of the relation."""
+        if source.kind != "relation":
+            return self.connection.sql(query)
+        relation: duckdb.DuckDBPyRelation = source.data.query("input_relation", query)
         return relation
 
     def columns(self, source: Source, table: str) -> tuple[Column, ...]:
-        """Name the columns by planning a query, which is quicker than running a DESCRIBE."""
+        """Find the columns by planning a query, which is faster than running a DESCRIBE."""
         try:
             planned = self.relation(source, f"FROM {table}")
         except duckdb.Error as error:
@@ -122,25 +115,23 @@ class Session:
         return tuple(Column(n, str(t)) for n, t in zip(planned.columns, planned.types, strict=True))
 
     def arrow(self, source: Source, query: str, title: str) -> pa.Table:
-        """Run a query, and explain what goes wrong."""
+        """Run a query, and explain errors."""
         return self.work(source, lambda: self.relation(source, query).to_arrow_table(), title)
 
     def lines(self, source: Source, query: str, title: str) -> list[tuple[Any, ...]]:
-        """Run a query, and give its result as Python values, line by line."""
+        """Run a query, and return its result as tuples of Python values."""
         table = self.arrow(source, query, title)
         return list(zip(*(c.to_pylist() for c in table.columns), strict=True))
 
     def batches(self, source: Source, query: str) -> Iterator[pa.RecordBatch]:
-        """Give the result of a query batch by batch."""
-        import pyarrow as pa
-
+        """Yield the result of a query in batches."""
         try:
             yield from pa.RecordBatchReader.from_stream(self.relation(source, query))
         except (pa.ArrowException, OSError) as error:  # a stream wraps what the database says
             raise explained(error, source) from None
 
     def work(self, source: Source, work: Callable[[], T], title: str) -> T:
-        """Watch work on a source, and explain what goes wrong."""
+        """Watch work on a source, and explain errors."""
         try:
             return self.watch(work, title)
         except duckdb.Error as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import glob
 import re
 import tempfile
@@ -43,7 +44,7 @@ class Tables:
 
     @contextlib.contextmanager
     def opened(self, source: Source) -> Iterator[tuple[str, tuple[Column, ...]]]:
-        """Give the SQL text of a table, and its columns, while it can be read."""
+        """Yield the SQL text of a table, and its columns, while it can be read."""
         with self._session.lock, self._input(source) as table:
             text = table if source.sql is None else self._query_over(table, source)
             try:
@@ -62,8 +63,8 @@ class Tables:
                 with self._session.registered(source.data) as name:
                     yield name
             elif source.kind == "duckdb":
-                with self._attached(source) as alias:
-                    tables = self._tables_in(alias)
+                with self._attached(source):
+                    tables = self._attached_tables()
                     yield tables[chosen_table(source, tables)]
             elif source.kind == "csv":
                 with tempfile.TemporaryDirectory(dir=self._session.folder) as folder:
@@ -76,7 +77,7 @@ class Tables:
                 yield _parquet([self._copy_of_table(source)])
 
     def _query_over(self, table: str, source: Source) -> str:
-        """Give the user's query over a table, which it calls ``input``."""
+        """Return the user's query over a table, which it calls ``input``."""
         query = self._one_query(source.sql or "")
         with contextlib.suppress(duckdb.Error):  # which is explained when the result is opened
             bare = self._session.relation(source, f"WITH input AS (FROM {table}) (\n{query}\n)")
@@ -85,7 +86,7 @@ class Tables:
         return f"(WITH input AS (FROM {table}) SELECT * FROM (\n{query}\n))"
 
     def _one_query(self, text: str) -> str:
-        """Take one query; a second statement would end the brackets it stands in."""
+        """Refuse more than one query, since a second one would break out of the brackets."""
         try:
             statements = self._session.connection.extract_statements(text)
         except duckdb.Error as error:
@@ -102,36 +103,35 @@ class Tables:
     # ---------------------------------------------------------------- databases
 
     def names(self, source: Source) -> tuple[str, ...]:
-        """Names of the tables in a DuckDB database, without its views."""
-        with self._session.lock, self._attached(source) as alias:
-            return tuple(self._tables_in(alias, views=False))
+        """Names of the tables in a DuckDB database, without its views, which have no own rows."""
+        with self._session.lock, self._attached(source):
+            return tuple(self._attached_tables(views=False))
 
     @contextlib.contextmanager
-    def _attached(self, source: Source) -> Iterator[str]:
+    def _attached(self, source: Source) -> Iterator[None]:
         file = str(source.paths[0])
-        connection = self._session.connection
         try:
-            connection.execute(f"ATTACH {sql.literal(file)} AS attached (READ_ONLY)")
+            self._session.connection.execute(f"ATTACH {sql.literal(file)} AS attached (READ_ONLY)")
         except duckdb.Error as error:
             raise InputError(
                 f"{file} cannot be opened as a DuckDB database: {reason(error)}."
             ) from None
         try:
-            yield "attached"
+            yield
         finally:
-            connection.execute("DETACH attached")
+            self._session.connection.execute("DETACH attached")
 
-    def _tables_in(self, alias: str, *, views: bool = True) -> dict[str, str]:
-        """The tables and views of a database: what a user calls each, and its SQL text."""
+    def _attached_tables(self, *, views: bool = True) -> dict[str, str]:
+        """Return the SQL text of each table and view by the name that a user gives it."""
         found = self._session.connection.execute(
             "SELECT schema_name, name FROM (SELECT database_name, schema_name, table_name AS name "
             "FROM duckdb_tables() UNION ALL SELECT database_name, schema_name, view_name FROM "
-            "duckdb_views() WHERE NOT internal AND ?) WHERE database_name = ? ORDER BY ALL",
-            [views, alias],
+            "duckdb_views() WHERE NOT internal AND ?) WHERE database_name = 'attached' ORDER BY ALL",
+            [views],
         ).fetchall()
         return {
-            name if schema == "main" else f"{schema}.{name}": ".".join(
-                (alias, sql.identifier(schema), sql.identifier(name))
+            name if schema == "main" else f"{schema}.{name}": (
+                f"attached.{sql.identifier(schema)}.{sql.identifier(name)}"
             )
             for schema, name in found
         }
@@ -139,26 +139,25 @@ class Tables:
     # ------------------------------------------------------------------- copies
 
     def skipped(self, source: Source) -> Skipped:
-        """The lines that are left out of a table that is read leniently."""
+        """Lines that are left out of a CSV table that is read leniently."""
         if source.kind != "csv" or not source.lenient:
             return Skipped()
         copies = (self._copy_of_records(source, path) for path in source.paths)
         return sum((copy.skipped for copy in copies), Skipped())
 
     def _copy_of_table(self, source: Source) -> Path:
-        """Copy a table that DuckDB cannot read as Parquet; the copy is used again."""
+        """Copy a table that DuckDB cannot read to Parquet; the copy is reused."""
         path = source.paths[0]
         if source.kind == "sqlite":
             table = chosen_table(source, sqlite.tables(path, source.name))
+            copy = functools.partial(sqlite.copy_table, name=source.name)
         else:
             table = chosen_table(source, spreadsheets.sheets(path), "sheet")
+            copy = functools.partial(spreadsheets.copy_sheet, header=source.header)
 
         def write(target: Path) -> None:
             self._session.report(f"reading {source.name}", 0)
-            if source.kind == "sqlite":
-                sqlite.copy_table(path, table, target, source.name)
-            else:
-                spreadsheets.copy_sheet(path, table, target, header=source.header)
+            copy(path, table, target)
 
         return self._spool.copy(path, (table, source.header), write).path
 
@@ -180,7 +179,7 @@ class Tables:
     # -------------------------------------------------------------------- files
 
     def _csv_table(self, source: Source, folder: str) -> str:
-        """Read CSV as text by the dialect of each file; files of one dialect are read together."""
+        """Read CSV files as text; files of the same dialect are read together."""
         files: dict[Dialect | None, list[Path]] = defaultdict(list)
         dialects = {path: dialect_of(source, path) for path in source.paths}
         require_same_columns(dialects)
@@ -203,14 +202,15 @@ class Tables:
 
     def _json_table(self, source: Source) -> str:
         paths = _paths(source.paths)
-        # All lines are looked at, since a sample would miss columns that come late.
+        # All lines are inspected, since a sample would miss columns that first occur later.
         looked = "format = 'auto', union_by_name = true, sample_size = -1"
         columns = self._session.lines(
             source, f"DESCRIBE FROM read_json({paths}, {looked})", "opening"
         )
         # DuckDB would read texts that look like dates as dates, and print them in its own way;
         # beside values of another kind it would leave texts in their quotes.
-        kinds = {n: "VARCHAR" if _reformatted(k) else k for n, k, *_ in columns}
+        reformatted = ("DATE", "TIME", "UUID", "INTERVAL", "JSON")
+        kinds = {n: "VARCHAR" if k.upper().startswith(reformatted) else k for n, k, *_ in columns}
         listed = ", ".join(f"{sql.literal(n)}: {sql.literal(k)}" for n, k in kinds.items())
         return f"read_json({paths}, format = 'auto', columns = {{{listed}}})"
 
@@ -221,13 +221,13 @@ def _paths(paths: Sequence[Path]) -> str:
 
 def _parquet(paths: Sequence[Path]) -> str:
     by_name = ", union_by_name = true" if len(paths) > 1 else ""
-    # Or DuckDB believes the file's statistics, which know no not-a-number.
+    # By default DuckDB relies on the file's statistics, which ignore not-a-number.
     return f"read_parquet({_paths(paths)}, can_have_nan = true{by_name})"
 
 
 def _csv(paths: Sequence[Path], dialect: Dialect) -> str:
     columns = ", ".join(f"{sql.literal(name)}: 'VARCHAR'" for name in dialect.columns)
-    # Guessed by DuckDB, a line end inside quotes in the header makes all rows vanish.
+    # If DuckDB guesses, a line break inside quotes in the header makes all rows disappear.
     end = f", new_line = {sql.literal(repr(dialect.line_end)[1:-1])}" if dialect.line_end else ""
     return (
         f"read_csv({_paths(paths)}, auto_detect = false, "
@@ -240,9 +240,5 @@ def _csv(paths: Sequence[Path], dialect: Dialect) -> str:
 
 
 def _without_blanks(names: Sequence[str]) -> str:
-    """Take nothing in quotes for missing, too; the null of dumps in quotes is a text."""
+    """Read an empty text in quotes as missing, too; a quoted null of dumps is text."""
     return ", ".join(f"nullif({c}, '') AS {c}" for c in map(sql.identifier, names))
-
-
-def _reformatted(column_type: str) -> bool:
-    return column_type.upper().startswith(("DATE", "TIME", "UUID", "INTERVAL", "JSON"))

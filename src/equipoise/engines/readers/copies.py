@@ -1,4 +1,4 @@
-"""Copies of tables that a database cannot read itself, as Parquet files in a temporary folder."""
+"""Copies of tables that DuckDB cannot read, as Parquet files in a temporary folder."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ KEPT = 8
 
 @dataclass(frozen=True)
 class Copy:
-    """A table as a Parquet file, and what of it could not be copied."""
+    """A Parquet file, and the lines that could not be copied to it."""
 
     path: Path
     skipped: Skipped = NOTHING
 
 
 class Spool:
-    """Makes copies of files, and keeps the last few: one is often read several times in a row.
+    """Makes copies of files, and keeps the last few, since a table is often read several times.
 
-    A copy is made again when its file has changed. None is removed while a table is open.
+    A copy is made again if its file has changed. None is removed while a table is open.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -34,7 +34,7 @@ class Spool:
         self._holders = 0
 
     def copy(self, path: Path, about: Hashable, write: Callable[[Path], Skipped | None]) -> Copy:
-        """Give the copy of a file; ``about`` is all that decides how it is read."""
+        """Return the copy of a file; ``about`` holds everything that affects how it is read."""
         status = path.stat()
         key = (path, about, status.st_size, status.st_mtime_ns, status.st_ino)
         found = self._copies.pop(key, None)
@@ -50,7 +50,7 @@ class Spool:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Keep every copy meanwhile."""
+        """Keep all copies meanwhile."""
         self._holders += 1
         try:
             yield

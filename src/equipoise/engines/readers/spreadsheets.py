@@ -1,4 +1,4 @@
-"""Sheets of Excel files, copied as Parquet. Needs the extra ``excel``."""
+"""Sheets of Excel files, copied to Parquet. Needs the extra ``excel``."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from equipoise.engines.column_names import numbered
 from equipoise.errors import InputError, MissingDependency
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from python_calamine import CalamineSheet, CalamineWorkbook
 
 _OLE = b"\xd0\xcf\x11\xe0"
-"""How a file begins that is encrypted with a password; and one of Excel before 2007."""
+"""First bytes of a file that is encrypted with a password, or of Excel before 2007."""
 _EXACT = 1 << 53
 _MIDNIGHT = datetime.time()
 _ERRORS = frozenset(
@@ -27,18 +28,17 @@ _LOOKED_AT = 50
 
 
 def sheets(path: Path) -> tuple[str, ...]:
-    """Names of the sheets of a workbook that people see and that hold something."""
+    """Names of the sheets of a workbook that are visible and not empty."""
     with _opened(path) as book:
         return tuple(name for name in _visible(book) if _cells(book.get_sheet_by_name(name)))
 
 
 def copy_sheet(path: Path, sheet: str, target: Path, *, header: bool) -> None:
-    """Copy a sheet as a Parquet file.
+    """Copy a sheet to a Parquet file.
 
-    Rows above the header that are empty, or hold a title only, are passed over, and so are empty
-    rows below it. A merged cell counts for every cell it covers. Errors and blanks are missing.
+    Rows above the header that are empty or hold only a title are skipped, and so are empty rows
+    below it. Cells merged over rows have their value in each row. Errors and blanks are missing.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with _opened(path) as book:
@@ -62,8 +62,8 @@ def _opened(path: Path) -> Iterator[CalamineWorkbook]:
         ) from None
     try:
         with path.open("rb") as file:
-            protected = file.read(len(_OLE)) == _OLE
-        if protected:
+            start = file.read(len(_OLE))
+        if start == _OLE:
             raise InputError(
                 f"{path} is protected by a password, or in the format of Excel before 2007; save "
                 "it without a password as .xlsx."
@@ -93,12 +93,12 @@ def _visible(book: CalamineWorkbook) -> list[str]:
 
 
 def _cells(sheet: CalamineSheet) -> list[list[Any]]:
-    """The rows of a sheet from its first cell on, with the cells that a merged one covers."""
+    """Return the rows of a sheet from its first cell, with merged cells filled down."""
     rows = [[_value(cell) for cell in row] for row in sheet.to_python(skip_empty_area=False)]
     for (top, left), (bottom, right) in sheet.merged_cell_ranges or ():
         if top >= len(rows) or left >= len(rows[top]):
             continue
-        # A cell merged across columns stays where it is: a title is no value of each of them.
+        # A cell merged across columns is a title, and not a value of each of them.
         for row in rows[top + 1 : bottom + 1]:
             if left == right and row[left] is None:
                 row[left] = rows[top][left]
@@ -108,7 +108,7 @@ def _cells(sheet: CalamineSheet) -> list[list[Any]]:
 
 
 def _value(cell: Any) -> Any:
-    """Give a value as a number, a truth value, a date or a text; what is none is missing."""
+    """Convert a cell to a number, boolean, date or text; errors and blanks are missing."""
     if isinstance(cell, str):
         return None if not cell.strip() or cell in _ERRORS else cell
     if isinstance(cell, float):
@@ -121,14 +121,14 @@ def _value(cell: Any) -> Any:
 
 
 def _header_row(rows: Sequence[Sequence[Any]]) -> int:
-    """Find the row of the names: the first with as many cells as a table has, so no title."""
+    """Find the header: the first row with several cells, since a title has only one."""
     filled = [sum(value is not None for value in row) for row in rows[:_LOOKED_AT]]
     least = 2 if max(filled) > 1 else 1
     return next(i for i, n in enumerate(filled) if n >= least)
 
 
 def _columns(rows: Sequence[Sequence[Any]], *, header: bool) -> tuple[tuple[str, ...], list[int]]:
-    """Name the columns that hold anything, and tell where they are."""
+    """Return the names and places of the columns that are not empty."""
     places = [i for i in range(len(rows[0])) if any(row[i] is not None for row in rows)]
     if not header:
         return tuple(f"column_{i}" for i in range(1, len(places) + 1)), places
@@ -139,9 +139,7 @@ def _columns(rows: Sequence[Sequence[Any]], *, header: bool) -> tuple[tuple[str,
 
 
 def _array(values: list[Any]) -> pa.Array:
-    """Give a column the type that all its values have; of several types it is text."""
-    import pyarrow as pa
-
+    """Make a column of the type that all its values have, or else of text."""
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:
         exact = all(abs(v) <= _EXACT for v in values if isinstance(v, int))

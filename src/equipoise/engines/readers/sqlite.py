@@ -1,4 +1,4 @@
-"""Tables of SQLite databases, read by Python's own library and copied as Parquet."""
+"""Tables of SQLite databases, read by Python's sqlite3 and copied to Parquet."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from equipoise.engines.column_names import numbered
 from equipoise.errors import InputError
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _BATCH = 20_000
 _DAMAGED = re.compile(r"\*\*\*|[Tt]ree \d|[Pp]age \d|malformed")
-"""What says that pages are damaged; other findings are of rows that break the table's own rules."""
+"""Findings about damaged pages; others are about rows that violate constraints of the table."""
 _PATIENCE = 2.0
 """Seconds to wait for another program that is writing."""
 _AT_ONCE = 500
-"""Columns asked for in one query; SQLite gives at most 2,000 results."""
+"""Maximum number of columns in one query; SQLite returns at most 2,000 values in a row."""
 _EXACT = 1 << 53
-"""Beyond this not every whole number is a floating-point number."""
+"""Largest integer up to which all integers are floating-point numbers."""
 
 
 def tables(path: Path, name: str, *, views: bool = True) -> tuple[str, ...]:
@@ -38,8 +37,7 @@ def tables(path: Path, name: str, *, views: bool = True) -> tuple[str, ...]:
 
 
 def copy_table(path: Path, table: str, target: Path, name: str) -> None:
-    """Copy a table as a Parquet file, a batch at a time, in the order of its rows."""
-    import pyarrow as pa
+    """Copy a table to a Parquet file in batches, in the order of its rows."""
     import pyarrow.parquet as pq
 
     with _connected(path, name) as connection:
@@ -62,7 +60,7 @@ def copy_table(path: Path, table: str, target: Path, name: str) -> None:
 
 
 def _require_whole(connection: sqlite3.Connection, table: str, path: Path) -> None:
-    """Refuse a table whose pages are damaged; SQLite reads much of what is left as missing values."""
+    """Refuse a table with damaged pages, of which SQLite reads many values as missing."""
     with contextlib.suppress(sqlite3.OperationalError):  # of a view, or of an old version
         for (said,) in connection.execute(f"PRAGMA quick_check({_quoted(table)})"):
             if _DAMAGED.search(str(said)):
@@ -78,7 +76,7 @@ def _damaged(path: Path, reason: object) -> InputError:
 
 @contextlib.contextmanager
 def _connected(path: Path, name: str) -> Iterator[sqlite3.Connection]:
-    """Open a database to read only, and say in a sentence why that fails."""
+    """Open a database read-only; explain why if that fails."""
     try:
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_PATIENCE, isolation_level=None
@@ -105,7 +103,7 @@ def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
 
 
 def _kinds(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -> list[pa.DataType]:
-    """Find the type of each column; SQLite stores values of any type in any column."""
+    """Find the type of each column from its values, since SQLite stores any type in any column."""
     told: list[Any] = []
     for start in range(0, len(columns), _AT_ONCE):
         asked = ", ".join(
@@ -121,8 +119,6 @@ def _kinds(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -
 
 
 def _kind(types: set[str], large: bool) -> pa.DataType:
-    import pyarrow as pa
-
     if types == {"integer"}:
         return pa.int64()
     if types == {"real"} or (types == {"integer", "real"} and not large):
@@ -131,7 +127,7 @@ def _kind(types: set[str], large: bool) -> pa.DataType:
 
 
 def _rows(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -> sqlite3.Cursor:
-    """Read a table in the order of its row numbers, or a table without them as it is stored."""
+    """Read a table in the order of its row numbers, or as it is stored if it has none."""
     taken = {name.lower() for name in columns}
     number = next((n for n in ("rowid", "_rowid_", "oid") if n not in taken), None)
     query = f"SELECT * FROM {_quoted(table)}"
@@ -142,8 +138,6 @@ def _rows(connection: sqlite3.Connection, table: str, columns: Sequence[str]) ->
 
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    import pyarrow as pa
-
     if pa.types.is_string(kind):
         return pa.array([_text(value) for value in values], kind)
     return pa.array(values, kind)

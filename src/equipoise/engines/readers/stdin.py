@@ -1,4 +1,4 @@
-"""Standard input as a file: it can be read once only, and a table is often read twice."""
+"""Standard input, copied to a file because a table is often read more than once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _folder() -> ScratchFolder:
 
 @functools.lru_cache(maxsize=1)
 def copy_input() -> tuple[Path, Kind]:
-    """Copy standard input to a temporary file, once, and tell what it is by its first bytes."""
+    """Copy standard input to a temporary file, once; recognize its kind by the first bytes."""
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None or sys.stdin.closed:
         raise InputError("there is no standard input to read; give a file instead of '-'.")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from equipoise.counts import Condition, Counts
-from equipoise.engines import conditions, sql
+from equipoise.engines import sql
 from equipoise.engines.base import Column, Engine
 from equipoise.engines.profiling import FEW_VALUES
 from equipoise.engines.sources import Source
@@ -86,8 +86,8 @@ def inside(mapped: Source, want: Wanted, alignment: Alignment, limit: Restrictio
     is_inside = "inside" + "_" * (1 + max(len(c.name) for c in columns))
     said = [Column(name, "VARCHAR") for name in said_columns(want, alignment).values()]
     held = [*columns, *said, Column(failed_column(want), "VARCHAR")]
-    table, own = conditions.compared(f"(\n{mapped.sql}\n)", held, limit.condition)
-    # A value may fail to convert here although none does in the base; its row is then outside.
+    table, own = sql.compared(f"(\n{mapped.sql}\n)", held, limit.condition)
+    # A value may fail to convert here although none does in the base; such a row is outside.
     true = [f"coalesce(TRY((\n{limit.condition.text}\n)), false)"]
     for name, values in limit.known.items():
         listed = ", ".join(map(sql.literal, values)) or "''"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ import numpy as np
 
 from equipoise.counts import CountRequest, Counts
 from equipoise.counts.columns import values_in
-from equipoise.counts.rows import cells_of_rows
 from equipoise.engines.base import Engine, count_frame, require_writable
 from equipoise.engines.sources import Source
 from equipoise.errors import PoolTooSmall, ShiftTooLarge
@@ -21,38 +19,22 @@ from equipoise.lake.matching.notations import is_absent
 from equipoise.lake.offers.fingerprints import RowHashes
 from equipoise.lake.offers.need import Need, Planned, need_of
 from equipoise.lake.offers.prospect import Prospect, explore, unchecked
-from equipoise.lake.offers.shortfall import Lack
 from equipoise.lake.offers.survey import Candidate, say_alignment
 from equipoise.lake.repair.acquisition import Acquired, Share, TreatedColumn
-from equipoise.lake.repair.base import (
-    bare,
-    largest_known_ub,
-    require_counts,
-    require_deletable,
-)
-from equipoise.lake.repair.choice import (
-    Choice,
-    choose_rows,
-    find_lacks,
-    found_counts,
-    say_too_few,
-)
+from equipoise.lake.repair.base import PlannedChange, choose_located
+from equipoise.lake.repair.choice import Choice, choose_rows, find_lacks, say_too_few
 from equipoise.lake.repair.fill import TableRows
 from equipoise.lake.repair.ledger import keyed, ledger_table, write_ledger
-from equipoise.lake.repair.output import (
-    Part,
-    published,
-    put_together,
-    require_apart,
-    typed_for,
-)
+from equipoise.lake.repair.output import published, put_together, require_apart, typed_for
 from equipoise.lake.repair.shift.measure import measure_shift
 from equipoise.lake.repair.shift.shift import Shift
 from equipoise.lake.tables.contents import Contents
+from equipoise.lattice import Group
 from equipoise.options.search import AcquisitionLimits, OtherColumns, SearchRequest
 from equipoise.progress import Reporter, silent
 from equipoise.rows.texts import without_categories
-from equipoise.values import MISSING, Value, plain
+from equipoise.values import MISSING, plain
+from equipoise.version import __version__
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,67 +70,99 @@ def acquire(
     """
     looking, limits = looking or SearchRequest(), limits or AcquisitionLimits()
     places = output_places(base, lake, output, ledger, looking, beside or ())
-    request = plan.counts.request_for_rows()
-    add, delete = bare(plan.add, request), bare(plan.delete, request)
     if prospect is None:
         progress(f"reading {base.name}", 0)
     table = lake.engine.read(base) if prospect is None else prospect.rows
-    before = replace(count_frame(table, request, base.name), reading=base.reading)
-    require_counts(base, before, plan.counts, force=limits.force)
-    require_deletable(base, before, delete)
-    if prospect is None:
-        needs_all = limits.require_columns
-        prospect = explore(
-            plan.counts,
-            base,
-            lake,
-            looking,
-            require_columns=needs_all,
-            rows=table,
-            progress=progress,
-        )
-    need = need_of(add, request)
-    taken, lacks = _take(prospect, need, limits, progress)
-    stay = _staying(prospect, request, delete)
-    parts = [Part(c.candidate.name, c.drawn.rows) for c in taken.chosen]
-    rows = put_together(stay, parts, base.name)
-    shift = _shift(base, rows, len(stay), need, limits.max_shift)
-    after, lost = before + found_counts(add, need, taken) - delete, dict[str, int]()
-    if places is not None:
-        progress(f"writing {places[0]}", 0.8)
-        removed = _removed(lake.engine, base, request, delete, looking.seed, hash_key)
-        typed = typed_for(places[0], base, rows, len(stay))
-        lost = _lost(rows, typed)
-        with published(typed, *places, lake.engine, beside) as (written, listed):
-            progress(f"counting {places[0]}", 0.9)
-            after = lake.engine.counts(written, request)
-            lines = _lines(prospect, taken, need, len(stay), written, hash_key, lost)
-            about = _about(plan, prospect, places[0], keyed_=hash_key is not None)
-            extension = require_writable(places[1], lake.engine.writes)
-            write_ledger(ledger_table([*removed, *lines], about), listed, lake.engine, extension)
-    done = _acquired(plan, prospect, taken, before, after, add, delete, lacks, shift, places)
-    return replace(done, known_again=_known_again(rows, len(stay), request), lost=lost)
-
-
-def _take(
-    prospect: Prospect, need: Need, limits: AcquisitionLimits, progress: Reporter
-) -> tuple[Choice, tuple[tuple[str, Lack], ...]]:
-    """Choose rows, and refuse too few of them unless partial repairs are allowed."""
-    taken = choose_rows(prospect, need, limits, progress)
+    request = plan.counts.request_for_rows()
+    # A base that the plan was not made for is refused before the lake is searched.
+    change = PlannedChange.of(
+        plan, base, count_frame(table, request, base.name), force=limits.force
+    )
+    prospect = prospect or explore(
+        plan.counts,
+        base,
+        lake,
+        looking,
+        require_columns=limits.require_columns,
+        rows=table,
+        progress=progress,
+    )
+    taken = choose_rows(prospect, need_of(change.add, request), limits, progress)
     for part in taken.chosen:
         part.candidate.require_unchanged(surely=True)
-    lacks = find_lacks(prospect, need, taken, limits, progress)
+    lacks = find_lacks(prospect, taken, limits, progress)
     if lacks and not limits.partial:
         raise PoolTooSmall(say_too_few(prospect, taken, lacks))
-    return taken, lacks
+    stay = _staying(prospect, change)
+    parts = [(part.candidate.name, part.drawn.rows) for part in taken.chosen]
+    rows = put_together(stay, parts, base.name)
+    shift = _shift(base, rows, len(stay), taken.need, limits.max_shift)
+    if places is None:
+        after, lost = change.before + taken.counts - change.delete, dict[str, int]()
+    else:
+        after, lost = _write(
+            change, prospect, taken, rows, len(stay), places, beside, hash_key, progress
+        )
+    shares = (_share(part, prospect) for part in taken.chosen)
+    return Acquired(
+        output=None if places is None else str(places[0]),
+        ledger=None if places is None else str(places[1]),
+        shares=tuple(sorted(shares, key=lambda share: (-share.rows, share.name))),
+        lacks=lacks,
+        cost=taken.selection.cost,
+        bound=taken.selection.bound,
+        shift=shift,
+        duplicates=int(taken.across.sum()) + taken.duplicates,
+        by_chance=float(taken.by_chance),
+        failures={o.name: o.failures for o in taken.offers if o.failures},
+        unmapped=sum(o.unmapped for o in taken.offers),
+        outside=sum(o.outside for o in taken.offers),
+        unchecked=unchecked(prospect.survey.barred, base.where),
+        open_tables=len(prospect.survey.open),
+        seed=looking.seed,
+        known_again=_known_again(rows, len(stay), request),
+        lost=lost,
+        **change.measured(after),
+    )
 
 
-def _staying(prospect: Prospect, request: CountRequest, delete: Counts) -> pa.Table:
+def _staying(prospect: Prospect, change: PlannedChange) -> pa.Table:
     """Return the rows of the base that stay, without reading them again if all of them do."""
-    if not delete.n:
-        return without_categories(prospect.rows)
-    seed, engine = prospect.looking.seed, prospect.engine
-    return without_categories(engine.rows(prospect.base, request, delete, seed, rest=True))
+    rows = prospect.rows
+    if change.delete.n:
+        seed = prospect.looking.seed
+        rows = prospect.engine.rows(change.base, change.request, change.delete, seed, rest=True)
+    return without_categories(rows)
+
+
+def _write(
+    change: PlannedChange,
+    prospect: Prospect,
+    taken: Choice,
+    rows: pa.Table,
+    stay: int,
+    places: tuple[Path, Path],
+    beside: Mapping[Path, str] | None,
+    key: bytes | None,
+    progress: Reporter,
+) -> tuple[Counts, dict[str, int]]:
+    """Write the table and the ledger; return the counts of the file, and the values lost in it.
+
+    Values of added rows that do not have the type of the base are lost, counted by column.
+    """
+    engine, (output, ledger) = prospect.engine, places
+    progress(f"writing {output}", 0.8)
+    removed = _removed(engine, change, prospect.looking.seed, key)
+    typed = typed_for(output, change.base, rows, stay)
+    nulls = {name: typed[name].null_count - rows[name].null_count for name in rows.column_names}
+    lost = {name: n for name, n in nulls.items() if n}
+    with published(typed, output, ledger, engine, beside) as (written, listed):
+        progress(f"counting {output}", 0.9)
+        after = engine.counts(written, change.request)
+        added = _added(prospect, taken, stay, written, key, sorted(lost))
+        lines = ledger_table([*removed, *added], _about(change, prospect, output, key))
+        write_ledger(lines, listed, engine, require_writable(ledger, engine.writes))
+    return after, lost
 
 
 def output_places(
@@ -162,19 +176,15 @@ def output_places(
     """Return the files of the table and the ledger; refuse files that are read, or in the lake."""
     if output is None:
         return None
-    listing = Path(f"{os.fspath(output)}.ledger.parquet" if ledger is None else ledger)
-    for place in (output, listing):
+    places = Path(output), Path(ledger or f"{os.fspath(output)}.ledger.parquet")
+    for place in places:
         require_writable(place, lake.engine.writes)
-    require_apart([Path(output), listing, *beside], _files_read(base, lake, looking))
-    lake.require_outside([Path(output), listing])
-    return Path(output), listing
-
-
-def _files_read(base: Source, lake: Contents, looking: SearchRequest) -> list[tuple[str, Path]]:
     named = [("the mapping file", looking.mapping), ("the file of conditions", looking.sources)]
     read = [("the base", path) for path in base.paths]
     read += [(name, Path(path)) for name, path in named if path is not None]
-    return read + lake.files()
+    require_apart([*places, *beside], read + lake.files())
+    lake.require_outside(list(places))
+    return places
 
 
 # ------------------------------------------------------------------------------- shift
@@ -198,12 +208,6 @@ def _shift(
     return shift
 
 
-def _lost(rows: pa.Table, typed: pa.Table) -> dict[str, int]:
-    """Count by column the values of added rows that do not have the type of the base."""
-    lost = {n: typed[n].null_count - rows[n].null_count for n in rows.column_names}
-    return {name: n for name, n in lost.items() if n}
-
-
 def _known_again(rows: pa.Table, stay: int, request: CountRequest) -> dict[str, int]:
     """Count the added rows that may be a person of the base, by columns that identify its rows."""
     found = {}
@@ -212,6 +216,7 @@ def _known_again(rows: pa.Table, stay: int, request: CountRequest) -> dict[str, 
             continue
         hashes = RowHashes.of(rows, [name]).columns[name]
         base, added = hashes[:stay], hashes[stay:]
+        # A column identifies rows only if all its values in the base differ.
         same = int(np.isin(added, base).sum()) if len(np.unique(base)) == stay else 0
         if same:
             found[name] = same
@@ -222,89 +227,76 @@ def _known_again(rows: pa.Table, stay: int, request: CountRequest) -> dict[str, 
 
 
 def _removed(
-    engine: Engine,
-    base: Source,
-    request: CountRequest,
-    delete: Counts,
-    seed: int,
-    key: bytes | None,
+    engine: Engine, change: PlannedChange, seed: int, key: bytes | None
 ) -> list[dict[str, Any]]:
-    if not delete.n:
-        return []
-    found = engine.rows(base, request, delete, seed, located=True)
-    texts = [_cell_text(delete, cell) for cell in delete.cells()]
-    cells = [texts[i] for i in cells_of_rows(found, delete)]
-    place, md5 = (column.to_pylist() for column in found.columns[-2:])
-    lines = [
+    """List the removed rows in the order of the base."""
+    base, delete = change.base, change.delete
+    found = choose_located(engine, base, change.request, delete, seed)[1] if delete.n else []
+    return [
         {
             "action": "remove",
             "source": base.public_name,
-            "place": p,
-            "source_hash": keyed(m, key),
-            "hash": keyed(m, key),
-            "cell": cell,
+            "place": place,
+            "source_hash": keyed(md5, key),
+            "hash": keyed(md5, key),
+            "cell": _cell_text(delete.pattern(cell)),
         }
-        for p, m, cell in zip(place, md5, cells, strict=True)
+        for place, md5, cell in sorted(found, key=lambda line: line[0])
     ]
-    return sorted(lines, key=lambda line: line["place"])
 
 
-def _cell_text(counts: Counts, cell: Sequence[Value]) -> str:
-    named = {name: plain(value) for name, value in counts.pattern(cell).items()}
-    return json.dumps(named, ensure_ascii=False)
+def _cell_text(cell: Group) -> str:
+    return json.dumps({name: plain(value) for name, value in cell.items()}, ensure_ascii=False)
 
 
-def _lines(
+def _added(
     prospect: Prospect,
     taken: Choice,
-    need: Need,
     stay: int,
     written: Source,
     key: bytes | None,
-    lost: Collection[str],
+    lost: list[str],
 ) -> list[dict[str, Any]]:
     """List the added rows, each with the hash of what was written."""
     if not taken.rows:
         return []
     engine = prospect.engine
-    rows = engine.fetch(written, range(stay, stay + taken.rows))
-    hashes = rows.column(rows.num_columns - 1).to_pylist()
+    hashes = engine.fetch(written, range(stay, stay + taken.rows)).columns[-1].to_pylist()
+    cells = [_cell_text(taken.need.named(i)) for i in range(len(taken.need.rows))]
     lines: list[dict[str, Any]] = []
     for part in taken.chosen:
-        candidate = part.candidate
-        sent = engine.fetch(candidate.table.source, part.drawn.places.tolist())
+        candidate, places = part.candidate, part.drawn.places.tolist()
+        sent = engine.fetch(candidate.table.source, places)
         # The rows were read before their hashes, so only now a change in between would show.
         candidate.require_unchanged(surely=True)
-        place, md5 = (column.to_pylist() for column in sent.columns[-2:])
-        original = dict(zip(place, md5, strict=True))
-        told = {**_mapping(candidate, prospect.looking.other_columns), "lost": sorted(lost)}
-        mapping = json.dumps(told, ensure_ascii=False, sort_keys=True)
-        opening = candidate.conditions.table_cost / len(part.drawn.places)
-        for cell, at in zip(part.drawn.cells.tolist(), part.drawn.places.tolist(), strict=True):
-            group = {name: plain(value) for name, value in need.named(cell).items()}
-            lines.append(
-                {
-                    "action": "add",
-                    "row": stay + len(lines),
-                    "source": candidate.name,
-                    "snapshot": candidate.table.snapshot,
-                    "place": at,
-                    "source_hash": keyed(original[at], key),
-                    "hash": keyed(hashes[len(lines)], key),
-                    "cell": json.dumps(group, ensure_ascii=False),
-                    "mapping": mapping,
-                    "cost": opening + candidate.conditions.row_cost,
-                    "licence": candidate.conditions.licence,
-                    "consent": candidate.conditions.consent,
-                }
-            )
+        original = dict(zip(*(column.to_pylist() for column in sent.columns[-2:]), strict=True))
+        conditions = candidate.conditions
+        same = {
+            "action": "add",
+            "source": candidate.name,
+            "snapshot": candidate.table.snapshot,
+            "mapping": _mapping(candidate, prospect.looking.other_columns, lost),
+            # Each row bears an equal part of what it costs to open the table.
+            "cost": conditions.table_cost / len(places) + conditions.row_cost,
+            "licence": conditions.licence,
+            "consent": conditions.consent,
+        }
+        for cell, place in zip(part.drawn.cells.tolist(), places, strict=True):
+            own = {
+                "row": stay + len(lines),
+                "place": place,
+                "source_hash": keyed(original[place], key),
+                "hash": keyed(hashes[len(lines)], key),
+                "cell": cells[cell],
+            }
+            lines.append(same | own)
     return lines
 
 
-def _mapping(candidate: Candidate, other_columns: OtherColumns) -> dict[str, Any]:
+def _mapping(candidate: Candidate, other_columns: OtherColumns, lost: list[str]) -> str:
     alignment = candidate.alignment
     missing = [t for t in alignment.treated if t.action == "left missing"]
-    return {
+    mapping = {
         "columns": {name: match.source for name, match in alignment.columns.items()},
         "values": {name: dict(values.values) for name, values in alignment.values.items()},
         "spellings": {name: dict(told) for name, told in alignment.spellings.items()},
@@ -312,71 +304,29 @@ def _mapping(candidate: Candidate, other_columns: OtherColumns) -> dict[str, Any
         "absent": sorted(alignment.absent),
         "left_missing": {t.name: t.column for t in missing},
         "other_columns": other_columns,
+        "lost": lost,
     }
+    return json.dumps(mapping, ensure_ascii=False, sort_keys=True)
 
 
-def _about(plan: Planned, prospect: Prospect, output: Path, *, keyed_: bool) -> dict[str, Any]:
-    from equipoise.version import __version__
-
+def _about(
+    change: PlannedChange, prospect: Prospect, output: Path, key: bytes | None
+) -> dict[str, Any]:
     return {
-        "base": prospect.base.public_name,
+        "base": change.base.public_name,
         "output": output.name,
-        "counts": plan.counts.fingerprint,
+        "counts": change.plan.counts.fingerprint,
         "seed": prospect.looking.seed,
         "duplicates": prospect.looking.dedupe,
         "other_columns": prospect.looking.other_columns,
         "key": list(prospect.looking.key),
-        "keyed": keyed_,
-        "reading": prospect.base.reading.to_dict(),
+        "keyed": key is not None,
+        "reading": change.base.reading.to_dict(),
         "version": __version__,
     }
 
 
 # ------------------------------------------------------------------------------ result
-
-
-def _acquired(
-    plan: Planned,
-    prospect: Prospect,
-    taken: Choice,
-    before: Counts,
-    after: Counts,
-    add: Counts,
-    delete: Counts,
-    lacks: tuple[tuple[str, Lack], ...],
-    shift: Shift | None,
-    places: tuple[Path, Path] | None,
-) -> Acquired:
-    chance = sum(o.by_chance for o in taken.offers)
-    return Acquired(
-        output=None if places is None else str(places[0]),
-        ledger=None if places is None else str(places[1]),
-        base=prospect.base.name,
-        shares=tuple(
-            sorted(
-                (_share(part, prospect) for part in taken.chosen),
-                key=lambda share: (-share.rows, share.name),
-            )
-        ),
-        removed=delete.n,
-        lacks=lacks,
-        cost=taken.selection.cost,
-        bound=taken.selection.bound,
-        before=before,
-        after=after,
-        planned=before + add - delete,
-        max_abs_ub_before=largest_known_ub(before, plan),
-        max_abs_ub_after=largest_known_ub(after, plan),
-        shift=shift,
-        duplicates=int(taken.across.sum() + sum(o.duplicates.sum() for o in taken.offers)),
-        by_chance=float(chance),
-        failures={o.name: o.failures for o in taken.offers if o.failures},
-        unmapped=sum(o.unmapped for o in taken.offers),
-        outside=sum(o.outside for o in taken.offers),
-        unchecked=unchecked(prospect.survey.barred, before.reading.where),
-        open_tables=len(prospect.survey.open),
-        seed=prospect.looking.seed,
-    )
 
 
 def _treated(part: TableRows, engine: Engine) -> tuple[TreatedColumn, ...]:

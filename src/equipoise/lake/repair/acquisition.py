@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from equipoise.counts import Counts
 from equipoise.lake.matching.conversions import Treatment
 from equipoise.lake.offers.prospect import say_unchecked
 from equipoise.lake.offers.shortfall import Lack
-from equipoise.lake.repair.base import counts_dict, difference, say_restricted
+from equipoise.lake.repair.base import CarriedOut, difference
 from equipoise.lake.repair.shift.shift import Shift
-from equipoise.plain import Grid, in_words, rows_text, ub_text
-from equipoise.results import FlatTable, Result
+from equipoise.plain import Grid, counted, in_words, rows_text
+from equipoise.results import FlatTable
 
 SCHEMA = "equipoise.acquire/1"
 _SHOWN = 5
@@ -60,7 +59,7 @@ class Share:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Acquired(Result):
+class Acquired(CarriedOut):
     """Result of a plan: the files written, and the counts of the written table.
 
     Attributes
@@ -109,24 +108,16 @@ class Acquired(Result):
 
     output: str | None
     ledger: str | None
-    base: str
     shares: tuple[Share, ...]
-    removed: int
     lacks: tuple[tuple[str, Lack], ...]
     cost: float
     bound: float
-    before: Counts
-    after: Counts
-    planned: Counts
-    max_abs_ub_before: float
-    max_abs_ub_after: float
     shift: Shift | None
     duplicates: int
     by_chance: float
     failures: Mapping[str, Mapping[str, int]]
     unmapped: int
     open_tables: int
-    seed: int
     outside: int = 0
     unchecked: Mapping[str, str] = field(default_factory=dict)
     known_again: Mapping[str, int] = field(default_factory=dict)
@@ -143,37 +134,44 @@ class Acquired(Result):
         return sum(sum(columns.values()) for columns in self.failures.values())
 
     @property
-    def as_planned(self) -> bool:
-        """Whether the written file has exactly the planned counts."""
-        return self.after == self.planned
-
-    @property
     def gap(self) -> float:
         """Largest share of the cost that a better choice could save."""
         return max(self.cost - self.bound, 0.0) / self.cost if self.cost > 0 else 0.0
 
     @property
-    def exit_code(self) -> int:
-        """0, or 1 if the file is not as planned."""
-        return 0 if self.as_planned else 1
-
-    @property
     def sentences(self) -> tuple[str, ...]:
         """Summary in sentences."""
-        return tuple(_said(self))
+        done = f"Wrote {self.output}" if self.output else "Would write"
+        came = ""
+        if self.added:
+            came = (
+                f" from {counted(len(self.shares), 'table')} at a cost of {self.cost:,.6g} "
+                f"(no choice costs less than {self.bound:,.6g}, a gap of {100 * self.gap:.2g} %)"
+            )
+        said = [
+            (
+                f"{done}: {self.base} with {rows_text(self.added)} added{came} and "
+                f"{rows_text(self.removed)} removed, {rows_text(self.n_rows)} in all."
+            ),
+            *self._say_bias(self.output),
+        ]
+        said += [lack.sentence(name) for name, lack in self.lacks[:_SHOWN]]
+        if not self.as_planned:
+            said.append(f"This is not as planned: {difference(self.after, self.planned)}.")
+        said += _left_out(self)
+        said += _treated(self)
+        said += _empty(self)
+        if self.shift is not None:
+            said += self.shift.sentences
+        if self.ledger:
+            said.append(f"Every row added or removed is listed in {self.ledger}.")
+        return tuple(said)
 
     def grid(self) -> Grid:
         """Table of the sources for people."""
         rows = tuple(
-            (
-                share.name,
-                f"{share.rows:,}",
-                f"{share.cost:,.6g}",
-                f"{share.confidence:.2f}",
-                share.licence or "",
-                share.why,
-            )
-            for share in self.shares
+            (s.name, f"{s.rows:,}", f"{s.cost:,.6g}", f"{s.confidence:.2f}", s.licence or "", s.why)
+            for s in self.shares
         )
         headers = ("table", "rows", "cost", "confidence", "licence", "columns and values")
         return Grid(headers, rows, frozenset({1, 2, 3}))
@@ -198,51 +196,14 @@ class Acquired(Result):
             **{name: getattr(self, name) for name in own},
             "sources": [share.to_dict() for share in self.shares],
             "shortfall": [lack.to_dict(name) for name, lack in self.lacks],
-            **counts_dict(self.before, self.after, self.max_abs_ub_before, self.max_abs_ub_after),
+            **self._measured(),
             "known_again": dict(self.known_again),
             "lost": dict(self.lost),
             "unchecked": dict(self.unchecked),
             "reading": self.before.reading.to_dict(),
             "shift": None if self.shift is None else self.shift.to_dict(),
-            "sentences": list(self.sentences),
-            "version": self.version,
-            "time": self.time,
+            **self._made(),
         }
-
-
-def _said(result: Acquired) -> list[str]:
-    done = f"Wrote {result.output}" if result.output else "Would write"
-    tables = f"{len(result.shares):,} table{'' if len(result.shares) == 1 else 's'}"
-    came = f" from {tables} at a cost of {result.cost:,.6g}" if result.added else ""
-    gap = (
-        f" (no choice costs less than {result.bound:,.6g}, a gap of {100 * result.gap:.2g} %)"
-        if result.added
-        else ""
-    )
-    said = [
-        (
-            f"{done}: {result.base} with {rows_text(result.added)} added{came}{gap} and "
-            f"{rows_text(result.removed)} removed, {rows_text(result.after.n + result.after.dropped)} "
-            "in all."
-        ),
-        (
-            f"The largest |UB| was {ub_text(result.max_abs_ub_before)} in {result.base} and is "
-            f"{ub_text(result.max_abs_ub_after)}"
-            + (f" in {result.output}, as counted there." if result.output else " after it.")
-        ),
-    ]
-    said += say_restricted(result.before.reading, result.base)
-    said += [lack.sentence(name) for name, lack in result.lacks[:_SHOWN]]
-    if not result.as_planned:
-        said.append(f"This is not as planned: {difference(result.after, result.planned)}.")
-    said += _left_out(result)
-    said += _treated(result)
-    said += _empty(result)
-    if result.shift is not None:
-        said += result.shift.sentences
-    if result.ledger:
-        said.append(f"Every row added or removed is listed in {result.ledger}.")
-    return said
 
 
 _SAID: dict[str, tuple[str, int]] = {
@@ -257,14 +218,13 @@ def _treated(result: Acquired) -> list[str]:
     said = []
     for action, (what, most) in _SAID.items():
         found = [
-            f"{t.name} of {share.name} ({t.values:,} value{'' if t.values == 1 else 's'}: {t.how})"
+            f"{t.name} of {share.name} ({counted(t.values, 'value')}: {t.how})"
             for share in result.shares
             for t in share.treated
             if t.action == action
         ]
         if found:
-            more = [f"{len(found) - most:,} more"] if len(found) > most else []
-            said.append(f"{what}: {in_words([*found[:most], *more])}.")
+            said.append(f"{what}: {_listed(found, most)}.")
     if result.lost:
         names = in_words([f"{name} ({n:,})" for name, n in result.lost.items()])
         said.append(f"Values without the type of the base are missing in the file: {names}.")
@@ -281,13 +241,18 @@ def _empty(result: Acquired) -> list[str]:
         said.append(f"Some sources do not have {names}, which stay empty in their rows.")
     found = [f"{n} of {share.name}" for share in result.shares for n in share.uncertain]
     if found:
-        more = [f"{len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
         said.append(
             "It is not certain what these columns mean, so they stay empty in added rows: "
-            f"{in_words([*found[:_SHOWN], *more])}. Confirm them in a mapping file (equipoise lake "
-            "mapping)."
+            f"{_listed(found)}. Confirm them in a mapping file (equipoise lake mapping)."
         )
     return said
+
+
+def _listed(found: Sequence[str], most: int = _SHOWN, noun: str = "") -> str:
+    others = len(found) - most
+    plural = "s" if noun and others > 1 else ""
+    more = [f"{others:,} more{noun}{plural}"] if others > 0 else []
+    return in_words([*found[:most], *more])
 
 
 def _with_values(rows: int) -> str:
@@ -299,11 +264,8 @@ def _say_failures(failures: Mapping[str, Mapping[str, int]]) -> str:
         ((n, column, table) for table, found in failures.items() for column, n in found.items()),
         key=lambda line: (-line[0], line[1:]),
     )
-    shown = [f"{column} of {table} ({n:,})" for n, column, table in most[:_SHOWN]]
-    if len(most) > _SHOWN:
-        others = len(most) - _SHOWN
-        shown.append(f"{others:,} more column{'' if others == 1 else 's'}")
-    return f"that cannot be converted to the types of the base: {in_words(shown)}"
+    shown = _listed([f"{column} of {table} ({n:,})" for n, column, table in most], noun=" column")
+    return f"that cannot be converted to the types of the base: {shown}"
 
 
 def _left_out(result: Acquired) -> list[str]:
@@ -313,13 +275,10 @@ def _left_out(result: Acquired) -> list[str]:
         for name, n in result.known_again.items()
     ]
     if result.duplicates:
-        chance = (
-            f"; about {result.by_chance:,.0f} of as many new rows would be left out by chance"
-            if result.by_chance >= 1
-            else ""
-        )
-        were = "row was" if result.duplicates == 1 else "rows were"
-        said.append(f"{result.duplicates:,} {were} left out as duplicates{chance}.")
+        chance = f"; about {result.by_chance:,.0f} of as many new rows would be left out by chance"
+        chance = chance if result.by_chance >= 1 else ""
+        were = "was" if result.duplicates == 1 else "were"
+        said.append(f"{rows_text(result.duplicates)} {were} left out as duplicates{chance}.")
     if result.failed:
         said.append(f"{_with_values(result.failed)} {_say_failures(result.failures)}.")
     if result.outside:
@@ -328,9 +287,8 @@ def _left_out(result: Acquired) -> list[str]:
     if result.unmapped:
         said.append(f"{_with_values(result.unmapped)} without a counterpart in the base.")
     if result.open_tables:
-        tables = "table" if result.open_tables == 1 else "tables"
         said.append(
-            f"{result.open_tables:,} more {tables} could be used if you confirm what they mean: "
-            "equipoise lake mapping."
+            f"{counted(result.open_tables, 'more table')} could be used if you confirm what they "
+            "mean: equipoise lake mapping."
         )
     return said

@@ -6,40 +6,29 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from equipoise.counts import CountRequest, Counts
-from equipoise.engines.base import Engine, require_writable
+from equipoise.engines.base import Engine, require_writable, unused
 from equipoise.engines.sources import Source
 from equipoise.errors import ColumnNotFound, InputError, PoolTooSmall
 from equipoise.lake.offers.need import Planned
 from equipoise.lake.repair.base import (
-    bare,
-    cell_grid,
+    CarriedOut,
+    LocatedRow,
+    PlannedChange,
     cell_table,
-    counts_dict,
+    choose_located,
     difference,
-    largest_known_ub,
-    require_counts,
-    require_deletable,
-    say_restricted,
 )
-from equipoise.lake.repair.output import (
-    Part,
-    published,
-    put_together,
-    typed_for,
-)
+from equipoise.lake.repair.output import published, put_together, typed_for
 from equipoise.lattice import Group
-from equipoise.plain import Grid, csv_text, in_words, rows_text, ub_text
+from equipoise.plain import Grid, csv_text, in_words, rows_text
 from equipoise.progress import Reporter, silent
-from equipoise.results import FlatTable, Result
+from equipoise.results import FlatTable
 from equipoise.rows.texts import without_categories
 from equipoise.validate import one_of
-from equipoise.values import MISSING, plain
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from equipoise.values import MISSING, Value, plain
 
 SCHEMA = "equipoise.apply/1"
 
@@ -62,7 +51,7 @@ class Shortfall(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Applied(Result):
+class Applied(CarriedOut):
     """Result of a plan: the files written, and the counts of the written table.
 
     Attributes
@@ -85,32 +74,9 @@ class Applied(Result):
 
     output: str
     sidecar: str
-    base: str
     pool: str | None
     added: int
-    removed: int
     shortfall: tuple[Shortfall, ...]
-    before: Counts
-    after: Counts
-    planned: Counts
-    max_abs_ub_before: float
-    max_abs_ub_after: float
-    seed: int
-
-    @property
-    def as_planned(self) -> bool:
-        """Whether the written file has exactly the planned counts."""
-        return self.after == self.planned
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows of the written file, including those that are not counted."""
-        return self.after.n + self.after.dropped
-
-    @property
-    def exit_code(self) -> int:
-        """0, or 1 if the file is not as planned."""
-        return 0 if self.as_planned else 1
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -119,12 +85,8 @@ class Applied(Result):
         change = f"{rows_text(self.added)} added{came} and {rows_text(self.removed)} removed"
         said = [
             f"Wrote {self.output}: {self.base} with {change}, {rows_text(self.n_rows)} in all.",
-            (
-                f"The largest |UB| was {ub_text(self.max_abs_ub_before)} in {self.base} and is "
-                f"{ub_text(self.max_abs_ub_after)} in {self.output}, as counted there."
-            ),
+            *self._say_bias(self.output),
         ]
-        said += say_restricted(self.before.reading, self.base)
         if self.shortfall:
             said.append(f"{self.pool} has too few rows: {_listed(self.shortfall)}.")
         if not self.as_planned:
@@ -141,7 +103,10 @@ class Applied(Result):
 
     def grid(self) -> Grid:
         """Table for people with the rows of each cell before, as planned, and after."""
-        return cell_grid(*self._table())
+        names, cells = self._table()
+        # The last three columns are numbers of rows; before them are values of the data.
+        rows = ((*(v or "" for v in cell[:-3]), *(f"{n:,}" for n in cell[-3:])) for cell in cells)
+        return Grid(tuple(names), tuple(rows), frozenset(range(len(names) - 3, len(names))))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as ``--json`` prints it."""
@@ -157,11 +122,9 @@ class Applied(Result):
                 }
                 for lack in self.shortfall
             ],
-            **counts_dict(self.before, self.after, self.max_abs_ub_before, self.max_abs_ub_after),
+            **self._measured(),
             "reading": self.before.reading.to_dict(),
-            "sentences": list(self.sentences),
-            "version": self.version,
-            "time": self.time,
+            **self._made(),
         }
 
 
@@ -185,65 +148,53 @@ def apply_plan(
     and types of the base. The file is written to a temporary folder next to its place and counted
     there; only then it and the list of changes are moved into place, each atomically. A failure
     before that leaves no trace.
-
-    >>> import tempfile
-    >>> from types import SimpleNamespace
-    >>> from equipoise.engines.duckdb import DuckDBEngine
-    >>> from equipoise.engines.sources import locate
-    >>> engine = DuckDBEngine()
-    >>> people = locate({"sex": ["w", "w", "m"], "hired": ["no", "no", "yes"]})
-    >>> more = locate({"sex": ["w", "m"], "hired": ["yes", "no"]})
-    >>> counts = engine.counts(people, CountRequest(sensitive=("sex",), label="hired"))
-    >>> add = Counts.from_mapping({("w", "yes"): 1}, sensitive=["sex"], label="hired")
-    >>> plan = SimpleNamespace(counts=counts, add=add, delete=counts - counts)
-    >>> output = Path(tempfile.mkdtemp()) / "repaired.csv"
-    >>> applied = apply_plan(plan, people, more, output, engine=engine)
-    >>> applied.added, applied.as_planned
-    (1, True)
-    >>> output.read_text().split()
-    ['sex,hired', 'w,no', 'w,no', 'm,yes', 'w,yes']
     """
     one_of("missing_columns", missing_columns, MISSING_COLUMNS)
     listing = Path(f"{os.fspath(output)}.changes.csv" if sidecar is None else sidecar)
     require_writable(output, engine.writes)
     _require_apart(base, pool, Path(output), listing)
     request = plan.counts.request_for_rows()
-    add, delete = bare(plan.add, request), bare(plan.delete, request)
     progress(f"counting {base.name}", 0)
-    before = replace(engine.counts(base, request), reading=base.reading)
-    require_counts(base, before, plan.counts, force=force)
-    require_deletable(base, before, delete)
-    bias_before = largest_known_ub(before, plan)
-    added, shortfall = _Chosen(), tuple[Shortfall]()
+    change = PlannedChange.of(plan, base, engine.counts(base, request), force=force)
+    add, delete = change.add, change.delete
+    parts, added, shortfall = [], list[LocatedRow](), tuple[Shortfall, ...]()
     if add.n:
-        offer = _required(pool, add)
-        _require_columns(base, offer, request, engine, missing_columns)
-        added, shortfall = _take(
-            offer, add, request, engine, seed=seed, partial=partial, progress=progress
-        )
+        if pool is None:
+            raise InputError(
+                f"the plan adds {rows_text(add.n)}; name the table that has them with `pool`."
+            )
+        _require_columns(base, pool, request, engine, missing_columns)
+        progress(f"counting {pool.name}", 1 / STEPS)
+        shortfall = _shortfall(add, engine.counts(pool, _lenient(request)))
+        if shortfall and not partial:
+            raise PoolTooSmall(
+                f"{pool.name} has too few rows for the plan: {_listed(shortfall)}; plan again with "
+                f"`available_from={pool.name!r}`, or set `partial` to take what there is."
+            )
+        progress(f"choosing rows of {pool.name}", 2 / STEPS)
+        rows, added = choose_located(engine, pool, request, add, seed)
+        parts = [(pool.name, rows)]
     progress(f"reading {base.name}", 3 / STEPS)
-    removed = _choose(engine, base, request, delete, before, seed)
-    rows = _repaired(base, added, request, delete, engine, seed)
+    removed = choose_located(engine, base, request, delete, seed)[1] if delete.n else []
+    stay = without_categories(engine.rows(base, request, delete, seed, rest=True))
+    rows = put_together(stay, parts, base.name)
     progress(f"writing {output}", 4 / STEPS)
     rows = typed_for(Path(output), base, rows, len(rows))
     with published(rows, Path(output), listing, engine) as (written, listed):
         progress(f"counting {output}", 5 / STEPS)
         after = engine.counts(written, request)
-        listed.write_text(_changes(request, removed, added), encoding="utf-8")
+        # Removed rows are listed in the order of the base, and not as they were chosen.
+        changes = [("remove", base, *line) for line in sorted(removed, key=lambda line: line[0])]
+        changes += [("add", pool or base, *line) for line in added]
+        listed.write_text(_changes(request, changes), encoding="utf-8")
     return Applied(
         output=os.fspath(output),
         sidecar=str(listing),
-        base=base.name,
         pool=None if pool is None else pool.name,
-        added=len(added.lines),
-        removed=len(removed.lines),
+        added=len(added),
         shortfall=shortfall,
-        before=before,
-        after=after,
-        planned=before + add - delete,
-        max_abs_ub_before=bias_before,
-        max_abs_ub_after=largest_known_ub(after, plan),
         seed=seed,
+        **change.measured(after),
     )
 
 
@@ -252,11 +203,9 @@ def apply_plan(
 
 def _lenient(request: CountRequest) -> CountRequest:
     """Skip rows of a pool with a missing value where such rows of the base are refused."""
-    return replace(
-        request,
-        missing="drop" if request.missing == "raise" else request.missing,
-        missing_label="drop" if request.missing_label == "raise" else request.missing_label,
-    )
+    names = ("missing", "missing_label")
+    skip: dict[str, Any] = {n: "drop" for n in names if getattr(request, n) == "raise"}
+    return replace(request, **skip)
 
 
 def _shortfall(add: Counts, there: Counts) -> tuple[Shortfall, ...]:
@@ -315,14 +264,6 @@ def _files(paths: Iterable[Path]) -> set[tuple[int, int]]:
     return {(stat.st_dev, stat.st_ino) for stat in stats}
 
 
-def _required(pool: Source | None, add: Counts) -> Source:
-    if pool is None:
-        raise InputError(
-            f"the plan adds {rows_text(add.n)}; name the table that has them with `pool`."
-        )
-    return pool
-
-
 def _require_columns(
     base: Source,
     pool: Source,
@@ -344,91 +285,19 @@ def _require_columns(
         )
 
 
-def _require_enough(pool: Source, shortfall: Sequence[Shortfall], *, partial: bool) -> None:
-    if shortfall and not partial:
-        raise PoolTooSmall(
-            f"{pool.name} has too few rows for the plan: {_listed(shortfall)}; plan again with "
-            f"`available_from={pool.name!r}`, or set `partial` to take what there is."
-        )
-
-
-# ---------------------------------------------------------------------------- choosing
-
-
-def _take(
-    pool: Source,
-    add: Counts,
-    request: CountRequest,
-    engine: Engine,
-    *,
-    seed: int,
-    partial: bool,
-    progress: Reporter,
-) -> tuple[_Chosen, tuple[Shortfall, ...]]:
-    progress(f"counting {pool.name}", 1 / STEPS)
-    there = engine.counts(pool, _lenient(request))
-    shortfall = _shortfall(add, there)
-    _require_enough(pool, shortfall, partial=partial)
-    progress(f"choosing rows of {pool.name}", 2 / STEPS)
-    return _choose(engine, pool, request, add, there, seed), shortfall
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """Rows of a source, with a line for each: the source, its position, its md5 and its cell."""
-
-    source: str = ""
-    rows: pa.Table | None = None
-    lines: tuple[tuple[object, ...], ...] = ()
-
-
-def _choose(
-    engine: Engine, source: Source, request: CountRequest, take: Counts, there: Counts, seed: int
-) -> _Chosen:
-    if not take.n:
-        return _Chosen()
-    found = engine.rows(source, request, take, seed, located=True)
-    place, md5 = (column.to_pylist() for column in found.columns[-2:])
-    # Engines return rows in the order of the requested cells, and fewer if a cell has fewer.
-    has = there.cells()
-    cells = [
-        [None if v is MISSING else v for v in cell]
-        for cell, want in take.cells().items()
-        for _ in range(min(want, has.get(cell, 0)))
-    ]
-    shown = source.public_name
-    lines = ((shown, p, m, *cell) for p, m, cell in zip(place, md5, cells, strict=True))
-    return _Chosen(source.name, found.select(found.column_names[:-2]), tuple(lines))
-
-
-def _repaired(
-    base: Source,
-    added: _Chosen,
-    request: CountRequest,
-    delete: Counts,
-    engine: Engine,
-    seed: int,
-) -> pa.Table:
-    stay = without_categories(engine.rows(base, request, delete, seed, rest=True))
-    parts = [] if added.rows is None else [Part(added.source, added.rows)]
-    return put_together(stay, parts, base.name)
-
-
-def _changes(request: CountRequest, removed: _Chosen, added: _Chosen) -> str:
-    """List every change: removed rows in the order of the base, then the added rows."""
-    named = [_unused(n, request.columns) for n in ("action", "source", "row", "md5")]
-    gone = sorted(removed.lines, key=lambda line: int(str(line[1])))
-    lines = [*(("remove", *line) for line in gone), *(("add", *line) for line in added.lines)]
-    return csv_text([*named, *request.columns], lines)
-
-
-def _unused(name: str, taken: Sequence[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
-
-
 # ------------------------------------------------------------------------------- words
+
+
+def _changes(
+    request: CountRequest, changes: Iterable[tuple[str, Source, int, str, tuple[Value, ...]]]
+) -> str:
+    """List every change as CSV."""
+    named = [unused(n, request.columns) for n in ("action", "source", "row", "md5")]
+    lines = (
+        (action, source.public_name, place, md5, *(None if v is MISSING else v for v in cell))
+        for action, source, place, md5, cell in changes
+    )
+    return csv_text([*named, *request.columns], lines)
 
 
 def _listed(shortfall: Sequence[Shortfall]) -> str:

@@ -1,65 +1,171 @@
-"""The table to repair: whether a plan was made for it, and how its counts change."""
+"""The table to repair: whether a plan was made for it, and how the plan changes its counts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from equipoise.counts import Condition, CountRequest, Counts, Reading
+from equipoise.counts.rows import cells_of_rows
+from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
 from equipoise.errors import CountsError, InputError
 from equipoise.lake.offers.need import Planned
 from equipoise.measures.table import largest_ub
-from equipoise.plain import Grid, rows_text
+from equipoise.plain import rows_text, ub_text
 from equipoise.plans.problem import known_rows
-from equipoise.results import FlatTable, column_names
-from equipoise.values import plain
+from equipoise.results import FlatTable, Result, column_names
+from equipoise.values import Value, plain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
-def bare(change: Counts, request: CountRequest) -> Counts:
-    """Strip a change to its cells, so that it combines with counts of the base."""
-    edges = {n: b for n, b in request.bins.items() if isinstance(b, tuple)}
-    return replace(change, bins=edges, weights=None, missing_values={}, dropped=0, request=request)
+LocatedRow: TypeAlias = tuple[int, str, tuple[Value, ...]]
+"""Place of a row in its table, its md5, and its cell."""
 
 
-def largest_known_ub(counts: Counts, plan: Planned) -> float:
-    """The largest |UB| among the rows a plan is about: usually those without a missing value."""
-    asked = getattr(plan, "request", None)
-    known, _ = known_rows(counts, plan_missing=asked is not None and asked.plan_missing)
-    return largest_ub(known)
+@dataclass(frozen=True)
+class PlannedChange:
+    """A plan and the base it is carried out on: the counts before, and the rows to add and delete."""
+
+    plan: Planned
+    base: Source
+    request: CountRequest
+    before: Counts
+    add: Counts
+    delete: Counts
+
+    @classmethod
+    def of(cls, plan: Planned, base: Source, counts: Counts, *, force: bool) -> PlannedChange:
+        """Check that a plan can be carried out on a base with these counts."""
+        request = plan.counts.request_for_rows()
+        edges = {n: b for n, b in request.bins.items() if isinstance(b, tuple)}
+        # Counts combine only if they have the same bins, and both or none have weights.
+        bare: dict[str, Any] = {"bins": edges, "weights": None, "missing_values": {}, "dropped": 0}
+        add, delete = (replace(c, request=request, **bare) for c in (plan.add, plan.delete))
+        change = cls(plan, base, request, replace(counts, reading=base.reading), add, delete)
+        if not force:
+            change._require_same_base()
+        change._require_deletable()
+        return change
+
+    def _require_same_base(self) -> None:
+        base, planned = self.base, self.plan.counts
+        ours, theirs = base.where, planned.reading.where
+        if (ours and ours.text) != (theirs and theirs.text):
+            raise InputError(
+                f"the plan was made for {_restricted(theirs)}, but would be applied to "
+                f"{_restricted(ours)} of {base.name}; make a new plan for these."
+            )
+        expected = replace(planned, weights=None)
+        if self.before.fingerprint != expected.fingerprint:
+            raise InputError(
+                f"the counts of {base.name} differ from those the plan was made for: "
+                f"{difference(self.before, expected)}. Make a new plan for this table, or set "
+                "`force` to apply the plan as far as the cells allow."
+            )
+
+    def _require_deletable(self) -> None:
+        there = self.before.cells()
+        for cell, n in self.delete.cells().items():
+            if n > there.get(cell, 0):
+                raise CountsError(
+                    f"the plan deletes {rows_text(n)} of {self.delete.pattern(cell)}, but "
+                    f"{self.base.name} has only {there.get(cell, 0):,}; make a new plan for this "
+                    "table."
+                )
+
+    def measured(self, after: Counts) -> dict[str, Any]:
+        """Return the fields of :class:`CarriedOut` that follow from the counts."""
+        return {
+            "base": self.base.name,
+            "removed": self.delete.n,
+            "before": self.before,
+            "after": after,
+            "planned": self.before + self.add - self.delete,
+            "max_abs_ub_before": self._largest_ub(self.before),
+            "max_abs_ub_after": self._largest_ub(after),
+        }
+
+    def _largest_ub(self, counts: Counts) -> float:
+        """Return the largest |UB| among the rows that are planned, usually without missing values."""
+        asked = getattr(self.plan, "request", None)
+        known, _ = known_rows(counts, plan_missing=asked is not None and asked.plan_missing)
+        return largest_ub(known)
 
 
-def require_counts(base: Source, found: Counts, planned: Counts, *, force: bool) -> None:
-    """Refuse a base whose counts or condition differ from those the plan was made for."""
-    ours, theirs = base.where, planned.reading.where
-    if not force and (ours and ours.text) != (theirs and theirs.text):
-        raise InputError(
-            f"the plan was made for {_restricted(theirs)}, but would be applied to "
-            f"{_restricted(ours)} of {base.name}; make a new plan for these."
-        )
-    expected = replace(planned, weights=None)
-    if not force and found.fingerprint != expected.fingerprint:
-        raise InputError(
-            f"the counts of {base.name} differ from those the plan was made for: "
-            f"{difference(found, expected)}. Make a new plan for this table, or set `force` to "
-            "apply the plan as far as the cells allow."
-        )
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CarriedOut(Result):
+    """Common part of the results of plans that were carried out."""
+
+    base: str
+    removed: int
+    before: Counts
+    after: Counts
+    planned: Counts
+    max_abs_ub_before: float
+    max_abs_ub_after: float
+    seed: int
+
+    @property
+    def as_planned(self) -> bool:
+        """Whether the written file has exactly the planned counts."""
+        return self.after == self.planned
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the written file, including those that are not counted."""
+        return self.after.n + self.after.dropped
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 1 if the file is not as planned."""
+        return 0 if self.as_planned else 1
+
+    def _say_bias(self, output: str | None) -> list[str]:
+        """Describe how the largest |UB| changes, and the condition on the rows if there is one."""
+        where = f"in {output}, as counted there" if output else "after it"
+        return [
+            (
+                f"The largest |UB| was {ub_text(self.max_abs_ub_before)} in {self.base} and is "
+                f"{ub_text(self.max_abs_ub_after)} {where}."
+            ),
+            *say_restricted(self.before.reading, self.base),
+        ]
+
+    def _measured(self) -> dict[str, Any]:
+        return {
+            "n_before": self.before.n,
+            "n_after": self.after.n,
+            "max_abs_ub_before": plain(self.max_abs_ub_before),
+            "max_abs_ub_after": plain(self.max_abs_ub_after),
+            "fingerprint_before": self.before.fingerprint,
+            "fingerprint_after": self.after.fingerprint,
+        }
+
+    def _made(self) -> dict[str, Any]:
+        said = list(self.sentences)
+        return {"sentences": said, "version": self.version, "time": self.time}
+
+
+def choose_located(
+    engine: Engine, source: Source, request: CountRequest, take: Counts, seed: int
+) -> tuple[pa.Table, list[LocatedRow]]:
+    """Choose rows of a source; return them, and the place, md5 and cell of each."""
+    found = engine.rows(source, request, take, seed, located=True)
+    place, md5 = (column.to_pylist() for column in found.columns[-2:])
+    values = [
+        tuple(axis.values[code] for axis, code in zip(take.axes, codes, strict=True))
+        for codes in take.codes.tolist()
+    ]
+    cells = [values[i] for i in cells_of_rows(found, take)]
+    return found.select(found.column_names[:-2]), list(zip(place, md5, cells, strict=True))
 
 
 def _restricted(where: Condition | None) -> str:
     return "all rows" if where is None else f"the rows where {where.one_line}"
-
-
-def require_deletable(base: Source, before: Counts, delete: Counts) -> None:
-    """Refuse a plan that deletes more rows of a cell than there are."""
-    there = before.cells()
-    for cell, n in delete.cells().items():
-        if n > there.get(cell, 0):
-            raise CountsError(
-                f"the plan deletes {rows_text(n)} of {delete.pattern(cell)}, but {base.name} has "
-                f"only {there.get(cell, 0):,}; make a new plan for this table."
-            )
 
 
 def difference(found: Counts, expected: Counts) -> str:
@@ -85,20 +191,6 @@ def say_restricted(reading: Reading, base: str) -> list[str]:
     return [f"Only rows where {reading.where.one_line} are in the result; {others}."]
 
 
-def counts_dict(
-    before: Counts, after: Counts, max_abs_ub_before: float, max_abs_ub_after: float
-) -> dict[str, Any]:
-    """Plain data about the counts before and after a repair."""
-    return {
-        "n_before": before.n,
-        "n_after": after.n,
-        "max_abs_ub_before": plain(max_abs_ub_before),
-        "max_abs_ub_after": plain(max_abs_ub_after),
-        "fingerprint_before": before.fingerprint,
-        "fingerprint_after": after.fingerprint,
-    }
-
-
 def cell_table(counted: Mapping[str, Counts]) -> FlatTable:
     """Put several counts over the same columns side by side, with a column for each.
 
@@ -115,13 +207,3 @@ def cell_table(counted: Mapping[str, Counts]) -> FlatTable:
         [*map(plain, cell), *(found.get(cell, 0) for found in cells.values())] for cell in every
     ]
     return [*names, *counted], rows
-
-
-def cell_grid(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Grid:
-    """Format a table of cells for people; see :func:`cell_table`."""
-    lines = tuple(
-        tuple("" if v is None else f"{v:,}" if isinstance(v, int) else str(v) for v in row)
-        for row in rows
-    )
-    numbers = frozenset(range(len(names) - 3, len(names)))
-    return Grid(tuple(names), lines, numbers)

@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError
@@ -16,8 +19,6 @@ from equipoise.plain import in_words
 
 if TYPE_CHECKING:
     import os
-
-    import pyarrow as pa
 
 SCHEMA = "equipoise.ledger/1"
 
@@ -56,8 +57,6 @@ def keyed(md5: str, key: bytes | None) -> str:
 
 def ledger_table(lines: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> pa.Table:
     """Make a table of the lines; the metadata describes the repair."""
-    import pyarrow as pa
-
     columns = {
         name: pa.array([line.get(name) for line in lines], getattr(pa, kind)())
         for name, kind in COLUMNS.items()
@@ -81,9 +80,6 @@ def write_ledger(ledger: pa.Table, path: Path, engine: Engine, extension: str) -
 
 def read_ledger(path: str | os.PathLike[str], engine: Engine) -> pa.Table:
     """Read a ledger of any format, with the column types of :data:`COLUMNS`."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     source = locate(path)
     if source.kind == "json" and not any(p.stat().st_size for p in source.paths):
         return ledger_table([], {})  # a file without lines names no columns

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from equipoise.atomic import atomic_path, folder_beside
 from equipoise.counts.columns import values_in
@@ -17,55 +19,32 @@ from equipoise.errors import InputError
 from equipoise.rows.texts import as_texts, is_text
 from equipoise.values import Value
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+
+def put_together(stay: pa.Table, parts: Iterable[tuple[str, pa.Table]], base: str) -> pa.Table:
+    """Append rows of named sources to those of the base, in its columns and types."""
+    below = [_in_types_of(stay, rows, source, base) for source, rows in parts]
+    return pa.concat_tables([stay, *below], promote_options="default")
 
 
-@dataclass(frozen=True)
-class Part:
-    """Rows of one source, in columns of the base."""
-
-    source: str
-    rows: pa.Table
-
-
-def put_together(stay: pa.Table, parts: Sequence[Part], base: str) -> pa.Table:
-    """Append rows of sources to those of the base, in its columns and types."""
-    import pyarrow as pa
-
-    below = [_in_types_of(stay, part, base) for part in parts]
-    return pa.concat_tables([stay, *below], promote_options="default") if below else stay
-
-
-def _in_types_of(stay: pa.Table, part: Part, base: str) -> pa.Table:
-    import pyarrow as pa
-
+def _in_types_of(stay: pa.Table, rows: pa.Table, source: str, base: str) -> pa.Table:
     columns = []
     for column in stay.schema:
-        if column.name not in part.rows.column_names:
-            columns.append(pa.nulls(len(part.rows), column.type))
+        if column.name not in rows.column_names:
+            columns.append(pa.nulls(len(rows), column.type))
             continue
         try:
-            columns.append(cast(part.rows[column.name], column.type))
+            columns.append(cast(rows[column.name], column.type))
         except pa.ArrowException:
-            strange = _strange(part.rows[column.name], column.type)
+            strange = _strange(rows[column.name], column.type)
             raise InputError(
-                f"column {column.name!r} of {part.source} holds {strange!r}, which cannot be converted "
+                f"column {column.name!r} of {source} holds {strange!r}, which cannot be converted "
                 f"to {column.type} as in {base}; fix the source, or remove such rows from it."
             ) from None
     return pa.table(columns, names=stay.column_names)
 
 
 def cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    """Convert values to another type; texts are those that counts use for the values.
-
-    >>> import pyarrow as pa
-    >>> cast(pa.chunked_array([["39", None]]), pa.int64()).to_pylist()
-    [39, None]
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    """Convert values to another type; texts are those that counts use for the values."""
     if column.type == kind or pa.types.is_null(kind):
         return column
     if pa.types.is_dictionary(column.type):
@@ -80,37 +59,26 @@ def cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Arr
 
 
 def typed_for(output: Path, base: Source, rows: pa.Table, stay: int) -> pa.Table:
-    """Infer types if the base is a CSV file, which has none, and the output is Parquet."""
-    is_untyped = base.kind == "csv" and base.sql is None and output.suffix.lower() == ".parquet"
-    return _with_types(rows, stay) if is_untyped else rows
-
-
-def _with_types(rows: pa.Table, stay: int | None = None) -> pa.Table:
-    """Infer types of text columns, where no value changes by it.
+    """Infer types if the base is a CSV file, which has none, and the output is Parquet.
 
     A column becomes integer, float, date or boolean if every value, written as text again, is the
-    text it was; therefore "007" and "1e3" stay as they are. Only the first ``stay`` rows decide,
-    by default all: added rows never change the type of a column, except from integer to float if
-    one has a fraction. A value of an added row that does not have the type becomes missing.
-
-    >>> import pyarrow as pa
-    >>> table = pa.table({"age": ["39", None], "code": ["007", "8"], "since": ["2024-02-29"] * 2})
-    >>> [str(kind) for kind in _with_types(table).schema.types]
-    ['int64', 'string', 'date32[day]']
+    text it was; therefore "007" and "1e3" stay as they are. Only the first ``stay`` rows decide:
+    added rows never change the type of a column, except from integer to float if one has a
+    fraction. A value of an added row that does not have the type becomes missing.
     """
-    first = len(rows) if stay is None else stay
-    typed = [_typed(column, first) for column in rows.columns]
-    return rows if not typed else type(rows).from_arrays(typed, names=rows.column_names)
+    is_untyped = base.kind == "csv" and base.sql is None and output.suffix.lower() == ".parquet"
+    if not is_untyped:
+        return rows
+    return pa.table([_typed(column, stay) for column in rows.columns], names=rows.column_names)
 
 
 def _typed(column: pa.ChunkedArray, stay: int) -> pa.ChunkedArray:
-    import pyarrow as pa
-
     decides = column.slice(0, stay)
     if not is_text(column.type) or decides.null_count == len(decides):
         return column
     different = pa.chunked_array([decides.unique().drop_null()])
     for kind in (pa.int64(), pa.float64(), pa.date32(), pa.bool_()):
+        # The first value alone rules out most types, without converting the others.
         if all(_is_kept(some, kind) for some in (different.slice(0, 1), different)):
             return cast_where_possible(column, kind)
     return column
@@ -118,8 +86,6 @@ def _typed(column: pa.ChunkedArray, stay: int) -> pa.ChunkedArray:
 
 def cast_where_possible(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Convert a column, integers to float if necessary; values that do not fit become missing."""
-    import pyarrow as pa
-
     wider = [kind, pa.float64()] if pa.types.is_integer(kind) else [kind]
     for one in wider:
         with contextlib.suppress(pa.ArrowException):
@@ -129,13 +95,11 @@ def cast_where_possible(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Chunke
         fitting = [text for text in different.to_pylist() if _can_be(text, one)]
         if one is wider[-1] or all(_can_be(t, kind) for t in fitting):
             break
-    chosen = pa.compute.is_in(column, pa.array(fitting, column.type))
-    return pa.compute.if_else(chosen, column, pa.scalar(None, column.type)).cast(one)
+    chosen = pc.is_in(column, pa.array(fitting, column.type))
+    return pc.if_else(chosen, column, pa.scalar(None, column.type)).cast(one)
 
 
 def _can_be(text: str, kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
     try:
         pa.array([text]).cast(kind)
     except pa.ArrowException:
@@ -145,8 +109,6 @@ def _can_be(text: str, kind: pa.DataType) -> bool:
 
 def _is_kept(texts: pa.ChunkedArray, kind: pa.DataType) -> bool:
     """Whether texts survive a conversion to a type and back."""
-    import pyarrow as pa
-
     try:
         return bool(as_texts(texts.cast(kind)).equals(as_texts(texts)))
     except pa.ArrowException:
@@ -155,8 +117,6 @@ def _is_kept(texts: pa.ChunkedArray, kind: pa.DataType) -> bool:
 
 def _strange(column: pa.ChunkedArray, kind: pa.DataType) -> Value:
     """Find the first value that cannot be converted, by bisection."""
-    import pyarrow as pa
-
     while len(column) > 1:
         half = len(column) // 2
         try:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from equipoise.counts.columns import values_in
 from equipoise.engines.base import Engine
@@ -29,8 +30,6 @@ from equipoise.values import MISSING
 
 if TYPE_CHECKING:
     import os
-
-    import pyarrow as pa
 
 _KEYED = 64
 """Number of digits of a hash made with a key; one without has 32."""
@@ -109,9 +108,8 @@ def replay(
     With a repaired table, its added rows are also compared with those of the sources, value by
     value, after the mapping that the ledger records.
     """
-    lines = [
-        line for line in read_ledger(ledger, lake.engine).to_pylist() if line["action"] == "add"
-    ]
+    listed = read_ledger(ledger, lake.engine).to_pylist()
+    lines = [line for line in listed if line["action"] == "add"]
     _require_key(ledger, lines, hash_key)
     by_source = defaultdict(list)
     for line in lines:
@@ -145,12 +143,10 @@ def _replay_source(
     table = _table_of(name, snapshots, lake)
     if table is None:
         return [f"{name} is no longer in the lake; {len(lines):,} rows came from it."]
+    problems = _listed_twice(name, lines)
+    if table.name != name:
+        problems.append(f"{name} is no longer in the lake, but its content is, as {table.name}.")
     try:
-        problems = _listed_twice(name, lines)
-        if table.name != name:
-            problems.append(
-                f"{name} is no longer in the lake, but its content is, as {table.name}."
-            )
         is_same = snapshots == {file_hash(table.source.paths[0])}
         places = sorted({line["place"] for line in lines if line["place"] is not None})
         fetched = lake.engine.fetch(table.source, places)
@@ -185,12 +181,11 @@ def _table_of(name: str, snapshots: set[str], lake: Contents) -> Table | None:
 
 def _listed_twice(name: str, lines: Sequence[Mapping[str, Any]]) -> list[str]:
     times = Counter(line["place"] for line in lines)
-    twice = [place for place, n in times.items() if n > 1]
-    if not twice:
-        return []
     return [
-        f"row {_number(twice[0])} of {name} is listed {times[twice[0]]} times, but was taken once."
-    ]
+        f"row {_number(place)} of {name} is listed {n} times, but was taken once."
+        for place, n in times.items()
+        if n > 1
+    ][:1]
 
 
 def _number(place: int | None) -> str:
@@ -228,11 +223,9 @@ def _unlike(
     if not len(wrong):
         return []
     line = ordered[int(wrong[0])]
-    said = (
-        f"{len(wrong):,} of {len(ordered):,} rows of {repaired.name} that came from {name} differ "
-        f"from it; the first is row {line['row']:,}, which was row {line['place']:,} there."
-    )
-    return [said]
+    came = f"{len(wrong):,} of {len(ordered):,} rows of {repaired.name} that came from {name}"
+    first = f"row {line['row']:,}, which was row {line['place']:,} there"
+    return [f"{came} differ from it; the first is {first}."]
 
 
 def _meant(
@@ -257,21 +250,16 @@ def _meant(
 
 def _as_mapped(rows: pa.Table, mapping: Mapping[str, Any], written: pa.Schema) -> pa.Table:
     """Map rows of a source to the base's columns and values, and if possible to its types."""
-    import pyarrow as pa
-
     columns = {}
     for base, source in mapping["columns"].items():
         column = rows[source]
-        if base in mapping["values"]:
-            known = mapping["values"][base]
-            texts = values_in(column)
-            column = pa.array([None if t is MISSING else known.get(t) for t in texts], pa.string())
-        elif base in mapping.get("spellings", {}):
-            told = mapping["spellings"][base]
-            texts = values_in(column)
-            column = pa.array(
-                [None if t is MISSING else told.get(t, t) for t in texts], pa.string()
-            )
+        values, spellings = (mapping.get(part, {}).get(base) for part in ("values", "spellings"))
+        if values is not None or spellings is not None:
+            # A value without a counterpart is missing; one without another spelling stays.
+            known = dict(spellings or {}) if values is None else values
+            texts = [None if t is MISSING else t for t in values_in(column)]
+            told = [known.get(t, t if values is None else None) for t in texts]
+            column = pa.array(told, pa.string())
         kind = written.field(base).type
         if base in mapping.get("lost", ()):
             column = cast_where_possible(pa.chunked_array(column).cast(pa.string()), kind)

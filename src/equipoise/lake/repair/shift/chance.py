@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Whole: TypeAlias = NDArray[np.int64]
-    Real: TypeAlias = NDArray[np.float64]
+Whole: TypeAlias = NDArray[np.int64]
+Real: TypeAlias = NDArray[np.float64]
+Flags: TypeAlias = NDArray[np.bool_]
 
 MOST_PERMUTED = 20_000
 """Maximum number of rows for permutations; beyond it a formula is used."""
 
-PERMUTATIONS = 100
+_PERMUTATIONS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +35,7 @@ class Sides:
         cells = 1 + max(int(self.base_cells.max()), int(self.added_cells.max()))
         n = np.bincount(self.base_cells, minlength=cells)
         m = np.bincount(self.added_cells, minlength=cells)
+        # No base row has the weight of a cell without base rows; 1 avoids a division by zero.
         return np.asarray(m / (len(self.added) * np.maximum(n, 1)))
 
     def shares(self) -> tuple[Real, Real]:
@@ -87,7 +87,7 @@ def _shuffled(cells: Whole, added: Whole, known: dict[bytes, Whole]) -> Whole:
         first = np.searchsorted(np.sort(cells), added)
         nth = np.arange(len(added)) - np.searchsorted(np.sort(added), np.sort(added))
         places = np.sort(first) + nth
-        orders = (np.argsort(cells + random.random(len(cells))) for _ in range(PERMUTATIONS))
+        orders = (np.argsort(cells + random.random(len(cells))) for _ in range(_PERMUTATIONS))
         known[key] = np.stack([order[places] for order in orders])
     return known[key]
 
@@ -98,7 +98,7 @@ def chance_of_many(base: Real, added: Real, noise: float, *, ordered: bool) -> f
     For numbers the quantile of Kolmogorov's distribution; for categories the expected
     distance, and beyond it what bounded differences allow.
     """
-    if ordered:
+    if ordered:  # 1.628 is the 99 % quantile of Kolmogorov's distribution
         return min(1.628 * math.sqrt(noise), 1.0)
     share = (base + added) / 2
     each = np.minimum(np.sqrt(2 / math.pi * share * (1 - share) * noise), 2 * share)

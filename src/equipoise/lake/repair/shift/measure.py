@@ -5,24 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from equipoise.errors import ColumnNotFound, InputError
-from equipoise.lake.repair.shift.chance import Sides, by_chance, chance_of_many, distance_of
+from equipoise.lake.repair.shift.chance import (
+    Flags,
+    Real,
+    Sides,
+    Whole,
+    by_chance,
+    chance_of_many,
+    distance_of,
+)
 from equipoise.lake.repair.shift.columns import ComparedColumn
 from equipoise.lake.repair.shift.shift import UNSEEN, ColumnShift, Kind, Shift
 from equipoise.lattice import format_value
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    Whole: TypeAlias = NDArray[np.int64]
-    Real: TypeAlias = NDArray[np.float64]
-
-MOST_CELLS = 1000
+_MOST_CELLS = 1000
 """Maximum number of cells searched for the worst one, those with the most added rows."""
 
 
@@ -41,25 +43,16 @@ def measure_shift(
     difference is not explained by the cells. ``cells`` holds the cell of every row of ``base``
     and of ``added``. A column that ``added`` does not have counts as missing in all its rows.
     Cells with fewer than ``min_rows`` base rows are left out, and counted.
-
-    >>> import pyarrow as pa
-    >>> base = pa.table({"hours": [38, 40, 42] * 20, "town": ["Bath", "Bath", "York"] * 20})
-    >>> added = pa.table({"hours": [18, 20, 22] * 5, "town": ["Bath", "Bath", "York"] * 5})
-    >>> shift = measure_shift(base, added, ([0] * 60, [0] * 15), columns=["hours", "town"])
-    >>> print(*shift.sentences)
-    Of the same cells, added rows have hours of 20 on average against 40 (KS distance 1.00).
-    >>> [(c.column, c.notable) for c in shift.columns]
-    [('hours', True), ('town', False)]
     """
     _require(base, added, cells, columns, limit, min_rows)
-    kept, where = _common_cells(np.asarray(cells[0]), np.asarray(cells[1]), min_rows)
+    shift, names, where = _common_cells(np.asarray(cells[0]), np.asarray(cells[1]), min_rows)
+    shift = replace(shift, limit=limit)
     old, new = (np.flatnonzero(number >= 0) for number in where)
-    shift = replace(kept, limit=limit)
     if not len(new):
         reason = f"no added row is in a cell with at least {min_rows:,} base rows"
         skipped = (ColumnShift(column=c, kind="skipped", reason=reason) for c in columns)
         return replace(shift, columns=tuple(skipped))
-    rows = _Rows(where[0][old], where[1][new], min_rows=min_rows, names=_names(cells, kept, where))
+    rows = _Rows(where[0][old], where[1][new], min_rows=min_rows, names=names)
     found = [
         _compare(name, _taken(base, name, old), _taken(added, name, new), rows) for name in columns
     ]
@@ -93,8 +86,10 @@ def _require(
         raise InputError(f"`min_rows` must be at least 1, not {min_rows!r}.")
 
 
-def _common_cells(base: Whole, added: Whole, min_rows: int) -> tuple[Shift, tuple[Whole, Whole]]:
-    """Number the common cells, with -1 for rows left out, and count what is left out."""
+def _common_cells(
+    base: Whole, added: Whole, min_rows: int
+) -> tuple[Shift, Whole, tuple[Whole, Whole]]:
+    """Count what is compared; return the cells, and the index of that of each row, -1 for none."""
     both, number = np.unique(np.concatenate([base, added]).astype(np.int64), return_inverse=True)
     ours, theirs = number.reshape(-1)[: len(base)], number.reshape(-1)[len(base) :]
     n, m = np.bincount(ours, minlength=len(both)), np.bincount(theirs, minlength=len(both))
@@ -110,20 +105,10 @@ def _common_cells(base: Whole, added: Whole, min_rows: int) -> tuple[Shift, tupl
         cells_without_added=int(((n > 0) & (m == 0)).sum()),
         min_rows=min_rows,
     )
-    return told, (new[ours], new[theirs])
-
-
-def _names(cells: tuple[Any, Any], kept: Shift, where: tuple[Whole, Whole]) -> Whole:
-    """Return the caller's number of each compared cell."""
-    names = np.zeros(kept.cells_compared, np.int64)
-    inside = where[1] >= 0
-    names[where[1][inside]] = np.asarray(cells[1])[inside]
-    return names
+    return told, both[kept], (new[ours], new[theirs])
 
 
 def _taken(table: pa.Table, name: str, places: Whole) -> pa.ChunkedArray:
-    import pyarrow as pa
-
     if name not in table.column_names:
         return pa.chunked_array([pa.nulls(len(places))])
     column = table[name]
@@ -181,19 +166,18 @@ def _unseen(column: ComparedColumn) -> float:
     return float((~np.isin(added, base)).mean()) if len(added) else 0.0
 
 
-def _missing_shares(present: Sequence[NDArray[np.bool_]], rows: _Rows) -> tuple[float, float, bool]:
+def _missing_shares(present: Sequence[Flags], rows: _Rows) -> tuple[float, float, bool]:
     """Return the shares of missing values, and whether they differ by more than chance."""
     absent = [(~p).astype(np.int64) for p in present]
     sides = Sides(absent[0], absent[1], rows.base, rows.added, 2)
     base, added = (round(float(share[1]), 12) for share in sides.shares())
+    # 2.58 is the 99 % quantile of |z|; one row more or less is never notable.
     middle = (base + added) / 2
     chance = 2.58 * math.sqrt(middle * (1 - middle) * sides.noise) + 1 / len(rows.added)
     return base, added, abs(base - added) > chance
 
 
-def _sides(
-    column: ComparedColumn, present: Sequence[NDArray[np.bool_]], rows: _Rows
-) -> Sides | None:
+def _sides(column: ComparedColumn, present: Sequence[Flags], rows: _Rows) -> Sides | None:
     """Return the rows with a value, in cells that have values in both samples."""
     cells = [rows.base[present[0]], rows.added[present[1]]]
     codes = [c[p] for c, p in zip(column.codes, present, strict=True)]
@@ -212,6 +196,7 @@ def _sides(
 
 
 def _of_numbers(column: ComparedColumn, shares: tuple[Real, Real]) -> dict[str, Any]:
+    # Scaled, squares of large numbers do not overflow.
     scale = float(np.abs(column.values).max()) or 1.0
     values = column.values / scale
     means = [round(float(values @ s), 12) + 0.0 for s in shares]
@@ -241,7 +226,7 @@ def _worst(sides: Sides, rows: _Rows, *, ordered: bool) -> dict[str, Any]:
         for s, c in ((sides.base, sides.base_cells), (sides.added, sides.added_cells))
     ]
     sizes = np.array([len(codes) for codes in slices[1]])
-    many = np.argsort(-sizes, kind="stable")[:MOST_CELLS]
+    many = np.argsort(-sizes, kind="stable")[:_MOST_CELLS]
     found = []
     for cell in many[sizes[many] >= rows.min_rows].tolist():
         base, added = slices[0][cell], slices[1][cell]

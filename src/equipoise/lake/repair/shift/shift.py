@@ -12,8 +12,7 @@ from equipoise.values import plain
 Kind: TypeAlias = Literal["number", "category", "missing", "skipped"]
 """Comparison of a column: as numbers, as categories, or none because it is missing or skipped."""
 
-SCHEMA = "equipoise.shift/1"
-MOST_SENTENCES = 5
+_MOST_SENTENCES = 5
 
 UNSEEN = 0.05
 """Minimum share of added rows with values unknown to the base that is reported."""
@@ -108,12 +107,11 @@ class Shift(Result):
     columns
         The largest distance first, then columns that are missing, then those not compared.
     limit
-        The distance agreed on, if one was.
+        Largest distance that is allowed, if there is a limit.
     rows_compared, rows_left_out
-        How many added rows are in cells with enough base rows to compare with, and how many
-        are not.
+        Numbers of added rows in cells with enough base rows to compare with, and in others.
     cells_compared, cells_left_out, cells_without_added
-        The same of cells, and how many cells of the base got no rows.
+        Numbers of these cells, and of cells of the base without added rows.
     """
 
     columns: tuple[ColumnShift, ...]
@@ -143,11 +141,11 @@ class Shift(Result):
         """At most five sentences, the largest differences first."""
         ends = [s for s in (self._missing(), self._limit(), self._left_out()) if s]
         notable = [c for c in self.columns if c.notable and c.kind in ("number", "category")]
-        said = [c.sentence for c in notable[: MOST_SENTENCES - len(ends)]]
+        said = [c.sentence for c in notable[: _MOST_SENTENCES - len(ends)]]
         compared = sum(c.distance is not None for c in self.columns)
         if compared and not notable:
             what = f"On {counted(compared, 'other column')} added rows differ from base rows of"
-            said = [f"{what} the same cells no more than chance alone would have it."]
+            said = [f"{what} the same cells no more than expected by chance."]
         return (*said, *ends)
 
     def _missing(self) -> str:
@@ -210,7 +208,7 @@ class Shift(Result):
         left = ("columns", "time", "version")  # the acquisition has its own time and version
         own = {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in left}
         return {
-            "schema": SCHEMA,
+            "schema": "equipoise.shift/1",
             **own,
             "exceeded": list(self.exceeded),
             "columns": [c.to_dict() for c in self.columns],
