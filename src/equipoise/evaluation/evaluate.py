@@ -28,26 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyRequest:
-    """One table, or two to compare, and what to do with them.
-
-    Attributes
-    ----------
-    source, after
-        The table, and the second table if two are compared.
-    request
-        What is asked for.
-    models
-        Names of models, or a mapping of names to scikit-learn classifiers.
-    title, paper
-        Title on pages, and name of the study if it is one of the paper.
-    """
+    """One table, or two to compare, and what to do with them."""
 
     source: Source
     request: EvaluationRequest
     after: Source | None = None
     models: str | Sequence[str] | Mapping[str, Any] | None = None
-    title: str | None = None
-    paper: str | None = None
+    title: str | None = None  # on pages
+    paper: str | None = None  # name of the study, if it is one of the paper
 
 
 def evaluate(
@@ -59,23 +47,7 @@ def evaluate(
     is_paper: bool = False,
     progress: Reporter = silent,
 ) -> Evaluation:
-    """Train and test models on versions of tables.
-
-    Parameters
-    ----------
-    wanted
-        Studies to make, one per table or pair of tables.
-    engine
-        Engine that reads the rows.
-    jobs
-        Number of parallel jobs; by default one per core.
-    runs
-        File of finished fits, which is created or continued.
-    is_paper
-        Whether these are the data sets and models of the paper.
-    progress
-        Progress callback.
-    """
+    """Train and test models on versions of tables, one study per table or pair of tables."""
     studies = []
     for place, each in enumerate(wanted):
 
@@ -112,11 +84,11 @@ def _study(
 
 def read_rows(source: Source, counting: CountRequest, engine: Engine) -> pa.Table:
     """Read all rows of a table, with all columns."""
-    if counting.count is not None or counting.weight is not None:
-        given = counting.count or counting.weight
+    given = counting.count or counting.weight
+    if given is not None:
         raise InputError(
-            "models are trained on individual rows; give the rows themselves, without the column "
-            f"{given!r} of counts or weights."
+            "models and imputation methods work on individual rows; give the rows themselves, without "
+            f"the column {given!r} of counts or weights."
         )
     rows = engine.read(source)
     count_frame(rows, counting, source.name)  # refuses columns and tables that cannot be counted

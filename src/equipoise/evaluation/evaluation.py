@@ -26,13 +26,6 @@ SCHEMA = "equipoise.evaluation/1"
 TABLES = ("tables", "scores", "differences", "by_group")
 
 
-def package_version() -> str:
-    """The version of this package."""
-    from equipoise.version import __version__
-
-    return __version__
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evaluation(Drawable):
     """How models trained on versions of tables perform, over many repeats.

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.counts import MissingPolicy
-from equipoise.errors import InputError, MissingDependency, UnknownName
-from equipoise.evaluation.missing.rows import ABSENT, Codes, Floats, Rows, one_hot
+from equipoise.errors import InputError, UnknownName
+from equipoise.evaluation.missing.rows import ABSENT, LEAST_ROWS, Codes, Floats, Rows, one_hot
+from equipoise.evaluation.training.models import require_scikit_learn
+from equipoise.validate import at_least
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,22 +32,12 @@ _JITTER = 1e-3  # far below the distance of any two different values
 
 @dataclass(frozen=True)
 class Method:
-    """A method of treating missing values.
-
-    Attributes
-    ----------
-    name, sentence
-        Name in options, and description.
-    policy
-        Treatment of values that are still missing when rows are counted.
-    fill
-        Function that imputes the codes of the counted columns, for rows and a seed.
-    """
+    """A method of treating missing values."""
 
     name: str
     sentence: str
-    policy: MissingPolicy
-    fill: Callable[[Rows, int], Codes] | None = None
+    policy: MissingPolicy  # for values that are still missing when rows are counted
+    fill: Callable[[Rows, int], Codes] | None = None  # imputes codes, for rows and a seed
 
     def codes(self, rows: Rows, seed: int) -> Codes:
         """Give the codes of the counted columns after treatment."""
@@ -74,16 +66,33 @@ def choose_methods(names: str | Iterable[str]) -> tuple[Method, ...]:
             raise UnknownName("method of treating missing values", name, METHODS)
     chosen = tuple(METHODS[name] for name in asked)
     if any(method.fill for method in chosen):
-        require_scikit_learn()
+        require_scikit_learn("imputation")
     return chosen
 
 
-def require_scikit_learn() -> None:
-    """Refuse to go on without scikit-learn, and say how to install it."""
-    try:
-        import sklearn  # noqa: F401
-    except ImportError:
-        raise MissingDependency("scikit-learn", extra="models", purpose="imputation") from None
+@dataclass(frozen=True)
+class Settings:
+    """What a comparison and a simulation of methods are both asked for."""
+
+    methods: tuple[Method, ...]
+    min_count: int  # of the rows of a group under every method
+    seed: int
+    max_rows: int | None
+
+    @classmethod
+    def of(
+        cls,
+        methods: str | Iterable[str] = "all",
+        min_count: int = 30,  # UB of smaller groups moves with single rows
+        seed: int = 0,
+        max_rows: int | None = None,
+    ) -> Settings:
+        """Check the settings, and find the methods by name."""
+        at_least("min_count", min_count, 1, whole=True)
+        at_least("seed", seed, 0, whole=True)
+        if max_rows is not None:
+            at_least("max_rows", max_rows, LEAST_ROWS, whole=True)
+        return cls(choose_methods(methods), int(min_count), int(seed), max_rows)
 
 
 # ------------------------------------------------------------------------------ imputers

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import InputError
+from equipoise.evaluation.intervals import Mean
 from equipoise.evaluation.request import TESTS, EvaluationRequest
 from equipoise.evaluation.study.groups import LEAST_TESTED, ReportedGroups, reported_groups
-from equipoise.evaluation.study.intervals import Mean
 from equipoise.evaluation.study.scores import MEASURES, PREDICTION_UB, prediction_ub
 from equipoise.evaluation.training.models import Model
 from equipoise.values import as_value

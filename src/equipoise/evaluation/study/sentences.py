@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from equipoise.counts import Reading
+from equipoise.evaluation.intervals import LEAST_REPEATS
 from equipoise.evaluation.request import TESTS, VERSIONS
 from equipoise.evaluation.study.grids import TEST_NAMES, untreated, version_name, written
-from equipoise.evaluation.study.intervals import LEAST_REPEATS
 from equipoise.evaluation.study.scores import MEASURES, PREDICTION_UB
 from equipoise.plain import in_words
 

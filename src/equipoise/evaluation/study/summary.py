@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.evaluation.intervals import Difference, Mean
 from equipoise.evaluation.request import TESTS, EvaluationRequest
-from equipoise.evaluation.study.intervals import Difference, Mean
 from equipoise.evaluation.study.losses import losses_of
 from equipoise.evaluation.study.records import Fits, StudyRecords
 from equipoise.evaluation.study.relation import relate_bias_and_error

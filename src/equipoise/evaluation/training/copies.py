@@ -38,36 +38,19 @@ _STREAM = 103  # keeps this random choice independent of the others
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Copies:
-    """Rows that stay together because they are equal.
+    """Rows that stay together because they are equal."""
 
-    Attributes
-    ----------
-    unit
-        Unit of each row.
-    equal
-        Number of rows that equal an earlier row in everything models see, label included.
-    held
-        Number of these that share a unit with an earlier row.
-    pairs, by_chance
-        Number of equal pairs of rows, and the number expected by chance; None if not estimated.
-    """
-
-    unit: Rows
-    equal: int
-    held: int
-    pairs: int
-    by_chance: float | None = None
+    unit: Rows  # of each row
+    equal: int  # rows that equal an earlier one in everything models see, label included
+    held: int  # rows of these that share a unit with an earlier one
+    pairs: int  # of equal rows
+    by_chance: float | None = None  # pairs expected by chance; None if not estimated
 
 
 def find_copies(seen: NDArray[np.float64], equal_rows: EqualRows = "auto") -> Copies:
     """Assign rows to units so that duplicates share one.
 
-    Parameters
-    ----------
-    seen
-        What models see of each row, and its label, one column each.
-    equal_rows
-        Whether equal rows share a unit always, never, or if they look like duplicates.
+    ``seen`` has what models see of each row, and its label.
 
     Examples
     --------

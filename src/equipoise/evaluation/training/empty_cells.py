@@ -32,11 +32,8 @@ _ADDING = (*MITIGATED, "duplicated")  # the versions that add rows to cells
 def require_repairable(material: Material, request: EvaluationRequest) -> None:
     """Refuse versions that need rows of a cell of which the table has none.
 
-    Raises
-    ------
-    InputError
-        Names the group, its rows in the samples, and the ``min_group`` that would leave it out; or
-        says that ``min_group`` leaves no group to repair.
+    The error names the group, its rows in the samples, and the ``min_group`` that would leave it
+    out, or says that ``min_group`` leaves no group to repair.
     """
     versions = [v for v in request.chosen if v in _ADDING]
     if request.is_of_two or not versions:

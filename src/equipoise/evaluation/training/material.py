@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.counts import CountRequest, Counts
+from equipoise.counts import Counts
 from equipoise.counts.rows import cells_of_rows
 from equipoise.errors import ColumnNotFound, InputError
 from equipoise.evaluation.request import EvaluationRequest
@@ -32,43 +32,19 @@ _SAMPLING = 101  # keeps this random choice independent of the others
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Material:
-    """One table, or two tables stacked, as arrays with an entry per row.
-
-    Attributes
-    ----------
-    name
-        Name of the table in messages.
-    counts
-        Rows of every cell of the sensitive attributes and the label.
-    cells
-        Cell of each row.
-    groups
-        Finest groups by the sensitive attributes and the attributes of ``also``.
-    group, label, unit
-        Group, label code and unit of each row.
-    labels
-        Label values, as texts.
-    features
-        What models learn from.
-    is_after
-        Whether each row belongs to the second of two tables.
-    rows_given
-        Number of rows before sampling.
-    copies
-        Equal rows, and which of them count as duplicates.
-    """
+    """One table, or two tables stacked; ``cells``, ``group``, ``label`` and ``unit`` are by row."""
 
     name: str
     counts: Counts
-    cells: NDArray[np.int64]
-    groups: tuple[Group, ...]
+    cells: NDArray[np.int64]  # lines of the counts
+    groups: tuple[Group, ...]  # the finest, by sensitive attributes and those of `also`
     group: NDArray[np.int64]
     label: NDArray[np.int64]
     labels: tuple[str, ...]
     unit: NDArray[np.int64]
     features: Features
-    is_after: NDArray[np.bool_]
-    rows_given: int
+    is_after: NDArray[np.bool_]  # rows of the second of two tables
+    rows_given: int  # before sampling
     copies: Copies
 
     @property
@@ -145,7 +121,10 @@ def prepare(
     _require_columns(table, (*request.also, *filter(None, [request.keep_together])), name)
     table, is_after = _sampled(table, is_after, request)
     counts = Counts.from_arrow(table, request.counting)
-    finer = Counts.from_arrow(table, _with_also(request, counts))
+    # The attributes of `also` never decide which rows are used, so their missing values are kept.
+    also = (*request.counting.sensitive, *request.also)
+    finer_request = replace(request.counting, sensitive=also, bins=counts.bins, missing="group")
+    finer = Counts.from_arrow(table, finer_request)
     cells, lines = cells_of_rows(table, counts), cells_of_rows(table, finer)
     kept = (cells >= 0) & (lines >= 0)  # a row that lacks a counted value may be in no cell
     table, cells, lines = table.filter(kept), cells[kept], lines[kept]
@@ -183,16 +162,6 @@ def _sampled(
     generator = generator_for(request.seed, _SAMPLING)
     places = np.sort(generator.choice(len(table), request.max_rows, replace=False))
     return table.take(places), is_after[places]
-
-
-def _with_also(request: EvaluationRequest, counts: Counts) -> CountRequest:
-    """Count by the attributes of ``also`` too, which never decide which rows are used."""
-    return replace(
-        request.counting,
-        sensitive=(*request.counting.sensitive, *request.also),
-        bins=counts.bins,
-        missing="group",
-    )
 
 
 def _labels(

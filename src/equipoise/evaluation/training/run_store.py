@@ -24,13 +24,6 @@ class RunStore:
     Each line of the file has a key, a hash of everything that determines the outcome of a fit.
     Lines with other keys belong to other evaluations and stay as they are.
 
-    Parameters
-    ----------
-    path
-        File to read and append to.
-    key
-        Key of the evaluation.
-
     Examples
     --------
     >>> import tempfile
@@ -87,13 +80,7 @@ class RunStore:
 
 
 def key_of(*parts: Any) -> str:
-    """Hash everything that determines the outcome of an evaluation.
-
-    Examples
-    --------
-    >>> key_of({"a": 1}) == key_of({"a": 1}), key_of({"a": 1}) == key_of({"a": 2})
-    (True, False)
-    """
+    """Hash everything that determines the outcome of an evaluation."""
     text = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
