@@ -27,25 +27,13 @@ from equipoise.values import MISSING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NAMELESS = re.compile(r"(feature_|x)\d+")
+_NAMELESS = re.compile(r"(feature_|x)\d+")  # names that columns without one were given
 
 
 def count_pool(parts: Sequence[Any], given: CountedRows, *, names: Any = None) -> CountedRows:
     """Count the rows of a pool by the sensitive features of the data, and align its features.
 
-    Parameters
-    ----------
-    parts
-        ``(X, y)``, or ``(X, y, sensitive_features)`` if ``X`` does not have these columns.
-    given
-        The data.
-    names
-        Names or positions of the sensitive features, if they are columns of the data.
-
-    Raises
-    ------
-    InputError
-        If the pool cannot be used with the data.
+    ``names`` are the names or positions of the sensitive features, if they are columns of the data.
 
     Examples
     --------

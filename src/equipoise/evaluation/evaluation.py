@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import InputError
 from equipoise.evaluation.study.grids import tables_of
-from equipoise.evaluation.study.losses import losses_of
 from equipoise.evaluation.study.sentences import sentences_of
+from equipoise.evaluation.study.summary import losses_of
 from equipoise.plain import Grid
 from equipoise.results import Drawable, arrow_table, as_pandas, as_polars
 from equipoise.validate import one_of

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -150,27 +151,13 @@ def _nearest(rows: Rows, seed: int) -> Codes:
     return _filled(rows, lacking, np.column_stack(codes).astype(np.float64))
 
 
-def _iterative(rows: Rows, seed: int, *, drawn: bool = False) -> Codes:
-    everything = np.arange(len(rows.values))
-    return _chained(rows, seed, [everything], drawn=drawn)
-
-
-def _iterative_drawn(rows: Rows, seed: int) -> Codes:
-    return _iterative(rows, seed, drawn=True)
-
-
-def _iterative_blind(rows: Rows, seed: int) -> Codes:
-    last = len(rows.values) - 1
-    return _chained(rows, seed, [np.arange(last), np.array([last])], drawn=False)
-
-
-def _chained(rows: Rows, seed: int, parts: Sequence[NDArray[np.intp]], *, drawn: bool) -> Codes:
-    """Predict each column with missing values from its part and the other columns."""
-    lacking = _lacking(rows)
-    lines = np.concatenate([_donors(rows, seed), lacking])
+def _iterative(rows: Rows, seed: int, *, drawn: bool = False, blind: bool = False) -> Codes:
+    """Predict each column with missing values from the others; a blind label from no attribute."""
+    lines = np.concatenate([_donors(rows, seed), _lacking(rows)])
     some = rows.take(lines)
     found = np.zeros(some.codes.shape)
-    for part in parts:
+    columns = np.arange(len(rows.values))  # the label is the last
+    for part in np.split(columns, [-1]) if blind else [columns]:
         matrix = np.hstack([_with_nan(some.codes[:, part]), some.others.matrix])
         found[:, part] = _round_robin(matrix, seed, drawn=drawn)[:, : len(part)]
     return _filled(rows, lines, found)
@@ -247,14 +234,14 @@ METHODS: Mapping[str, Method] = {
             "iterative_drawn",
             "as iterative, but drawn by the probabilities of the forest",
             "raise",
-            _iterative_drawn,
+            partial(_iterative, drawn=True),
         ),
         Method(
             "iterative_blind",
             "as iterative, but sensitive attributes are imputed without the label, and the label "
             "without them",
             "raise",
-            _iterative_blind,
+            partial(_iterative, blind=True),
         ),
     )
 }

@@ -30,10 +30,14 @@ def _hits(outcomes: Outcomes) -> Any:
 
 
 def _mean_over_labels(scores: Floats, positive: int | None) -> Floats:
-    if positive is not None:
-        return scores[..., positive]
-    known = ~np.isnan(scores)
-    return _share(np.where(known, scores, 0.0).sum(axis=-1), known.sum(axis=-1))
+    return mean_of_known(scores, axis=-1) if positive is None else scores[..., positive]
+
+
+def mean_of_known(values: Floats, axis: int) -> Floats:
+    """Compute means along an axis over the values that are defined."""
+    # As np.nanmean does, but without a warning where no value is defined.
+    known = ~np.isnan(values)
+    return _share(np.where(known, values, 0.0).sum(axis=axis), known.sum(axis=axis))
 
 
 def accuracy(outcomes: Outcomes, positive: int | None = None) -> Floats:  # noqa: ARG001

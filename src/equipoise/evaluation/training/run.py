@@ -21,7 +21,8 @@ from equipoise.progress import Reporter, silent
 
 _Records = list[dict[str, Any]]
 
-_BASELINE_MODELS = 2  # the most models to train on each baseline, to save time
+# To save time, baselines are trained for two models only: for these if they are asked for.
+_BASELINE_MODELS = ("gbdt", "logistic")
 
 # Goes up when the same request gives other numbers, so that stored fits of both are never mixed.
 _PROTOCOL = 2
@@ -47,7 +48,7 @@ def run(
     Finished fits are stored in the file ``path``, which is created or continued.
     """
     refuse_missing(material.features, models)
-    models_of = {v: _models_for(v, request, models) for v in request.chosen}
+    models_of = {v: _models_for(v, models) for v in request.chosen}
     store = RunStore(path, _key(material, request))
     wanted = list(_jobs_left(request, models_of, store))
     fits, done = sum(len(job.models) for job in wanted), 0
@@ -71,13 +72,11 @@ def _key(material: Material, request: EvaluationRequest) -> str:
     return key_of(_PROTOCOL, material.fingerprint, request.deciding(), versions)
 
 
-def _models_for(
-    version: str, request: EvaluationRequest, models: Sequence[Model]
-) -> tuple[Model, ...]:
+def _models_for(version: str, models: Sequence[Model]) -> tuple[Model, ...]:
     if version not in BASELINES:
         return tuple(models)
-    first = [m for m in models if m.name in request.baseline_models]
-    few = [*first, *(m for m in models if m not in first)][:_BASELINE_MODELS]
+    first = [m for m in models if m.name in _BASELINE_MODELS]
+    few = [*first, *(m for m in models if m not in first)][: len(_BASELINE_MODELS)]
     return tuple(m for m in few if m.takes_weights or version != "reweighed")
 
 
