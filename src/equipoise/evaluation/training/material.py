@@ -13,11 +13,10 @@ from equipoise.counts import Counts
 from equipoise.counts.rows import cells_of_rows
 from equipoise.errors import ColumnNotFound, InputError
 from equipoise.evaluation.request import EvaluationRequest
-from equipoise.evaluation.training.copies import Copies
 from equipoise.evaluation.training.features import Features, read_features
 from equipoise.evaluation.training.splits import generator_for
 from equipoise.evaluation.training.table_pair import stack_tables
-from equipoise.evaluation.training.units import find_duplicates, find_units
+from equipoise.evaluation.training.units import Copies, find_duplicates, find_units
 from equipoise.lattice import Group
 from equipoise.options.evaluation import FeatureOptions
 from equipoise.plans.problem import known_rows
