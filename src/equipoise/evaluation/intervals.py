@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LEAST_REPEATS = 5
 """Minimum number of repeats for a difference to be called clear."""
+_ROUNDING = 1e-12  # values that coincide may still differ by this much
 
 
 class Mean(NamedTuple):
@@ -53,7 +54,7 @@ class Difference(NamedTuple):
         n, mean, error = _moments(np.asarray(values, np.float64) - np.asarray(others, np.float64))
         half = _half(n, error, confidence)
         # Scores of few rows can coincide in all repeats, which is no evidence of a difference.
-        told = n >= LEAST_REPEATS and error > 1e-12
+        told = n >= LEAST_REPEATS and error > 0
         p = float(2 * stdtr(n - 1, -abs(mean / error))) if told else math.nan
         return cls(mean, mean - half, mean + half, p)
 
@@ -65,8 +66,8 @@ def _moments(values: ArrayLike) -> tuple[int, float, float]:
     mean = math.fsum(known) / n if n else math.nan
     if n < 2:
         return n, mean, math.nan
-    variance = math.fsum((v - mean) ** 2 for v in known) / (n - 1)
-    return n, mean, math.sqrt(variance / n)
+    error = math.sqrt(math.fsum((v - mean) ** 2 for v in known) / (n - 1) / n)
+    return n, mean, error if error > _ROUNDING else 0.0
 
 
 def _half(n: int, error: float, confidence: float) -> float:
