@@ -16,8 +16,8 @@ from equipoise.counts import CountRequest
 from equipoise.datasets import path
 from equipoise.errors import InputError
 from equipoise.evaluation.request import EvaluationRequest
-from equipoise.evaluation.training.copies import find_copies
 from equipoise.evaluation.training.material import prepare
+from equipoise.evaluation.training.units import find_copies
 from equipoise.evaluation.training.versions import make_version, part_for_test, split
 from people import asked, people
 

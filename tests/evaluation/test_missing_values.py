@@ -18,12 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import equipoise
 from equipoise.counts import CountRequest, Counts
 from equipoise.errors import ColumnNotFound, InputError, MissingDependency, UnknownName
+from equipoise.evaluation.intervals import Mean
 from equipoise.evaluation.missing import comparison, imputation
 from equipoise.evaluation.missing.imputation import METHODS
 from equipoise.evaluation.missing.mechanisms import loss_of
-from equipoise.evaluation.missing.results import Estimate
 from equipoise.evaluation.missing.rows import ABSENT, read_rows
 from equipoise.evaluation.missing.simulation import simulate_missing
 from equipoise.lattice import Group
@@ -544,9 +545,9 @@ def test_the_group_that_moves_most_is_named(compared):
 def test_an_interval_is_that_of_student():
     values = [0.1, 0.4, 0.2, 0.25]
     low, high = stats.t.interval(0.95, 3, np.mean(values), stats.sem(values))
-    assert Estimate.of(values) == pytest.approx((np.mean(values), low, high))
-    assert Estimate.of([0.0, 1.0], least=0) == pytest.approx((0.5, 0, 0.5 + 12.706 * 0.5), rel=1e-4)
-    assert np.isnan(Estimate.of([0.3])[1:]).all()
+    assert Mean.of(values) == pytest.approx((np.mean(values), low, high))
+    assert Mean.of([0.0, 1.0], least=0) == pytest.approx((0.5, 0, 0.5 + 12.706 * 0.5), rel=1e-4)
+    assert np.isnan(Mean.of([0.3])[1:]).all()
 
 
 def test_work_tells_how_far_it_is():
@@ -611,15 +612,20 @@ def test_columns_that_cannot_be_compared_are_refused(call):
     )
 
 
+@pytest.mark.parametrize("call", [equipoise.compare_missing, equipoise.simulate_missing])
+@pytest.mark.parametrize("what", ["count", "weight"])
+def test_tables_that_are_not_of_rows_are_refused(call, what):
+    table = people(n=lambda n: [2] * n)
+    said = refused(call, table, sensitive_features=["sex"], label="y", **{what: "n"})
+    assert "give the rows themselves, without the column 'n' of counts or weights" in said
+
+
 @pytest.mark.parametrize("call", [compare_missing, simulate_missing])
-def test_tables_that_are_too_small_or_not_of_rows_are_refused(call):
+def test_tables_that_are_too_small_are_refused(call):
     small = people({("w", "1"): 5, ("m", "0"): 6, (None, "0"): 9})
     assert "11 of 20 rows have a value of each of sex and y; at least 20" in refused(
         call, small, REQUEST
     )
-    table = people(n=lambda n: [2] * n)
-    assert "a table of counts (column 'n')" in refused(call, table, replaced(count="n"))
-    assert "weighted rows (column 'n')" in refused(call, table, replaced(weight="n"))
     assert "min_count" in refused(call, people(), REQUEST, min_count=0)
     assert "seed" in refused(call, people(), REQUEST, seed=-1)
     assert "`max_rows` must be a whole number of at least 20" in refused(
@@ -638,7 +644,8 @@ def test_unknown_methods_are_refused(call):
 
 def test_one_method_is_nothing_to_compare():
     said = refused(compare_missing, holes(people(), sex=0.1), REQUEST, methods="knn")
-    assert said.startswith("one method of treating missing values, knn, is nothing to compare")
+    assert said.startswith("a comparison needs at least two methods")
+    assert "only knn was given" in said
 
 
 @pytest.mark.parametrize(
@@ -651,7 +658,7 @@ def test_one_method_is_nothing_to_compare():
         ({"share": 0.0001}, "removes 0 of 1,000 values"),
         ({"share": 0.7, "mechanism": "by_value"}, "all 400 rows with sex=w would lose their value"),
         ({"mechanism": "at random"}, "`mechanism` must be one of"),
-        ({"column": "age"}, "column 'age' not found in what is counted; it has: sex, y."),
+        ({"column": "age"}, "column 'age' not found in the counted columns; it has: sex, y."),
         ({"repeats": 0}, "`repeats` must be a whole number of at least 1"),
         ({"repeats": 1.5}, "`repeats` must be a whole number"),
     ],

@@ -10,7 +10,7 @@ from scipy import stats
 from sklearn import metrics
 
 from equipoise.counts import Counts
-from equipoise.evaluation.study.intervals import Difference, Mean
+from equipoise.evaluation.intervals import Difference, Mean
 from equipoise.evaluation.study.scores import MEASURES, misses, prediction_ub, selection_rates
 from equipoise.measures.table import bias_table
 

@@ -279,7 +279,7 @@ def compare_missing(
     found = comparison.compare_missing(
         table,
         counting,
-        methods=_listed(methods),
+        methods=methods,
         min_count=min_count,
         seed=seed,
         max_rows=max_rows,
@@ -336,20 +336,13 @@ def simulate_missing(
         share=share,
         mechanism=mechanism,
         repeats=repeats,
-        methods=_listed(methods),
+        methods=methods,
         min_count=min_count,
         seed=seed,
         max_rows=max_rows,
         progress=progress,
     )
     return replace(found, reading=reading)
-
-
-def _listed(methods: str | Sequence[str]) -> str | tuple[str, ...]:
-    if isinstance(methods, str):
-        names = tuple(name.strip() for name in methods.split(","))
-        return methods if names == ("all",) else names
-    return tuple(methods)
 
 
 def _rows(

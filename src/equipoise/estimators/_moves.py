@@ -29,25 +29,13 @@ _ROUNDING = 1 + 1e-9  # a plan is not worse if it differs by rounding only
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """How many rows of each cell are deleted, and how many are added.
+    """How many rows of each cell are deleted, and how many are added."""
 
-    Attributes
-    ----------
-    counts
-        Counts of the given rows.
-    add, delete
-        Rows to add and to delete, by cell.
-    plan
-        The plan, if there is one.
-    shortfall
-        Reason why this is less than was asked for; empty if it is not.
-    """
-
-    counts: Counts
+    counts: Counts  # of the given rows
     add: Counts
     delete: Counts
     plan: Plan | None = None
-    shortfall: str = ""
+    shortfall: str = ""  # why this is less than was asked for, if it is
 
     @property
     def after(self) -> Counts:
@@ -60,22 +48,8 @@ def planned_moves(
 ) -> Moves:
     """Plan the moves of a repair, with the rows that a pool has.
 
-    Parameters
-    ----------
-    counts, request
-        Arguments of :func:`~equipoise.plans.planner.make_plan`.
-    pool
-        Rows that can be added.
-    partial
-        Whether to come as close as possible if the pool has too few rows, in |UB| and, if labels
-        are kept, in their frequencies; never with a larger |UB| than before.
-
-    Raises
-    ------
-    PoolTooSmall
-        If the pool has too few rows, and ``partial`` is not set.
-    Infeasible
-        If no plan reaches what was asked, whatever the pool.
+    If it has too few, a ``partial`` repair comes as close as possible in |UB| and, if labels are
+    kept, in their frequencies, never with a larger |UB| than before.
 
     Examples
     --------
@@ -137,24 +111,7 @@ def asked_moves(
 ) -> Moves:
     """Derive the moves from the rows wanted of each cell.
 
-    Parameters
-    ----------
-    counts
-        Counts of the given rows.
-    strategy
-        ``{(group, label): rows}`` for the cells that change. A group is a value, or a tuple of
-        values for several sensitive features. With a single group, ``{label: rows}`` will do.
-    pool
-        Rows that can be added.
-    allow
-        ``"add"`` or ``"delete"`` if the mapping may ask for nothing else.
-    partial
-        Whether to take the rows available if the pool has too few.
-
-    Raises
-    ------
-    PoolTooSmall
-        If the pool has too few rows, and ``partial`` is not set.
+    If the pool has too few of them, a ``partial`` resampling takes the rows available.
 
     Examples
     --------

@@ -21,31 +21,19 @@ from equipoise.frames import (
     pick_columns,
     row_count,
 )
-from equipoise.plain import in_words
+from equipoise.plain import counted, in_words
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NAMELESS = re.compile(r"(feature_|x)\d+")
+_NAMELESS = re.compile(r"(feature_|x)\d+")  # names that columns without one were given
 
 
 def count_pool(parts: Sequence[Any], given: CountedRows, *, names: Any = None) -> CountedRows:
     """Count the rows of a pool by the sensitive features of the data, and align its features.
 
-    Parameters
-    ----------
-    parts
-        ``(X, y)``, or ``(X, y, sensitive_features)`` if ``X`` does not have these columns.
-    given
-        The data.
-    names
-        Names or positions of the sensitive features, if they are columns of the data.
-
-    Raises
-    ------
-    InputError
-        If the pool cannot be used with the data.
+    ``names`` are the names or positions of the sensitive features, if they are columns of the data.
 
     Examples
     --------
@@ -56,7 +44,7 @@ def count_pool(parts: Sequence[Any], given: CountedRows, *, names: Any = None) -
     """
     if len(parts) not in (2, 3):
         raise InputError(
-            f"`pool` must be (X, y) or (X, y, sensitive_features), and this one has {len(parts)} parts."
+            f"`pool` must be (X, y) or (X, y, sensitive_features), and has {counted(len(parts), 'part')}."
         )
     X, labels = indexable(parts[0]), flat(parts[1])
     columns = _pool_columns(X, parts[2:], given.sensitive, names)

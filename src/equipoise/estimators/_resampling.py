@@ -11,10 +11,7 @@ from equipoise.counts import Counts
 from equipoise.counts.rows import cells_of_rows
 from equipoise.estimators._moves import Moves
 from equipoise.estimators._rows import CountedRows
-from equipoise.frames import (
-    stack_rows,
-    take_rows,
-)
+from equipoise.frames import stack_rows, take_rows
 from equipoise.measures.table import largest_ub
 from equipoise.plans.problem import known_rows
 from equipoise.rows.draw import draw
@@ -29,38 +26,13 @@ _PROVENANCE = np.dtype([("source", "U5"), ("row", np.int64)])
 
 @dataclass(frozen=True, eq=False)
 class Resampling:
-    """The rows that are kept of those given, followed by rows from a pool.
-
-    Attributes
-    ----------
-    given, pool
-        Sources of the rows.
-    moves
-        Rows of each cell that are added and deleted.
-    kept, added
-        Positions of the rows in the given data and in the pool.
-    """
+    """The rows that are kept of those given, followed by rows from a pool."""
 
     given: CountedRows
     pool: CountedRows | None
     moves: Moves
-    kept: NDArray[np.int64]
-    added: NDArray[np.int64]
-
-    @property
-    def counts(self) -> Counts:
-        """Rows of each cell."""
-        return self.moves.after
-
-    @property
-    def max_abs_ub(self) -> float:
-        """Largest |UB| of the rows without a missing sensitive value."""
-        return largest_ub(known_rows(self.counts, plan_missing=False)[0])
-
-    @property
-    def max_abs_ub_before(self) -> float:
-        """Largest |UB| of the given rows."""
-        return largest_ub(known_rows(self.given.counts, plan_missing=False)[0])
+    kept: NDArray[np.int64]  # positions in the given data
+    added: NDArray[np.int64]  # positions in the pool
 
     @property
     def indices(self) -> NDArray[np.int64]:
@@ -78,7 +50,7 @@ class Resampling:
     @property
     def strategy(self) -> dict[Any, int]:
         """Rows of each cell, as :func:`asked_moves` takes them."""
-        rows = {**dict.fromkeys(self.given.counts.cells(), 0), **self.counts.cells()}
+        rows = {**dict.fromkeys(self.given.counts.cells(), 0), **self.moves.after.cells()}
         known = {cell: n for cell, n in rows.items() if MISSING not in cell}
         if not self.given.sensitive:
             return {label: n for (_, label), n in known.items()}
@@ -105,6 +77,11 @@ class Resampling:
         return take_rows(y, rows)
 
 
+def max_abs_ub(counts: Counts) -> float:
+    """Compute the largest |UB| of the rows without a missing sensitive value."""
+    return largest_ub(known_rows(counts, plan_missing=False)[0])
+
+
 def _label_codes(rows: CountedRows, counts: Counts) -> NDArray[np.int32]:
     return np.asarray(counts.codes[cells_of_rows(rows.table, counts), -1])
 
@@ -118,15 +95,6 @@ def resample(
 ) -> Resampling:
     """Choose rows of each cell at random: those that are deleted, and those that are added.
 
-    Parameters
-    ----------
-    given, moves
-        The rows, and how many of each cell move.
-    generator
-        Random number generator.
-    pool
-        Rows that can be added.
-
     Examples
     --------
     >>> from equipoise.estimators._rows import count_rows
@@ -134,7 +102,7 @@ def resample(
     >>> given = count_rows([1, 1, 0, 1, 0, 0], {"sex": list("mmmwww")}, X=np.arange(6))
     >>> moves = asked_moves(given.counts, {("m", 1): 1, ("w", 0): 1})
     >>> chosen = resample(given, moves, np.random.default_rng(0))
-    >>> chosen.features(), chosen.max_abs_ub
+    >>> chosen.features(), max_abs_ub(moves.after)
     (array([0, 2, 3, 4]), 0.0)
     """
     gone = _drawn(given, moves.delete, generator)

@@ -24,24 +24,12 @@ EVERYBODY = "all"
 
 @dataclass(frozen=True, eq=False)
 class CountedRows:
-    """Rows in memory, counted by their sensitive features and their label.
+    """Rows in memory, counted by their sensitive features and their label."""
 
-    Attributes
-    ----------
-    table
-        Sensitive features and label.
-    counts
-        Rows of each cell.
-    sensitive
-        Names of the sensitive features; empty if all rows are one group.
-    X
-        Features, of a type that :mod:`equipoise.frames` handles.
-    """
-
-    table: pa.Table
+    table: pa.Table  # sensitive features and label
     counts: Counts
-    sensitive: tuple[str, ...]
-    X: Any = None
+    sensitive: tuple[str, ...]  # names; empty if all rows are one group
+    X: Any = None  # features, of a type that equipoise.frames handles
 
     @property
     def n(self) -> int:
@@ -53,20 +41,6 @@ def sensitive_columns(
     features: Any, rows: int, *, X: Any = None, names: Any = None
 ) -> dict[str, Any]:
     """Give sensitive features as named columns, from an argument of their own or from ``X``.
-
-    Parameters
-    ----------
-    features
-        Columns, as :func:`~equipoise.frames.feature_columns` takes them.
-    rows
-        Number of rows.
-    X, names
-        Features, and the names or positions of the sensitive ones.
-
-    Returns
-    -------
-    columns
-        Columns by name; empty if neither is given.
 
     Examples
     --------
@@ -109,20 +83,7 @@ def count_rows(
     label: Any = None,
     weight: Any = None,
 ) -> CountedRows:
-    """Count rows by their sensitive features and labels.
-
-    Parameters
-    ----------
-    labels
-        Label of each row.
-    columns
-        Sensitive features; if empty, all rows are one group.
-    X
-        Features, if rows are to be taken.
-    label
-        Name of the label, if it has one.
-    weight
-        Weight of each row.
+    """Count rows by their sensitive features and labels; without features they are one group.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from equipoise.errors import InputError
 from equipoise.estimators._input import COLUMNS, count_input
 from equipoise.estimators._moves import Moves, asked_moves, planned_moves
 from equipoise.estimators._pool import count_pool
-from equipoise.estimators._resampling import Resampling, resample
+from equipoise.estimators._resampling import Resampling, max_abs_ub, resample
 from equipoise.estimators._rows import CountedRows
 from equipoise.estimators._strategy import spelled
 from equipoise.frames import with_index_of
@@ -200,16 +200,17 @@ class UniformBiasSampler(BaseSampler):  # type: ignore[misc]
         labels = with_index_of(chosen.labels(y), rows)
         self.plan_ = chosen.moves.plan
         self.counts_ = given.counts
-        self.resampled_counts_ = chosen.counts
-        self.max_abs_ub_ = chosen.max_abs_ub
+        self.resampled_counts_ = chosen.moves.after
+        self.max_abs_ub_ = max_abs_ub(self.resampled_counts_)
         self.sampling_strategy_ = chosen.strategy
         self.sample_indices_ = chosen.indices
         self.provenance_ = chosen.provenance
         self._warn_of_deletions(given.n, chosen)
         if chosen.moves.shortfall:
+            before = max_abs_ub(given.counts)
             warnings.warn(
                 f"{chosen.moves.shortfall}; with the rows available the largest |UB| is "
-                f"{ub_text(self.max_abs_ub_)}, and was {ub_text(chosen.max_abs_ub_before)}.",
+                f"{ub_text(self.max_abs_ub_)}, and was {ub_text(before)}.",
                 UserWarning,
                 stacklevel=3,  # where fit or fit_resample is called
             )
@@ -247,6 +248,7 @@ class UniformBiasSampler(BaseSampler):  # type: ignore[misc]
         names, pool = self.sensitive_columns, self.pool
         pool = None if pool is None else count_pool(pool, given, names=names)
         moves = self._moves(given.counts, None if pool is None else pool.counts, y)
+        # scikit-learn accepts old-style random states only, from which a new generator is seeded.
         state = check_random_state(self.random_state)
         generator = np.random.default_rng(state.randint(2**31, size=4, dtype=np.int64))
         return resample(given, moves, generator, pool=pool)

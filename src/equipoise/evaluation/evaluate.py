@@ -12,7 +12,6 @@ from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.evaluation.evaluation import Evaluation
 from equipoise.evaluation.request import EvaluationRequest
-from equipoise.evaluation.study.records import positive_of
 from equipoise.evaluation.study.summary import summarize_study
 from equipoise.evaluation.training.empty_cells import require_repairable
 from equipoise.evaluation.training.material import prepare
@@ -28,26 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyRequest:
-    """One table, or two to compare, and what to do with them.
-
-    Attributes
-    ----------
-    source, after
-        The table, and the second table if two are compared.
-    request
-        What is asked for.
-    models
-        Names of models, or a mapping of names to scikit-learn classifiers.
-    title, paper
-        Title on pages, and name of the study if it is one of the paper.
-    """
+    """One table, or two to compare, and what to do with them."""
 
     source: Source
     request: EvaluationRequest
     after: Source | None = None
     models: str | Sequence[str] | Mapping[str, Any] | None = None
-    title: str | None = None
-    paper: str | None = None
+    title: str | None = None  # on pages
+    paper: str | None = None  # name of the study, if it is one of the paper
 
 
 def evaluate(
@@ -59,23 +46,7 @@ def evaluate(
     is_paper: bool = False,
     progress: Reporter = silent,
 ) -> Evaluation:
-    """Train and test models on versions of tables.
-
-    Parameters
-    ----------
-    wanted
-        Studies to make, one per table or pair of tables.
-    engine
-        Engine that reads the rows.
-    jobs
-        Number of parallel jobs; by default one per core.
-    runs
-        File of finished fits, which is created or continued.
-    is_paper
-        Whether these are the data sets and models of the paper.
-    progress
-        Progress callback.
-    """
+    """Train and test models on versions of tables, one study per table or pair of tables."""
     studies = []
     for place, each in enumerate(wanted):
 
@@ -102,7 +73,6 @@ def _study(
         name=source.name,
         after=None if after is None else read_rows(after, request.counting, engine),
     )
-    positive_of(material, request)
     require_repairable(material, request)
     records = run(material, request, models, jobs=jobs, path=runs, progress=progress)
     title = wanted.title if after is None else f"{source.name} and {after.name}"
@@ -112,11 +82,11 @@ def _study(
 
 def read_rows(source: Source, counting: CountRequest, engine: Engine) -> pa.Table:
     """Read all rows of a table, with all columns."""
-    if counting.count is not None or counting.weight is not None:
-        given = counting.count or counting.weight
+    given = counting.count or counting.weight
+    if given is not None:
         raise InputError(
-            "models are trained on individual rows; give the rows themselves, without the column "
-            f"{given!r} of counts or weights."
+            "models and imputation methods work on individual rows; give the rows themselves, without "
+            f"the column {given!r} of counts or weights."
         )
     rows = engine.read(source)
     count_frame(rows, counting, source.name)  # refuses columns and tables that cannot be counted

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import InputError
 from equipoise.evaluation.study.grids import tables_of
-from equipoise.evaluation.study.losses import losses_of
 from equipoise.evaluation.study.sentences import sentences_of
+from equipoise.evaluation.study.summary import losses_of
 from equipoise.plain import Grid
 from equipoise.results import Drawable, arrow_table, as_pandas, as_polars
 from equipoise.validate import one_of
@@ -24,13 +24,6 @@ if TYPE_CHECKING:
 
 SCHEMA = "equipoise.evaluation/1"
 TABLES = ("tables", "scores", "differences", "by_group")
-
-
-def package_version() -> str:
-    """The version of this package."""
-    from equipoise.version import __version__
-
-    return __version__
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

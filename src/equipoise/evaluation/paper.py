@@ -10,13 +10,12 @@ from typing import Any, Literal
 
 from equipoise.counts import CountRequest
 from equipoise.datasets.lookup import locate
-from equipoise.engines.sources import Source
 from equipoise.errors import InputError, UnknownName
 from equipoise.evaluation.evaluate import StudyRequest
 from equipoise.evaluation.request import EvaluationRequest
 from equipoise.evaluation.study.grids import written
-from equipoise.evaluation.study.losses import MARGIN, losses_of
 from equipoise.evaluation.study.scores import MEASURES
+from equipoise.evaluation.study.summary import MARGIN, losses_of
 from equipoise.evaluation.training.models import MODELS
 from equipoise.options.evaluation import FeatureOptions
 from equipoise.plain import Grid
@@ -50,14 +49,14 @@ class Claim:
 
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Tell whether a difference supports the claim; a slight change is one of the mean."""
-        gains, loses, clear = row["mean"] > 0, row["mean"] < 0, bool(row["clear"])
-        held: dict[str, bool] = {
+        gains, loses, clear = row["mean"] > 0, row["mean"] < 0, row["clear"]
+        held = {
             "clear gain": clear and gains,
             "no clear loss": not (clear and loses),
             "slight gain": gains,
             "slight loss": loses,
         }
-        return held[self.says]
+        return bool(held[self.says])
 
 
 _ALL = tuple(MEASURES)
@@ -65,35 +64,17 @@ _ALL = tuple(MEASURES)
 
 @dataclass(frozen=True)
 class Paper:
-    """One data set of the paper, and the paper's claims about it.
+    """One data set of the paper, and the paper's claims about it."""
 
-    Attributes
-    ----------
-    title
-        Title on pages.
-    data
-        Name of the data set.
-    sensitive, label, also, na
-        As in a request.
-    sizes
-        Sizes of the initial sample, in percent of the table.
-    chart
-        Model that the paper shows in a chart.
-    claims
-        Claims of the paper.
-    sql
-        Query that prepares the columns.
-    """
-
-    title: str
-    data: str
+    title: str  # on pages
+    data: str  # name of the data set
     sensitive: tuple[str, ...]
     label: str
-    chart: str
+    chart: str  # model that the paper shows in a chart
     claims: tuple[Claim, ...]
     also: tuple[str, ...] = ()
-    sizes: tuple[float, ...] = (10.0, 20.0)
-    sql: str | None = None
+    sizes: tuple[float, ...] = (10.0, 20.0)  # of the sample, in percent of the table
+    sql: str | None = None  # prepares the columns
     na: tuple[str, ...] = ()
 
 
@@ -150,18 +131,7 @@ def paper_studies(
     sizes: tuple[float, ...] | None = None,
     **options: Any,
 ) -> list[StudyRequest]:
-    """Make the requests of the paper's evaluation.
-
-    Parameters
-    ----------
-    names
-        Names of its data sets.
-    compas
-        Raw file of COMPAS scores, used instead of the two-year data.
-    models, sizes
-        Models and sizes of the sample, instead of those of the paper.
-    **options
-        Further fields of the :class:`~equipoise.evaluation.request.EvaluationRequest`.
+    """Make the requests of the paper's evaluation; ``compas`` is the raw file of COMPAS scores.
 
     Examples
     --------
@@ -174,34 +144,27 @@ def paper_studies(
         if name not in STUDIES:
             raise UnknownName("study", name, STUDIES)
         paper = STUDIES[name]
-        is_raw = name == "compas" and compas is not None
+        raw = compas if name == "compas" else None
+        data, sql = (paper.data, paper.sql) if raw is None else (raw, _RAW)
         request = EvaluationRequest(
             counting=CountRequest(sensitive=paper.sensitive, label=paper.label, na=paper.na),
             reading=FeatureOptions(impute="median"),
             also=paper.also,
             sizes=sizes or paper.sizes,
             # The raw file has several scores per person, who must not be split over two parts.
-            keep_together="person" if is_raw else None,
+            keep_together=None if raw is None else "person",
             **options,
         )
         chosen.append(
             StudyRequest(
-                source=_raw(compas) if is_raw else _source(paper),
+                source=replace(locate(data, sql=sql), name=Path(data).name),
                 request=request,
                 models=models,
-                title=f"{paper.title}{' (raw file)' if is_raw else ''}",
+                title=paper.title if raw is None else f"{paper.title} (raw file)",
                 paper=name,
             )
         )
     return chosen
-
-
-def _source(paper: Paper) -> Source:
-    return replace(locate(paper.data, sql=paper.sql), name=paper.data)
-
-
-def _raw(path: Any) -> Source:
-    return replace(locate(path, sql=_RAW), name=Path(path).name)
 
 
 def claims_grid(study: Mapping[str, Any]) -> Grid | None:

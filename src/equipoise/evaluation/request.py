@@ -34,31 +34,12 @@ BEFORE, AFTER = "before", "after"
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationRequest(EvaluationOptions):
-    """Everything an evaluation is asked for, checked.
-
-    Parameters
-    ----------
-    counting
-        The sensitive attributes and the label, and how they are counted.
-    reading
-        How the other columns become features.
-    baseline_models
-        Names of models for which the baselines are run first, if they are among those asked for.
-    versions
-        Names among :data:`VERSIONS`.
-    sizes
-        Sizes of the initial sample, in percent of the table.
-    repeats
-        Number of repeats.
-
-    The other parameters are declared in :class:`~equipoise.options.evaluation.EvaluationOptions`.
-    """
+    """Everything an evaluation is asked for, checked."""
 
     counting: CountRequest
     reading: FeatureOptions = field(default_factory=FeatureOptions)
-    baseline_models: tuple[str, ...] = ("gbdt", "logistic")
     versions: tuple[str, ...] = tuple(VERSIONS)
-    sizes: tuple[float, ...] = (20.0,)
+    sizes: tuple[float, ...] = (20.0,)  # of the initial sample, in percent of the table
     repeats: int = 20
 
     def __post_init__(self) -> None:
@@ -101,9 +82,8 @@ class EvaluationRequest(EvaluationOptions):
 
     def deciding(self) -> dict[str, Any]:
         """Everything that a single fit depends on, as plain data."""
-        left_out = {"baseline_models", "versions", "sizes", "repeats", "confidence"}
-        left_out |= {"positive", "counting", "reading"}
-        left_out |= {"equal_rows"}  # the rows' units tell what came of it
+        left_out = {"versions", "sizes", "repeats", "confidence", "positive", "counting", "reading"}
+        left_out |= {"equal_rows"}  # what it decides is in the units of the rows
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
         return {
             **{k: list(v) if isinstance(v, tuple) else v for k, v in own.items()},

@@ -10,17 +10,16 @@ import numpy as np
 
 from equipoise.counts import CountRequest
 from equipoise.errors import InputError
-from equipoise.evaluation.missing.imputation import METHODS, Method, choose_methods
+from equipoise.evaluation.missing.imputation import METHODS, Method, Settings
 from equipoise.evaluation.missing.results import (
-    MIN_COUNT,
-    SHOWN,
     MethodComparison,
     away,
+    common_groups,
     direction,
     frequencies,
     group_biases,
-    line_up,
     measured,
+    shared_fields,
 )
 from equipoise.evaluation.missing.rows import (
     Codes,
@@ -28,8 +27,6 @@ from equipoise.evaluation.missing.rows import (
     Rows,
     drawn,
     read_rows,
-    require_rows_of_people,
-    require_settings,
     require_values,
     with_label_policy,
 )
@@ -44,42 +41,21 @@ if TYPE_CHECKING:
 
     from equipoise.measures.measurement import Measurement
 
-BASELINE = "drop"
+_BASELINE = "drop"
 
 
 def compare_missing(
     table: pa.Table,
     request: CountRequest,
     *,
-    methods: str | Iterable[str] = "all",
-    min_count: int = MIN_COUNT,
-    seed: int = 0,
-    max_rows: int | None = None,
     treat_label: bool = False,
     progress: Reporter = silent,
+    **settings: Any,
 ) -> MissingValues:
     """Measure a table with missing values under each method of treating them.
 
-    Parameters
-    ----------
-    table
-        Rows, with all columns that may help imputation.
-    request
-        What is counted, and which texts mean a missing value. Its ``missing_label`` decides whether
-        rows without a label are left out, refused, or get a label of their own.
-    methods
-        Names of :data:`~equipoise.evaluation.missing.imputation.METHODS`. They are compared with
-        ``drop`` or, without it, with the first method.
-    min_count
-        Minimum number of rows of a group under every method.
-    seed
-        Seed of all random choices.
-    max_rows
-        Maximum number of rows to use; by default all.
-    treat_label
-        Whether the methods treat missing labels as well, instead of ``missing_label``.
-    progress
-        Progress callback.
+    The settings are those of :class:`~equipoise.evaluation.missing.imputation.Settings`. Methods are
+    compared with ``drop`` or, without it, with the first one.
 
     Examples
     --------
@@ -95,55 +71,39 @@ def compare_missing(
     group keeps all rows and moves UB by at most 0.250 (sex=m, y=1: 0.000 to −0.250), by 0.2083 on \
     average.
     """
-    require_rows_of_people(request)
-    require_settings(min_count, seed, max_rows)
-    min_count, seed = int(min_count), int(seed)
-    chosen = _at_least_two(choose_methods(methods))
-    everything = read_rows(table, request)
-    without = 0
+    asked = Settings.of(**settings)
+    chosen = asked.methods
+    if len(chosen) < 2:
+        raise InputError(
+            "a comparison needs at least two methods of treating missing values, and only "
+            f"{chosen[0].name} was given; add another one to `methods`: {', '.join(METHODS)}."
+        )
+    everything, without = read_rows(table, request), 0
     if not treat_label:
         everything, without = with_label_policy(everything)
-    rows = everything.take(drawn(np.arange(len(everything.codes)), max_rows, seed))
+    rows = everything.take(drawn(np.arange(len(everything.codes)), asked.max_rows, asked.seed))
     require_values(rows)
     _require_missing(rows, without)
     codes, tables = [], []
     for done, method in enumerate(chosen):
         progress(f"treating missing values: {method.name}", done / len(chosen))
-        codes.append(method.codes(rows, seed))
-        tables.append(measured(rows, codes[-1], method, min_count))
+        codes.append(method.codes(rows, asked.seed))
+        tables.append(measured(rows, codes[-1], method, asked.min_count))
     labels = rows.values[-1]
-    lined = line_up(tables, labels)
-    base = next((i for i, m in enumerate(chosen) if m.name == BASELINE), 0)
-    by_name = {m.name: lined.ub[i] for i, m in enumerate(chosen)}
+    common = common_groups(tables, labels)
+    base = next((i for i, m in enumerate(chosen) if m.name == _BASELINE), 0)
+    by_name = {m.name: common.ub[i] for i, m in enumerate(chosen)}
     return MissingValues(
-        request=rows.request,
-        labels=labels,
-        groups=group_biases(lined, labels, lined.rows[base], lined.ub[base], by_name),
-        n=len(rows.codes),
-        table_rows=len(table),
+        **shared_fields(table, rows, without, asked),
+        groups=group_biases(common, labels, base, by_name),
         incomplete=int(rows.absent.any(axis=1).sum()),
-        without_label=without,
-        min_count=min_count,
-        looked_at=rows.others.names,
-        left_out=rows.others.left_out,
-        seed=seed,
-        max_rows=max_rows,
         methods=tuple(
-            _treated(method, rows, codes[i], tables[i], lined.ub[base], lined.ub[i])
+            _treated(method, rows, codes[i], tables[i], common.ub[base], common.ub[i])
             for i, method in enumerate(chosen)
         ),
         baseline=chosen[base].name,
         missing_values=dict(zip(request.columns, rows.absent.sum(axis=0).tolist(), strict=True)),
     )
-
-
-def _at_least_two(methods: tuple[Method, ...]) -> tuple[Method, ...]:
-    if len(methods) < 2:
-        raise InputError(
-            f"one method of treating missing values, {methods[0].name}, is nothing to compare; add "
-            f"another one to `methods`: {', '.join(METHODS)}."
-        )
-    return methods
 
 
 def _require_missing(rows: Rows, without_label: int) -> None:
@@ -153,9 +113,9 @@ def _require_missing(rows: Rows, without_label: int) -> None:
     if without_label:
         raise InputError(
             f"no value of {in_words(list(request.sensitive))} is missing in {len(rows.codes):,} rows; "
-            f"{without_label:,} have no label {request.label!r}, which "
-            f"`missing_label={request.missing_label!r}` decides. To compare methods of treating missing "
-            "labels set `treat_label=True`."
+            f"{without_label:,} have no label {request.label!r} and are treated as "
+            f"`missing_label={request.missing_label!r}` says. To compare methods of treating missing "
+            "labels, set `treat_label=True`."
         )
     suspects = rows.counts(rows.codes, "group").suspects()
     texts = [f"{value!r} in {name}" for name, found in suspects.items() for value in found]
@@ -229,8 +189,6 @@ class MissingValues(MethodComparison):
 
     Attributes
     ----------
-    methods
-        Result of each method.
     baseline
         Method that the others are compared with.
     missing_values
@@ -241,13 +199,13 @@ class MissingValues(MethodComparison):
     baseline: str
     missing_values: Mapping[str, int]
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the methods, in the order asked for."""
-        return tuple(treated.method for treated in self.methods)
-
     def __getitem__(self, name: str) -> Treated:
-        return next(treated for treated in self.methods if treated.method == name)
+        return self.methods[self.names.index(name)]
+
+    @property
+    def reference_name(self) -> str:
+        """What the methods are compared with: the baseline."""
+        return self.baseline
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -302,7 +260,7 @@ class MissingValues(MethodComparison):
             )
 
     def methods_grid(self) -> Grid:
-        """A line a method."""
+        """The methods, one per line."""
         rows = tuple(
             (
                 t.method,
@@ -321,11 +279,6 @@ class MissingValues(MethodComparison):
         shares = (f"{self.request.label}={format_value(label)}" for label in self.labels)
         headers = ("method", *rows_of, *changes, *shares)
         return Grid(headers, rows, frozenset(range(1, len(headers))))
-
-    def groups_grid(self, top: int = SHOWN) -> Grid:
-        """UB under each method, of the groups and labels that are moved most."""
-        others = [name for name in self.names if name != self.baseline]
-        return self._grid(self.baseline, others, top)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise.counts import MissingPolicy
-from equipoise.errors import InputError, MissingDependency, UnknownName
-from equipoise.evaluation.missing.rows import ABSENT, Codes, Floats, Rows, one_hot
+from equipoise.errors import InputError, UnknownName
+from equipoise.evaluation.missing.rows import ABSENT, LEAST_ROWS, Codes, Floats, Rows, one_hot
+from equipoise.evaluation.training.models import require_scikit_learn
+from equipoise.validate import at_least
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,22 +33,12 @@ _JITTER = 1e-3  # far below the distance of any two different values
 
 @dataclass(frozen=True)
 class Method:
-    """A method of treating missing values.
-
-    Attributes
-    ----------
-    name, sentence
-        Name in options, and description.
-    policy
-        Treatment of values that are still missing when rows are counted.
-    fill
-        Function that imputes the codes of the counted columns, for rows and a seed.
-    """
+    """A method of treating missing values."""
 
     name: str
     sentence: str
-    policy: MissingPolicy
-    fill: Callable[[Rows, int], Codes] | None = None
+    policy: MissingPolicy  # for values that are still missing when rows are counted
+    fill: Callable[[Rows, int], Codes] | None = None  # imputes codes, for rows and a seed
 
     def codes(self, rows: Rows, seed: int) -> Codes:
         """Give the codes of the counted columns after treatment."""
@@ -74,16 +67,33 @@ def choose_methods(names: str | Iterable[str]) -> tuple[Method, ...]:
             raise UnknownName("method of treating missing values", name, METHODS)
     chosen = tuple(METHODS[name] for name in asked)
     if any(method.fill for method in chosen):
-        require_scikit_learn()
+        require_scikit_learn("imputation")
     return chosen
 
 
-def require_scikit_learn() -> None:
-    """Refuse to go on without scikit-learn, and say how to install it."""
-    try:
-        import sklearn  # noqa: F401
-    except ImportError:
-        raise MissingDependency("scikit-learn", extra="models", purpose="imputation") from None
+@dataclass(frozen=True)
+class Settings:
+    """What a comparison and a simulation of methods are both asked for."""
+
+    methods: tuple[Method, ...]
+    min_count: int  # of the rows of a group under every method
+    seed: int
+    max_rows: int | None
+
+    @classmethod
+    def of(
+        cls,
+        methods: str | Iterable[str] = "all",
+        min_count: int = 30,  # UB of smaller groups moves with single rows
+        seed: int = 0,
+        max_rows: int | None = None,
+    ) -> Settings:
+        """Check the settings, and find the methods by name."""
+        at_least("min_count", min_count, 1, whole=True)
+        at_least("seed", seed, 0, whole=True)
+        if max_rows is not None:
+            at_least("max_rows", max_rows, LEAST_ROWS, whole=True)
+        return cls(choose_methods(methods), int(min_count), int(seed), max_rows)
 
 
 # ------------------------------------------------------------------------------ imputers
@@ -141,27 +151,13 @@ def _nearest(rows: Rows, seed: int) -> Codes:
     return _filled(rows, lacking, np.column_stack(codes).astype(np.float64))
 
 
-def _iterative(rows: Rows, seed: int, *, drawn: bool = False) -> Codes:
-    everything = np.arange(len(rows.values))
-    return _chained(rows, seed, [everything], drawn=drawn)
-
-
-def _iterative_drawn(rows: Rows, seed: int) -> Codes:
-    return _iterative(rows, seed, drawn=True)
-
-
-def _iterative_blind(rows: Rows, seed: int) -> Codes:
-    last = len(rows.values) - 1
-    return _chained(rows, seed, [np.arange(last), np.array([last])], drawn=False)
-
-
-def _chained(rows: Rows, seed: int, parts: Sequence[NDArray[np.intp]], *, drawn: bool) -> Codes:
-    """Predict each column with missing values from its part and the other columns."""
-    lacking = _lacking(rows)
-    lines = np.concatenate([_donors(rows, seed), lacking])
+def _iterative(rows: Rows, seed: int, *, drawn: bool = False, blind: bool = False) -> Codes:
+    """Predict each column with missing values from the others; a blind label from no attribute."""
+    lines = np.concatenate([_donors(rows, seed), _lacking(rows)])
     some = rows.take(lines)
     found = np.zeros(some.codes.shape)
-    for part in parts:
+    columns = np.arange(len(rows.values))  # the label is the last
+    for part in np.split(columns, [-1]) if blind else [columns]:
         matrix = np.hstack([_with_nan(some.codes[:, part]), some.others.matrix])
         found[:, part] = _round_robin(matrix, seed, drawn=drawn)[:, : len(part)]
     return _filled(rows, lines, found)
@@ -238,14 +234,14 @@ METHODS: Mapping[str, Method] = {
             "iterative_drawn",
             "as iterative, but drawn by the probabilities of the forest",
             "raise",
-            _iterative_drawn,
+            partial(_iterative, drawn=True),
         ),
         Method(
             "iterative_blind",
             "as iterative, but sensitive attributes are imputed without the label, and the label "
             "without them",
             "raise",
-            _iterative_blind,
+            partial(_iterative, blind=True),
         ),
     )
 }

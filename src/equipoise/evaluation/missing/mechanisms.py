@@ -21,22 +21,12 @@ TIMES = 3
 
 
 class Loss(NamedTuple):
-    """Which rows lose a value.
+    """Which rows lose a value."""
 
-    Attributes
-    ----------
-    favoured
-        Rows that lose it more often.
-    often, seldom
-        Numbers of favoured and of other rows that lose it.
-    group
-        What the favoured rows have in common; None if there are none.
-    """
-
-    favoured: NDArray[np.bool_]
-    often: int
-    seldom: int
-    group: Group | None
+    favoured: NDArray[np.bool_]  # lose it more often than others
+    often: int  # favoured rows that lose it
+    seldom: int  # other rows that lose it
+    group: Group | None  # what the favoured rows have in common
 
     def draw(self, chance: np.random.Generator) -> NDArray[np.intp]:
         """Draw the rows that lose their value."""

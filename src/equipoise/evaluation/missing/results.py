@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.counts import CountRequest, Counts, Reading
+from equipoise.counts import CountRequest, Reading
 from equipoise.errors import InputError
-from equipoise.evaluation.missing.imputation import DONORS, METHODS, Method
+from equipoise.evaluation.missing.imputation import DONORS, METHODS, Method, Settings
 from equipoise.evaluation.missing.rows import Codes, Floats, Rows
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import number, whole
@@ -20,15 +19,14 @@ from equipoise.measures.request import MeasureRequest
 from equipoise.measures.table import bias_table
 from equipoise.plain import Grid, counted, in_words
 from equipoise.results import Drawable, FlatTable
-from equipoise.values import MISSING, Value, plain
+from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 SCHEMA = "equipoise.missing/1"
-SHOWN = 20
-MIN_COUNT = 30
-"""Default minimum number of rows of a group; UB of smaller groups moves with single rows."""
+_SHOWN = 20  # groups and labels listed in a terminal
 
 
 # ------------------------------------------------------------------------------ measuring
@@ -36,7 +34,7 @@ MIN_COUNT = 30
 
 def measured(rows: Rows, codes: Codes, method: Method, min_count: int) -> Measurement:
     """Measure rows after treatment by a method."""
-    counts: Counts = rows.counts(codes, method.policy)
+    counts = rows.counts(codes, method.policy)
     return bias_table(counts, MeasureRequest(uncertainty=False, min_count=min_count)).measured
 
 
@@ -46,28 +44,18 @@ def frequencies(table: Measurement, labels: Sequence[Value]) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class LinedUp:
-    """The groups that several tables have in common.
-
-    Attributes
-    ----------
-    groups, rows
-        Groups, and their rows in each table (line).
-    ub
-        UB by table, group and label; undefined in all tables if it is undefined in one.
-    """
+class CommonGroups:
+    """The groups that several tables have in common."""
 
     groups: tuple[Group, ...]
-    rows: NDArray[np.int64]
-    ub: Floats
+    rows: NDArray[np.int64]  # tables × groups
+    ub: Floats  # tables × groups × labels; undefined in all tables if it is undefined in one
 
 
-def line_up(tables: Sequence[Measurement], labels: Sequence[Value]) -> LinedUp:
-    """Find the groups that all tables have, and their UB for these labels.
-
-    Groups with a missing value are never among them: only one method keeps such groups, and it is
-    never the only one.
-    """
+def common_groups(tables: Sequence[Measurement], labels: Sequence[Value]) -> CommonGroups:
+    """Find the groups that all tables have, and their UB for these labels."""
+    # Groups with a missing value are never among them: only one method keeps such groups, and it
+    # is never the only one.
     codes = tables[0].lattice.codes
     for table in tables[1:]:
         codes = codes[table.lattice.find(codes) >= 0]
@@ -80,7 +68,7 @@ def line_up(tables: Sequence[Measurement], labels: Sequence[Value]) -> LinedUp:
             "method; compare smaller groups with a lower `min_count`."
         )
     rows = np.stack([t.n_group[at] for t, at in zip(tables, lines, strict=True)])
-    return LinedUp(tuple(tables[0].group(line) for line in lines[0].tolist()), rows, ub)
+    return CommonGroups(tuple(tables[0].group(line) for line in lines[0].tolist()), rows, ub)
 
 
 def away(reference: Floats, ub: Floats) -> float:
@@ -91,63 +79,15 @@ def away(reference: Floats, ub: Floats) -> float:
 # -------------------------------------------------------------------------------- result
 
 
-class Estimate(NamedTuple):
-    """Mean over repeats with its 95% interval."""
-
-    mean: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Sequence[float], *, least: float = -math.inf) -> Estimate:
-        """Estimate by Student's t; a single repeat gives no interval.
-
-        Parameters
-        ----------
-        values
-            One number per repeat.
-        least
-            Smallest possible value, which also bounds the interval.
-
-        Examples
-        --------
-        >>> Estimate.of([1.0, 2.0, 3.0])
-        Estimate(mean=2.0, low=-0.48..., high=4.48...)
-        """
-        n = len(values)
-        mean = math.fsum(values) / n
-        if n < 2:
-            return cls(mean, math.nan, math.nan)
-        from scipy.special import stdtrit
-
-        variance = math.fsum((v - mean) ** 2 for v in values) / (n - 1)
-        half = float(stdtrit(n - 1, 0.975)) * math.sqrt(variance / n)
-        return cls(mean, max(mean - half, least), mean + half)
-
-    def to_dict(self) -> dict[str, float | None]:
-        """Plain data, with ``None`` for an interval that is not known."""
-        return {name: plain(value) for name, value in self._asdict().items()}
-
-
 @dataclass(frozen=True)
 class GroupBias:
-    """One group and label.
-
-    Attributes
-    ----------
-    rows
-        Rows of the group in the reference.
-    reference
-        UB in the reference: the baseline, or the truth.
-    ub
-        UB by method; in a simulation the mean over repeats.
-    """
+    """UB of one group and label."""
 
     group: Group
     label: Value
-    rows: int
-    reference: float
-    ub: Mapping[str, float]
+    rows: int  # of the group in the reference
+    reference: float  # UB in the baseline, or the true UB
+    ub: Mapping[str, float]  # by method; in a simulation the mean over repeats
 
     @property
     def largest(self) -> float:
@@ -161,13 +101,10 @@ class GroupBias:
 
 
 def group_biases(
-    lined: LinedUp,
-    labels: Sequence[Value],
-    rows: NDArray[np.int64],
-    reference: Floats,
-    ub: Mapping[str, Floats],
+    common: CommonGroups, labels: Sequence[Value], base: int, ub: Mapping[str, Floats]
 ) -> tuple[GroupBias, ...]:
-    """Give every group and label, the largest changes first."""
+    """Give UB of every group and label by method and in the table ``base``, largest changes first."""
+    rows, reference = common.rows[base], common.ub[base]
     found = [
         GroupBias(
             group,
@@ -176,7 +113,7 @@ def group_biases(
             float(reference[g, y]),
             {name: float(table[g, y]) for name, table in ub.items()},
         )
-        for g, group in enumerate(lined.groups)
+        for g, group in enumerate(common.groups)
         for y in np.flatnonzero(np.isfinite(reference[g])).tolist()
     ]
     return tuple(sorted(found, key=lambda entry: -entry.largest))
@@ -188,6 +125,8 @@ class MethodComparison(Drawable):
 
     Attributes
     ----------
+    methods
+        Result of each method.
     request
         What was counted.
     labels
@@ -208,6 +147,7 @@ class MethodComparison(Drawable):
         Seed, and maximum number of rows used.
     """
 
+    methods: tuple[Any, ...]
     request: CountRequest
     labels: tuple[Value, ...]
     groups: tuple[GroupBias, ...]
@@ -225,22 +165,20 @@ class MethodComparison(Drawable):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the methods, in the order asked for."""
-        raise NotImplementedError
+        return tuple(found.method for found in self.methods)
 
     @property
-    def sentences(self) -> tuple[str, ...]:
-        """What was found, in sentences."""
+    def reference_name(self) -> str:
+        """What the methods are compared with."""
         raise NotImplementedError
 
     def methods_grid(self) -> Grid:
-        """A line a method."""
+        """The methods, one per line."""
         raise NotImplementedError
 
-    def groups_grid(self, top: int = SHOWN) -> Grid:
+    def groups_grid(self, top: int = _SHOWN) -> Grid:
         """UB under each method, of the groups and labels that are moved most."""
-        raise NotImplementedError
-
-    def _grid(self, reference: str, names: Sequence[str], top: int) -> Grid:
+        names = [name for name in self.names if name != self.reference_name]
         rows = tuple(
             (
                 str(entry.group),
@@ -251,7 +189,7 @@ class MethodComparison(Drawable):
             )
             for entry in self.groups[:top]
         )
-        headers = ("group", self.request.label, "rows", reference, *names)
+        headers = ("group", self.request.label, "rows", self.reference_name, *names)
         return Grid(headers, rows, frozenset(range(2, len(headers))))
 
     def _table(self) -> FlatTable:
@@ -265,17 +203,13 @@ class MethodComparison(Drawable):
     def _grids(self) -> list[Grid]:
         return [self.methods_grid(), self.groups_grid(len(self.groups))]
 
-    def text(self, top: int = SHOWN) -> str:
+    def text(self, top: int = _SHOWN) -> str:
         """The sentences, a line each, and the tables."""
         parts = ["\n".join(self.sentences), self.methods_grid().text()]
         shown = self.groups_grid(top)
         left = len(self.groups) - len(shown.rows)
         more = f"\n… and {left:,} more groups and labels" if left else ""
         return "\n\n".join([*parts, shown.text() + more])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data: what ``--json`` prints."""
-        raise NotImplementedError
 
     def _to_dict(self, kind: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         own = {"methods": list(self.names), "min_count": self.min_count, "seed": self.seed}
@@ -344,6 +278,24 @@ class MethodComparison(Drawable):
             columns = in_words([repr(name) for name in self.left_out])
             said.append(f"They did not use {columns}, with a single value or too many.")
         return said
+
+
+def shared_fields(
+    table: pa.Table, rows: Rows, without_label: int, settings: Settings
+) -> dict[str, Any]:
+    """Give the fields of a result that follow from the rows and the settings."""
+    return {
+        "request": rows.request,
+        "labels": rows.values[-1],
+        "n": len(rows.codes),
+        "table_rows": len(table),
+        "without_label": without_label,
+        "min_count": settings.min_count,
+        "looked_at": rows.others.names,
+        "left_out": rows.others.left_out,
+        "seed": settings.seed,
+        "max_rows": settings.max_rows,
+    }
 
 
 def direction(away: float) -> str:

@@ -11,9 +11,9 @@ import numpy as np
 from equipoise.counts import Axis, CountRequest, Counts, MissingPolicy
 from equipoise.counts.columns import Coded, as_number, bin_codes, encode_arrow, numbers_in, take
 from equipoise.errors import ColumnNotFound, InputError
+from equipoise.evaluation.training.features import is_date_or_time, ticks_of
 from equipoise.lattice import format_value
 from equipoise.plain import in_words
-from equipoise.validate import at_least
 from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
@@ -33,24 +33,13 @@ _RARE = 10  # values with fewer rows share a code as well
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A table as imputers take it: counted columns as codes, and the other columns.
+    """A table as imputers take it: counted columns as codes, and the other columns."""
 
-    Attributes
-    ----------
-    request
-        What is counted, with bins as edges.
-    values
-        Values of each counted column, without the missing one. The label may have MISSING as its
-        last value: rows without a label then have a label of their own.
-    codes
-        One line per row and one column per counted column, the label last; −1 for a missing value.
-    others
-        Other columns.
-    """
-
-    request: CountRequest
+    request: CountRequest  # with bins as edges
+    # Without the missing value; but if rows without a label have a label of their own, MISSING is
+    # the last value of the label.
     values: tuple[tuple[Value, ...], ...]
-    codes: Codes
+    codes: Codes  # rows × counted columns, the label last
     others: Others
 
     @property
@@ -141,7 +130,7 @@ def read_rows(table: pa.Table, request: CountRequest) -> Rows:
         request.with_edges(edges),
         tuple(values for values, _ in coded),
         np.stack([codes for _, codes in coded], axis=1),
-        read_others(table, request),
+        _read_others(table, request),
     )
 
 
@@ -163,24 +152,12 @@ def _coded(
 
 @dataclass(frozen=True, eq=False)
 class Others:
-    """The columns that are not counted.
-
-    Attributes
-    ----------
-    matrix
-        One line per row: numbers scaled, texts as codes.
-    names
-        Name of each column.
-    sizes
-        Number of values of a text column, and 0 for numbers.
-    left_out
-        Columns that cannot help: with a single value, too many texts, or nested values.
-    """
+    """The columns that are not counted: numbers scaled, texts as codes."""
 
     matrix: Floats
     names: tuple[str, ...]
-    sizes: tuple[int, ...]
-    left_out: tuple[str, ...]
+    sizes: tuple[int, ...]  # number of values of a text column, and 0 for numbers
+    left_out: tuple[str, ...]  # of no help: a single value, too many texts, or nested values
 
     def spread(self) -> Floats:
         """Encode texts one-hot, so that any two values are equally far apart."""
@@ -191,21 +168,22 @@ class Others:
         return np.hstack([np.zeros((len(self.matrix), 0)), *parts])
 
 
-def read_others(table: pa.Table, request: CountRequest) -> Others:
-    """Read the other columns; missing numbers become the median, missing texts a value."""
-    columns, names, sizes, left_out = [], [], [], []
-    for name in table.column_names:
-        if name in request.columns:
-            continue
-        read = _other(name, table[name], request.na)
-        if read is None:
-            left_out.append(name)
-            continue
-        columns.append(read[0])
-        names.append(name)
-        sizes.append(read[1])
-    matrix = np.column_stack(columns) if columns else np.zeros((len(table), 0))
-    return Others(matrix, tuple(names), tuple(sizes), tuple(left_out))
+def _read_others(table: pa.Table, request: CountRequest) -> Others:
+    # Models refuse a column that they cannot use (training/features.py), so that nobody trains
+    # without it unawares. Here a column is of help or it is not, so such a column is left out,
+    # missing numbers become the median, and rare texts share a code.
+    read = {
+        name: _other(name, table[name], request.na)
+        for name in table.column_names
+        if name not in request.columns
+    }
+    used = {name: found for name, found in read.items() if found is not None}
+    return Others(
+        np.column_stack([np.zeros((len(table), 0)), *(column for column, _ in used.values())]),
+        tuple(used),
+        tuple(size for _, size in used.values()),
+        tuple(name for name in read if name not in used),
+    )
 
 
 def _other(name: str, column: pa.ChunkedArray, na: Sequence[str]) -> tuple[Floats, int] | None:
@@ -214,9 +192,8 @@ def _other(name: str, column: pa.ChunkedArray, na: Sequence[str]) -> tuple[Float
     kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_interval(kind) or pa.types.is_null(kind):
         return None
-    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
-        whole = pa.int32() if pa.types.is_date32(kind) or pa.types.is_time32(kind) else pa.int64()
-        return _scaled(numbers_in(name, column.cast(whole), ()))
+    if is_date_or_time(kind):
+        return _scaled(numbers_in(name, ticks_of(column), ()))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return _scaled(numbers_in(name, column, na))
     values, codes = encode_arrow(column, None)
@@ -266,25 +243,6 @@ def one_hot(codes: Codes, size: int) -> Floats:
 
 
 # ---------------------------------------------------------------------------- refusing
-
-
-def require_rows_of_people(request: CountRequest) -> None:
-    """Refuse counts and weights, since values are imputed row by row."""
-    given = request.count or request.weight
-    if given is not None:
-        what = "a table of counts" if request.count else "weighted rows"
-        raise InputError(
-            f"missing values are treated row by row; {what} (column {given!r}) cannot be used: "
-            "give the rows themselves."
-        )
-
-
-def require_settings(min_count: int, seed: int, max_rows: int | None) -> None:
-    """Check the numeric settings."""
-    at_least("min_count", min_count, 1, whole=True)
-    at_least("seed", seed, 0, whole=True)
-    if max_rows is not None:
-        at_least("max_rows", max_rows, LEAST_ROWS, whole=True)
 
 
 def require_values(rows: Rows) -> None:

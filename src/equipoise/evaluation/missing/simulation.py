@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,19 +11,18 @@ import numpy as np
 
 from equipoise.counts import CountRequest
 from equipoise.errors import ColumnNotFound, InputError
-from equipoise.evaluation.missing.imputation import METHODS, Method, choose_methods
+from equipoise.evaluation.intervals import Mean
+from equipoise.evaluation.missing.imputation import METHODS, Method, Settings
 from equipoise.evaluation.missing.mechanisms import MECHANISMS, TIMES, Loss, Mechanism, loss_of
 from equipoise.evaluation.missing.results import (
-    MIN_COUNT,
-    SHOWN,
-    Estimate,
     MethodComparison,
     away,
+    common_groups,
     direction,
     frequencies,
     group_biases,
-    line_up,
     measured,
+    shared_fields,
 )
 from equipoise.evaluation.missing.rows import (
     ABSENT,
@@ -31,8 +30,6 @@ from equipoise.evaluation.missing.rows import (
     Rows,
     drawn,
     read_rows,
-    require_rows_of_people,
-    require_settings,
     require_values,
     with_label_policy,
 )
@@ -48,8 +45,6 @@ if TYPE_CHECKING:
 
     from equipoise.measures.measurement import Measurement
 
-MAX_ROWS = 10_000
-
 
 def simulate_missing(
     table: pa.Table,
@@ -59,44 +54,15 @@ def simulate_missing(
     share: float = 0.2,
     mechanism: Mechanism = "random",
     repeats: int = 5,
-    methods: str | Iterable[str] = "all",
-    min_count: int = MIN_COUNT,
-    seed: int = 0,
-    max_rows: int | None = MAX_ROWS,
+    max_rows: int | None = 10_000,
     progress: Reporter = silent,
+    **settings: Any,
 ) -> MissingSimulation:
     """Remove known values, and measure how far each method is from the truth.
 
     Rows with a missing counted value are set aside, and ``max_rows`` of the others are drawn once.
     Rows without a label are treated as the request says: set aside, refused, or kept with a label of
     their own. The intervals reflect which values were removed, not which rows were drawn.
-
-    Parameters
-    ----------
-    table
-        Rows, with all columns that may help imputation.
-    request
-        What is counted, and which texts mean a missing value.
-    column
-        Sensitive attribute or label that loses values; by default the first sensitive attribute.
-    share
-        Share of the rows that lose their value.
-    mechanism
-        ``"random"``: completely at random. ``"by_label"``: rows with the second most frequent label
-        lose the value three times as often as others. ``"by_value"``: rows with the second most
-        frequent value of the column do so, which no method can observe.
-    repeats
-        Number of repeats.
-    methods
-        Names of :data:`~equipoise.evaluation.missing.imputation.METHODS`.
-    min_count
-        Minimum number of rows of a group, in truth and under every method.
-    seed
-        Seed of all random choices.
-    max_rows
-        Maximum number of rows to use; all for ``None``.
-    progress
-        Progress callback.
 
     Examples
     --------
@@ -111,42 +77,32 @@ def simulate_missing(
     >>> found["group"].mean_abs_error.mean < found["drop"].mean_abs_error.mean
     True
     """
-    require_rows_of_people(request)
-    require_settings(min_count, seed, max_rows)
     one_of("mechanism", mechanism, MECHANISMS)
     between("share", share, 0, 1)
     at_least("repeats", repeats, 1, whole=True)
-    repeats, min_count, seed = int(repeats), int(min_count), int(seed)
-    chosen = choose_methods(methods)
+    asked, repeats = Settings.of(max_rows=max_rows, **settings), int(repeats)
     everything, without = with_label_policy(read_rows(table, request))
     position = _position(request, column)
     _require_known_label(everything, position)
     require_values(everything)
+    # Only rows with all counted values have a true UB to compare with.
     known = np.flatnonzero(~everything.absent.any(axis=1))
-    rows = everything.take(drawn(known, max_rows, seed))
+    rows = everything.take(drawn(known, max_rows, asked.seed))
     require_values(rows)
     loss = loss_of(rows, position, share, mechanism)
-    runs = _run(rows, position, loss, chosen, repeats, min_count, seed, progress)
+    runs = _run(rows, position, loss, asked, repeats, progress)
     labels = rows.values[-1]
     every = [runs.truth, *(table for tables in runs.tables for table in tables)]
-    lined = line_up(every, labels)
-    true, ub = lined.ub[0], lined.ub[1:].reshape(repeats, len(chosen), *lined.ub.shape[1:])
-    means = {m.name: ub[:, i].mean(axis=0) for i, m in enumerate(chosen)}
+    common = common_groups(every, labels)
+    ub = common.ub[1:].reshape(repeats, len(asked.methods), *common.ub.shape[1:])
+    means = {m.name: ub[:, i].mean(axis=0) for i, m in enumerate(asked.methods)}
     return MissingSimulation(
-        request=rows.request,
-        labels=labels,
-        groups=group_biases(lined, labels, lined.rows[0], true, means),
-        n=len(rows.codes),
-        table_rows=len(table),
+        **shared_fields(table, rows, without, asked),
+        groups=group_biases(common, labels, 0, means),
         incomplete=len(everything.codes) - len(known),
-        without_label=without,
-        min_count=min_count,
-        looked_at=rows.others.names,
-        left_out=rows.others.left_out,
-        seed=seed,
-        max_rows=max_rows,
         methods=tuple(
-            _simulated(method, labels, true, ub[:, i], runs, i) for i, method in enumerate(chosen)
+            _simulated(method, labels, common.ub[0], ub[:, i], runs, i)
+            for i, method in enumerate(asked.methods)
         ),
         column=request.columns[position],
         share=share,
@@ -161,7 +117,7 @@ def _position(request: CountRequest, column: str | None) -> int:
     if column is None:
         return 0
     if column not in request.columns:
-        raise ColumnNotFound(column, table="what is counted", columns=request.columns)
+        raise ColumnNotFound(column, table="the counted columns", columns=request.columns)
     return request.columns.index(column)
 
 
@@ -182,27 +138,21 @@ class _Runs(NamedTuple):
 
 
 def _run(
-    rows: Rows,
-    position: int,
-    loss: Loss,
-    methods: Sequence[Method],
-    repeats: int,
-    min_count: int,
-    seed: int,
-    progress: Reporter,
+    rows: Rows, position: int, loss: Loss, asked: Settings, repeats: int, progress: Reporter
 ) -> _Runs:
-    runs = _Runs(measured(rows, rows.codes, METHODS["drop"], min_count), [], [])
+    runs = _Runs(measured(rows, rows.codes, METHODS["drop"], asked.min_count), [], [])
     for repeat in range(repeats):
-        chance = np.random.default_rng([seed, 4, repeat])
+        chance = np.random.default_rng([asked.seed, 4, repeat])
         lost = loss.draw(chance)
         holed = rows.codes.copy()
         holed[lost, position] = ABSENT
+        # Every method gets the same seed, so that methods differ by what they do and not by chance.
         own, tables, right = int(chance.integers(2**31)), [], []
-        for done, method in enumerate(methods):
+        for done, method in enumerate(asked.methods):
             told = f"treating missing values: {method.name}, {repeat + 1} of {repeats}"
-            progress(told, (repeat + done / len(methods)) / repeats)
+            progress(told, (repeat + done / len(asked.methods)) / repeats)
             codes = method.codes(replace(rows, codes=holed), own)
-            tables.append(measured(rows, codes, method, min_count))
+            tables.append(measured(rows, codes, method, asked.min_count))
             same = float((codes[lost, position] == rows.codes[lost, position]).mean())
             right.append(same if method.fill else math.nan)
         runs.tables.append(tables)
@@ -217,10 +167,10 @@ def _simulated(
     shares = np.mean([frequencies(tables[place], labels) for tables in runs.tables], axis=0)
     return Simulated(
         method=method.name,
-        mean_error=Estimate.of([float(np.nanmean(e)) for e in errors]),
-        mean_abs_error=Estimate.of([float(np.nanmean(np.abs(e))) for e in errors], least=0),
-        largest_error=Estimate.of([float(np.nanmax(np.abs(e))) for e in errors], least=0),
-        away_from_zero=Estimate.of([away(true, found) for found in ub]),
+        mean_error=Mean.of([float(np.nanmean(e)) for e in errors]),
+        mean_abs_error=Mean.of([float(np.nanmean(np.abs(e))) for e in errors], least=0),
+        largest_error=Mean.of([float(np.nanmax(np.abs(e))) for e in errors], least=0),
+        away_from_zero=Mean.of([away(true, found) for found in ub]),
         right=math.fsum(right[place] for right in runs.right) / len(runs.right),
         label_frequencies=dict(zip(labels, shares.tolist(), strict=True)),
     )
@@ -251,16 +201,19 @@ class Simulated:
     """
 
     method: str
-    mean_error: Estimate
-    mean_abs_error: Estimate
-    largest_error: Estimate
-    away_from_zero: Estimate
+    mean_error: Mean
+    mean_abs_error: Mean
+    largest_error: Mean
+    away_from_zero: Mean
     right: float
     label_frequencies: Mapping[Value, float]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        told = {k: v.to_dict() if isinstance(v, Estimate) else v for k, v in vars(self).items()}
+        told = {
+            name: {k: plain(x) for k, x in v._asdict().items()} if isinstance(v, Mean) else v
+            for name, v in vars(self).items()
+        }
         frequencies = {str(label): share for label, share in self.label_frequencies.items()}
         return {**told, "right": plain(self.right), "label_frequencies": frequencies}
 
@@ -271,8 +224,6 @@ class MissingSimulation(MethodComparison):
 
     Attributes
     ----------
-    methods
-        Errors of each method.
     column, share, mechanism
         Column that loses values, share of the rows, and mechanism.
     chosen
@@ -291,13 +242,13 @@ class MissingSimulation(MethodComparison):
     taken: int
     repeats: int
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the methods, in the order asked for."""
-        return tuple(simulated.method for simulated in self.methods)
-
     def __getitem__(self, name: str) -> Simulated:
-        return next(simulated for simulated in self.methods if simulated.method == name)
+        return self.methods[self.names.index(name)]
+
+    @property
+    def reference_name(self) -> str:
+        """What the methods are compared with."""
+        return "truth"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -343,7 +294,7 @@ class MissingSimulation(MethodComparison):
         )
 
     def methods_grid(self) -> Grid:
-        """A line a method."""
+        """The methods, one per line."""
         rows = tuple(
             (
                 s.method,
@@ -361,10 +312,6 @@ class MissingSimulation(MethodComparison):
         headers = ("method", *errors, "away from 0", "95% interval", "imputed correctly")
         return Grid(headers, rows, frozenset(range(1, len(headers))))
 
-    def groups_grid(self, top: int = SHOWN) -> Grid:
-        """UB under each method, of the groups and labels that are moved most."""
-        return self._grid("truth", self.names, top)
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what ``--json`` prints."""
         own = ("column", "share", "mechanism", "repeats")
@@ -376,11 +323,11 @@ class MissingSimulation(MethodComparison):
         }
 
 
-def _between(estimate: Estimate) -> str:
+def _between(estimate: Mean) -> str:
     return "" if math.isnan(estimate.low) else f" ({estimate.low:.4f} to {estimate.high:.4f})"
 
 
-def _interval(estimate: Estimate) -> str:
+def _interval(estimate: Mean) -> str:
     if math.isnan(estimate.low):
         return UNKNOWN
     return f"{number(estimate.low, 4)} … {number(estimate.high, 4)}"

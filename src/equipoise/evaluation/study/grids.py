@@ -22,10 +22,7 @@ def number(mean: Sequence[float | None], digits: int = 3) -> str:
     ('0.856 ± 0.007', '–', '0.500')
     """
     value, low, high = mean
-    if value is None:
-        return "–"
-    half = "" if low is None or high is None else f" ± {(high - low) / 2:.{digits}f}"
-    return f"{written(value, digits)}{half}"
+    return _with_half(value, low, high, digits)
 
 
 def signed(row: Mapping[str, Any], digits: int = 3) -> str:
@@ -36,10 +33,17 @@ def signed(row: Mapping[str, Any], digits: int = 3) -> str:
     >>> signed({"mean": -0.0066, "low": -0.0107, "high": -0.0026, "clear": True})
     '−0.007 ± 0.004 *'
     """
-    if row["mean"] is None:
+    shown = _with_half(row["mean"], row["low"], row["high"], digits, "+")
+    return f"{shown} *" if row["clear"] else shown
+
+
+def _with_half(
+    mean: float | None, low: float | None, high: float | None, digits: int, sign: str = ""
+) -> str:
+    if mean is None:
         return "–"
-    half = "" if row["low"] is None else f" ± {(row['high'] - row['low']) / 2:.{digits}f}"
-    return f"{written(row['mean'], digits, '+')}{half}{' *' if row['clear'] else ''}"
+    half = "" if low is None or high is None else f" ± {(high - low) / 2:.{digits}f}"
+    return written(mean, digits, sign) + half
 
 
 def written(value: float, digits: int, sign: str = "") -> str:

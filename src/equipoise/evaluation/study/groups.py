@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise.lattice import Group
-from equipoise.values import MISSING
+from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,38 +18,21 @@ if TYPE_CHECKING:
     from equipoise.evaluation.request import EvaluationRequest
     from equipoise.evaluation.training.material import Material
 
-LEAST_TESTED = 30
-"""Minimum number of tested rows for a group to count in the largest |UB| of predictions."""
-
-_LEAST_ROWS = 30  # a smaller group is not reported, since its scores would say nothing
+_LEAST_ROWS = 30  # a smaller group is not reported, since its scores would move with single rows
 _MOST_GROUPS = 60  # of more groups, only the largest are reported
 
 
 @dataclass(frozen=True, eq=False)
 class ReportedGroups:
-    """Groups, and which of the finest groups and cells belong to each.
-
-    Attributes
-    ----------
-    names, rows
-        Pattern of each group, and its number of rows in the table.
-    members
-        Whether each finest group (column) belongs to each group (line).
-    is_sensitive
-        Whether a group is defined by sensitive attributes only.
-    is_judged
-        Whether it also has no missing value, as groups that are repaired.
-    cell_members, cell_label
-        Whether each cell of a plan belongs to each group, and the label of each cell.
-    """
+    """Groups, and which of the finest groups and cells belong to each."""
 
     names: tuple[str, ...]
-    rows: tuple[int, ...]
-    members: NDArray[np.bool_]
-    is_sensitive: NDArray[np.bool_]
-    is_judged: NDArray[np.bool_]
-    cell_members: NDArray[np.bool_]
-    cell_label: NDArray[np.int64]
+    rows: tuple[int, ...]  # of the table
+    members: NDArray[np.bool_]  # groups × finest groups
+    is_sensitive: NDArray[np.bool_]  # defined by sensitive attributes only
+    is_judged: NDArray[np.bool_]  # and without a missing value, as groups that are repaired
+    cell_members: NDArray[np.bool_]  # groups × cells of a plan
+    cell_label: NDArray[np.int64]  # of each cell
 
     def tally(self, outcomes: Iterable[Sequence[int]], labels: int) -> NDArray[np.int64]:
         """Add up outcomes to labels × predictions, for each group and last for all rows."""
@@ -59,13 +42,10 @@ class ReportedGroups:
             table[-1, label, predicted] += n
         return table
 
-    def cell_sums(self, cells: NDArray[np.int64], labels: int) -> NDArray[np.float64]:
+    def cell_sums(self, cells: NDArray[np.int64], labels: int) -> NDArray[np.int64]:
         """Add up the rows of cells to groups × labels."""
-        table = np.zeros((len(self.names), labels))
-        for label in range(labels):
-            here = self.cell_label == label
-            table[:, label] = self.cell_members[:, here] @ cells[here]
-        return table
+        by_label = cells[:, None] * (self.cell_label[:, None] == np.arange(labels))
+        return np.asarray(self.cell_members @ by_label)
 
     def plain(self) -> list[dict[str, Any]]:
         """Give the groups as plain data."""
@@ -83,8 +63,6 @@ def reported_groups(material: Material, request: EvaluationRequest) -> ReportedG
     largest = sorted((g for g, n in found.items() if n >= _LEAST_ROWS), key=lambda g: -found[g])
     kept = {*largest[:_MOST_GROUPS]}
     groups = [g for g in _in_order(found, request) if g in kept]
-    members = np.array([[g.matches(f) for f in material.groups] for g in groups], np.bool_)
-    members = members.reshape(len(groups), len(material.groups))
     sensitive = np.array([{*g} <= {*request.counting.sensitive} for g in groups], np.bool_)
     known = np.array([MISSING not in g.values() for g in groups], np.bool_)
     cells = [
@@ -97,14 +75,17 @@ def reported_groups(material: Material, request: EvaluationRequest) -> ReportedG
     return ReportedGroups(
         tuple(str(g) for g in groups),
         tuple(found[g] for g in groups),
-        members,
+        _members(groups, material.groups),
         sensitive,
         sensitive & known,
-        np.array([[g.matches(c) for c in cells] for g in groups], np.bool_).reshape(
-            len(groups), len(cells)
-        ),
+        _members(groups, cells),
         np.asarray(label, np.int64),
     )
+
+
+def _members(groups: Sequence[Group], parts: Sequence[Mapping[str, Value]]) -> NDArray[np.bool_]:
+    found = [[group.matches(part) for part in parts] for group in groups]
+    return np.array(found, np.bool_).reshape(len(groups), len(parts))  # there may be no group
 
 
 def _above(finest: Group, request: EvaluationRequest) -> list[Group]:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.errors import InputError
+from equipoise.evaluation.intervals import Mean
 from equipoise.evaluation.request import TESTS, EvaluationRequest
-from equipoise.evaluation.study.groups import LEAST_TESTED, ReportedGroups, reported_groups
-from equipoise.evaluation.study.intervals import Mean
+from equipoise.evaluation.study.groups import reported_groups
 from equipoise.evaluation.study.scores import MEASURES, PREDICTION_UB, prediction_ub
 from equipoise.evaluation.training.models import Model
-from equipoise.values import as_value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equipoise.evaluation.training.material import Material
+
+_LEAST_TESTED = 30  # UB of predictions for fewer rows than this moves with single rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,45 +46,9 @@ class Fits:
         places = [self.repeats.index(r) for r in repeats]
         return Fits(tuple(repeats), {t: o[places] for t, o in self.outcomes.items()})
 
-    def scores(
-        self, test: str, positive: int | None, groups: ReportedGroups
-    ) -> dict[str, NDArray[Any]]:
-        """Compute each measure for every repeat."""
-        whole = self.whole(test)
-        found = {name: measure(whole, positive) for name, measure in MEASURES.items()}
-        return {**found, PREDICTION_UB: self._largest_ub(test, positive, groups)}
-
-    def _largest_ub(self, test: str, positive: int | None, groups: ReportedGroups) -> NDArray[Any]:
-        """Compute the largest |UB| of predictions over the groups with enough tested rows."""
-        within = self.within(test)
-        tested = within.sum(axis=(-2, -1)).mean(axis=0) >= LEAST_TESTED
-        judged = within[:, groups.is_judged & tested]
-        ub = np.abs(prediction_ub(judged, self.whole(test)[:, None]))
-        flat = (ub[..., positive] if positive is not None else ub).reshape(len(ub), -1)
-        largest = np.full(len(ub), np.nan)
-        known = ~np.isnan(flat).all(axis=1) if flat.shape[1] else np.zeros(len(ub), np.bool_)
-        if known.any():
-            largest[known] = np.nanmax(flat[known], axis=1)
-        return largest
-
 
 class StudyRecords:
-    """The records of one table, with the groups and the positive label that results refer to.
-
-    Parameters
-    ----------
-    material, request, models
-        The rows, what was asked for, and the models.
-    records
-        What :func:`~equipoise.evaluation.training.run.run` returned.
-
-    Attributes
-    ----------
-    versions
-        Records of the versions.
-    fits
-        Outcomes by size, version and model.
-    """
+    """The records of one table, with the groups and the positive label that results refer to."""
 
     def __init__(
         self,
@@ -96,10 +60,10 @@ class StudyRecords:
         self.material, self.request = material, request
         self.titles = {m.name: m.title for m in models}
         self.groups = reported_groups(material, request)
-        self.positive = positive_of(material, request)
+        self.positive = material.positive
         self.versions = [r for r in records if r["kind"] == "version"]
         fits = [r for r in records if r["kind"] == "fit"]
-        self.fits = self._arranged(fits)
+        self.fits = self._arranged(fits)  # by size, version and model
         self.n_fits = len(fits)
         self.unsettled = sum(not r["settled"] for r in fits)
 
@@ -131,7 +95,21 @@ class StudyRecords:
 
     def scores(self, fits: Fits, test: str) -> dict[str, NDArray[Any]]:
         """Compute each measure for every repeat."""
-        return fits.scores(test, self.positive, self.groups)
+        whole = fits.whole(test)
+        found = {name: measure(whole, self.positive) for name, measure in MEASURES.items()}
+        return {**found, PREDICTION_UB: self._largest_ub(fits, test)}
+
+    def _largest_ub(self, fits: Fits, test: str) -> NDArray[Any]:
+        """Compute the largest |UB| of predictions over the groups with enough tested rows."""
+        within = fits.within(test)
+        # Decided by the mean, so that every repeat of a model is about the same groups.
+        tested = within.sum(axis=(-2, -1)).mean(axis=0) >= _LEAST_TESTED
+        judged = within[:, self.groups.is_judged & tested]
+        ub = np.abs(prediction_ub(judged, fits.whole(test)[:, None]))
+        flat = (ub if self.positive is None else ub[..., self.positive]).reshape(len(ub), -1)
+        # The largest of the defined ones: a maximum that starts from −1 is −1 if there are none.
+        largest = np.where(np.isnan(flat), -1.0, flat).max(axis=1, initial=-1.0)
+        return np.where(largest < 0, np.nan, largest)
 
     def of_version(self, size: float, version: str) -> tuple[list[Fits], list[Mapping[str, Any]]]:
         """Give the fits of all models on a version, and the records of the version itself."""
@@ -156,18 +134,3 @@ class StudyRecords:
         for cell, n in sparse:
             cells[cell] = n
         return cells
-
-
-def positive_of(material: Material, request: EvaluationRequest) -> int | None:
-    """Find the label that precision and recall refer to: the one asked for, or the rarer of two."""
-    if request.positive is not None:
-        named = as_value(request.positive)
-        material.counts.label.code(named)  # raises an error that lists the labels
-        if named not in material.labels:
-            raise InputError(
-                f"no row that is used has the label {named!r}; choose another `positive`."
-            )
-        return material.labels.index(str(named))
-    if len(material.labels) > 2:
-        return None
-    return int(np.bincount(material.label[~material.is_after], minlength=2).argmin())

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.evaluation.study.records import Fits, StudyRecords
-from equipoise.evaluation.study.scores import misses
+from equipoise.evaluation.study.scores import mean_of_known, misses
 from equipoise.measures.uniform_bias import ub_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# The groups and labels of one table depend on each other, so a correlation of fewer says nothing.
+# The groups and labels of one table depend on each other, so a correlation of fewer is not reported.
 _LEAST_POINTS = 8
 
 
@@ -36,7 +36,7 @@ def _points(records: StudyRecords, size: float, version: str) -> list[dict[str, 
     made = [r for r in tried if not r["failed"]]
     if not fits or not made:
         return []
-    excess = _mean_of_known(np.stack([_excess_misses(f) for f in fits]))  # over models
+    excess = mean_of_known(np.stack([_excess_misses(f) for f in fits]), axis=0)  # over models
     ub = np.stack([_group_ub(records, records.cells(r["train"])) for r in made])
     rows = fits[0].within("untouched").sum(axis=-1).mean(axis=0)
     return [
@@ -56,13 +56,6 @@ def _points(records: StudyRecords, size: float, version: str) -> list[dict[str, 
 def _excess_misses(fits: Fits) -> NDArray[Any]:
     """Compute the misses of a group's rows of a label, beyond those of all rows of the label."""
     return misses(fits.within("untouched")) - misses(fits.whole("untouched"))[:, None]
-
-
-def _mean_of_known(stacked: NDArray[Any]) -> NDArray[Any]:
-    known = ~np.isnan(stacked)
-    n = known.sum(axis=0)
-    mean = np.where(known, stacked, 0.0).sum(axis=0) / np.maximum(n, 1)
-    return np.asarray(np.where(n > 0, mean, np.nan))
 
 
 def _group_ub(records: StudyRecords, cells: NDArray[np.int64]) -> NDArray[Any]:

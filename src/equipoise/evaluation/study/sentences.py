@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from equipoise.counts import Reading
+from equipoise.evaluation.intervals import LEAST_REPEATS
 from equipoise.evaluation.request import TESTS, VERSIONS
 from equipoise.evaluation.study.grids import TEST_NAMES, untreated, version_name, written
-from equipoise.evaluation.study.intervals import LEAST_REPEATS
 from equipoise.evaluation.study.scores import MEASURES, PREDICTION_UB
-from equipoise.plain import in_words
+from equipoise.plain import counted, in_words
 
 _REPAIRED = ("p", "n", "after")
 
@@ -41,7 +41,7 @@ def version_lines(study: Mapping[str, Any]) -> list[str]:
 
 
 def _done(study: Mapping[str, Any]) -> Iterator[str]:
-    fits, repeats = f"{study['fits']:,} models were trained", _repeats(study["repeats"])
+    fits, repeats = f"{study['fits']:,} models were trained", counted(study["repeats"], "repeat")
     yield (
         f"{fits} in {repeats} of {study['title']}: {_rows_of(study)} set aside first as a held-out "
         "test set."
@@ -125,13 +125,13 @@ def _shortfalls(study: Mapping[str, Any]) -> Iterator[str]:
         if table["failed"]:
             tried = table["repeats"] + table["failures"]
             yield (
-                f"{name} could not be made in {table['failures']} of {_repeats(tried)}: "
+                f"{name} could not be made in {table['failures']} of {counted(tried, 'repeat')}: "
                 f"{table['failed'][0]}"
             )
         if table.get("short"):
             cell, _, need, found = table["lacks"][0]
             yield (
-                f"{name}: in {table['short']} of {_repeats(table['repeats'])} the pool had too few "
+                f"{name}: in {table['short']} of {counted(table['repeats'], 'repeat')} the pool had too few "
                 f"rows for the smallest repair, above all of {cell} ({found:,.0f} of {need:,.0f}), so "
                 f"the repair used the rows available. The largest |UB| reached is "
                 f"{table['ub'][0]:.3f} on average, with label frequencies up to "
@@ -198,7 +198,3 @@ def _related(study: Mapping[str, Any]) -> Iterator[str]:
                 f"From {relation['reference']} to {version}, their changes have a rank correlation of "
                 f"{written(move['rho'], 2, '+')}."
             )
-
-
-def _repeats(n: int) -> str:
-    return f"{n:,} repeat{'' if n == 1 else 's'}"

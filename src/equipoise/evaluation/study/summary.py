@@ -6,14 +6,13 @@ Pages, documentation and JSON are made of the same numbers. A mean over repeats 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.evaluation.intervals import Difference, Mean
 from equipoise.evaluation.request import TESTS, EvaluationRequest
-from equipoise.evaluation.study.intervals import Difference, Mean
-from equipoise.evaluation.study.losses import losses_of
 from equipoise.evaluation.study.records import Fits, StudyRecords
 from equipoise.evaluation.study.relation import relate_bias_and_error
 from equipoise.evaluation.study.scores import MEASURES, prediction_ub, selection_rates
@@ -27,29 +26,21 @@ if TYPE_CHECKING:
     from equipoise.evaluation.training.material import Material
 
 _CLEAR = 0.05  # a difference is called clear if its q is at most this
+MARGIN = 0.01
+"""Largest loss of a score that counts as small."""
 
 
 def summarize_study(
     material: Material,
     request: EvaluationRequest,
     models: Sequence[Model],
-    records: Iterable[Mapping[str, Any]],
+    records: Sequence[Mapping[str, Any]],
     *,
     title: str | None = None,
     paper: str | None = None,
 ) -> dict[str, Any]:
-    """Summarize the records of one table as plain data.
-
-    Parameters
-    ----------
-    material, request, models
-        The rows, what was asked for, and the models.
-    records
-        What :func:`~equipoise.evaluation.training.run.run` returned.
-    title, paper
-        Title on pages, and name of the study if it is one of the paper.
-    """
-    found = StudyRecords(material, request, models, list(records))
+    """Summarize the records of one table as plain data."""
+    found = StudyRecords(material, request, models, records)
     return {
         "name": material.name,
         "title": title or material.name,
@@ -90,11 +81,7 @@ def _about_table(records: StudyRecords) -> dict[str, Any]:
         "also": list(request.also),
         "groups": records.groups.plain(),
         "features": list(features.names),
-        "names": [
-            n
-            for n, is_number in zip(features.names, features.numeric, strict=True)
-            if not is_number
-        ],
+        "names": [features.names[i] for i in np.flatnonzero(~features.numeric)],
         "constant": list(features.constant),
         "telling": list(features.telling),
         "impute": features.impute,
@@ -158,20 +145,46 @@ def _plain(place: Mapping[str, Any], gap: Difference, q: float) -> dict[str, Any
     }
 
 
+def losses_of(differences: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Count, by version, test and measure, the comparisons that rule out a loss above the margin.
+
+    A comparison is one model at one size of the sample. That no loss is clear may only mean that
+    there are too few repeats. If the whole interval of the difference is above minus the margin, a
+    larger loss is ruled out.
+
+    Examples
+    --------
+    >>> row = {"version": "p", "test": "own", "measure": "recall", "mean": 0.0, "clear": False}
+    >>> losses_of([{**row, "low": -0.004, "high": 0.004}, {**row, "low": -0.03, "high": 0.03}])
+    [{'version': 'p', 'test': 'own', 'measure': 'recall', 'margin': 0.01, 'of': 2, 'ruled_out': 1, 'clear': 0}]
+    """
+    places: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for row in differences:
+        if row["measure"] in MEASURES and row["low"] is not None:
+            places.setdefault((row["version"], row["test"], row["measure"]), []).append(row)
+    return [
+        {
+            **dict(zip(("version", "test", "measure"), place, strict=True)),
+            "margin": MARGIN,
+            "of": len(rows),
+            "ruled_out": sum(row["low"] > -MARGIN for row in rows),
+            "clear": sum(row["clear"] and row["mean"] < 0 for row in rows),
+        }
+        for place, rows in places.items()
+    ]
+
+
 def _by_group(records: StudyRecords) -> list[dict[str, Any]]:
     """Give scores of every reported group on the held-out test set, at the largest size."""
-    changes = {
-        place: _change(records, both)
-        for place, both in records.pairs()
-        if place[0] == records.largest_size
-    }
+    paired = dict(records.pairs())
     found = []
-    for place, fits in records.fits.items():
-        if place[0] != records.largest_size:
+    for (size, version, model), fits in records.fits.items():
+        if size != records.largest_size:
             continue
-        values, moved = _group_scores(records, fits), changes.get(place, {})
+        both = paired.get((size, version, model))
+        values, moved = _group_scores(records, fits), _change(records, both) if both else {}
         for i, group in enumerate(records.groups.names):
-            row = {**dict(zip(("size", "version", "model"), place, strict=True)), "group": group}
+            row = {"size": size, "version": version, "model": model, "group": group}
             row |= {name: records.mean(v[:, i]) for name, v in values.items()}
             row["change"] = {name: records.mean(v[:, i]) for name, v in moved.items()}
             found.append(row)

@@ -32,11 +32,8 @@ _ADDING = (*MITIGATED, "duplicated")  # the versions that add rows to cells
 def require_repairable(material: Material, request: EvaluationRequest) -> None:
     """Refuse versions that need rows of a cell of which the table has none.
 
-    Raises
-    ------
-    InputError
-        Names the group, its rows in the samples, and the ``min_group`` that would leave it out; or
-        says that ``min_group`` leaves no group to repair.
+    The error names the group, its rows in the samples, and the ``min_group`` that would leave it
+    out, or says that ``min_group`` leaves no group to repair.
     """
     versions = [v for v in request.chosen if v in _ADDING]
     if request.is_of_two or not versions:
@@ -155,6 +152,8 @@ def _message(
         f"({_percent(request)} of the table), and {worst} has up to {rows_text(most)} there. "
     )
     other = "merge small groups, or train without added rows: `versions=['u', 'reweighed']`."
+    # Tried out before it is advised: a plan may still want rows of groups that are left out, since
+    # they belong to larger groups.
     without = replace(request, min_group=most + 1)
     if found.second_finest > most and _is_possible(material, without, versions):
         return f"{said}Leave groups of that size out of the repair with `min_group={most + 1}`, {other}"

@@ -33,27 +33,13 @@ _SHOWN = 3  # examples in a message
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """What models learn from, one column per feature.
+    """What models learn from, one column per feature."""
 
-    Attributes
-    ----------
-    values
-        One line per row. Missing numbers are nan; a missing category has a code of its own.
-    names, numeric
-        Name of each column, and whether it holds numbers.
-    constant
-        Columns left out because they have a single value.
-    telling
-        Columns that reveal the label of every row.
-    impute
-        Replacement for missing numbers.
-    """
-
-    values: Floats
+    values: Floats  # missing numbers are nan; a missing category has a code of its own
     names: tuple[str, ...]
     numeric: NDArray[np.bool_]
-    constant: tuple[str, ...] = ()
-    telling: tuple[str, ...] = ()
+    constant: tuple[str, ...] = ()  # left out because they have a single value
+    telling: tuple[str, ...] = ()  # reveal the label of every row
     impute: Impute = "none"
 
     @property
@@ -121,7 +107,7 @@ def read_features(
     return Features(
         np.column_stack([values for values, _ in used.values()]),
         tuple(used),
-        np.array([is_number for _, is_number in used.values()]),
+        np.array([are_numbers for _, are_numbers in used.values()]),
         constant,
         tuple(column for column, (values, _) in used.items() if _reveals(values, label)),
         options.impute,
@@ -130,13 +116,13 @@ def read_features(
 
 def _feature(name: str, column: pa.ChunkedArray, options: FeatureOptions) -> tuple[Floats, bool]:
     """Read a column as numbers or as codes of categories, and tell which."""
-    values, is_number = _numbers_or_codes(name, column, options)
+    values, are_numbers = _numbers_or_codes(name, column, options)
     if rows := int(np.isinf(values).sum()):
         raise InputError(
             f"column {name!r} has infinite numbers in {rows:,} rows, which models cannot use; fix "
             f"them, or leave the column out with `drop={[name]!r}`."
         )
-    return values, is_number
+    return values, are_numbers
 
 
 def _numbers_or_codes(
@@ -150,11 +136,10 @@ def _numbers_or_codes(
             f"column {name!r} holds {kind} values, which models cannot use; leave it out with "
             f"`drop={[name]!r}`."
         )
-    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
+    if is_date_or_time(kind):
         times = column if pa.types.is_time(kind) else column.cast(pa.timestamp("us"), safe=False)
-        return _floats(times.cast(pa.int64())), True
-    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    if plain and name not in options.categorical and not options.na:
+        return _floats(ticks_of(times)), True
+    if is_number(kind) and name not in options.categorical and not options.na:
         return _floats(column), True
     values, codes = encode_arrow(column, None)
     known = tuple(MISSING if v in options.na else v for v in values)
@@ -164,6 +149,31 @@ def _numbers_or_codes(
         return numbers, True
     order = {v: i for i, v in enumerate(dict.fromkeys(known))}
     return take([order[v] for v in known], codes).astype(np.float64), False
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Tell whether a type is one of Arrow's types of numbers."""
+    import pyarrow as pa
+
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def is_date_or_time(kind: pa.DataType) -> bool:
+    """Tell whether a type is one of Arrow's types of dates and times, other than a duration."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_temporal(kind) and not pa.types.is_duration(kind))
+
+
+def ticks_of(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Give dates and times as whole numbers of their own unit."""
+    import pyarrow as pa
+
+    # Arrow converts between types of the same width only.
+    is_short = pa.types.is_date32(column.type) or pa.types.is_time32(column.type)
+    return column.cast(pa.int32() if is_short else pa.int64())
 
 
 def _floats(column: pa.ChunkedArray) -> Floats:

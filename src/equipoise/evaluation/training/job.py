@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,65 +59,65 @@ def run_job(material: Material, request: EvaluationRequest, job: Job) -> list[di
         "test": len(parts.test),
         "own": len(own),
     }
-    weights = _weights(material, train) if version.is_weighed else None
+    weights = _weights(material, train) if job.version == "reweighed" else None
+    # Every version of a repeat gets the same seed, so that their differences are due to the rows.
     seed = int(np.random.SeedSequence((request.seed, job.repeat)).generate_state(1)[0])
-    trainer = _Trainer(material, job, train, {"own": own, "untouched": parts.test}, weights)
     from threadpoolctl import threadpool_limits
 
     # Jobs run in parallel; and with one thread, sums are added up in one order on every machine.
     with threadpool_limits(1):
-        return [record, *trainer.fits(where, seed % _LARGEST_SEED)]
+        tests = {"own": own, "untouched": parts.test}
+        fits = _train_and_test(material, job, train, tests, weights, seed % _LARGEST_SEED)
+    return [record, *({"kind": "fit", **where, **fit} for fit in fits)]
 
 
-@dataclass(frozen=True, eq=False)
-class _Trainer:
-    material: Material
-    job: Job
-    train: Rows
-    tests: Mapping[str, Rows]
-    weights: NDArray[np.float64] | None
-
-    def fits(self, where: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
-        transformer = self.material.features.transformer()
-        values = self.material.features.values
-        with warnings.catch_warnings():
-            # Categories that no training row has are expected, and encoded as rare ones; so are
-            # columns without any value in a part.
-            warnings.simplefilter("ignore")
-            seen = transformer.fit_transform(values[self.train])
-            shown = {name: transformer.transform(values[rows]) for name, rows in self.tests.items()}
-        records = []
-        for model in self.job.models:
-            if self.weights is not None and not model.takes_weights:
-                continue
-            estimator, settled = self._trained(model, seed, seen)
-            outcomes = {
-                name: _outcomes(self.material, rows, estimator.predict(shown[name]))
-                for name, rows in self.tests.items()
-            }
-            own = {"model": model.name, "settings": key_of(model.settings), "settled": settled}
-            records.append({"kind": "fit", **where, **own, **outcomes})
-        return records
-
-    def _trained(self, model: Model, seed: int, seen: Any) -> tuple[Any, bool]:
-        """Train a model, and tell whether it converged."""
-        from sklearn.exceptions import ConvergenceWarning
-
+def _train_and_test(
+    material: Material,
+    job: Job,
+    train: Rows,
+    tests: Mapping[str, Rows],
+    weights: NDArray[np.float64] | None,
+    seed: int,
+) -> list[dict[str, Any]]:
+    transformer, values = material.features.transformer(), material.features.values
+    with warnings.catch_warnings():
+        # Categories that no training row has are expected, and encoded as rare ones; so are
+        # columns without any value in a part.
+        warnings.simplefilter("ignore")
+        seen = transformer.fit_transform(values[train])
+        shown = {name: transformer.transform(values[rows]) for name, rows in tests.items()}
+    given = {} if weights is None else {"sample_weight": weights}
+    fits = []
+    for model in job.models:
         estimator = model.make(seed)
-        given = {} if self.weights is None else {"sample_weight": self.weights}
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            try:
-                estimator.fit(seen, self.material.label[self.train], **given)
-            except ValueError as error:
-                version = self.job.version
-                what = VERSIONS.get(version, f"the table {version}")
-                raise InputError(
-                    f"{model.name} cannot be trained on version {version} ({what}) of repeat "
-                    f"{self.job.repeat + 1}: {' '.join(str(error).split())}; use a larger sample, or "
-                    "another model."
-                ) from error
-        return estimator, not any(issubclass(w.category, ConvergenceWarning) for w in said)
+        settled = _fit(estimator, model, job, seen, material.label[train], given)
+        outcomes = {
+            name: _outcomes(material, rows, estimator.predict(shown[name]))
+            for name, rows in tests.items()
+        }
+        settings = key_of(model.settings)
+        fits.append({"model": model.name, "settings": settings, "settled": settled, **outcomes})
+    return fits
+
+
+def _fit(
+    estimator: Any, model: Model, job: Job, seen: Any, labels: Rows, given: Mapping[str, Any]
+) -> bool:
+    """Train a model, and tell whether it converged."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            estimator.fit(seen, labels, **given)
+        except ValueError as error:
+            what = VERSIONS.get(job.version, f"the table {job.version}")
+            raise InputError(
+                f"{model.name} cannot be trained on version {job.version} ({what}) of repeat "
+                f"{job.repeat + 1}: {' '.join(str(error).split())}; use a larger sample, or another "
+                "model."
+            ) from error
+    return not any(issubclass(w.category, ConvergenceWarning) for w in said)
 
 
 def _require_rows(parts: Split, request: EvaluationRequest, job: Job) -> None:
@@ -166,5 +166,5 @@ def _outcomes(material: Material, rows: Rows, predicted: Any) -> list[list[int]]
     return [[*map(int, np.unravel_index(p, shape)), int(counts[p])] for p in there]
 
 
-def _sparse(cells: Sequence[int] | Rows) -> list[list[int]]:
+def _sparse(cells: Rows) -> list[list[int]]:
     return [[c, int(cells[c])] for c in np.flatnonzero(cells).tolist()]

@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.counts import CountRequest, Counts
+from equipoise.counts import Counts
 from equipoise.counts.rows import cells_of_rows
 from equipoise.errors import ColumnNotFound, InputError
 from equipoise.evaluation.request import EvaluationRequest
-from equipoise.evaluation.training.copies import Copies
 from equipoise.evaluation.training.features import Features, read_features
 from equipoise.evaluation.training.splits import generator_for
 from equipoise.evaluation.training.table_pair import stack_tables
-from equipoise.evaluation.training.units import find_duplicates, find_units
+from equipoise.evaluation.training.units import Copies, find_duplicates, find_units
 from equipoise.lattice import Group
 from equipoise.options.evaluation import FeatureOptions
 from equipoise.plans.problem import known_rows
-from equipoise.values import MISSING
+from equipoise.values import MISSING, as_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,43 +31,20 @@ _SAMPLING = 101  # keeps this random choice independent of the others
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Material:
-    """One table, or two tables stacked, as arrays with an entry per row.
-
-    Attributes
-    ----------
-    name
-        Name of the table in messages.
-    counts
-        Rows of every cell of the sensitive attributes and the label.
-    cells
-        Cell of each row.
-    groups
-        Finest groups by the sensitive attributes and the attributes of ``also``.
-    group, label, unit
-        Group, label code and unit of each row.
-    labels
-        Label values, as texts.
-    features
-        What models learn from.
-    is_after
-        Whether each row belongs to the second of two tables.
-    rows_given
-        Number of rows before sampling.
-    copies
-        Equal rows, and which of them count as duplicates.
-    """
+    """One table, or two tables stacked; ``cells``, ``group``, ``label`` and ``unit`` are by row."""
 
     name: str
     counts: Counts
-    cells: NDArray[np.int64]
-    groups: tuple[Group, ...]
+    cells: NDArray[np.int64]  # lines of the counts
+    groups: tuple[Group, ...]  # the finest, by sensitive attributes and those of `also`
     group: NDArray[np.int64]
     label: NDArray[np.int64]
     labels: tuple[str, ...]
+    positive: int | None  # label that precision and recall refer to; None for all
     unit: NDArray[np.int64]
     features: Features
-    is_after: NDArray[np.bool_]
-    rows_given: int
+    is_after: NDArray[np.bool_]  # rows of the second of two tables
+    rows_given: int  # before sampling
     copies: Copies
 
     @property
@@ -145,7 +121,10 @@ def prepare(
     _require_columns(table, (*request.also, *filter(None, [request.keep_together])), name)
     table, is_after = _sampled(table, is_after, request)
     counts = Counts.from_arrow(table, request.counting)
-    finer = Counts.from_arrow(table, _with_also(request, counts))
+    # The attributes of `also` never decide which rows are used, so their missing values are kept.
+    also = (*request.counting.sensitive, *request.also)
+    finer_request = replace(request.counting, sensitive=also, bins=counts.bins, missing="group")
+    finer = Counts.from_arrow(table, finer_request)
     cells, lines = cells_of_rows(table, counts), cells_of_rows(table, finer)
     kept = (cells >= 0) & (lines >= 0)  # a row that lacks a counted value may be in no cell
     table, cells, lines = table.filter(kept), cells[kept], lines[kept]
@@ -161,6 +140,7 @@ def prepare(
         group=group,
         label=label,
         labels=labels,
+        positive=_positive(counts, labels, label[~is_after[kept]], request),
         unit=find_units(table, request, copies),
         features=features,
         is_after=is_after[kept],
@@ -185,16 +165,6 @@ def _sampled(
     return table.take(places), is_after[places]
 
 
-def _with_also(request: EvaluationRequest, counts: Counts) -> CountRequest:
-    """Count by the attributes of ``also`` too, which never decide which rows are used."""
-    return replace(
-        request.counting,
-        sensitive=(*request.counting.sensitive, *request.also),
-        bins=counts.bins,
-        missing="group",
-    )
-
-
 def _labels(
     counts: Counts, cells: NDArray[np.int64], name: str
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
@@ -208,6 +178,21 @@ def _labels(
         )
     labels = tuple(str(counts.label.values[c]) for c in there)
     return np.searchsorted(there, codes).astype(np.int64), labels
+
+
+def _positive(
+    counts: Counts, labels: tuple[str, ...], label: NDArray[np.int64], request: EvaluationRequest
+) -> int | None:
+    """Find the label that precision and recall refer to: the one asked for, or the rarer of two."""
+    if request.positive is not None:
+        named = as_value(request.positive)
+        counts.label.code(named)  # raises an error that lists the labels
+        if named not in labels:
+            raise InputError(
+                f"no row that is used has the label {named!r}; choose another `positive`."
+            )
+        return labels.index(str(named))
+    return int(np.bincount(label, minlength=2).argmin()) if len(labels) == 2 else None
 
 
 def _groups(finer: Counts, lines: NDArray[np.int64]) -> tuple[tuple[Group, ...], NDArray[np.int64]]:

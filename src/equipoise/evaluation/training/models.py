@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from equipoise.errors import InputError, MissingDependency, UnknownName
@@ -11,28 +13,14 @@ from equipoise.errors import InputError, MissingDependency, UnknownName
 
 @dataclass(frozen=True)
 class Model:
-    """A kind of model.
-
-    Attributes
-    ----------
-    name, title
-        Name in options, and name on pages.
-    make
-        Function that makes a new estimator for a seed.
-    takes_missing
-        Whether it handles missing numbers.
-    takes_weights
-        Whether it handles sample weights.
-    is_own
-        Whether the user provided it.
-    """
+    """A kind of model, with a title for pages and a function that makes an estimator for a seed."""
 
     name: str
     title: str
     make: Callable[[int], Any]
     takes_missing: bool = False
     takes_weights: bool = True
-    is_own: bool = False
+    is_own: bool = False  # provided by the user
 
     @property
     def settings(self) -> str:
@@ -42,62 +30,38 @@ class Model:
         parameters = self.make(0).get_params(deep=True)
         leaves = {k: v for k, v in parameters.items() if not hasattr(v, "get_params")}
         kinds = {k: type(v).__qualname__ for k, v in parameters.items()}
-        return repr(sorted((k, kinds[k], repr(v)) for k, v in leaves.items())) + repr(
-            sorted(kinds.items())
-        )
+        texts = sorted((k, kinds[k], repr(v)) for k, v in leaves.items())
+        return repr(texts) + repr(sorted(kinds.items()))
 
 
-def _random_forest(seed: int) -> Any:
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier(random_state=seed)
-
-
-def _gbdt(seed: int) -> Any:
-    from sklearn.ensemble import GradientBoostingClassifier
-
-    return GradientBoostingClassifier(random_state=seed)
+def _make(module: str, name: str, seed: int, **settings: Any) -> Any:
+    # Imported when it is used, since scikit-learn takes a second to load.
+    kind = getattr(importlib.import_module(f"sklearn.{module}"), name)
+    return kind(random_state=seed, **settings)
 
 
-def _extra_trees(seed: int) -> Any:
-    from sklearn.ensemble import ExtraTreesClassifier
-
-    return ExtraTreesClassifier(random_state=seed)
-
-
-def _adaboost(seed: int) -> Any:
-    from sklearn.ensemble import AdaBoostClassifier
-
-    return AdaBoostClassifier(random_state=seed)
-
-
-def _mlp(seed: int) -> Any:
-    from sklearn.neural_network import MLPClassifier
-
-    return MLPClassifier(early_stopping=True, random_state=seed)
-
-
-def _logistic(seed: int) -> Any:
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(max_iter=1000, random_state=seed)
-
+_forest = partial(_make, "ensemble", "RandomForestClassifier")
+_boosting = partial(_make, "ensemble", "GradientBoostingClassifier")
+_extra_trees = partial(_make, "ensemble", "ExtraTreesClassifier")
+_adaboost = partial(_make, "ensemble", "AdaBoostClassifier")
+_perceptron = partial(_make, "neural_network", "MLPClassifier", early_stopping=True)
+_logistic = partial(_make, "linear_model", "LogisticRegression", max_iter=1000)
 
 MODELS: Mapping[str, Model] = {
     model.name: model
     for model in (
-        Model("random_forest", "random forest", _random_forest, takes_missing=True),
-        Model("gbdt", "gradient boosting", _gbdt),
+        Model("random_forest", "random forest", _forest, takes_missing=True),
+        Model("gbdt", "gradient boosting", _boosting),
         Model("extra_trees", "extra trees", _extra_trees, takes_missing=True),
         Model("adaboost", "AdaBoost", _adaboost),
-        Model("mlp", "multilayer perceptron", _mlp),
+        Model("mlp", "multilayer perceptron", _perceptron),
         Model("logistic", "logistic regression", _logistic),
     )
 }
 """The six models of the paper with scikit-learn's default settings, except that logistic regression
 may take 1,000 iterations and the perceptron stops early."""
 
-DEFAULT_MODELS = ("gbdt", "logistic")
+_DEFAULT_MODELS = ("gbdt", "logistic")
 
 
 def choose_models(
@@ -112,8 +76,8 @@ def choose_models(
     >>> len(choose_models("all"))
     6
     """
-    require_scikit_learn()
-    models = DEFAULT_MODELS if models is None else models
+    require_scikit_learn("an evaluation of models")
+    models = _DEFAULT_MODELS if models is None else models
     if isinstance(models, Mapping):
         chosen = tuple(_own(name, estimator) for name, estimator in models.items())
     else:
@@ -163,11 +127,9 @@ def _own(name: str, estimator: Any) -> Model:
     )
 
 
-def require_scikit_learn() -> None:
+def require_scikit_learn(purpose: str) -> None:
     """Refuse to go on without scikit-learn, and say how to install it."""
     try:
         import sklearn  # noqa: F401
     except ImportError:
-        raise MissingDependency(
-            "scikit-learn", extra="models", purpose="an evaluation of models"
-        ) from None
+        raise MissingDependency("scikit-learn", extra="models", purpose=purpose) from None

@@ -8,23 +8,21 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from equipoise.errors import EquipoiseError
 from equipoise.evaluation.request import BASELINES, EvaluationRequest
 from equipoise.evaluation.training.features import refuse_missing
 from equipoise.evaluation.training.job import Job, run_job
+from equipoise.evaluation.training.material import Material
 from equipoise.evaluation.training.models import Model
 from equipoise.evaluation.training.run_store import RunStore, key_of
 from equipoise.progress import Reporter, silent
 
-if TYPE_CHECKING:
-    from equipoise.evaluation.training.material import Material
+_Records = list[dict[str, Any]]
 
-    _Records = list[dict[str, Any]]
-
-
-_BASELINE_MODELS = 2  # baselines are trained for so many models only, to save time
+# To save time, baselines are trained for two models only: for these if they are asked for.
+_BASELINE_MODELS = ("gbdt", "logistic")
 
 # Goes up when the same request gives other numbers, so that stored fits of both are never mixed.
 _PROTOCOL = 2
@@ -44,27 +42,13 @@ def run(
     jobs: int | None = None,
     path: str | os.PathLike[str] | None = None,
     progress: Reporter = silent,
-) -> list[dict[str, Any]]:
+) -> _Records:
     """Train and test everything that is not done yet, and return the records of all fits.
 
-    Parameters
-    ----------
-    material, request, models
-        The rows, what is asked for, and the models.
-    jobs
-        Number of parallel jobs; by default one per core.
-    path
-        File of finished fits, which is created or continued.
-    progress
-        Progress callback.
-
-    Raises
-    ------
-    Interrupted
-        On Ctrl-C.
+    Finished fits are stored in the file ``path``, which is created or continued.
     """
     refuse_missing(material.features, models)
-    models_of = {v: _models_for(v, request, models) for v in request.chosen}
+    models_of = {v: _models_for(v, models) for v in request.chosen}
     store = RunStore(path, _key(material, request))
     wanted = list(_jobs_left(request, models_of, store))
     fits, done = sum(len(job.models) for job in wanted), 0
@@ -88,13 +72,11 @@ def _key(material: Material, request: EvaluationRequest) -> str:
     return key_of(_PROTOCOL, material.fingerprint, request.deciding(), versions)
 
 
-def _models_for(
-    version: str, request: EvaluationRequest, models: Sequence[Model]
-) -> tuple[Model, ...]:
+def _models_for(version: str, models: Sequence[Model]) -> tuple[Model, ...]:
     if version not in BASELINES:
         return tuple(models)
-    first = [m for m in models if m.name in request.baseline_models]
-    few = [*first, *(m for m in models if m not in first)][:_BASELINE_MODELS]
+    first = [m for m in models if m.name in _BASELINE_MODELS]
+    few = [*first, *(m for m in models if m not in first)][: len(_BASELINE_MODELS)]
     return tuple(m for m in few if m.takes_weights or version != "reweighed")
 
 

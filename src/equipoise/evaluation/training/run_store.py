@@ -23,28 +23,6 @@ class RunStore:
 
     Each line of the file has a key, a hash of everything that determines the outcome of a fit.
     Lines with other keys belong to other evaluations and stay as they are.
-
-    Parameters
-    ----------
-    path
-        File to read and append to.
-    key
-        Key of the evaluation.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from equipoise.evaluation.training.models import MODELS
-    >>> path = Path(tempfile.mkdtemp()) / "some.runs.jsonl"
-    >>> runs = RunStore(path, "abc")
-    >>> where = {"repeat": 0, "size": 20.0, "version": "u"}
-    >>> runs.add([{"kind": "version", **where, "failed": None}])
-    >>> runs.add([{"kind": "fit", **where, "model": "gbdt", "settings": key_of("")}])
-    >>> again, gbdt = RunStore(path, "abc"), MODELS["gbdt"]
-    >>> again.has(0, 20.0, "u", gbdt), again.has(1, 20.0, "u", gbdt)
-    (True, False)
-    >>> len(again.records()), len(RunStore(path, "other").records())
-    (2, 0)
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, key: str) -> None:
@@ -87,13 +65,7 @@ class RunStore:
 
 
 def key_of(*parts: Any) -> str:
-    """Hash everything that determines the outcome of an evaluation.
-
-    Examples
-    --------
-    >>> key_of({"a": 1}) == key_of({"a": 1}), key_of({"a": 1}) == key_of({"a": 2})
-    (True, False)
-    """
+    """Hash everything that determines the outcome of an evaluation."""
     text = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -14,21 +14,7 @@ if TYPE_CHECKING:
 def cut(
     units: NDArray[np.int64], shares: Sequence[float], generator: np.random.Generator
 ) -> list[NDArray[np.int64]]:
-    """Split rows into parts of about the given shares, and a last part with the rest.
-
-    Parameters
-    ----------
-    units
-        Unit of each row.
-    shares
-        Share of each part except the last, between 0 and 1.
-    generator
-        Random number generator.
-
-    Returns
-    -------
-    list of arrays
-        Positions of the rows of each part.
+    """Split rows, given by their units, into parts of about these shares and a part with the rest.
 
     Examples
     --------
@@ -51,11 +37,6 @@ def cut(
 
 
 def generator_for(*numbers: int) -> np.random.Generator:
-    """Make a random number generator that depends on these numbers alone.
-
-    Examples
-    --------
-    >>> int(generator_for(0, 1).integers(1000)) == int(generator_for(0, 1).integers(1000))
-    True
-    """
+    """Make a random number generator that depends on these numbers alone."""
+    # A sequence of numbers, unlike their sum, gives independent streams for (0, 1) and (1, 0).
     return np.random.default_rng(np.random.SeedSequence(numbers))

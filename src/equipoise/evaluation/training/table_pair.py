@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from equipoise.counts.columns import as_number, encode_arrow
 from equipoise.errors import InputError
 from equipoise.evaluation.request import EvaluationRequest
+from equipoise.evaluation.training.features import is_number
 from equipoise.rows.texts import as_texts, is_text, without_categories
 from equipoise.values import MISSING
 
@@ -83,7 +84,7 @@ def _with_common_type(
     numbers = _each(_numbers, *both)
     # Where both files are without types, columns are read as numbers only if they share no text:
     # a code such as 007 is not a number.
-    typed = _is_number(first.type) or _is_number(second.type)
+    typed = is_number(first.type) or is_number(second.type)
     if numbers and (
         typed or not {*encode_arrow(first, None)[0]} & {*encode_arrow(second, None)[0]}
     ):
@@ -127,18 +128,10 @@ def _times(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         return None
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
-
-
 def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     import pyarrow as pa
 
-    if _is_number(column.type):
+    if is_number(column.type):
         return column.cast(pa.float64(), safe=False)
     return _read(column, as_number, pa.float64())
 

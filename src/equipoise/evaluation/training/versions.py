@@ -24,21 +24,13 @@ _CUTTING, _DRAWING, _TESTING = 1, 2, 3  # independent random streams within a re
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The rows of one repeat: the held-out test set, the initial sample, and the pool.
-
-    Attributes
-    ----------
-    test, sample, pool
-        Positions of the rows.
-    repeat, size
-        Number of the repeat, and size of the sample in percent of the table.
-    """
+    """Positions of the rows of one repeat: held-out test set, initial sample, and pool."""
 
     test: Rows
     sample: Rows
     pool: Rows
     repeat: int
-    size: float
+    size: float  # of the sample, in percent of the table
 
     def generator(self, seed: int, stream: int) -> np.random.Generator:
         """Make a random number generator for one purpose in this split."""
@@ -47,29 +39,14 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """Rows to train and test on, and how they were made.
+    """Rows to train and test on, and how they were made."""
 
-    Attributes
-    ----------
-    rows
-        Positions of its rows, sampled down to the size of the initial sample. Repeated rows occur
-        several times.
-    cells
-        Rows of each cell before the version was sampled down.
-    need, found
-        Rows that the plan asks for, and rows that were added or deleted.
-    lacks
-        Cells of which the pool has too few rows, with the rows needed and available.
-    is_weighed
-        Whether rows are weighted in training.
-    """
-
-    rows: Rows
-    cells: Rows
-    need: int = 0
-    found: int = 0
+    rows: Rows  # positions, sampled down to the size of the sample; repeated rows occur repeatedly
+    cells: Rows  # rows of each cell, before they were sampled down
+    need: int = 0  # rows that the plan asks for
+    found: int = 0  # rows that were added or deleted
+    # Cells of which the pool has too few rows, with the rows needed and available.
     lacks: tuple[tuple[str, int, int], ...] = ()
-    is_weighed: bool = False
 
 
 def split(material: Material, request: EvaluationRequest, repeat: int, size: float) -> Split:
@@ -92,15 +69,7 @@ def split(material: Material, request: EvaluationRequest, repeat: int, size: flo
 def make_version(
     material: Material, request: EvaluationRequest, name: str, parts: Split
 ) -> Version:
-    """Make one version of the sample.
-
-    Raises
-    ------
-    Infeasible
-        If there is no plan for it.
-    InputError
-        If a repair needs rows that the table does not have, or no rows are left to train on.
-    """
+    """Make one version of the sample; raises Infeasible if there is no plan for it."""
     generator = parts.generator(request.seed, _DRAWING)
     sample = parts.sample
     if name in (BEFORE, AFTER):
@@ -112,7 +81,7 @@ def make_version(
         gone = draw(material.cells[sample], rows_by_cell(material, plan.delete), generator)
         rows = np.delete(sample, gone)
         return Version(rows, material.tally(rows), plan.deletions, len(gone))
-    return Version(sample, material.tally(sample), is_weighed=name == "reweighed")
+    return Version(sample, material.tally(sample))
 
 
 def _with_added_rows(
@@ -136,14 +105,9 @@ def _with_added_rows(
     added = source[draw(material.cells[source], taken, generator, again=repeats_rows)]
     whole = np.concatenate([parts.sample, added])
     rows = np.sort(generator.choice(whole, len(parts.sample), replace=False))
-    lacks = tuple((_cell(material, c), int(need[c]), int(there[c])) for c in short.tolist())
+    cells, pattern = tuple(material.counts.cells()), material.counts.pattern
+    lacks = tuple((str(pattern(cells[c])), int(need[c]), int(there[c])) for c in short.tolist())
     return Version(rows, material.tally(whole), int(need.sum()), len(added), lacks)
-
-
-def _cell(material: Material, line: int) -> str:
-    codes = material.counts.codes[line].tolist()
-    values = [a.values[c] for a, c in zip(material.counts.axes, codes, strict=True)]
-    return str(material.counts.pattern(values))
 
 
 def _one_of_two(
@@ -160,10 +124,10 @@ def _one_of_two(
             "no rows are left to train on: all rows of the second table equal rows in the test set of "
             "the first; use a smaller `test`, or tables with more columns."
         )
-    drawn = rows
+    cells = material.tally(rows)
     if request.same_size and len(rows) > least:
-        drawn = np.sort(generator.choice(rows, least, replace=False))
-    return Version(drawn, material.tally(rows))
+        rows = np.sort(generator.choice(rows, least, replace=False))
+    return Version(rows, cells)
 
 
 def part_for_test(
