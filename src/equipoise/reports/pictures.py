@@ -59,7 +59,6 @@ class Picture:
             raise InputError(
                 f"the extension of {path} is no format of a picture; use {' or '.join(ENDINGS)}."
             )
-        # Drawn first: if that fails, an older file is still there.
         drawn = self.to_svg().encode() if ending == ".svg" else self.to_png(scale=scale)
         with atomic_path(path) as temporary:
             temporary.write_bytes(drawn)

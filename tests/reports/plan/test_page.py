@@ -175,3 +175,13 @@ def test_the_page_is_written_without_charts_if_need_be(plans):
     text = rendered(plans["zero"], charts=False)
     assert "<svg" not in text
     assert "pip install &#x27;equipoise[charts]&#x27;" in text
+
+
+def test_a_group_that_loses_all_its_rows_is_drawn_without_a_number_after():
+    cells = {("m", "y"): 60, ("m", "n"): 40, ("w", "y"): 20, ("w", "n"): 80, ("x", "y"): 3}
+    counts = Counts.from_mapping(cells, sensitive=["sex"], label="l")
+    plan = eq.plan(counts, allow="delete", may_vanish=True)
+    assert "x" not in {cell[0] for cell, n in plan.after().cells().items() if n}
+    (gone,) = [pair for pair in biases(plan)["pairs"] if pair["name"] == "sex=x"]
+    assert gone["after"] is None
+    assert "sex=x" in read(plan)[1].words

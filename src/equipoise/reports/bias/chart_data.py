@@ -65,7 +65,6 @@ def ranking(table: MeasuredTable) -> dict[str, Any]:
     mask = mask & tally.sure if sure else mask
     bars = [_bar(tally, place, labelled=not one) for place in tally.worst(mask, _RANKED)]
     return {
-        "kind": "ranking",
         "title": f"UB for {label}{_with_interval(table)}",
         "limit": table.options.limit,
         "bars": bars,
@@ -115,6 +114,7 @@ def _matrix(tally: Pairs, chosen: Sequence[int]) -> dict[str, Any]:
     cells = _cells(tally, axes, kept, labels)
     # Groups with too few rows are grey, so they need no colour of the scale.
     known = [abs(c["ub"]) for c in cells if c["ub"] is not None and not c["unsure"]]
+    # Strong colours only beyond twice the limit, so that small differences look small.
     bound = max(2 * table.options.limit, min(1.0, max(known, default=0.0)), 0.05)
     names = [table.counts.sensitive[i].name for i in axes]
     single = len(axes) == 1
@@ -123,7 +123,6 @@ def _matrix(tally: Pairs, chosen: Sequence[int]) -> dict[str, Any]:
     ]
     labelled = [format_value(table.counts.label.values[c]) for c in labels]
     return {
-        "kind": "matrix",
         "row_name": names[0],
         "column_name": table.counts.label.name if single else names[1],
         "label_name": table.counts.label.name,

@@ -80,6 +80,7 @@ def _drawn(cell: Mapping[str, Any], bound: float) -> dict[str, Any]:
     return {
         **{k: cell[k] for k in ("row", "column", "label", "ub", "about", "unsure")},
         "shown": f"({cell['text']})" if unsure and known else cell["text"],
+        # On the strongest colours only white text is legible.
         "strong": known and not unsure and abs(cell["ub"]) > 0.8 * bound,
     }
 
@@ -121,6 +122,7 @@ def _heads(values: Sequence[str]) -> _Heads:
     """Write names horizontally if their words fit columns of some width, else vertically."""
     shown = _any(values)
     longest = max(width_of(w) for v in values for w in re.split(r"\s", shown.get(v, v)))
+    # The narrowest columns first; wider ones only as long as the matrix fits the page.
     for width in _CELL_WIDTHS:
         letters = int((width - 8) / 6.4)  # a letter of 12 pixels is about 6.4 wide
         names = WrappedNames.wrapped(values, letters, shown=shown)
@@ -194,6 +196,7 @@ def scale_ends(bars: Sequence[Mapping[str, Any]], limit: float) -> tuple[float, 
     ubs, reach = [bar["ub"] for bar in bars], 1.3 * min(limit, 1.0)
     # One UB of −100 would press all others together, so the scale ends at three times the median.
     farthest = -3 * max([1.0, *([statistics.median_low(map(abs, ubs))] if ubs else [])])
+    # An interval may reach 1 below the smallest UB; what is longer is cut off.
     lows = max(min((bar["low"] for bar in bars), default=0.0), min(ubs, default=0.0) - 1)
     low = min(-reach, max(lows, farthest))
     high = max(reach, *(bar["high"] for bar in bars), *ubs, 0.0)

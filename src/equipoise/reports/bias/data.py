@@ -167,6 +167,7 @@ def _facts(table: BiasTable, source: str | None) -> list[list[str]]:
         *_skipped(counts),
         ["limit", f"|UB| up to {options.limit:g}"],
     ]
+    # Values of a binned column are ranges, and a reader needs to see all of them at once.
     for name, edges in counts.bins.items():
         facts.append([f"bins of {name}", "  |  ".join(bin_names(edges))])
     return facts

@@ -75,7 +75,7 @@ def signed_axis(ends: tuple[float, float], room: float) -> dict[str, Any]:
     ([-0.02, 0.0, 0.02], '+.2f')
     """
     span = ends[1] - ends[0]
-    # Three powers of ten below the span always hold a step that leaves room for the numbers.
+    # From a hundredth of the span to ten times it there is always a step with enough room.
     first = math.floor(math.log10(span)) - 2
     step, digits = next(
         (factor * 10.0**power, max(0, -power))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from equipoise.evaluation.evaluation import Evaluation
 
 MITIGATED, AS_IT_IS = "mitigated", "as it is"
+# Legends have no room for the sentences that describe versions elsewhere.
 SHORT = {"p": "label frequencies kept", "n": "label frequencies free", "u": "as it is"}
 SHORT |= {"before": "the first table", "after": "the second table"}
 
@@ -63,6 +64,7 @@ def _figures(evaluation: Evaluation) -> list[list[str]]:
 
 def _ub_figures(study: Mapping[str, Any]) -> list[list[str]]:
     size = max(t["size"] for t in study["tables"])
+    # A version that could not be made at this size has no repeats.
     at = {t["version"]: t for t in study["tables"] if t["size"] == size and t["repeats"]}
     shown = [v for v in (study["reference"], "p", "after") if v in at]
     return [
@@ -95,6 +97,7 @@ def _summarize_study(study: Mapping[str, Any]) -> dict[str, Any]:
     """The content of the page about one table."""
     size = max(table["size"] for table in study["tables"])
     model = _drawn_model(study)
+    # As in the paper, charts compare repairs with the table as it is; tables have all versions.
     versions = [v for v in study["versions"] if v not in BASELINES]
     claims = claims_grid(study)
     return {
@@ -140,6 +143,7 @@ def score_data(study: Mapping[str, Any], model: str, test: str) -> dict[str, Any
         if (r["model"], r["test"]) == (model, test) and r["version"] not in BASELINES
     ]
     rows.sort(key=lambda r: (r["version"] == study["reference"], r["size"], r["version"] != "p"))
+    # Without samples two given tables are compared, of which neither need be repaired.
     left, right = (MITIGATED, AS_IT_IS) if study["sizes"] else (SHORT["after"], SHORT["before"])
     halves = {r["version"]: right if r["version"] == study["reference"] else left for r in rows}
     bars = [

@@ -79,7 +79,7 @@ def _facts(frontier: Frontier, source: str | None) -> list[list[str]]:
 def _caption(data: Mapping[str, Any]) -> str:
     parts = [
         "Each dot is a requested tolerance.",
-        "The thick line on its left ends at the bias its plan leaves; in between the cost is equal.",
+        "The thick line on its left ends at the bias that its plan leaves; the cost is the same there.",
         "Thin lines are upper bounds on the cost of other tolerances, from the plans found.",
     ]
     parts += ["Grey bars end at a lower bound on the cost of any plan."] * bool(data["bounds"])

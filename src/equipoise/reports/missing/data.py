@@ -97,6 +97,7 @@ def chart_data(result: MissingResult) -> dict[str, Any]:
         found = [(s.method, s.mean_abs_error.mean, s.largest_error.mean) for s in result.methods]
     else:
         title = f"|change of UB| against {result.baseline}"
+        # The baseline does not differ from itself.
         others = [t for t in result.methods if t.method != result.baseline]
         found = [(t.method, t.mean_change, t.largest_change) for t in others]
     pairs = [

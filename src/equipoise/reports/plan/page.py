@@ -125,6 +125,7 @@ def _figures(plan: Plan) -> list[list[str]]:
         [_small(proof.max_abs_ub_after), "largest |UB| after"],
         ["yes" if plan.reached else "NO", f"{goal}{against} reached"],
     ]
+    # At unit costs the cost is the number of rows, which is there already.
     if plan.cost != plan.additions + plan.deletions:
         figures.insert(2, [f"{plan.cost:,.6g}", "cost"])
     return figures
@@ -176,7 +177,7 @@ def _ended(plan: Plan) -> str:
 def asked_grid(request: PlanRequest, plan: Plan | None = None) -> Grid:
     """The request in words; options at their default only if a reader needs to know them."""
     given = request.to_dict()
-    given.pop("pool", None)
+    given.pop("pool", None)  # a whole table of counts, named by its rows below
     first: dict[str, Any] = {
         "tolerance": "zero bias, up to rounding" if not request.tolerance else request.tolerance,
         "tolerance_on": "|UB|" if request.tolerance_on == "ub" else "difference of rates",

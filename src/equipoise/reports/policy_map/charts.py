@@ -1,4 +1,4 @@
-"""The policy map: UB over two moves, with its curves, limits and words."""
+"""The chart of a policy map: UB over two moves, with its curves, limits and words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def policy_map_chart(data: Mapping[str, Any]) -> Spec:
 
 
 def _places(data: Mapping[str, Any]) -> _Channels:
-    """Scales of the map: give the channels of two fields, or of more."""
+    """The scales of the map, as a function that returns the channels x and y, and others."""
     axes = {
         axis: alt.Axis(
             title=wrap(data[f"{axis}_title"], letters),
@@ -61,7 +61,8 @@ def _surface(data: Mapping[str, Any], place: _Channels) -> Layer:
 
 
 def _outside(data: Mapping[str, Any], place: _Channels) -> Layer:
-    """Grey what the limits leave out: the map's edge one way round, the region's the other."""
+    """A grey area over everything outside the limits."""
+    # One path: around the map, and back around the feasible region, which so stays free.
     most = data["x_max"], data["y_max"]
     edge = [[0, 0], [most[0], 0], [*most], [0, most[1]], [0, 0]]
     inner = [*data["feasible"], *data["feasible"][:1]][::-1]
@@ -87,6 +88,7 @@ def _strokes(data: Mapping[str, Any], place: _Channels) -> list[Layer]:
         ]
         if values:
             base = marks(values)
+            # A light edge keeps dark lines visible on the dark ends of the colours.
             light = {"color": "white", "opacity": 0.5, "strokeWidth": look["strokeWidth"] + 2}
             for mark in ({**light, "aria": False}, {"color": INK, "aria": False, **look}):
                 stroke = base.mark_line(clip=True, **mark)
@@ -120,6 +122,7 @@ def _apart(
         left, top = _pixels(data, (x, y))
         if on_top:
             level = level + 1 if left < end else 0
+            # Names are cut at 190 pixels, about 28 letters.
             shift, end = -15.0 * level, max(end, left + 7 * min(len(limit["text"]), 28) + 12)
         else:
             shift = max(0.0, end - top)
@@ -162,7 +165,7 @@ def _free_side(
         top = y + side[1] - 10
         out = left < 0 or left + width > _MAP_WIDTH or top < 0 or top + 20 > _MAP_HEIGHT
         hits = sum(left <= u <= left + width and top <= v <= top + 20 for u, v in drawn)
-        return 10_000 * int(out) + hits
+        return 10_000 * int(out) + hits  # outside the map words would be cut off
 
     best = min(((way, down) for down in (-17, 17, 0) for way in (1, -1)), key=covered)
     look = {"align": "left" if best[0] > 0 else "right", "dx": 11 * best[0], "dy": best[1]}
@@ -172,6 +175,7 @@ def _free_side(
 def _zero_spot(data: Mapping[str, Any]) -> Sequence[float] | None:
     """Where to write that UB is 0: on the curve, away from other words, lines and edges."""
     best = data["best"] or {"x": 0, "y": 0}
+    # Every fourth point is enough: the curve has 121, and each is compared with all lines.
     points = [p for line in data["zero"] for p in _filled(line)][::4]
 
     def room(point: Sequence[float]) -> tuple[int, float]:

@@ -119,6 +119,7 @@ def _proof(done: Repaired) -> dict[str, Any]:
     ]
     if proof.reference == "original" or proof.kind != "|UB|":
         held = f"{proof.kind} against {proof.reference} frequencies"
+        # The tolerance is on another number than the largest |UB|, so that one is shown as well.
         rows.insert(2, (held, _small(proof.off_before), _small(proof.off_after), ""))
     counted = "counted in the file" if acquired.output else "expected"
     return Grid(("what", "before", "planned", counted), tuple(rows), frozenset({1, 2, 3})).to_dict()

@@ -135,6 +135,7 @@ def source_bars(acquired: Acquired, plan: Plan, listing: Listing) -> dict[str, A
     """
     cells = [cell for cell in plan.moves if cell.add][: plan_data.BARS]
     by_rows = sorted(acquired.shares, key=lambda share: -share.rows)
+    # If there are too many tables, the last colour is for all others together.
     own = [share.name for share in by_rows[: TABLES if len(by_rows) <= TABLES else TABLES - 1]]
     rows = listing.rows or _found(acquired, plan)
     needs = [cell.add for cell in cells]
@@ -145,7 +146,6 @@ def source_bars(acquired: Acquired, plan: Plan, listing: Listing) -> dict[str, A
     used = {part["table"] for bar in bars for part in bar["parts"]}
     names = [n for n in (*own, OTHERS, FOUND, MISSING_ROWS) if n in used]
     return {
-        "kind": "sources",
         "bars": bars,
         "names": names,
         "shares": shares,

@@ -28,7 +28,7 @@ def drawable(items: Items, *values: str) -> list[dict[str, Any]]:
     >>> drawable([{"mean": 0.5, "low": float("nan")}, {"mean": None, "low": 0.1}], "mean")
     [{'mean': 0.5, 'low': None}]
     """
-    # Vega-Lite would draw a number that is not finite at the end of the scale.
+    # A specification is JSON, which has no NaN and no infinity.
     found = [
         {
             key: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -56,10 +56,12 @@ def limits(items: Items, value: str) -> Ends:
     points = [0.0, *(item[value] for item in items)]
     low, high = min(points), max(points)
     spans = _spanned(items)
+    # The median, since it does not depend on the wide intervals that are to be cut off.
     usual = statistics.median([s["high"] - s["low"] for s in spans] or [0.0])
     reach = max((high - low) / 2, 1.5 * usual)
     least = max(min([low, *(s["low"] for s in spans)]), low - reach)
     most = min(max([high, *(s["high"] for s in spans)]), high + reach)
+    # If all numbers are 0, the scale still needs some length.
     margin = 0.04 * (most - least) or 0.011
     return least - margin, most + margin
 

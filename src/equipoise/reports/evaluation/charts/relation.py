@@ -163,6 +163,7 @@ def _group_names(points: Items, place: _Plane, frame: Frame) -> list[Layer]:
     if not 0 < len(pairs) <= _NAMED:
         return []
     lines = [[(p["ub"], p["error"]) for p in way] for way in pairs.values()]
+    # Names should not cover whiskers either.
     lines += [[(w["ub"], w["low"]), (w["ub"], w["high"])] for w in whiskers(points, frame.y)]
     several = len({label for _, label in pairs}) > len(_SHAPES)
     texts = [f"{group} → {label}" if several else group for group, label in pairs]

@@ -35,6 +35,7 @@ def score_chart(data: Mapping[str, Any]) -> Spec:
     room = PAGE_WIDTH - 34 * len(shown) - _HALVES_APART
     clusters = sum(len(versions) for versions in halves.values())
     cluster = min(room / max(clusters, 1), 44 * len(data["measures"]) + 30)
+    # Slanted names need room on the left, which the bars then lose.
     level = max(map(text_width, data["order"]), default=0) < cluster
     if not level:
         cluster = min(cluster, (room - _LEANING) / clusters)
