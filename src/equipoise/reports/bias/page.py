@@ -60,7 +60,7 @@ def _sections(summary: Mapping[str, Any]) -> list[Section]:
         left_out = more(data["total"] - len(data["table"]["rows"]), "groups")
         content = [*rule.content, html_table(data["table"], left_out)]
         parts.append(Section(rule.id, rule.title, content))
-    # What is left are caveats; they belong below the numbers they are about.
+    # The other topics are caveats; they belong below the numbers they are about.
     parts += said.values()
     if summary["hints"]:
         parts.append(Section("hints", "Hints", [bullets(summary["hints"])]))

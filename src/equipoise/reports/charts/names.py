@@ -37,7 +37,7 @@ class WrappedNames:
         most: int = 6,
         shown: Mapping[str, str] | None = None,
     ) -> WrappedNames:
-        """Wrap all names of an axis to lines of so many letters, and at most ``most`` lines.
+        """Wrap all names of an axis to at most ``most`` lines of ``letters`` letters.
 
         Names that are too long are shortened such that they stay distinct. ``shown`` are texts
         that replace some names.

@@ -30,7 +30,7 @@ INK = "#1c2430"
 PAGE_WIDTH = 850
 """Pixels that a chart may take with the names beside it, so that a page need not scroll."""
 ABOUT: dict[str, Any] = {"description": "about:N", "tooltip": "about:N"}
-"""Channels that say what a mark stands for, to screen readers and under the pointer."""
+"""Channels that describe a mark, for screen readers and for tooltips."""
 
 
 class _Altair:

@@ -44,8 +44,8 @@ def summarize_evaluation(evaluation: Evaluation) -> dict[str, Any]:
 
 def _title(evaluation: Evaluation) -> str:
     if evaluation.is_paper:
-        return "What repairs do to models: the paper's evaluation"
-    return "What a repair does to models"
+        return "Effect of repairs on models: the paper's evaluation"
+    return "Effect of a repair on models"
 
 
 def _figures(evaluation: Evaluation) -> list[list[str]]:

@@ -12,7 +12,7 @@ from equipoise.reports.charts.vega import RED, Spec, alt
 _TABLES = ("#4477aa", "#ccbb44", "#228833", "#aa3377", "#66ccee", "#997744", "#aabb88", "#8a8f98")
 """Colours that colour-blind people can tell apart; red is kept for missing rows."""
 MISSING_ROWS = "missing"
-"""What rows are called that no table has."""
+"""The name in the legend for rows that no table has."""
 
 
 def source_chart(data: Mapping[str, Any]) -> Spec:

@@ -189,7 +189,7 @@ def _change(cell: PlanCell | None) -> str:
     return " ".join(parts)
 
 
-# ------------------------------------------------------------------- lacks, shift, checks
+# ------------------------------------------------------------ missing rows, shift, checks
 
 
 def _lacks(done: Repaired) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""UB in the training data against the error it goes with."""
+"""UB in the training data and the errors of models."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from equipoise.reports.evaluation.charts.labels import WORDS, Frame, placed
 
 
 def relation_chart(data: Mapping[str, Any]) -> Spec:
-    """Draw UB in the training data against the error it goes with, and where repairs move both.
+    """Draw UB in the training data against the error of models, before and after repairs.
 
     A thin line joins the points of a group and a label, in the order of the versions. Points
     without a UB or an error are not drawn.
