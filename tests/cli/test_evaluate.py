@@ -139,7 +139,7 @@ def test_the_paper_by_name(capsys):
     few = ["--repeats", "1", "--max-rows", "1500", "--versions", "p", "--jobs", "1"]
     assert run([*line, *few, "-o", "paper.html"]) == 0
     page = Path("paper.html").read_text(encoding="utf-8")
-    assert "Adult: what the paper says, and here" in page
+    assert "Adult: claims of the paper, and results here" in page
     assert "Default of credit card clients: scores" in page
 
 
@@ -278,7 +278,7 @@ def test_groups_that_are_all_small(capsys):
 def test_a_table_called_like_one_of_the_paper_has_no_claims_of_it(capsys):
     pa_csv.write_csv(people(400), "Adult census.csv")
     assert run(["evaluate", "Adult census.csv", *FEW, "-o", "mine.html"]) == 0
-    assert "What the paper says" not in Path("mine.html").read_text(encoding="utf-8")
+    assert "Claims of the paper" not in Path("mine.html").read_text(encoding="utf-8")
 
 
 def test_two_tables_with_other_columns(capsys):

@@ -14,7 +14,7 @@ from equipoise.evaluation.study.summary import summarize_study
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.models import choose_models
 from equipoise.evaluation.training.run import run
-from equipoise.reports.evaluation.page import write_evaluation
+from equipoise.reports.pages import write_page
 from people import asked, people
 
 SMALL_FOREST = {"extra_trees": ExtraTreesClassifier(3)}
@@ -117,7 +117,7 @@ def test_losses_are_told_in_text_and_page(with_baselines, tmp_path):
     )
     assert line.startswith("A loss of more than 0.01 ")
     assert told in line
-    write_evaluation(evaluation, tmp_path / "page.html")
+    write_page(evaluation, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert f"{row['ruled_out']} of 4 ({row['clear']} clear)" in page
 

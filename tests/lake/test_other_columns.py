@@ -325,8 +325,6 @@ def test_chance_is_that_of_the_cells_that_get_rows():
 
 @pytest.mark.slow
 def test_the_page_and_the_plain_data_tell_it(tmp_path):
-    from equipoise.reports.repair.page import write_repair
-
     base()
     write("lake/a.csv", HEADER, people(200, MORE, **FOREIGN), delimiter=";")
     done = repaired()
@@ -334,7 +332,7 @@ def test_the_page_and_the_plain_data_tell_it(tmp_path):
     told = {t["name"]: t for t in source["other_columns"]}
     assert told["pay"]["action"] == "converted"
     assert told["pay"]["how"] == "numbers such as 1234,5 are 1234.5 in the base"
-    write_repair(done, tmp_path / "page.html", source="people.csv")
+    eq.report(done, tmp_path / "page.html", source="people.csv")
     assert "numbers such as 1234,5 are 1234.5 in the base" in (tmp_path / "page.html").read_text()
 
 

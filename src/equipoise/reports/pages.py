@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from equipoise import atomic
-from equipoise.reports.frame.html import Section, bullets, html_table, render_page
+from equipoise.reports.frame.html import Section, bullets, html_table, more, render_page
 
 if TYPE_CHECKING:
     from equipoise.results import Result
+
+SUBJECTS = {
+    "BiasTable": "bias",
+    "Plan": "plan",
+    "Frontier": "frontier",
+    "PolicyMap": "policy_map",
+    "Repaired": "repair",
+    "Evaluation": "evaluation",
+    "MethodComparison": "missing",
+}
+"""The folder of each kind of result that has a page of its own.
+
+Its module ``page`` has two functions: ``render(result, *, source, top)`` returns the page, and
+``plot(result)`` the charts of the picture of a result.
+"""
+
+
+def page_of(result: Any) -> ModuleType | None:
+    """The module of a result's own page, if it has one."""
+    # Names instead of classes, so that only the page that is written is loaded.
+    names = [kind.__name__ for kind in type(result).__mro__]
+    subject = next((SUBJECTS[name] for name in names if name in SUBJECTS), None)
+    return importlib.import_module(f"equipoise.reports.{subject}.page") if subject else None
 
 
 def write_page(
@@ -18,59 +43,16 @@ def write_page(
     *,
     source: str | None = None,
     top: int = 50,
-    **more: Any,
+    **options: Any,
 ) -> None:
-    """Write the page of a result: its own, or that which every result has.
-
-    Parameters
-    ----------
-    result
-        Any result.
-    path
-        File to write; it is written atomically.
-    source
-        Name by which the reader knows the table that the page is about.
-    top
-        Maximum number of rows of a table to show.
-    more
-        Further parameters of the page of a repair.
-    """
-    # Only the page that is written is loaded, and with it only what it needs.
-    name = {kind.__name__ for kind in type(result).__mro__}
-    if "BiasTable" in name:
-        from equipoise.reports.bias.page import write_report
-
-        write_report(result.ordered, path, source=source, top=top)  # type: ignore[attr-defined]
-    elif "Plan" in name:
-        from equipoise.reports.plan.page import write_plan
-
-        write_plan(result, path, source=source, top=top)  # type: ignore[arg-type]
-    elif "Frontier" in name:
-        from equipoise.reports.frontier.page import write_frontier
-
-        write_frontier(result, path, source=source)  # type: ignore[arg-type]
-    elif "PolicyMap" in name:
-        from equipoise.reports.policy_map.page import write_map
-
-        write_map(result, path, source=source)  # type: ignore[arg-type]
-    elif "Evaluation" in name:
-        from equipoise.reports.evaluation.page import write_evaluation
-
-        write_evaluation(result, path)  # type: ignore[arg-type]
-    elif "MethodComparison" in name:
-        from equipoise.reports.missing.page import write_missing
-
-        write_missing(result, path, source=source, top=top)  # type: ignore[arg-type]
-    elif "Repaired" in name:
-        from equipoise.reports.repair.page import write_repair
-
-        write_repair(result, path, source=source, top=top, **more)  # type: ignore[arg-type]
-    else:
-        atomic.write_text(path, render_result(result, source=source, top=top))
+    """Write the page of any result, atomically; ``options`` are those of the page of a repair."""
+    own = page_of(result)
+    render = render_result if own is None else own.render
+    atomic.write_text(path, render(result, source=source, top=top, **options))
 
 
 def render_result(result: Result, *, source: str | None = None, top: int = 50) -> str:
-    """The page that every result has: its sentences and its tables.
+    """The page of a result that has none of its own: its sentences and its tables.
 
     >>> import equipoise as eq
     >>> counts = eq.Counts.from_mapping(
@@ -82,17 +64,16 @@ def render_result(result: Result, *, source: str | None = None, top: int = 50) -
     >>> "sex=&lt;m&gt;" in page, "<m>" in page
     (True, False)
     """
-    title = result.heading or type(result).__name__
-    sections = [Section("said", "What was found", bullets(result.sentences))]
+    sections = [Section("said", "Summary", [bullets(result.sentences)])]
     for number, grid in enumerate(result._grids(), start=1):  # noqa: SLF001 - of all results
         table = grid.to_dict()
-        left = len(table["rows"][top:])
+        # A dividing line below the last row shown would divide nothing.
         line = table["line"] if table["line"] is not None and table["line"][0] < top else None
-        after = f'<p class="after">… and {left:,} more rows.</p>' if left else ""
-        shown = html_table({**table, "rows": table["rows"][:top], "line": line})
-        sections.append(Section(f"table-{number}", "The numbers", shown + after))
+        shown = {**table, "rows": table["rows"][:top], "line": line}
+        after = more(len(table["rows"][top:]))
+        sections.append(Section(f"table-{number}", "Numbers", [html_table(shown, after)]))
     return render_page(
-        title=title,
+        title=result.heading or type(result).__name__,
         source=source or "",
         figures=[],
         sections=sections,

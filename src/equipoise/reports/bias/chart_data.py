@@ -1,4 +1,4 @@
-"""What charts draw, as plain data: matrices of UB, and a ranking with intervals."""
+"""The charts of UB as plain data: matrices, and a ranking with intervals."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-MATRICES = 3
-VALUES = 30
-LABELS = 6
-RANKED = 30
+# More than this cannot be taken in at a glance; captions say how much is left out.
+_MATRICES = 3
+_VALUES = 30
+_LABELS = 6
+_RANKED = 30
 
 
 def matrices(table: BiasTable) -> list[dict[str, Any]]:
-    """Matrices of UB, one for each pair of attributes, the first few pairs.
+    """Matrices of UB for the first pairs of attributes.
 
-    The attribute of more values gives the rows. Where no group fixes two attributes,
-    there is a matrix for each attribute, whose columns are the labels.
+    The rows are the values of the attribute that has more of them. If no group fixes two
+    attributes, there is a matrix for each attribute, and its columns are the labels.
 
     >>> from equipoise.counts import Counts
     >>> from equipoise.measures.table import bias_table
@@ -48,28 +49,24 @@ def matrices(table: BiasTable) -> list[dict[str, Any]]:
     sets: list[Sequence[int]] = (
         list(itertools.combinations(axes, 2)) if paired else [[i] for i in axes]
     )
-    made = [_matrix(tally, chosen) for chosen in sets[:MATRICES]]
+    made = [_matrix(tally, chosen) for chosen in sets[:_MATRICES]]
     return [matrix for matrix in made if matrix["cells"]]
 
 
 def ranking(table: BiasTable) -> dict[str, Any]:
-    """The pairs of the largest |UB| with their intervals, worst first, if rows suffice to tell.
-
-    Only of the favourable label if one is named; of two labels, which mirror each other,
-    only of one.
-    """
+    """The groups with the largest |UB| and enough rows to tell, with their intervals, worst first."""
     tally = table.pairs
     mask, label = tally.evident, table.counts.label.name
+    # Two labels mirror each other, so one is enough.
     one = table.options.favourable is not None or len(table.counts.label) == 2
     leading = tally.leading_labels(mask)
     if one and leading:
         mask = mask & (tally.label == leading[0])
         label = str(Group({label: table.counts.label.values[leading[0]]}))
-    sure = bool(mask.sum() > RANKED and (mask & tally.sure).any())
+    sure = bool(mask.sum() > _RANKED and (mask & tally.sure).any())
     mask = mask & tally.sure if sure else mask
-    bars = [_bar(tally, place, labelled=not one) for place in tally.worst(mask, RANKED)]
+    bars = [_bar(tally, place, labelled=not one) for place in tally.worst(mask, _RANKED)]
     return {
-        "kind": "ranking",
         "title": f"UB for {label}{_with_interval(table)}",
         "limit": table.options.limit,
         "bars": bars,
@@ -100,7 +97,7 @@ def _bar(tally: Pairs, place: int, *, labelled: bool) -> dict[str, Any]:
 
 
 def side(ub: float, limit: float) -> str:
-    """Tell which side of the limit a UB lies: ``fewer``, ``more`` or ``inside``.
+    """The side of the limit on which a UB is: ``fewer``, ``more`` or ``inside``.
 
     >>> side(0.2, 0.1), side(-0.2, 0.1), side(0.1, 0.1)
     ('fewer', 'more', 'inside')
@@ -117,7 +114,9 @@ def _matrix(tally: Pairs, chosen: Sequence[int]) -> dict[str, Any]:
     kept = [_most_rows(table, i) for i in axes]
     labels = _labels(tally)
     cells = _cells(tally, axes, kept, labels)
+    # Groups with too few rows are grey, so they need no colour of the scale.
     known = [abs(c["ub"]) for c in cells if c["ub"] is not None and not c["unsure"]]
+    # Strong colours only beyond twice the limit, so that small differences look small.
     bound = max(2 * table.options.limit, min(1.0, max(known, default=0.0)), 0.05)
     names = [table.counts.sensitive[i].name for i in axes]
     single = len(axes) == 1
@@ -126,7 +125,6 @@ def _matrix(tally: Pairs, chosen: Sequence[int]) -> dict[str, Any]:
     ]
     labelled = [format_value(table.counts.label.values[c]) for c in labels]
     return {
-        "kind": "matrix",
         "row_name": names[0],
         "column_name": table.counts.label.name if single else names[1],
         "label_name": table.counts.label.name,
@@ -150,16 +148,16 @@ def _most_rows(table: Measurement, axis: int) -> list[int]:
     """The values of an attribute with the most rows, in their own order."""
     size = len(table.counts.sensitive[axis])
     rows = np.bincount(table.counts.codes[:, axis], table.counts.rows, size)
-    return sorted(np.argsort(-rows, kind="stable")[:VALUES].tolist())
+    return sorted(np.argsort(-rows, kind="stable")[:_VALUES].tolist())
 
 
 def _labels(tally: Pairs) -> list[int]:
-    """The labels shown; of many, the favourable one and those with the largest |UB|."""
+    """The labels to show: the favourable one and those with the largest |UB|."""
     favourable, axis = tally.measured.options.favourable, tally.measured.counts.label
     first = [] if favourable is None else [axis.code(favourable)]
     by_bias = tally.label[tally.worst(tally.evident)].tolist()
     found = dict.fromkeys([*first, *by_bias, *tally.label.tolist()])
-    return sorted(list(found)[:LABELS])
+    return sorted(list(found)[:_LABELS])
 
 
 def _cells(

@@ -1,4 +1,4 @@
-"""A bias table as one plain dict, from which every renderer works and computes nothing."""
+"""A bias table as one plain dict, from which text, Markdown and the page are made."""
 
 from __future__ import annotations
 
@@ -15,29 +15,16 @@ from equipoise.reports.bias.chart_data import matrices, ranking, side
 from equipoise.reports.bias.four_fifths import four_fifths
 
 SCHEMA = "equipoise.report/1"
-LABELS = 12
+_LABELS = 12
+"""Maximum number of labels in the line about them."""
 
 
 def summarize(table: BiasTable, *, source: str | None = None, top: int = 20) -> dict[str, Any]:
-    """Gather all that a report says about a table.
+    """The content of a report, ready for JSON.
 
-    Parameters
-    ----------
-    table
-        The measured table; rows that were sorted stay so, otherwise the worst come first,
-        and those with too few rows to tell last.
-    source
-        What was measured: a path or a name, as the reader knows it.
-    top
-        How many rows to show.
+    Rows that were sorted stay so. Otherwise the worst come first, and those with too few rows to
+    tell last.
 
-    Returns
-    -------
-    dict
-        Plain data, ready for JSON.
-
-    Examples
-    --------
     >>> from equipoise.counts import Counts
     >>> from equipoise.measures.table import bias_table
     >>> counts = Counts.from_mapping(
@@ -89,12 +76,14 @@ def _table(table: BiasTable, shown: BiasTable) -> dict[str, Any]:
     printed = rows_grid(shown, shown.measured, shown.inconclusive_from)
     sides = [_side(row, table.options.limit) for row in shown]
     return printed.to_dict(
-        ub=printed.headers.index("UB", 2), sides=sides, total=len(table), more=_more(table, shown)
+        marked=printed.headers.index("UB", 2),
+        sides=sides,
+        total=len(table),
+        more=_more(table, shown),
     )
 
 
 def _more(table: BiasTable, shown: BiasTable) -> str:
-    """Say how many rows are not shown, or nothing."""
     more = len(table) - len(shown)
     if not more:
         return ""
@@ -123,7 +112,7 @@ def _captions(charts: dict[str, Any]) -> dict[str, str]:
     }
     captions["ranking"] = (
         f"{_ranked(charts['ranking'])}, with their intervals. Dashed lines are the limits; on the "
-        "right stand the group's rows with the label, of all its rows."
+        "right are the group's rows with the label, of all its rows."
     )
     return captions
 
@@ -141,11 +130,11 @@ def _matrix_caption(matrix: dict[str, Any]) -> str:
     if any(cell["unsure"] and cell["ub"] is not None for cell in matrix["cells"]):
         text += " Grey cells, in brackets, are groups with too few rows to tell."
     if any(cell["ub"] is None for cell in matrix["cells"]):
-        text += " A dash stands where UB is undefined or suppressed."
+        text += " A dash means that UB is undefined or suppressed."
     for name, n in matrix["left_out"].items():
-        text += f" Of {name} the values of most rows are shown; {n:,} are left out."
+        text += f" Only the values of {name} with the most rows are shown; {n:,} are left out."
     if matrix["labels_left_out"]:
-        text += f" {matrix['labels_left_out']:,} labels of smaller |UB| are left out."
+        text += f" {matrix['labels_left_out']:,} labels with smaller |UB| are left out."
     return text
 
 
@@ -177,6 +166,7 @@ def _facts(table: BiasTable, source: str | None) -> list[list[str]]:
         *_skipped(counts),
         ["limit", f"|UB| up to {options.limit:g}"],
     ]
+    # Values of a binned column are ranges, and a reader needs to see all of them at once.
     for name, edges in counts.bins.items():
         facts.append([f"bins of {name}", "  |  ".join(bin_names(edges))])
     return facts
@@ -202,8 +192,8 @@ def _labels(table: BiasTable) -> list[dict[str, Any]]:
 
 def _label_text(table: BiasTable) -> str:
     labels = sorted(_labels(table), key=lambda x: -x["rows"])
-    more = f" and {len(labels) - LABELS:,} more" if len(labels) > LABELS else ""
-    return ", ".join(x["text"] for x in labels[:LABELS]) + more
+    more = f" and {len(labels) - _LABELS:,} more" if len(labels) > _LABELS else ""
+    return ", ".join(x["text"] for x in labels[:_LABELS]) + more
 
 
 def _missing_text(table: BiasTable) -> str:
@@ -213,8 +203,8 @@ def _missing_text(table: BiasTable) -> str:
 
 
 def _skipped(counts: Counts) -> list[list[str]]:
-    told = f"{whole(counts.skipped.lines)} that are no rows ({counts.skipped.named})"
-    return [["skipped lines", told]] if counts.skipped else []
+    lines = f"{whole(counts.skipped.lines)} that are no rows ({counts.skipped.named})"
+    return [["skipped lines", lines]] if counts.skipped else []
 
 
 def _provenance(table: BiasTable) -> list[list[str]]:
@@ -234,7 +224,7 @@ def _provenance(table: BiasTable) -> list[list[str]]:
 
 
 def _fingerprint(table: BiasTable) -> str:
-    # Small counts could be found again by trying which give the same fingerprint.
+    # Suppressed counts are small, and could be found by trying which give the fingerprint.
     hidden = table.options.suppress_below is not None
     return "not given, as counts are suppressed" if hidden else f"sha256:{table.counts.fingerprint}"
 

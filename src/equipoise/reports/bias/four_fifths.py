@@ -1,8 +1,7 @@
-"""The four-fifths rule beside Uniform Bias in words, and why the two may disagree.
+"""The four-fifths rule beside Uniform Bias, and why the two may disagree.
 
-The rule compares a group's rate of the favourable label with that of the best-off group:
-their ratio, the impact ratio, should be at least 0.8. It takes no account of how many rows
-either group has.
+The rule compares a group's rate of the favourable label with that of the best-off group: their
+ratio, the impact ratio, should be at least 0.8, regardless of how many rows either group has.
 """
 
 from __future__ import annotations
@@ -12,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import number, percent
 from equipoise.measures.four_fifths import RULE, FourFifths
-from equipoise.plain import Grid
+from equipoise.plain import Grid, counted
 
 if TYPE_CHECKING:
     from equipoise.measures.table import BiasTable
 
-IDENTITY = (
-    "Why they may disagree: the impact ratio knows rates only, not how many rows a group has. A "
-    "group with UB b and a share P of all rows has the impact ratio (1 − b)/(1 + b·P/U) against "
-    "the rest, where U = 1 − P. So one and the same ratio stands for a UB near 0 if the group is "
-    "most of the table, and for a UB near 1 − ratio if it is a small part of it."
+_IDENTITY = (
+    "Why they may disagree: the impact ratio depends on rates only, not on how many rows a group "
+    "has. A group with UB b and a share P of all rows has the impact ratio (1 − b)/(1 + b·P/U) "
+    "against the rest, where U = 1 − P. The same ratio therefore means a UB near 0 if the group is "
+    "most of the table, and a UB near 1 − ratio if it is a small part of it."
 )
 
 
 def four_fifths(table: BiasTable, *, top: int = 20) -> dict[str, Any] | None:
-    """Set the four-fifths rule beside UB; None unless a favourable label is named.
+    """Compare the four-fifths rule with UB; None unless a favourable label is named.
 
     >>> from equipoise.counts import Counts
     >>> from equipoise.measures.request import MeasureRequest
@@ -76,22 +75,13 @@ def _line(rule: FourFifths, line: int, limit: float) -> dict[str, Any]:
 
 
 def _grid(lines: list[dict[str, Any]], favourable: str, limit: float) -> dict[str, Any]:
-    headers: tuple[str, ...] = (
-        "group",
-        f"rate of {favourable}",
-        "share of rows",
-        "best-off group",
-        "impact ratio",
-    )
-    headers += (f"≥ {RULE}", "UB", f"|UB| ≤ {limit:g}", "note")
-    grid = Grid(headers, tuple(_cells(line) for line in lines), frozenset({1, 2, 4, 6}))
+    first = ("group", f"rate of {favourable}", "share of rows", "best-off group", "impact ratio")
+    headers = (*first, f"≥ {RULE}", "UB", f"|UB| ≤ {limit:g}", "note")
+    # Groups that are too small come last, so one line divides them from the others.
     small = [line["too_small"] for line in lines]
-    return {
-        "line": [small.index(True), "too small for a verdict"] if True in small else None,
-        "headers": list(grid.headers),
-        "rows": [list(row) for row in grid.rows],
-        "numbers": sorted(grid.numbers),
-    }
+    divider = (small.index(True), "too small for a verdict") if True in small else None
+    rows = tuple(_cells(line) for line in lines)
+    return Grid(headers, rows, frozenset({1, 2, 4, 6}), divider).to_dict()
 
 
 def _cells(line: dict[str, Any]) -> tuple[str, ...]:
@@ -146,6 +136,7 @@ def _sentences(
     lax = [x for x in telling if x["met"] and x["ub"] > limit]
     above = sum(x["met"] and x["ub"] < -limit for x in telling)
     said = [overall]
+    # Two examples of each kind show the difference; more would repeat it.
     said += [_strict(x, limit) for x in sorted(strict, key=lambda x: x["impact_ratio"])[:2]]
     said += [_lax(x, limit) for x in sorted(lax, key=lambda x: -x["ub"])[:2]]
     if len(strict[2:]) + len(lax[2:]):
@@ -153,18 +144,18 @@ def _sentences(
     if above:
         many = "1 group has" if above == 1 else f"{above:,} groups have"
         said.append(
-            f"{many} more than their share by over the limit of {limit:g}: the rule, which looks "
-            "for low rates only, does not see them."
+            f"{many} more than their share, by over the limit of {limit:g}: the rule does not report "
+            "them, since it looks for low rates only."
         )
-    return [*said, IDENTITY] if strict or lax else said
+    return [*said, _IDENTITY] if strict or lax else said
 
 
 def _strict(x: dict[str, Any], limit: float) -> str:
     return (
         f"{x['group']}: the impact ratio is {x['impact_ratio']:.3f}, below {RULE}, yet UB is "
-        f"{number(x['ub'])}, within the limit of {limit:g}. The ratio sets its rate of "
-        f"{percent(x['rate'])} against the {percent(x['best_rate'])} of {x['best']} alone, which "
-        f"holds {percent(x['best_share'])} of all rows; UB sets it against the overall rate "
+        f"{number(x['ub'])}, within the limit of {limit:g}. The ratio compares its rate of "
+        f"{percent(x['rate'])} with the {percent(x['best_rate'])} of {x['best']} alone, which "
+        f"has {percent(x['best_share'])} of all rows; UB compares it with the overall rate "
         f"of {percent(x['overall_rate'])}, and {x['group']} is itself {percent(x['share'])} of "
         "all rows."
     )
@@ -173,13 +164,13 @@ def _strict(x: dict[str, Any], limit: float) -> str:
 def _lax(x: dict[str, Any], limit: float) -> str:
     return (
         f"{x['group']}: the impact ratio is {x['impact_ratio']:.3f}, at least {RULE}, yet UB is "
-        f"{number(x['ub'])}, above the limit of {limit:g}. The ratio sets its rate of "
-        f"{percent(x['rate'])} against the {percent(x['best_rate'])} of {x['best']}; UB sets it "
-        f"against the overall rate of {percent(x['overall_rate'])}, which is the closer to the "
-        f"others' rate, and UB the larger, the smaller the group: here {percent(x['share'])} of "
-        "all rows."
+        f"{number(x['ub'])}, above the limit of {limit:g}. The ratio compares its rate of "
+        f"{percent(x['rate'])} with the {percent(x['best_rate'])} of {x['best']}; UB compares it "
+        f"with the overall rate of {percent(x['overall_rate'])}. The smaller the group, the closer "
+        "is that rate to the one of the others, and the larger is UB; here the group is "
+        f"{percent(x['share'])} of all rows."
     )
 
 
 def _more(n: int) -> str:
-    return "1 more group disagrees so." if n == 1 else f"{n:,} more groups disagree so."
+    return f"{counted(n, 'more group')} {'disagrees' if n == 1 else 'disagree'} in this way."

@@ -27,16 +27,14 @@ def render_markdown(summary: dict[str, Any]) -> str:
         parts.append(f"## {topic['title']}")
         parts.append("\n".join(f"- {_escaped(s)}" for s in topic["sentences"]))
         if topic["id"] == "overview":
-            parts += _table(summary["table"])
+            parts += _table(summary["table"], summary["table"]["more"])
         if topic["id"] == "four-fifths":
             rule = summary["four_fifths"]
             more = rule["total"] - len(rule["table"]["rows"])
-            parts += _table(
-                {**rule["table"], "more": f"… and {more:,} more groups" if more else ""}
-            )
+            parts += _table(rule["table"], f"… and {more:,} more groups" if more else "")
     if summary["hints"]:
         parts += ["## Hints", "\n".join(f"- {_escaped(h)}" for h in summary["hints"])]
-    parts += ["## Where this comes from", _pairs(summary["provenance"])]
+    parts += ["## Provenance", _pairs(summary["provenance"])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -44,12 +42,12 @@ def _pairs(pairs: list[list[str]]) -> str:
     return "\n".join(f"- **{_escaped(name)}:** {_escaped(value)}" for name, value in pairs)
 
 
-def _table(table: dict[str, Any]) -> list[str]:
+def _table(table: dict[str, Any], more: str) -> list[str]:
     plain = Grid.from_dict(table)
     rows = tuple(tuple(_cell(c) for c in row) for row in plain.rows)
     headers = tuple(_cell(h) for h in plain.headers)
     text = Grid(headers, rows, plain.numbers, plain.line).markdown()
-    return [text, *([table["more"]] if table["more"] else [])]
+    return [text, *([more] if more else [])]
 
 
 _MARKS = re.compile(r"([\\`*_\[\]<>#|~&])")
@@ -61,7 +59,7 @@ def _escaped(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    # Grid escapes the bar, the backslash and the star; these would be taken for HTML or links.
+    # Grid escapes bars, backslashes and stars; these would be read as HTML, links or emphasis.
     return (
         text.replace("&", "&amp;").replace("<", "&lt;").replace("[", "&#91;").replace("_", "&#95;")
     )

@@ -12,7 +12,8 @@ from equipoise.plain import Grid, Paint
 if TYPE_CHECKING:
     from equipoise.measures.table import BiasTable
 
-WRAP = 100
+_WRAP = 100
+# Columns that a narrow terminal loses, the first of them first.
 _SPARE_OF_RULE = ("share of rows", "best-off group")
 _SPARE = ("overall", "rate", "missing rows", "q", "rows")
 _COLOURS = {"fewer": "\x1b[31m", "more": "\x1b[34m", "unsure": "\x1b[2m"}
@@ -22,18 +23,9 @@ _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 def render_text(summary: dict[str, Any], *, colour: bool = False, width: int | None = None) -> str:
     """Write a summary for a terminal: heading, facts, table and sentences.
 
-    Parameters
-    ----------
-    summary
-        From :func:`equipoise.reports.bias.data.summarize`.
-    colour
-        Whether to colour UB outside the limit: red for fewer rows than the group's share,
-        blue for more.
-    width
-        Of the terminal; a table that is wider loses its least needed columns.
+    With ``colour``, UB outside the limit is red for fewer rows than the group's share and blue for
+    more. A table wider than ``width`` loses its least needed columns.
 
-    Examples
-    --------
     >>> from equipoise.counts import Counts
     >>> from equipoise.measures.table import bias_table
     >>> from equipoise.reports.bias.data import summarize
@@ -55,14 +47,14 @@ def render_text(summary: dict[str, Any], *, colour: bool = False, width: int | N
     """
     parts = [
         _heading(summary["heading"], width, colour=colour),
-        _facts(summary, width or WRAP),
+        _facts(summary, width or _WRAP),
         _table(summary["table"], colour=colour, width=width),
     ]
     rule = summary["four_fifths"]
     for topic in summary["topics"]:
         title = _styled(topic["title"], _BOLD, colour)
         table = [_rule_table(rule, width)] if topic["id"] == "four-fifths" else []
-        said = [_wrapped(s, width or WRAP) for s in topic["sentences"]]
+        said = [_wrapped(s, width or _WRAP) for s in topic["sentences"]]
         parts.append("\n".join([title, *table, *said]))
     return "\n\n".join(parts) + "\n"
 
@@ -113,7 +105,7 @@ def _wrapped(text: str, width: int, *, bullet: str = "- ") -> str:
 
 
 def _one_line(text: str) -> str:
-    # A terminal obeys control characters, and values come from the data.
+    # Values come from the data, and a terminal would obey their control characters.
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
@@ -131,7 +123,7 @@ def _table(table: dict[str, Any], *, colour: bool, width: int | None) -> str:
     notes = [table["more"]] if table["more"] else []
     if left_out:
         notes.append(f"left out for the width: {', '.join(left_out)}")
-    notes = [_wrapped(note, width or WRAP, bullet="") for note in notes]
+    notes = [_wrapped(note, width or _WRAP, bullet="") for note in notes]
     return "\n".join([*lines, *notes])
 
 

@@ -1,1 +1,1 @@
-"""What the charts of several subjects are made of."""
+"""Drawing, axes and names that the charts of all subjects share."""

@@ -1,67 +1,81 @@
-"""A line for each name: its name to the left, its numbers to the right."""
+"""A line for each name: its name on the left, its numbers on the right."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from equipoise.reports.charts.names import LINE, WrappedNames
-from equipoise.reports.charts.vega import GREY
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    import altair
+from equipoise.reports.charts.vega import GREY, alt, finished, marks
 
 _WIDTH = 380
 _LETTERS = 62
-"""How many letters of a name stand on a line."""
+"""Maximum number of letters of a name on a line."""
 _ROW = 22
 
+Bars = Sequence[Mapping[str, Any]]
+"""Lines of a chart; each has a ``name``."""
 
-def name_axis(alt: ModuleType, bars: Sequence[Mapping[str, Any]]) -> altair.Y:
+
+def name_axis(bars: Bars) -> alt.Y:
     """The names of the lines, in their order; long ones take several lines."""
     wrapped = _names(bars)
     axis = alt.Axis(
         title=None, labelPadding=8, ticks=False, domain=False, grid=False, **wrapped.beside()
     )
-    y: altair.Y = alt.Y("name:N", sort=list(wrapped.names), axis=axis)
-    return y
+    return alt.Y("name:N", sort=list(wrapped.names), axis=axis)
 
 
-def line_height(alt: ModuleType, bars: Sequence[Mapping[str, Any]]) -> altair.Step:
-    """The height of a line: as much as the longest name takes."""
-    step: altair.Step = alt.Step(_ROW + LINE * (_names(bars).height - 1))
-    return step
+def line_height(bars: Bars) -> alt.Step:
+    """The height of a line, which is that of the longest name."""
+    return alt.Step(_ROW + LINE * (_names(bars).height - 1))
 
 
-def _names(bars: Sequence[Mapping[str, Any]]) -> WrappedNames:
+def _names(bars: Bars) -> WrappedNames:
     return WrappedNames.wrapped([bar["name"] for bar in bars], _LETTERS, most=12)
 
 
-def beside(alt: ModuleType, chart: Any, bars: Sequence[Mapping[str, Any]]) -> altair.LayerChart:
-    """A chart with the numbers of each line to its right."""
-    values = [{"name": bar["name"], "text": bar["text"]} for bar in bars]
+def beside(chart: Any, bars: Bars) -> dict[str, Any]:
+    """The specification of a chart with the ``text`` of each line on its right."""
     words = (
-        alt.Chart(alt.Data(values=values))
+        marks([{"name": bar["name"], "text": bar["text"]} for bar in bars])
         .mark_text(align="left", color=GREY, fontSize=11, aria=False)
-        .encode(y=name_axis(alt, bars), x=alt.value(_WIDTH + 10), text="text:N")
+        .encode(y=name_axis(bars), x=alt.value(_WIDTH + 10), text="text:N")
     )
-    layers: altair.LayerChart = alt.layer(chart, words).properties(
-        width=_WIDTH, height=line_height(alt, bars)
+    return finished(alt.layer(chart, words).properties(width=_WIDTH, height=line_height(bars)))
+
+
+def stacked_bars(
+    bars: Bars, parts: Bars, *, colour: alt.Color, title: str, number: str = ",d"
+) -> dict[str, Any]:
+    """The specification of a line for each bar, made of parts from ``start`` to ``end``."""
+    axis = alt.Axis(title=title, orient="top", format=number, tickCount=5, grid=False)
+    scale = alt.Scale(domain=[0, max(part["end"] for part in parts)], nice=False)
+    chart = (
+        marks(parts)
+        .mark_bar(height=13)
+        .encode(
+            y=name_axis(bars),
+            x=alt.X("start:Q", axis=axis, scale=scale),
+            x2="end:Q",
+            color=colour,
+            description="about:N",
+            tooltip="about:N",
+        )
     )
-    return layers
+    return beside(chart, bars)
 
 
 def signed_axis(ends: tuple[float, float], room: float) -> dict[str, Any]:
-    """Round numbers to write on an axis, with their sign: 0 and as many as there is room for.
+    """Round numbers to write on an axis with their sign: 0, and as many as there is room for.
 
     >>> axis = signed_axis((-0.021, 0.034), room=200)
     >>> axis["values"], axis["format"]
     ([-0.02, 0.0, 0.02], '+.2f')
     """
     span = ends[1] - ends[0]
+    # From a hundredth of the span to ten times it there is always a step with enough room.
     first = math.floor(math.log10(span)) - 2
     step, digits = next(
         (factor * 10.0**power, max(0, -power))
@@ -69,9 +83,10 @@ def signed_axis(ends: tuple[float, float], room: float) -> dict[str, Any]:
         for factor in (1, 2, 5)
         if factor * 10.0**power / span * room >= 30 + 7 * max(0, -power)
     )
-    marks = range(math.ceil(ends[0] / step), math.floor(ends[1] / step) + 1)
+    multiples = range(math.ceil(ends[0] / step), math.floor(ends[1] / step) + 1)
     return {
-        "values": [round(i * step, digits) for i in marks],
+        # Rounded, since 3 * 0.1 would be written as 0.30000000000000004.
+        "values": [round(i * step, digits) for i in multiples],
         "format": f"+.{digits}f",
         "labelExpr": "datum.value === 0 ? '0' : datum.label",
         "labelFlush": False,

@@ -1,4 +1,4 @@
-"""Long names beside and above charts: wrapped over lines, and never two that read the same."""
+"""Long names on charts: wrapped over several lines, and no two that read the same."""
 
 from __future__ import annotations
 
@@ -37,18 +37,10 @@ class WrappedNames:
         most: int = 6,
         shown: Mapping[str, str] | None = None,
     ) -> WrappedNames:
-        """Wrap names, and shorten those of more than ``most`` lines so that they stay distinct.
+        """Wrap all names of an axis to at most ``most`` lines of ``letters`` letters.
 
-        Parameters
-        ----------
-        names
-            All names of an axis.
-        letters
-            How many letters fit on a line.
-        most
-            How many lines a name may take.
-        shown
-            What is written in place of some names.
+        Names that are too long are shortened such that they stay distinct. ``shown`` are texts
+        that replace some names.
         """
         written = [(shown or {}).get(name, name) for name in names]
         lines = [wrap(text, letters) for text in written]
@@ -71,8 +63,8 @@ class WrappedNames:
 
     def beside(self) -> dict[str, Any]:
         """Options of an axis that writes the names beside their lines or, turned, above columns."""
-        # A label hangs from its first line. All get as many lines, in steps of half a line, and
-        # begin that much higher, so that each has its middle where its mark is.
+        # Vega places a label by its first line. All labels get the same number of half lines and
+        # begin that much higher, so that the middle of each is at its mark.
         spread = [_halves(found) for found in self]
         most = 2 * self.height - 1
         padded = [_padded(found, most, (most - len(found)) // 2) for found in spread]
@@ -107,10 +99,10 @@ class WrappedNames:
 
 
 def told_apart(texts: Sequence[str], most: int | None) -> list[str]:
-    """Shorten long texts, so that no two of them read the same.
+    """Shorten long texts such that no two of them read the same.
 
-    The middle is left out, or, where that leaves texts alike, what they have in common. Texts
-    that look alike even so are numbered.
+    The middle is left out, or, if texts then look alike, what they have in common. Texts that
+    still look alike are numbered.
 
     >>> told_apart(["the first of many names", "short"], 12)
     ['the fi… names', 'short']
@@ -138,7 +130,7 @@ def told_apart(texts: Sequence[str], most: int | None) -> list[str]:
 
 
 def _filled(lines: Sequence[str], letters: int, most: int) -> list[str]:
-    """The first lines, and what remains of the last one with a mark that more follows."""
+    """The first lines; the last of them ends with a mark that more follows."""
     last = lines[most - 1]
     return [*lines[: most - 1], f"{last[: whole_end(last, letters - 1)]}…"]
 
@@ -149,7 +141,7 @@ def _without_middle(text: str, most: int) -> str:
 
 
 def _around(text: str, start: int, most: int) -> str:
-    """The first letters of a text, and then those where it begins to differ from others."""
+    """The first letters of a text, and those where it begins to differ from others."""
     head = most // 4
     begin = max(start - _HAIR - 3, head)
     end = begin + most - head - 2
@@ -158,6 +150,7 @@ def _around(text: str, start: int, most: int) -> str:
 
 def _common(texts: Sequence[str]) -> int:
     """How many letters all texts begin with."""
+    # All texts are between the first and the last in the alphabet, and share what these share.
     first, last = min(texts), max(texts)
     pairs = enumerate(zip(first, last, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(first), len(last)))
@@ -172,13 +165,13 @@ def _alike(texts: Sequence[str]) -> list[list[int]]:
 
 
 def _visible(text: str) -> str:
-    """A text as it looks: without characters that leave no mark."""
+    """A text without characters that cannot be seen."""
     kept = (c for c in unicodedata.normalize("NFC", text) if unicodedata.category(c) != "Cf")
     return "".join(kept).replace("\n", " ").replace("\u00a0", " ").rstrip()
 
 
 _BLANK = "\u200b"
-"""A line with nothing on it; one without any character would take no room."""
+"""An empty line; one without any character would take no space."""
 
 
 def _halves(lines: Sequence[str]) -> list[str]:
@@ -190,5 +183,5 @@ def _padded(lines: Sequence[str], height: int, before: int) -> list[str]:
 
 
 def _kept(line: str) -> str:
-    """A line whose spaces are all drawn: pictures join several into one."""
+    """A line in which all spaces are drawn; SVG joins several spaces into one."""
     return line.replace("  ", "\u00a0\u00a0")

@@ -1,6 +1,6 @@
-"""Where charts are finished and become pictures.
+"""Altair, loaded when something is drawn, and how its charts become pictures.
 
-Altair and vl-convert carry the JavaScript they need, so nothing is fetched from elsewhere.
+Altair and vl-convert bring the JavaScript they need, so nothing is fetched from elsewhere.
 """
 
 from __future__ import annotations
@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from equipoise.errors import MissingDependency
 
@@ -18,74 +20,68 @@ if TYPE_CHECKING:
 
     import altair
 
+Spec: TypeAlias = dict[str, Any]
+"""A Vega-Lite specification."""
+Layer: TypeAlias = Any
+"""A chart of Altair with its encoding, whose type Altair leaves open."""
 RED, BLUE, GREY = "#b2182b", "#2166ac", "#8a8f98"
-"""Fewer rows than a group's share, more, and neither: told apart by colour-blind people too."""
+"""Fewer rows than a group's share, more, and neither; colour-blind people can tell them apart."""
 INK = "#1c2430"
 PAGE_WIDTH = 850
+"""Pixels that a chart may take with the names beside it, so that a page need not scroll."""
+ABOUT: dict[str, Any] = {"description": "about:N", "tooltip": "about:N"}
+"""Channels that describe a mark, for screen readers and for tooltips."""
 
 
-def to_png(spec: Mapping[str, Any], *, scale: float = 2.0) -> bytes:
-    """Render a specification as a PNG picture."""
-    png: bytes = _converter().vegalite_to_png(json.dumps(spec), scale=scale)
-    return png
+class _Altair:
+    def __getattr__(self, name: str) -> Any:
+        # Tools that inspect a module, such as doctest, look for such names; they draw nothing.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            import altair
+        except ImportError:
+            raise MissingDependency("altair", extra="charts", purpose="drawing charts") from None
+        return getattr(altair, name)
 
 
-def to_svg(spec: Mapping[str, Any]) -> str:
-    """Render a specification as an SVG picture, the same each time."""
-    # The converter numbers clips and gradients through all that it draws.
-    svg = _rendered(spec)
-    numbers: dict[str, str] = {}
-    return _NUMBERED.sub(lambda m: m[1] + numbers.setdefault(m[2], f"{m[3]}{len(numbers)}"), svg)
+# Altair takes long to load, and reports without charts do not need it.
+if TYPE_CHECKING:
+    alt = altair
+else:
+    alt = _Altair()
 
 
-_NUMBERED = re.compile(r'(id="|url\(#)((clip|gradient_)\d+)(?=["\)])')
+def require_drawing() -> None:
+    """Raise an error if charts cannot be drawn, before anything is computed for them."""
+    _ = alt.Chart
+    _converter()
 
 
-def _rendered(spec: Mapping[str, Any]) -> str:
-    svg: str = _converter().vegalite_to_svg(json.dumps(spec))
-    return svg
+def _converter() -> ModuleType:
+    try:
+        import vl_convert
+    except ImportError:
+        raise MissingDependency(
+            "vl-convert-python", extra="charts", purpose="rendering charts"
+        ) from None
+    module: ModuleType = vl_convert
+    return module
 
 
-def to_altair(spec: Mapping[str, Any]) -> Any:
-    """A specification as a chart of Altair."""
-    return plotting().Chart.from_dict(dict(spec))
+# ----------------------------------------------------------------------------- drawing
 
 
-def stacked(charts: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
-    """Put charts below each other, each under its caption.
-
-    Parameters
-    ----------
-    charts
-        Captions and specifications.
-    """
-    parts: list[dict[str, Any]] = []
-    for caption, spec in charts:
-        part = {key: value for key, value in spec.items() if key not in ("$schema", "config")}
-        lines = textwrap.wrap(caption, 100, break_long_words=False, break_on_hyphens=False)
-        title: dict[str, Any] = {"text": lines, "anchor": "start", "frame": "group", "offset": 12}
-        # A chart of its own inside, so that the caption takes no title away from what is drawn.
-        parts.append({"vconcat": [part], "title": {**title, "fontWeight": "normal"}})
-    own = dict.fromkeys(("color", "fill", "stroke", "shape"), "independent")
-    first = charts[0][1]
-    shared = {key: first[key] for key in ("$schema", "config") if key in first}
-    look = {"padding": 12, "spacing": 34, "resolve": {"scale": own}}
-    return {**shared, "vconcat": parts, **look}
+def marks(items: Sequence[Mapping[str, Any]]) -> alt.Chart:
+    """A chart of items that are part of its specification, still without marks."""
+    return alt.Chart(alt.Data(values=items))  # type: ignore[no-untyped-call]
 
 
-def to_html_fragment(spec: Mapping[str, Any]) -> str:
-    """Render a specification as SVG for a page: in the page's ink, with its own tooltips."""
-    config = {**spec["config"], "background": None, **_inked("currentColor")}
-    return _TITLED.sub(r"\1><title>\2</title></path>", _rendered({**spec, "config": config}))
-
-
-_TITLED = re.compile(r'(<path aria-label="([^"<]*)"[^<>]*?)/?>(?:</path>)?')
-
-
-def finished(chart: altair.TopLevelMixin) -> dict[str, Any]:
-    """The specification of a chart, in the look all charts share."""
-    spec: dict[str, Any] = chart.to_dict()
-    font = "Arial, Liberation Sans, sans-serif"  # the same widths everywhere, so nothing is cut
+def finished(chart: alt.TopLevelMixin) -> Spec:
+    """The specification of a chart, in the style that all charts share."""
+    spec: Spec = chart.to_dict()
+    # These fonts have the same widths on every machine, so that no text is cut off.
+    font = "Arial, Liberation Sans, sans-serif"
     spec["config"] = {"background": "white", "font": font, "view": {"stroke": None}, **_inked(INK)}
     return spec
 
@@ -98,27 +94,69 @@ def _inked(ink: str) -> dict[str, Any]:
     return {"axis": axis, "legend": legend, "title": title, "text": {"color": ink}}
 
 
-def require_drawing() -> None:
-    """Say what is missing for pictures, before anything is computed for them."""
-    plotting()
-    _converter()
+@dataclass(frozen=True)
+class CaptionedChart:
+    """A chart with its caption; it is drawn when a page or a picture shows it."""
+
+    caption: str
+    draw: Callable[[Mapping[str, Any]], Spec]
+    data: Mapping[str, Any]
+
+    def html(self) -> str:
+        """The chart under its caption, for a page."""
+        picture = to_html_fragment(self.draw(self.data))
+        return f"<figure><figcaption>{escape(self.caption)}</figcaption>{picture}</figure>"
 
 
-def plotting() -> ModuleType:
-    """Altair, loaded when something is drawn."""
-    try:
-        import altair
-    except ImportError:
-        raise MissingDependency("altair", extra="charts", purpose="drawing charts") from None
-    return altair
+def stacked(charts: Sequence[CaptionedChart]) -> Spec:
+    """One specification with all charts below each other, each under its caption."""
+    specs = [chart.draw(chart.data) for chart in charts]
+    parts: list[dict[str, Any]] = []
+    for chart, spec in zip(charts, specs, strict=True):
+        part = {key: value for key, value in spec.items() if key not in ("$schema", "config")}
+        lines = textwrap.wrap(chart.caption, 100, break_long_words=False, break_on_hyphens=False)
+        title: dict[str, Any] = {"text": lines, "anchor": "start", "frame": "group", "offset": 12}
+        # Nested, so that the caption does not replace a title of the chart itself.
+        parts.append({"vconcat": [part], "title": {**title, "fontWeight": "normal"}})
+    # Charts use the same colours for different things, so none may share a scale with another.
+    own = dict.fromkeys(("color", "fill", "stroke", "shape"), "independent")
+    shared = {key: specs[0][key] for key in ("$schema", "config")}
+    look = {"padding": 12, "spacing": 34, "resolve": {"scale": own}}
+    return {**shared, "vconcat": parts, **look}
 
 
-def _converter() -> ModuleType:
-    try:
-        import vl_convert
-    except ImportError:
-        raise MissingDependency(
-            "vl-convert-python", extra="charts", purpose="rendering charts"
-        ) from None
-    module: ModuleType = vl_convert
-    return module
+# ---------------------------------------------------------------------------- pictures
+
+
+def to_png(spec: Mapping[str, Any], *, scale: float = 2.0) -> bytes:
+    """Render a specification as a PNG picture."""
+    png: bytes = _converter().vegalite_to_png(json.dumps(spec), scale=scale)
+    return png
+
+
+def to_svg(spec: Mapping[str, Any]) -> str:
+    """Render a specification as an SVG picture, the same each time."""
+    # The converter numbers clips and gradients through everything that a process draws.
+    numbers: dict[str, str] = {}
+    return _NUMBERED.sub(
+        lambda m: m[1] + numbers.setdefault(m[2], f"{m[3]}{len(numbers)}"), _rendered(spec)
+    )
+
+
+_NUMBERED = re.compile(r'(id="|url\(#)((clip|gradient_)\d+)(?=["\)])')
+
+
+def to_html_fragment(spec: Mapping[str, Any]) -> str:
+    """Render a specification as SVG for a page: in the page's text colour, with tooltips."""
+    # currentColor makes texts follow the light or dark scheme that the reader has chosen.
+    config = {**spec["config"], "background": None, **_inked("currentColor")}
+    # The page runs no script, so tooltips are titles; the label of a mark is escaped already.
+    return _LABELLED.sub(r"\1><title>\2</title></path>", _rendered({**spec, "config": config}))
+
+
+_LABELLED = re.compile(r'(<path aria-label="([^"<]*)"[^<>]*?)/?>(?:</path>)?')
+
+
+def _rendered(spec: Mapping[str, Any]) -> str:
+    svg: str = _converter().vegalite_to_svg(json.dumps(spec))
+    return svg

@@ -1,4 +1,4 @@
-"""What the page of an evaluation says and draws, as plain data."""
+"""The page of an evaluation, as plain data."""
 
 from __future__ import annotations
 
@@ -26,30 +26,26 @@ if TYPE_CHECKING:
     from equipoise.evaluation.evaluation import Evaluation
 
 MITIGATED, AS_IT_IS = "mitigated", "as it is"
+# Legends have no room for the sentences that describe versions elsewhere.
 SHORT = {"p": "label frequencies kept", "n": "label frequencies free", "u": "as it is"}
 SHORT |= {"before": "the first table", "after": "the second table"}
 
 
 def summarize_evaluation(evaluation: Evaluation) -> dict[str, Any]:
-    """Give everything the page says, as plain data."""
-    studies = [summarize_page(study) for study in evaluation.studies]
+    """The content of the page."""
     return {
         "title": _title(evaluation),
         "source": ", ".join(study["title"] for study in evaluation.studies),
         "figures": _figures(evaluation),
-        "studies": studies,
-        "facts": [
-            *_facts(evaluation),
-            ["made by", f"equipoise {evaluation.version}"],
-            ["time", evaluation.time],
-        ],
+        "studies": [_summarize_study(study) for study in evaluation.studies],
+        "facts": _facts(evaluation),
     }
 
 
 def _title(evaluation: Evaluation) -> str:
     if evaluation.is_paper:
-        return "What repairs do to models: the paper's evaluation"
-    return "What a repair does to models"
+        return "Effect of repairs on models: the paper's evaluation"
+    return "Effect of a repair on models"
 
 
 def _figures(evaluation: Evaluation) -> list[list[str]]:
@@ -68,6 +64,7 @@ def _figures(evaluation: Evaluation) -> list[list[str]]:
 
 def _ub_figures(study: Mapping[str, Any]) -> list[list[str]]:
     size = max(t["size"] for t in study["tables"])
+    # A version that could not be made at this size has no repeats.
     at = {t["version"]: t for t in study["tables"] if t["size"] == size and t["repeats"]}
     shown = [v for v in (study["reference"], "p", "after") if v in at]
     return [
@@ -88,7 +85,7 @@ def _facts(evaluation: Evaluation) -> list[list[str]]:
             [f"{start}models", ", ".join(study["models"].values())],
             [f"{start}seed", str(study["seed"])],
         ]
-    return facts
+    return [*facts, ["made by", f"equipoise {evaluation.version}"], ["time", evaluation.time]]
 
 
 def _features(study: Mapping[str, Any]) -> str:
@@ -96,15 +93,15 @@ def _features(study: Mapping[str, Any]) -> str:
     return ", ".join(f"{f} (names)" if f in names else f for f in study["features"])
 
 
-def summarize_page(study: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page says of one table."""
+def _summarize_study(study: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of the page about one table."""
     size = max(table["size"] for table in study["tables"])
     model = _drawn_model(study)
+    # As in the paper, charts compare repairs with the table as it is; tables have all versions.
     versions = [v for v in study["versions"] if v not in BASELINES]
     claims = claims_grid(study)
     return {
         "title": study["title"],
-        "size": size,
         "untreated": untreated(study),
         "model": study["models"][model],
         "sentences": list(sentences_of(study)),
@@ -129,7 +126,7 @@ def summarize_page(study: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _drawn_model(study: Mapping[str, Any]) -> str:
-    """The model the paper draws, if it was trained; else the first."""
+    """The model that the paper draws, if it was trained; otherwise the first."""
     if study["paper"] is not None and STUDIES[study["paper"]].chart in study["models"]:
         return STUDIES[study["paper"]].chart
     return str(next(iter(study["models"])))
@@ -139,13 +136,14 @@ def _drawn_model(study: Mapping[str, Any]) -> str:
 
 
 def score_data(study: Mapping[str, Any], model: str, test: str) -> dict[str, Any]:
-    """The paper's bars: mitigated versions on the left, the table as it is on the right."""
+    """Bars as in the paper: mitigated versions on the left, the table as it is on the right."""
     rows = [
         r
         for r in study["scores"]
         if (r["model"], r["test"]) == (model, test) and r["version"] not in BASELINES
     ]
     rows.sort(key=lambda r: (r["version"] == study["reference"], r["size"], r["version"] != "p"))
+    # Without samples two given tables are compared, of which neither need be repaired.
     left, right = (MITIGATED, AS_IT_IS) if study["sizes"] else (SHORT["after"], SHORT["before"])
     halves = {r["version"]: right if r["version"] == study["reference"] else left for r in rows}
     bars = [
@@ -167,7 +165,7 @@ def score_data(study: Mapping[str, Any], model: str, test: str) -> dict[str, Any
 
 
 def difference_data(study: Mapping[str, Any], test: str, size: float) -> dict[str, Any]:
-    """Paired differences of every model, on one test."""
+    """Paired differences of every model, on one test set."""
     versions = [v for v in study["versions"] if v in ("p", "n", "after")]
     rows = [
         {
@@ -191,7 +189,7 @@ def difference_data(study: Mapping[str, Any], test: str, size: float) -> dict[st
 
 
 def relation_data(study: Mapping[str, Any]) -> dict[str, Any]:
-    """UB of groups in the training data against their misses."""
+    """UB of groups in the training data, and their misses."""
     points = [
         {
             **{k: p[k] for k in ("group", "label", "version", "rows")},
@@ -244,7 +242,7 @@ def _spread(mean: Sequence[float | None], name: str = "mean") -> dict[str, float
 
 
 def relation_grid(study: Mapping[str, Any]) -> Grid:
-    """How UB and misses went together: a line for every group and label, columns by version."""
+    """UB and misses: a line for every group and label, columns by version."""
     points = study["relation"]["points"]
     versions = [*dict.fromkeys(p["version"] for p in points)]
     places: dict[tuple[str, str], dict[str, Any]] = {}
@@ -265,25 +263,26 @@ def relation_grid(study: Mapping[str, Any]) -> Grid:
 
 
 def captions(page: Mapping[str, Any]) -> dict[str, str]:
-    """What stands above each chart."""
-    half, model = "whiskers are intervals over repeats", page["model"]
+    """The caption of each chart."""
+    model = page["model"]
     told = {
-        f"scores_{t}": f"{model[:1].upper()}{model[1:]}, tested on {TEST_NAMES[t]}; {half}."
+        f"scores_{t}": f"{model[:1].upper()}{model[1:]}, tested on {TEST_NAMES[t]}; whiskers are "
+        "intervals over repeats."
         for t in TESTS
     }
     told |= {
         f"differences_{t}": (
-            f"Differences to {page['untreated']}, repeat by repeat, tested on {TEST_NAMES[t]}; filled "
-            "marks are clear (q ≤ 0.05)."
+            f"Differences to {page['untreated']}, paired by repeat, tested on {TEST_NAMES[t]}; "
+            "filled marks are clear (q ≤ 0.05)."
         )
         for t in TESTS
     }
     told["relation"] = (
-        "Each point is a group and a label. To the right the group has fewer such rows than its "
-        "share; above, models miss more of them than of all rows with the label. Lines join the "
-        "versions; a mean over models."
+        "Each point is a group and a label. On the right the group has fewer such rows than its "
+        "share; at the top, models miss more of them than of all rows with the label. Lines join "
+        "the versions; errors are means over models."
     )
     told["predictions"] = (
-        f"UB of what {model} predicts on the held-out test set, by group, and UB of their labels."
+        f"UB of the predictions of {model} on the held-out test set, by group, and UB of the labels."
     )
     return told

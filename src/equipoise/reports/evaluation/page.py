@@ -1,82 +1,52 @@
-"""An evaluation as a page: scores, differences, groups, and how bias goes with error."""
+"""An evaluation as a page: scores, differences, groups, and the relation of bias and error."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
-from html import escape
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from equipoise import atomic
-from equipoise.errors import MissingDependency
 from equipoise.evaluation.request import TESTS
 from equipoise.evaluation.study.grids import TEST_NAMES
+from equipoise.reports.charts.vega import CaptionedChart
+from equipoise.reports.evaluation.charts.differences import difference_chart
+from equipoise.reports.evaluation.charts.predictions import prediction_chart
+from equipoise.reports.evaluation.charts.relation import relation_chart
+from equipoise.reports.evaluation.charts.scores import score_chart
 from equipoise.reports.evaluation.data import captions, summarize_evaluation
-from equipoise.reports.frame.html import Section, bullets, figure, html_table, render_page
+from equipoise.reports.frame.html import (
+    Part,
+    Section,
+    bullets,
+    folded,
+    html_table,
+    paragraph,
+    render_page,
+)
 
 if TYPE_CHECKING:
     from equipoise.evaluation.evaluation import Evaluation
 
+_KINDS = {
+    "scores": (score_chart, "bars"),
+    "differences": (difference_chart, "rows"),
+    "relation": (relation_chart, "points"),
+    "predictions": (prediction_chart, "pairs"),
+}
+"""How each kind of chart is drawn, and the part of its data without which it is not drawn."""
 
-def write_evaluation(evaluation: Evaluation, path: str | os.PathLike[str]) -> None:
-    """Write an evaluation as a page; without the charts if they cannot be drawn.
 
-    Parameters
-    ----------
-    evaluation
-        What :func:`equipoise.evaluate` gave.
-    path
-        The file to write; it is whole or not there.
-    """
+def render(evaluation: Evaluation, **_: Any) -> str:
+    """The page of an evaluation."""
     data = summarize_evaluation(evaluation)
-    drawn = [draw_study(page) for page in data["studies"]]
-    atomic.write_text(path, render_evaluation(data, drawn))
-
-
-def draw_study(page: Mapping[str, Any]) -> dict[str, str]:
-    """Draw every chart of one table: HTML fragments by name."""
-    from equipoise.reports.charts.vega import to_html_fragment
-    from equipoise.reports.evaluation.charts.differences import difference_chart
-    from equipoise.reports.evaluation.charts.predictions import prediction_chart
-    from equipoise.reports.evaluation.charts.relation import relation_chart
-    from equipoise.reports.evaluation.charts.scores import score_chart
-
-    kinds = {
-        "scores": score_chart,
-        "differences": difference_chart,
-        "relation": relation_chart,
-        "predictions": prediction_chart,
-    }
-    drawn = {}
-    try:
-        for name, data in page["charts"].items():
-            if any(data.get(part) for part in ("bars", "rows", "points", "pairs")):
-                chart = kinds[name.partition("_")[0]]
-                drawn[name] = to_html_fragment(chart(data))
-    except MissingDependency as absent:
-        return {"absent": f"<p>{escape(str(absent))}</p>"}
-    return drawn
-
-
-def render_evaluation(data: Mapping[str, Any], charts: list[dict[str, str]]) -> str:
-    """Write an evaluation as a page.
-
-    Parameters
-    ----------
-    data
-        From :func:`equipoise.reports.evaluation.data.summarize_evaluation`.
-    charts
-        For each study HTML fragments by name, from :func:`draw_study`.
-    """
     several = len(data["studies"]) > 1
     sections = []
-    for place, (page, drawn) in enumerate(zip(data["studies"], charts, strict=True)):
-        start = f"{page['title']}: " if several else ""
-        for part in _sections(page, drawn):
-            title = start + (part.title[:1].lower() + part.title[1:] if several else part.title)
-            sections.append(
-                Section(f"{part.id}-{place}" if several else part.id, title, part.content)
-            )
+    for place, study in enumerate(data["studies"]):
+        for part in _sections(study):
+            if several:
+                title = f"{study['title']}: {part.title[:1].lower()}{part.title[1:]}"
+                sections.append(Section(f"{part.id}-{place}", title, part.content))
+            else:
+                sections.append(part)
     return render_page(
         title=data["title"],
         source=data["source"],
@@ -86,68 +56,82 @@ def render_evaluation(data: Mapping[str, Any], charts: list[dict[str, str]]) -> 
     )
 
 
-def _sections(page: Mapping[str, Any], drawn: Mapping[str, str]) -> list[Section]:
-    told = captions(page)
+def plot(evaluation: Evaluation) -> list[CaptionedChart]:
+    """For each table scores and differences on the held-out test set, and UB of predictions."""
+    studies = summarize_evaluation(evaluation)["studies"]
+    names = ("scores_untouched", "differences_untouched", "predictions")
+    return [
+        chart
+        for study in studies
+        for chart in _charts(study, names, f"{study['title']}: " if len(studies) > 1 else "")
+    ]
 
-    def picture(name: str) -> str:
-        return figure(told[name], drawn[name]) if name in drawn else ""
 
-    parts = [Section("said", "What came out", bullets(page["sentences"]) + drawn.get("absent", ""))]
-    if page["claims"] is not None:
-        said = (
-            "<p>The paper tests on rows of the repaired table itself, as the second column does. For "
-            "how many models and sizes it holds here; clear is q ≤ 0.05. That no loss is clear does not "
-            "show that there is none: for how many a loss above 0.01 is ruled out is said beside it, and "
-            "the lowest end of an interval says how large a loss may be.</p>"
+def _charts(
+    study: Mapping[str, Any], names: Sequence[str], start: str = ""
+) -> list[CaptionedChart]:
+    """The charts with these names, if there is anything to draw."""
+    texts, charts = captions(study), []
+    for name in names:
+        draw, part = _KINDS[name.partition("_")[0]]
+        data = study["charts"][name]
+        charts += [CaptionedChart(start + texts[name], draw, data)] if data[part] else []
+    return charts
+
+
+def _sections(study: Mapping[str, Any]) -> list[Section]:
+    sections = [Section("said", "Summary", [bullets(study["sentences"])])]
+    if study["claims"] is not None:
+        said = paragraph(
+            "The paper tests on rows of the repaired table itself, as the second column does. The "
+            "numbers are those of models and sizes for which a claim holds here; clear means q ≤ "
+            "0.05. That no loss is clear does not show that there is none: the table therefore also "
+            "states for how many a loss above 0.01 is ruled out, and the lowest end of an interval, "
+            "which is how large a loss may be."
         )
-        parts.append(
-            Section("claims", "What the paper says, and here", said + html_table(page["claims"]))
-        )
+        claims = [said, html_table(study["claims"])]
+        sections.append(Section("claims", "Claims of the paper, and results here", claims))
+    relation: list[Part] = [*_charts(study, ["relation"]), html_table(study["relation"])]
+    versions = [bullets(study["versions"]), html_table(study["tables"])]
+    return [
+        *sections,
+        Section("tables", "Versions", versions),
+        Section("scores", "Scores", _scores(study)),
+        Section("differences", "Differences", _differences(study)),
+        Section("groups", "Groups", _groups(study)),
+        Section("relation", "Bias and error", relation),
+    ]
+
+
+def _scores(study: Mapping[str, Any]) -> list[Part]:
+    charts = _charts(study, [f"scores_{test}" for test in reversed(TESTS)])
+    tables = [
+        folded(f"All scores on {TEST_NAMES[test]}", html_table(study["scores"][test]))
+        for test in TESTS
+    ]
+    return [*charts, *tables]
+
+
+def _differences(study: Mapping[str, Any]) -> list[Part]:
+    parts: list[Part] = [*_charts(study, [f"differences_{test}" for test in TESTS])]
+    if study["losses"]["rows"]:
+        parts += [
+            paragraph(
+                "Number of models and samples for which a loss of more than 0.01 is ruled out, since "
+                "the whole interval of the difference is above −0.01, and for which a loss is clear."
+            ),
+            html_table(study["losses"]),
+        ]
     parts += [
-        Section(
-            "tables",
-            "The versions themselves",
-            bullets(page["versions"]) + html_table(page["tables"]),
-        ),
-        Section("scores", "Scores", _scores(page, picture)),
-        Section("differences", "Differences", _differences(page, picture)),
-        Section("groups", "Groups", _groups(page, picture)),
-        Section("relation", "Bias and error", picture("relation") + html_table(page["relation"])),
+        folded(f"All differences on {TEST_NAMES[test]}", html_table(study["differences"][test]))
+        for test in TESTS
     ]
     return parts
 
 
-def _folded(title: str, content: str) -> str:
-    return f"<details><summary>{escape(title)}</summary>{content}</details>"
-
-
-def _scores(page: Mapping[str, Any], picture: Callable[[str], str]) -> str:
-    parts = [picture(f"scores_{test}") for test in reversed(TESTS)]
-    parts += [
-        _folded(f"All scores on {TEST_NAMES[test]}", html_table(page["scores"][test]))
-        for test in TESTS
-    ]
-    return "".join(parts)
-
-
-def _differences(page: Mapping[str, Any], picture: Callable[[str], str]) -> str:
-    parts = [picture(f"differences_{test}") for test in TESTS]
-    if page["losses"]["rows"]:
-        parts.append(
-            "<p>For how many models and samples a loss of more than 0.01 is ruled out, the whole "
-            "interval of the difference being above −0.01; and for how many a loss is clear.</p>"
-            + html_table(page["losses"])
-        )
-    parts += [
-        _folded(f"All differences on {TEST_NAMES[test]}", html_table(page["differences"][test]))
-        for test in TESTS
-    ]
-    return "".join(parts)
-
-
-def _groups(page: Mapping[str, Any], picture: Callable[[str], str]) -> str:
+def _groups(study: Mapping[str, Any]) -> list[Part]:
     tables = [
-        _folded(f"Groups, {model}", html_table(grid)) for model, grid in page["groups"].items()
+        folded(f"Groups, {model}", html_table(grid)) for model, grid in study["groups"].items()
     ]
-    said = "<p>On the held-out test set; means over repeats.</p>"
-    return picture("predictions") + said + "".join(tables)
+    said = paragraph("On the held-out test set; means over repeats.")
+    return [*_charts(study, ["predictions"]), said, *tables]

@@ -1,1 +1,1 @@
-"""The page that all reports share."""
+"""The page around all reports."""

@@ -1,4 +1,4 @@
-"""A summary as one self-contained page: nothing is fetched, and all text is escaped."""
+"""The parts of a page as HTML: nothing is fetched, and all text is escaped."""
 
 from __future__ import annotations
 
@@ -8,32 +8,42 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
-from typing import Any
+from typing import Any, TypeAlias
 
+from equipoise.errors import MissingDependency
 from equipoise.plain import Grid
+from equipoise.reports.charts.vega import CaptionedChart
 
-LONGEST = 28
-"""How many letters of a word stand together in a table."""
+_LONGEST = 28
+"""Maximum number of letters of a word in a table before it may be broken."""
 
 _PARAMETER = re.compile(r"(?<!`)`([a-z][a-z0-9_]*(?:=[^`]*)?)`(?!`)")
+
+Part: TypeAlias = str | CaptionedChart
+"""What a section is made of: HTML, already escaped, and charts."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: an id, a title (text) and its content (HTML, already escaped).
+    """A part of the page, with an id and a title (text).
 
-    >>> Section("plan", "Rows to add", "<p>none</p>").html()
+    >>> Section("plan", "Rows to add", ["<p>none</p>"]).html()
     '<section id="plan"><h2>Rows to add</h2><p>none</p></section>'
     """
 
     id: str
     title: str
-    content: str
+    content: Sequence[Part]
 
-    def html(self) -> str:
-        """The section as HTML."""
-        title, content = escape(self.title), self.content
-        return f'<section id="{escape(self.id)}"><h2>{title}</h2>{content}</section>'
+    def html(self, *, charts: bool = True) -> str:
+        """The section as HTML; empty if it has no content."""
+        parts = [
+            part if isinstance(part, str) else part.html()
+            for part in self.content
+            if charts or isinstance(part, str)
+        ]
+        head = f'<section id="{escape(self.id)}"><h2>{escape(self.title)}</h2>'
+        return f"{head}{''.join(parts)}</section>" if parts else ""
 
 
 def render_page(
@@ -46,27 +56,17 @@ def render_page(
 ) -> str:
     """Put sections into the page that all reports share.
 
-    Parameters
-    ----------
-    title, source
-        What the page is about, and of what.
-    figures
-        The few numbers at the top, each with its name.
-    sections
-        What the page says.
-    facts
-        Where it comes from: names and values, among them ``made by`` and ``time``.
+    ``figures`` are a few numbers for the top, each with its name, and ``facts`` are names and
+    values, among them ``made by`` and ``time``.
 
-    Examples
-    --------
     >>> page = render_page(
     ...     title="A < B",
     ...     source="people.csv",
     ...     figures=[("12", "rows")],
-    ...     sections=[Section("one", "One", "<p>two</p>")],
+    ...     sections=[Section("one", "One", ["<p>two</p>"])],
     ...     facts=[("made by", "equipoise"), ("time", "today")],
     ... )
-    >>> "<h1>A &lt; B</h1>" in page, "<h2>Where this comes from</h2>" in page
+    >>> "<h1>A &lt; B</h1>" in page, "<h2>Provenance</h2>" in page
     (True, True)
     """
     made = {fact[0]: fact[1] for fact in facts}
@@ -76,17 +76,39 @@ def render_page(
         title=escape(title),
         source=escape(source),
         figures="".join(_figure(value, name) for value, name in figures),
-        sections="\n".join(part.html() for part in (*sections, _provenance(facts))),
+        sections="\n".join(_rendered([*sections, _provenance(facts)])),
         footer=escape(f"{made['made by']}, {made['time']}"),
     )
+
+
+def _rendered(sections: Sequence[Section]) -> list[str]:
+    try:
+        return [section.html() for section in sections]
+    except MissingDependency as missing:
+        # Charts are an extra: without it the page has everything else and says how to get them.
+        note = Section("without-charts", "Charts", [paragraph(str(missing))])
+        return [section.html(charts=False) for section in (note, *sections)]
 
 
 def _figure(value: str, name: str) -> str:
     return f"<div><strong>{escape(value)}</strong><span>{escape(name)}</span></div>"
 
 
+def _provenance(facts: Sequence[Sequence[str]]) -> Section:
+    content = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts)
+    return Section("provenance", "Provenance", [f"<dl>{content}</dl>"])
+
+
+# ------------------------------------------------------------------------------- parts
+
+
+def paragraph(text: str) -> str:
+    """A text as a paragraph."""
+    return f"<p>{escape(text)}</p>"
+
+
 def bullets(sentences: Sequence[str]) -> str:
-    """Sentences as a list; the parameters they name in backquotes are set as code.
+    """Sentences as a list; parameters that they name in backquotes are set as code.
 
     >>> bullets(["a < b; see `gap=0.1`."])
     '<ul><li>a &lt; b; see <code>gap=0.1</code>.</li></ul>'
@@ -100,17 +122,25 @@ def _with_code(sentence: str) -> str:
     return "".join(f"<code>{breakable(p)}</code>" if i % 2 else breakable(p) for i, p in parts)
 
 
-def html_table(
-    table: Grid | Mapping[str, Any], *, marked: int | None = None, sides: Sequence[str] = ()
-) -> str:
-    """A table of ``headers``, ``rows`` and ``numbers``, the columns that are aligned right.
+def folded(title: str, content: str) -> str:
+    """Content that a reader can unfold under its title."""
+    return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
-    Parameters
-    ----------
-    table
-        A grid, or its plain data; ``line``, if it has one, says above which row a text divides it.
-    marked, sides
-        A column to colour, and the class of each row for it.
+
+def more(n: int, noun: str = "rows") -> str:
+    """A line about rows of a table that are not shown.
+
+    >>> more(1200, "cells"), more(0)
+    ('… and 1,200 more cells.', '')
+    """
+    return f"… and {n:,} more {noun}." if n else ""
+
+
+def html_table(table: Grid | Mapping[str, Any], after: str = "") -> str:
+    """A table, and a line of text after it.
+
+    The plain data of a grid may also have ``marked``, the number of a column to colour, and
+    ``sides``, the class of each row in it.
     """
     if isinstance(table, Grid):
         table = table.to_dict()
@@ -119,24 +149,25 @@ def html_table(
         f'<th scope="col" class="{kind}">{escape(header)}</th>'
         for header, kind in zip(table["headers"], kinds, strict=True)
     )
-    lines = []
+    body = []
     for place, row in enumerate(table["rows"]):
         here = kinds.copy()
-        if marked is not None:
-            here[marked] += f" {sides[place]}"
+        if "marked" in table:
+            here[table["marked"]] += f" {table['sides'][place]}"
         cells = zip(row, here, strict=True)
-        lines.append("".join(f'<td class="{kind}">{breakable(cell)}</td>' for cell, kind in cells))
-    body = [f"<tr>{line}</tr>" for line in lines]
+        line = "".join(f'<td class="{kind}">{breakable(cell)}</td>' for cell, kind in cells)
+        body.append(f"<tr>{line}</tr>")
     if table.get("line") is not None:
         place, text = table["line"]
         wide = f'<th colspan="{len(kinds)}" class="line">{escape(text)}</th>'
         body.insert(place, f"<tr>{wide}</tr>")
-    table_html = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-    return f'<div class="wide">{table_html}</div>'
+    rows = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
+    note = f'<p class="after">{escape(after)}</p>' if after else ""
+    return f'<div class="wide"><table>{rows}</table></div>{note}'
 
 
 def breakable(text: str) -> str:
-    """A text as HTML that may go on in the next line: between words, and inside very long ones.
+    """A text as HTML that may be broken between words, and inside very long ones.
 
     Very long words are broken after a mark such as ``_`` or ``/`` if they have one.
 
@@ -149,25 +180,11 @@ def breakable(text: str) -> str:
 
 
 def _pieces(word: str) -> list[str]:
-    """A word in pieces of at most :data:`LONGEST` letters."""
     pieces = []
-    while len(word) > LONGEST:
-        marks = [i for i, letter in enumerate(word[:LONGEST], start=1) if letter in "_-/.|:=,;"]
-        end = next((i for i in reversed(marks) if i >= LONGEST // 3), LONGEST)
+    while len(word) > _LONGEST:
+        marks = [i for i, letter in enumerate(word[:_LONGEST], start=1) if letter in "_-/.|:=,;"]
+        # A mark near the beginning would leave a line of a few letters.
+        end = next((i for i in reversed(marks) if i >= _LONGEST // 3), _LONGEST)
         pieces.append(word[:end])
         word = word[end:]
     return [*pieces, word]
-
-
-def _provenance(facts: Sequence[Sequence[str]]) -> Section:
-    content = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts)
-    return Section("provenance", "Where this comes from", f"<dl>{content}</dl>")
-
-
-def figure(caption: str, picture: str) -> str:
-    """A picture under its caption.
-
-    >>> figure("a < b", "<svg></svg>")
-    '<figure><figcaption>a &lt; b</figcaption><svg></svg></figure>'
-    """
-    return f"<figure><figcaption>{escape(caption)}</figcaption>{picture}</figure>"

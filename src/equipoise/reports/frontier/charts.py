@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from equipoise.reports.charts.vega import BLUE, GREY, RED, finished, plotting
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    import altair
+from equipoise.reports.charts.vega import ABOUT, BLUE, GREY, RED, Layer, Spec, alt, finished, marks
 
 _STEPS_WIDTH, _STEPS_HEIGHT = 640, 340
 
 
-def step_chart(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Draw the least cost against the tolerance, as the step function it is.
+def step_chart(data: Mapping[str, Any]) -> Spec:
+    """Draw the least cost against the tolerance, which is a step function.
 
-    Parameters
-    ----------
-    data
-        From :func:`equipoise.reports.plan.data.steps`.
-
-    Returns
-    -------
-    dict
-        A Vega-Lite specification.
+    ``data`` is that of :func:`equipoise.reports.frontier.data.steps`.
     """
-    alt = plotting()
-    layers = [
-        *_budget_lines(alt, data),
-        *_known_steps(alt, data),
-        *_no_plans(alt, data),
-    ]
+    at = _scales(data)
+    layers = [*_budget_lines(data, at), *_known_steps(data, at), *_no_plans(data, at)]
     return finished(alt.layer(*layers).properties(width=_STEPS_WIDTH, height=_STEPS_HEIGHT))
 
 
-def _scales(alt: ModuleType, data: Mapping[str, Any]) -> Callable[..., dict[str, Any]]:
-    kind = "log" if data["log"] else "linear"
-    x_scale = alt.Scale(type=kind, domain=data["x"], nice=False)
+_Channels = Callable[..., dict[str, Any]]
+
+
+def _scales(data: Mapping[str, Any]) -> _Channels:
+    x_scale = alt.Scale(type="log" if data["log"] else "linear", domain=data["x"], nice=False)
     y_scale = alt.Scale(domain=[0, data["y_max"]], nice=False)
     x_axis = alt.Axis(title=data["title"], grid=False, format="~g", tickCount=8, labelOverlap=True)
     y_axis = alt.Axis(title="least cost", format=",.6~g", grid=True, gridColor="#8a8f9844")
@@ -51,14 +36,11 @@ def _scales(alt: ModuleType, data: Mapping[str, Any]) -> Callable[..., dict[str,
     return channels
 
 
-def _known_steps(alt: ModuleType, data: Mapping[str, Any]) -> list[altair.Chart]:
-    at = _scales(alt, data)
-    path = alt.Chart(alt.Data(values=data["path"])).mark_line(
+def _known_steps(data: Mapping[str, Any], at: _Channels) -> list[Layer]:
+    path = marks(data["path"]).mark_line(
         color=BLUE, strokeWidth=1, opacity=0.6, aria=False, clip=True
     )
-    pieces = alt.Chart(alt.Data(values=data["pieces"])).encode(
-        description="about:N", tooltip="about:N"
-    )
+    pieces = marks(data["pieces"]).encode(**ABOUT)
     bars = pieces.mark_rule(color=BLUE, strokeWidth=4, clip=True)
     dots = pieces.mark_point(filled=True, size=36, color=BLUE, opacity=1)
     charts = [
@@ -67,22 +49,17 @@ def _known_steps(alt: ModuleType, data: Mapping[str, Any]) -> list[altair.Chart]
         dots.encode(**at("high", "cost")),
     ]
     if data["bounds"]:
-        spans = alt.Chart(alt.Data(values=data["bounds"])).mark_rule(
-            color=GREY, strokeWidth=2, aria=False
-        )
+        spans = marks(data["bounds"]).mark_rule(color=GREY, strokeWidth=2, aria=False)
         charts.insert(0, spans.encode(**at("x", "low", y2="high:Q")))
     return charts
 
 
-def _budget_lines(alt: ModuleType, data: Mapping[str, Any]) -> list[altair.Chart]:
+def _budget_lines(data: Mapping[str, Any], at: _Channels) -> list[Layer]:
     if not data["budgets"]:
         return []
-    at = _scales(alt, data)
-    base = alt.Chart(alt.Data(values=data["budgets"]))
-    bought = [b for b in data["budgets"] if b["tolerance"] is not None]
-    rings = alt.Chart(alt.Data(values=bought)).mark_point(
-        size=90, strokeWidth=2, color=RED, opacity=1, clip=True
-    )
+    base = marks(data["budgets"])
+    bought = marks([b for b in data["budgets"] if b["tolerance"] is not None])
+    rings = bought.mark_point(size=90, strokeWidth=2, color=RED, opacity=1, clip=True)
     line = base.mark_rule(color=RED, strokeDash=[5, 4], aria=False)
     words = base.mark_text(align="left", baseline="middle", dx=8, fontSize=12, aria=False)
     y = at("tolerance", "budget")["y"]
@@ -93,17 +70,18 @@ def _budget_lines(alt: ModuleType, data: Mapping[str, Any]) -> list[altair.Chart
     ]
 
 
-def _no_plans(alt: ModuleType, data: Mapping[str, Any]) -> list[altair.Chart]:
+def _no_plans(data: Mapping[str, Any], at: _Channels) -> list[Layer]:
     """Mark tolerances that no plan reaches, at the top of the chart."""
     if not data["none"]:
         return []
-    at = _scales(alt, data)
     values = [
         {"x": t, "y": data["y_max"], "about": f"tolerance {t:.4g}: no plan"} for t in data["none"]
     ]
-    base = alt.Chart(alt.Data(values=values))
-    cross = base.mark_point(shape="cross", angle=45, filled=True, size=60, color=GREY, opacity=1)
-    last = alt.Chart(alt.Data(values=values[-1:])).mark_text(
+    cross = marks(values).mark_point(
+        shape="cross", angle=45, filled=True, size=60, color=GREY, opacity=1
+    )
+    # Only the last cross is named; names beside all of them would cover each other.
+    last = marks(values[-1:]).mark_text(
         align="left", dx=10, fontSize=12, text="no plan", aria=False
     )
     return [cross.encode(**at("x", "y", description="about:N")), last.encode(**at("x", "y"))]

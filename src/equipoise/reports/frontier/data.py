@@ -1,4 +1,4 @@
-"""What the page of a frontier draws, as plain data."""
+"""The chart of a frontier, as plain data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def steps(frontier: Frontier) -> dict[str, Any]:
-    """The cost against the tolerance: exact pieces, the plans between, budgets, and no plans.
+    """The cost against the tolerance: requested points, plans in between, budgets and gaps.
 
     >>> import equipoise as eq
     >>> counts = eq.Counts.from_mapping(
@@ -26,13 +26,14 @@ def steps(frontier: Frontier) -> dict[str, Any]:
     found = [p for p in frontier.points if math.isfinite(p.cost)]
     tolerances = [p.tolerance for p in frontier.points]
     low, high = min(tolerances), max(tolerances)
+    # On a linear axis the small tolerances, where the cost rises, would be pressed together.
     log = high > 20 * low
     left = low * 0.9 if log else min([low, *(p.reached for p in found)])
     top = max((p.cost for p in found), default=0.0)
     budgets = [_budget(b) for b in frontier.budgets]
+    # A budget far above all costs would press the steps together; the sentences name it.
     near = [b["budget"] for b in budgets if b["budget"] <= 1.5 * top]
     return {
-        "kind": "steps",
         "title": "tolerance: largest "
         + ("|UB|" if frontier.request.tolerance_on == "ub" else "difference of rates")
         + " left",
@@ -61,7 +62,7 @@ def _piece(point: Point, left: float) -> dict[str, Any]:
 
 
 def _path(found: list[Point], left: float) -> list[dict[str, float]]:
-    """What the plans found cost at tolerances between: at most this, until the next one does."""
+    """Upper bounds on the cost between the requested tolerances, from the plans found."""
     corners = []
     for point, after in itertools.pairwise(found):
         turn = max(min(after.reached, after.tolerance), point.tolerance, left)

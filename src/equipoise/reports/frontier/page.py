@@ -3,107 +3,71 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from equipoise import atomic
 from equipoise.plain import Grid
-from equipoise.reports.frame.html import Section, bullets, html_table, render_page
-from equipoise.reports.frontier import data as frontier_data
-from equipoise.reports.plan.page import asked_grid, drawn_figure
+from equipoise.reports.charts.vega import CaptionedChart
+from equipoise.reports.frame.html import Section, bullets, html_table, paragraph, render_page
+from equipoise.reports.frontier.charts import step_chart
+from equipoise.reports.frontier.data import steps
+from equipoise.reports.plan.page import asked_grid
 
 if TYPE_CHECKING:
     from equipoise.plans.frontier import Frontier
 
 
-def write_frontier(
-    frontier: Frontier, path: str | os.PathLike[str], *, source: str | None = None
-) -> None:
-    """Write a frontier as a page; without the chart if it cannot be drawn.
-
-    Parameters
-    ----------
-    frontier
-        The frontier.
-    path
-        The file to write; it is whole or not there.
-    source
-        What it is of, as the reader knows it.
-    """
-    from equipoise.reports.frontier.charts import step_chart
-
-    data = frontier_data.steps(frontier)
-    chart = drawn_figure(steps_caption(data), step_chart, data) if data["pieces"] else ""
-    atomic.write_text(path, render_frontier(frontier, chart, source=source))
-
-
-def render_frontier(frontier: Frontier, chart: str = "", *, source: str | None = None) -> str:
-    """Write a frontier as a page.
-
-    Parameters
-    ----------
-    frontier
-        The frontier.
-    chart
-        A figure in HTML.
-    source
-        What it is of.
-
-    Examples
-    --------
-    >>> import equipoise as eq
-    >>> counts = eq.Counts.from_mapping(
-    ...     {("m", "y"): 60, ("m", "n"): 40, ("w", "y"): 20, ("w", "n"): 80},
-    ...     sensitive=["sex"],
-    ...     label="l",
-    ... )
-    >>> page = render_frontier(eq.frontier(counts, tolerances=[0.1]))
-    >>> "<h1>Frontier: least cost against tolerance</h1>" in page
-    True
-    """
-    picture = chart or "<p>No tolerance that was asked for has a plan, so nothing is drawn.</p>"
+def render(frontier: Frontier, *, source: str | None = None, **_: Any) -> str:
+    """The page of a frontier."""
+    found = any(math.isfinite(point.cost) for point in frontier.points)
+    none = paragraph("No plan reaches any of the requested tolerances, so nothing is drawn.")
     return render_page(
         title="Frontier: least cost against tolerance",
         source=source or f"counts sha256:{frontier.fingerprint[:12]}",
-        figures=_frontier_figures(frontier),
+        figures=_figures(frontier),
         sections=[
-            Section("said", "What the frontier says", bullets(frontier.sentences)),
-            Section("charts", "The picture", picture),
-            Section("points", "Every tolerance", html_table(frontier.grid())),
-            Section("asked", "What was asked", html_table(_frontier_asked(frontier))),
+            Section("said", "Summary", [bullets(frontier.sentences)]),
+            Section("charts", "Chart", plot(frontier) if found else [none]),
+            Section("points", "All tolerances", [html_table(frontier.grid())]),
+            Section("asked", "Request", [html_table(_asked(frontier))]),
         ],
-        facts=_frontier_facts(frontier, source),
+        facts=_facts(frontier, source),
     )
 
 
-def _frontier_figures(frontier: Frontier) -> list[list[str]]:
+def plot(frontier: Frontier) -> list[CaptionedChart]:
+    """The least cost against the tolerance."""
+    data = steps(frontier)
+    return [CaptionedChart(_caption(data), step_chart, data)]
+
+
+def _figures(frontier: Frontier) -> list[list[str]]:
     found = [p for p in frontier.points if math.isfinite(p.cost)]
     kind = "|UB|" if frontier.request.tolerance_on == "ub" else "difference of rates"
     figures = [[f"{frontier.now:.3f}", f"largest {kind} now"]]
     if found:
         tight = found[0]
-        figures.append([f"{tight.cost:,.6g}", f"least cost of {tight.tolerance:.4g}"])
+        figures.append([f"{tight.cost:,.6g}", f"least cost of tolerance {tight.tolerance:.4g}"])
     figures += [
-        [f"{b.tolerance:.4g}", f"bought by {b.budget:,g}"]
+        [f"{b.tolerance:.4g}", f"tolerance for a budget of {b.budget:,g}"]
         for b in frontier.budgets
         if b.tolerance is not None
     ]
-    return [*figures, [f"{len(frontier.points):,}", "tolerances looked at"]]
+    return [*figures, [f"{len(frontier.points):,}", "tolerances examined"]]
 
 
-def _frontier_asked(frontier: Frontier) -> Grid:
+def _asked(frontier: Frontier) -> Grid:
+    # The request has no single tolerance, and only the frontier knows the reference it chose.
     grid = asked_grid(frontier.request)
     rows = [row for row in grid.rows if row[0] not in ("tolerance", "reference")]
     rows.insert(1, ("reference", f"{frontier.reference} label frequencies"))
     return Grid(grid.headers, tuple(rows))
 
 
-def _frontier_facts(frontier: Frontier, source: str | None) -> list[list[str]]:
-    facts = [["source", source]] if source else []
-    sure = "the least there are" if frontier.exact else "the least found, each with its bound"
+def _facts(frontier: Frontier, source: str | None) -> list[list[str]]:
+    sure = "the least possible" if frontier.exact else "the least found, each with a lower bound"
     return [
-        *facts,
+        *([["source", source]] if source else []),
         *frontier.reading.facts,
         ["costs are", sure],
         ["fingerprint of the counts", f"sha256:{frontier.fingerprint}"],
@@ -112,14 +76,13 @@ def _frontier_facts(frontier: Frontier, source: str | None) -> list[list[str]]:
     ]
 
 
-def steps_caption(data: Mapping[str, Any]) -> str:
-    """Say what the chart of the least costs shows."""
+def _caption(data: Mapping[str, Any]) -> str:
     parts = [
-        "Each dot is a tolerance that was asked for.",
-        "The thick line to its left ends where its plan arrives: in between the cost is the same.",
-        "Thin lines are what the plans found cost at other tolerances, at most.",
+        "Each dot is a requested tolerance.",
+        "The thick line on its left ends at the bias that its plan leaves; the cost is the same there.",
+        "Thin lines are upper bounds on the cost of other tolerances, from the plans found.",
     ]
-    parts += ["Grey bars reach down to what no plan is below."] * bool(data["bounds"])
-    parts += ["Crosses are tolerances no plan reaches."] * bool(data["none"])
-    parts += ["Dashed lines are budgets, rings what they buy."] * bool(data["budgets"])
+    parts += ["Grey bars end at a lower bound on the cost of any plan."] * bool(data["bounds"])
+    parts += ["Crosses are tolerances that no plan reaches."] * bool(data["none"])
+    parts += ["Dashed lines are budgets, and rings what they pay for."] * bool(data["budgets"])
     return " ".join(parts)

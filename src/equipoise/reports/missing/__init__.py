@@ -1,1 +1,1 @@
-"""Ways to treat missing values as a page."""
+"""Methods to treat missing values as a page."""

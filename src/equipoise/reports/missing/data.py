@@ -1,8 +1,8 @@
-"""What the page about missing values says and draws, as plain data."""
+"""The page about missing values, as plain data."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from equipoise.evaluation.missing.comparison import MissingValues
@@ -11,39 +11,31 @@ from equipoise.evaluation.missing.simulation import MissingSimulation
 from equipoise.measures.display import percent, whole
 
 MissingResult: TypeAlias = MissingValues | MissingSimulation
-
-
 SCHEMA = "equipoise.missing-page/1"
-
-
 _AWAY = (
     "Away from 0 is the mean change of UB in the direction away from 0: below 0, groups look more "
-    "alike than they do {otherwise}."
+    "alike than {otherwise}."
 )
-
-
 _CHANGES = (
     (
-        "A change is UB under a method less UB under {baseline}; the mean is over all groups and "
-        "labels compared, each of which counts the same."
+        "A change is UB under a method minus UB under {baseline}; the mean is over all compared "
+        "groups and labels, with equal weights."
     ),
-    "The last columns are the shares of the labels; what lacks to 100% are rows without a label.",
+    "The last columns are the shares of the labels; the rest up to 100% are rows without a label.",
 )
-
-
 _ERRORS = (
     (
-        "An error is UB under a method less the true UB; means are over all groups and labels "
-        "compared, each of which counts the same, and then over the repeats."
+        "An error is UB under a method minus the true UB; means are over all compared groups and "
+        "labels, with equal weights, and then over the repeats."
     ),
     (
-        "The mean error has signs, and groups that gain make up for groups that lose: it is near "
-        "0 even where single errors are not."
+        "The mean error is signed, and positive and negative errors cancel: it may be near 0 even "
+        "if single errors are not."
     ),
-    "The largest |error| is that of a repeat, the mean of all repeats.",
+    "The largest |error| is that of each repeat, averaged over the repeats.",
     (
-        "Filled right is the share of values taken away for which the method found the true one; "
-        "this says little of UB, which is about shares and not about single rows."
+        "Filled right is the share of removed values for which the method found the true one; "
+        "this says little about UB, which depends on shares and not on single rows."
     ),
 )
 
@@ -51,20 +43,20 @@ _ERRORS = (
 def summarize_missing(
     result: MissingResult, *, source: str | None = None, top: int = 50
 ) -> dict[str, Any]:
-    """Gather all that the page says, as plain data, ready for JSON."""
+    """The content of the page, ready for JSON."""
     known = isinstance(result, MissingSimulation)
     what = f"{result.request.label} by {', '.join(result.request.sensitive)}"
     shown = result.groups_grid(top)
     return {
         "schema": SCHEMA,
-        "title": f"{'Missing values taken away' if known else 'Missing values'}: {what}",
+        "title": f"{'Removed values' if known else 'Missing values'}: {what}",
         "source": source or f"{result.table_rows:,} rows",
         "figures": _figures(result),
         "sentences": list(result.sentences),
         "methods": result.methods_grid().to_dict(),
         "meanings": [f"{name}: {METHODS[name].sentence}." for name in result.names],
         "columns": _columns(result),
-        "chart": _chart(result),
+        "chart": chart_data(result),
         "groups": shown.to_dict(),
         "left_out": len(result.groups) - len(shown.rows),
         "facts": _facts(result, source),
@@ -85,7 +77,7 @@ def _figures(result: MissingResult) -> list[list[str]]:
     most = max(result.methods, key=lambda treated: treated.largest_change)
     return [
         *shown,
-        [percent(result.incomplete / result.n), "lack a value"],
+        [percent(result.incomplete / result.n), "have missing values"],
         [groups, "groups compared"],
         [f"{most.largest_change:.3f}", f"largest change of UB ({most.method})"],
     ]
@@ -93,18 +85,19 @@ def _figures(result: MissingResult) -> list[list[str]]:
 
 def _columns(result: MissingResult) -> list[str]:
     if isinstance(result, MissingSimulation):
-        return [*_ERRORS, _AWAY.format(otherwise="in truth")]
+        return [*_ERRORS, _AWAY.format(otherwise="they are")]
     changes = [text.format(baseline=result.baseline) for text in _CHANGES]
     return [*changes, _AWAY.format(otherwise=f"under {result.baseline}")]
 
 
-def _chart(result: MissingResult) -> dict[str, Any]:
-    """The mean and the largest of each method, as the chart of two moments takes them."""
+def chart_data(result: MissingResult) -> dict[str, Any]:
+    """The mean and the largest value of each method, as the before and after of a chart."""
     if isinstance(result, MissingSimulation):
         title = "|error of UB|"
         found = [(s.method, s.mean_abs_error.mean, s.largest_error.mean) for s in result.methods]
     else:
         title = f"|change of UB| against {result.baseline}"
+        # The baseline does not differ from itself.
         others = [t for t in result.methods if t.method != result.baseline]
         found = [(t.method, t.mean_change, t.largest_change) for t in others]
     pairs = [
@@ -122,27 +115,20 @@ def _chart(result: MissingResult) -> dict[str, Any]:
 
 
 def _facts(result: MissingResult, source: str | None) -> list[list[str]]:
-    told = result.to_dict()
-    facts = [["table", source]] if source else []
     more: list[tuple[str, Sequence[str]]] = [
         ("sensitive attributes", result.request.sensitive),
         ("label", [result.request.label]),
         ("texts that mean a missing value", result.request.na),
-        ("columns imputers looked at", result.looked_at),
-        ("columns they did not look at", result.left_out),
+        ("columns that imputers used", result.looked_at),
+        ("columns that they did not use", result.left_out),
     ]
     return [
-        *facts,
+        *([["table", source]] if source else []),
         *result.reading.facts,
         *([name, ", ".join(texts)] for name, texts in more if texts),
         ["least rows of a group", whole(result.min_count)],
         ["seed", str(result.seed)],
-        ["schema", told["schema"]],
-        ["made by", f"equipoise {told['version']}"],
+        ["schema", result.to_dict()["schema"]],
+        ["made by", f"equipoise {result.version}"],
         ["time", result.time],
     ]
-
-
-def chart_caption(data: Mapping[str, Any]) -> str:
-    """What stands above the chart."""
-    return f"{data['title']}: the mean (ring) and the largest (dot) of each method."

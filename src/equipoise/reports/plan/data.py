@@ -1,4 +1,4 @@
-"""What the pages of plans and frontiers draw, as plain data: changes, biases and steps."""
+"""The charts of a plan, as plain data: the cells that change, and UB before and after."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from equipoise.errors import LatticeTooLarge
 from equipoise.lattice import Group, format_value, roll_up
 from equipoise.measures.uniform_bias import ub_of
 from equipoise.plans.problem import known_rows
-from equipoise.values import MISSING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,13 +19,13 @@ if TYPE_CHECKING:
     from equipoise.plans.plan import Plan, PlanCell
 
 BARS = 24
-"""How many cells or groups a chart shows."""
-SMALL = 30
-"""Of many groups, those with fewer rows are drawn only if they are beyond the tolerance."""
-VISIBLE = 0.01
-"""Changes smaller than this share of the largest are not drawn."""
-MEMORY = 1_000_000_000
-"""How many bytes the lattice of a chart may take; beyond, finest groups are drawn."""
+"""Maximum number of cells or groups in a chart."""
+_SMALL = 30
+"""If there are more groups, those with fewer rows are drawn only beyond the tolerance."""
+_VISIBLE = 0.01
+"""Changes below this share of the largest would be bars of less than four pixels."""
+_MEMORY = 1_000_000_000
+"""Maximum number of bytes for the lattice of a chart."""
 
 
 # ----------------------------------------------------------------------------- changes
@@ -45,10 +44,9 @@ def changes(plan: Plan) -> dict[str, Any]:
     [('sex=m → not', '290 + 30 = 320'), ('sex=w → hired', '40 + 15 = 55')]
     """
     moves = plan.moves
-    least = VISIBLE * max((_size(m) for m in moves), default=0)
+    least = _VISIBLE * max((_size(m) for m in moves), default=0)
     shown = [m for m in moves[:BARS] if _size(m) >= least]
     return {
-        "kind": "changes",
         "bars": [_bar(m) for m in shown],
         "left_out": len(moves) - len(shown),
     }
@@ -77,11 +75,10 @@ def _bar(move: PlanCell) -> dict[str, Any]:
 
 
 def biases(plan: Plan, measured: tuple[Counts, Counts] | None = None) -> dict[str, Any]:
-    """The groups and labels farthest from their share, before and after, worst first.
+    """The groups and labels with the largest |UB|, before and after a plan, worst first.
 
-    Of two labels, which mirror each other, only the rarer is shown. With ``measured``, the
-    counts of two tables, these are compared and not what the plan makes of its own; groups are
-    then held to the frequencies of the table they are in.
+    With ``measured``, the counts of a table and of the repaired one, these are compared instead,
+    each against its own label frequencies.
 
     >>> import equipoise as eq
     >>> counts = eq.Counts.from_mapping(
@@ -95,17 +92,19 @@ def biases(plan: Plan, measured: tuple[Counts, Counts] | None = None) -> dict[st
     >>> [(pair["name"], round(pair["before"], 3)) for pair in data["pairs"]]
     [('sex=w', 0.2), ('sex=m', 0.067)]
     """
-    counts, there = (plan.counts, _tables(plan)) if measured is None else _counted(plan, *measured)
+    counts, there = _tables(plan, *(measured or (plan.counts, plan.after())))
     reference = plan.certificate.reference if measured is None else "new"
     lines, sizes, before, after = _distances(plan, counts, there, reference)
     label = counts.label
     totals = np.bincount(counts.codes[:, -1], counts.rows, len(label))
+    # Two labels mirror each other; UB of the rarer one is larger and says more.
     one = len(label) == 2
     chosen = np.array([int(totals.argmin())]) if one else np.arange(len(label))
     worse = np.fmax(before, after)[:, chosen]
     order = np.argsort(-worse, axis=None, kind="stable")
     order = order[np.isfinite(worse.ravel()[order])]
-    least = 1 if len(order) <= BARS else SMALL
+    least = 1 if len(order) <= BARS else _SMALL
+    # Numbers of groups exactly at the tolerance may exceed it by rounding errors.
     beyond = (after[:, chosen] > (_limit(plan) or math.inf) + 1e-12) | (sizes >= least)[:, None]
     total, order = len(order), order[beyond.ravel()[order]]
     pairs = []
@@ -118,7 +117,6 @@ def biases(plan: Plan, measured: tuple[Counts, Counts] | None = None) -> dict[st
         pairs.append(_pair(name, before[line, code], after[line, code], _limit(plan)))
     what = str(Group({label.name: label.values[int(chosen[0])]})) if one else label.name
     return {
-        "kind": "biases",
         "title": f"{_kind(plan)} for {what}",
         "limit": _limit(plan),
         "targets": plan.request.target is not None,
@@ -132,15 +130,15 @@ def biases(plan: Plan, measured: tuple[Counts, Counts] | None = None) -> dict[st
 def _distances(
     plan: Plan, counts: Counts, there: tuple[NDArray[Any], ...], reference: str
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Every group of the lattice, its rows, and how far it is from the table's rates, twice."""
+    """Every group of the lattice, its rows, and its distance before and after."""
     codes, have, rows = there
     sizes = [len(a) for a in counts.sensitive]
     try:
         lattice = roll_up(
-            codes, sizes, [have, rows], min_count=plan.request.min_group, memory=MEMORY
+            codes, sizes, [have, rows], min_count=plan.request.min_group, memory=_MEMORY
         )
         lines, (first, last) = lattice.codes, lattice.columns
-    except LatticeTooLarge:
+    except LatticeTooLarge:  # a chart of the finest groups is better than none
         lines, first, last = codes, have, rows
     present, own = have.sum(axis=0), rows.sum(axis=0)
     held = present if reference == "original" else own
@@ -148,30 +146,12 @@ def _distances(
     return lines, first.sum(axis=1), _off(first, present, on), _off(last, held, on)
 
 
-def _tables(plan: Plan) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """The finest groups, their rows by label, and the same after the plan."""
-    counts, after = plan.counts, plan.after()
-    known = np.ones(len(after.codes), np.bool_)
-    if not plan.request.plan_missing:
-        for i, axis in enumerate(counts.axes):
-            if MISSING in axis.values:
-                known &= after.codes[:, i] != axis.values.index(MISSING)
-    codes, line = np.unique(after.codes[known][:, :-1], axis=0, return_inverse=True)
-    shape = (len(codes), len(counts.label))
-    rows, moved = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    np.add.at(rows, (line.ravel(), after.codes[known][:, -1]), after.rows[known])
-    place = {tuple(c): i for i, c in enumerate(codes.tolist())}
-    for moves, sign in ((plan.add, 1), (plan.delete, -1)):
-        for (*group, y), n in zip(moves.codes.tolist(), moves.rows.tolist(), strict=True):
-            moved[place[tuple(group)], y] += sign * n
-    return codes, rows - moved, rows
-
-
-def _counted(
+def _tables(
     plan: Plan, before: Counts, after: Counts
 ) -> tuple[Counts, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
-    """The same of two tables that were counted, on common axes."""
+    """The finest groups of both tables, and their rows by label before and after."""
     both = [known_rows(c, plan_missing=plan.request.plan_missing)[0] for c in (before, after)]
+    # Adding nothing of the other table puts both on the same axes, with all values of either.
     both = [both[0] + (both[1] - both[1]), both[1] + (both[0] - both[0])]
     both[1] = both[1].with_axes(both[0])
     codes = np.unique(np.concatenate([c.codes[:, :-1] for c in both]), axis=0)
@@ -184,7 +164,7 @@ def _counted(
 
 
 def _off(rows: NDArray[Any], labels: NDArray[Any], on: str) -> NDArray[Any]:
-    """How far groups are from the label frequencies of the table whose rows by label are given."""
+    """The distance of groups from the label frequencies of a table, given by its rows by label."""
     n, n_g = labels.sum(), rows.sum(axis=1, keepdims=True)
     if on == "ub":
         return np.asarray(np.abs(ub_of(n=n, n_y=labels, n_g=n_g, n_gy=rows)))
@@ -215,7 +195,7 @@ def _kind(plan: Plan) -> str:
 
 
 def _limit(plan: Plan) -> float | None:
-    """The tolerance, where it is a limit on what is drawn."""
+    """The tolerance, if it is a limit on the numbers that are drawn."""
     asked = plan.request
     plain = asked.target is None and isinstance(asked.labels, str)
     return asked.tolerance if asked.tolerance and plain else None

@@ -1,50 +1,37 @@
-"""The policy map: UB over two moves, with its curves, limits and words."""
+"""The chart of a policy map: UB over two moves, with its curves, limits and words."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from equipoise.plain import wrap
 from equipoise.reports.charts.colours import colour_of_ub
-from equipoise.reports.charts.vega import INK, finished, plotting
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    import altair
+from equipoise.reports.charts.vega import INK, Layer, Spec, alt, finished, marks
 
 _MAP_WIDTH, _MAP_HEIGHT = 720, 480
+_Channels = Callable[..., dict[str, Any]]
 
 
-def policy_map_chart(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Draw a policy map: UB over two moves, its zero curve, the limits and the best point.
+def policy_map_chart(data: Mapping[str, Any]) -> Spec:
+    """Draw UB over two moves, its zero curve, the limits and the best point.
 
-    Parameters
-    ----------
-    data
-        From :func:`equipoise.reports.policy_map.page.chart_data`.
-
-    Returns
-    -------
-    dict
-        A Vega-Lite specification.
+    ``data`` is that of :func:`equipoise.reports.policy_map.data.chart_data`.
     """
-    alt = plotting()
-    place = _places(alt, data)
+    place = _places(data)
     layers = [
-        _surface(alt, data, place),
-        _outside(alt, data, place),
-        *_strokes(alt, data, place),
-        *_limit_names(alt, data, place),
-        *_marks(alt, data, place),
+        _surface(data, place),
+        _outside(data, place),
+        *_strokes(data, place),
+        *_limit_names(data, place),
+        *_marks(data, place),
     ]
     return finished(alt.layer(*layers).properties(width=_MAP_WIDTH, height=_MAP_HEIGHT))
 
 
-def _places(alt: ModuleType, data: Mapping[str, Any]) -> Callable[..., dict[str, Any]]:
-    """Scales of the map: give the channels of two fields, or of more."""
+def _places(data: Mapping[str, Any]) -> _Channels:
+    """The scales of the map, as a function that returns the channels x and y, and others."""
     axes = {
         axis: alt.Axis(
             title=wrap(data[f"{axis}_title"], letters),
@@ -67,27 +54,26 @@ def _places(alt: ModuleType, data: Mapping[str, Any]) -> Callable[..., dict[str,
     return channels
 
 
-def _surface(alt: ModuleType, data: Mapping[str, Any], place: Any) -> altair.Chart:
-    colour = colour_of_ub(alt, data["bound"], clamped=data["clamped"])
-    base = alt.Chart(alt.Data(values=data["cells"])).mark_rect(aria=False, clip=True)
-    chart: altair.Chart = base.encode(**place(x2="x2:Q", y2="y2:Q", color=colour))
-    return chart
+def _surface(data: Mapping[str, Any], place: _Channels) -> Layer:
+    colour = colour_of_ub(data["bound"], clamped=data["clamped"])
+    base = marks(data["cells"]).mark_rect(aria=False, clip=True)
+    return base.encode(**place(x2="x2:Q", y2="y2:Q", color=colour))
 
 
-def _outside(alt: ModuleType, data: Mapping[str, Any], place: Any) -> altair.Chart:
-    """Grey what the limits leave out: the map's edge one way round, the region's the other."""
+def _outside(data: Mapping[str, Any], place: _Channels) -> Layer:
+    """A grey area over everything outside the limits."""
+    # One path: around the map, and back around the feasible region, which so stays free.
     most = data["x_max"], data["y_max"]
     edge = [[0, 0], [most[0], 0], [*most], [0, most[1]], [0, 0]]
     inner = [*data["feasible"], *data["feasible"][:1]][::-1]
     path = [{"i": i, "x": p[0], "y": p[1]} for i, p in enumerate([*edge, *inner, [0, 0]])]
-    base = alt.Chart(alt.Data(values=path)).mark_line(
+    base = marks(path).mark_line(
         filled=True, fill="#6b7280", fillOpacity=0.45, strokeWidth=0, aria=False, clip=True
     )
-    chart: altair.Chart = base.encode(**place(order="i:Q"))
-    return chart
+    return base.encode(**place(order="i:Q"))
 
 
-def _strokes(alt: ModuleType, data: Mapping[str, Any], place: Any) -> list[altair.Chart]:
+def _strokes(data: Mapping[str, Any], place: _Channels) -> list[Layer]:
     kinds: tuple[tuple[list[Any], dict[str, Any]], ...] = (
         (data["tolerated"], {"strokeDash": [1, 4], "strokeWidth": 1.5}),
         ([limit["ends"] for limit in data["limits"]], {"strokeDash": [7, 4], "strokeWidth": 1.5}),
@@ -101,7 +87,8 @@ def _strokes(alt: ModuleType, data: Mapping[str, Any], place: Any) -> list[altai
             for i, (x, y) in enumerate(line)
         ]
         if values:
-            base = alt.Chart(alt.Data(values=values))
+            base = marks(values)
+            # A light edge keeps dark lines visible on the dark ends of the colours.
             light = {"color": "white", "opacity": 0.5, "strokeWidth": look["strokeWidth"] + 2}
             for mark in ({**light, "aria": False}, {"color": INK, "aria": False, **look}):
                 stroke = base.mark_line(clip=True, **mark)
@@ -109,7 +96,7 @@ def _strokes(alt: ModuleType, data: Mapping[str, Any], place: Any) -> list[altai
     return charts
 
 
-def _limit_names(alt: ModuleType, data: Mapping[str, Any], place: Any) -> list[altair.Chart]:
+def _limit_names(data: Mapping[str, Any], place: _Channels) -> list[Layer]:
     """Name each limit where its line leaves the map, or beside its middle if it never does."""
     charts = []
     sides = {"top": (0, "left", -8), "right": (8, "left", 0), "inside": (6, "left", -8)}
@@ -119,7 +106,7 @@ def _limit_names(alt: ModuleType, data: Mapping[str, Any], place: Any) -> list[a
             drawn = [{"x": limit["x"], "y": limit["y"], "text": limit["text"]}]
             look = {"align": align, "dx": dx, "dy": dy + limit["shift"], "limit": 190}
             look["baseline"] = "bottom" if side != "right" else "middle"
-            charts += _words(alt, drawn, place, look, halo=side == "inside")
+            charts += _words(drawn, place, look, halo=side == "inside")
     return charts
 
 
@@ -135,6 +122,7 @@ def _apart(
         left, top = _pixels(data, (x, y))
         if on_top:
             level = level + 1 if left < end else 0
+            # Names are cut at 190 pixels, about 28 letters.
             shift, end = -15.0 * level, max(end, left + 7 * min(len(limit["text"]), 28) + 12)
         else:
             shift = max(0.0, end - top)
@@ -148,19 +136,19 @@ def _pixels(data: Mapping[str, Any], point: Sequence[float]) -> tuple[float, flo
     return x / data["x_max"] * _MAP_WIDTH, (1 - y / data["y_max"]) * _MAP_HEIGHT
 
 
-def _marks(alt: ModuleType, data: Mapping[str, Any], place: Any) -> list[altair.Chart]:
+def _marks(data: Mapping[str, Any], place: _Channels) -> list[Layer]:
     charts, best = [], data["best"]
     spot = _zero_spot(data)
     if spot is not None:
         look = {**_free_side(data, spot, "UB = 0")[1], "fontStyle": "italic"}
-        charts += _words(alt, [{"x": spot[0], "y": spot[1], "text": "UB = 0"}], place, look)
+        charts += _words([{"x": spot[0], "y": spot[1], "text": "UB = 0"}], place, look)
     if best is not None:
-        ring = alt.Chart(alt.Data(values=[best])).mark_point(
+        ring = marks([best]).mark_point(
             size=130, filled=True, fill="white", stroke=INK, strokeWidth=2.5, opacity=1
         )
         charts.append(ring.encode(**place(description="about:N")))
         look = {**_free_side(data, (best["x"], best["y"]), best["text"])[1], "fontWeight": "bold"}
-        charts += _words(alt, [{k: best[k] for k in ("x", "y", "text")}], place, look)
+        charts += _words([{k: best[k] for k in ("x", "y", "text")}], place, look)
     return charts
 
 
@@ -177,7 +165,7 @@ def _free_side(
         top = y + side[1] - 10
         out = left < 0 or left + width > _MAP_WIDTH or top < 0 or top + 20 > _MAP_HEIGHT
         hits = sum(left <= u <= left + width and top <= v <= top + 20 for u, v in drawn)
-        return 10_000 * int(out) + hits
+        return 10_000 * int(out) + hits  # outside the map words would be cut off
 
     best = min(((way, down) for down in (-17, 17, 0) for way in (1, -1)), key=covered)
     look = {"align": "left" if best[0] > 0 else "right", "dx": 11 * best[0], "dy": best[1]}
@@ -187,6 +175,7 @@ def _free_side(
 def _zero_spot(data: Mapping[str, Any]) -> Sequence[float] | None:
     """Where to write that UB is 0: on the curve, away from other words, lines and edges."""
     best = data["best"] or {"x": 0, "y": 0}
+    # Every fourth point is enough: the curve has 121, and each is compared with all lines.
     points = [p for line in data["zero"] for p in _filled(line)][::4]
 
     def room(point: Sequence[float]) -> tuple[int, float]:
@@ -211,19 +200,23 @@ def _filled(line: list[list[float]]) -> list[list[float]]:
 
 
 def _words(
-    alt: ModuleType,
     values: list[dict[str, Any]],
-    place: Any,
+    place: _Channels,
     look: Mapping[str, Any],
     *,
     halo: bool = True,
-) -> list[altair.Chart]:
+) -> list[Layer]:
     """Words on the map; a halo keeps them legible on any colour."""
-    base = alt.Chart(alt.Data(values=values))
+    base = marks(values)
     plain: dict[str, Any] = {"fontSize": 12, "aria": False, **look}
     if not halo:
         return [base.mark_text(**plain).encode(**place(text="text:N"))]
-    back = {"stroke": "white", "strokeWidth": 4, "strokeOpacity": 0.85, "strokeJoin": "round"}
+    back: dict[str, Any] = {
+        "stroke": "white",
+        "strokeWidth": 4,
+        "strokeOpacity": 0.85,
+        "strokeJoin": "round",
+    }
     return [
         base.mark_text(**plain, **back).encode(**place(text="text:N")),
         base.mark_text(**plain, color=INK).encode(**place(text="text:N")),

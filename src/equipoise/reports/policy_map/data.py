@@ -1,4 +1,4 @@
-"""What the page of a policy map draws, as plain data."""
+"""The chart of a policy map, as plain data."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from equipoise.plans.maps.policy_map import PolicyMap
 
 
-COLUMNS, ROWS = 60, 40
-"""Of the heat map."""
+_COLUMNS, _ROWS = 60, 40
+"""Size of the heat map."""
 
 
 def chart_data(map_: PolicyMap) -> dict[str, Any]:
-    """What the chart of a policy map draws, as plain data.
+    """The chart of a policy map, as plain data.
 
     >>> from equipoise.counts import Counts
     >>> from equipoise.plans.maps.policy_map import policy_map
@@ -39,7 +39,6 @@ def chart_data(map_: PolicyMap) -> dict[str, Any]:
     bound = _bound(map_, cells)
     tolerated = (map_.tolerance, -map_.tolerance) if map_.tolerance else ()
     return {
-        "kind": "policy-map",
         "x_title": f"x: {map_.x}",
         "y_title": f"y: {map_.y}",
         "x_max": map_.x_max,
@@ -56,7 +55,9 @@ def chart_data(map_: PolicyMap) -> dict[str, Any]:
 
 
 def _cells(map_: PolicyMap) -> list[dict[str, float]]:
-    x, y = (np.linspace(0, most, n + 1) for most, n in ((map_.x_max, COLUMNS), (map_.y_max, ROWS)))
+    x, y = (
+        np.linspace(0, most, n + 1) for most, n in ((map_.x_max, _COLUMNS), (map_.y_max, _ROWS))
+    )
     ub = map_.ub((x[None, :-1] + x[None, 1:]) / 2, (y[:-1, None] + y[1:, None]) / 2)
     return [
         {
@@ -71,7 +72,8 @@ def _cells(map_: PolicyMap) -> list[dict[str, float]]:
 
 
 def _bound(map_: PolicyMap, cells: list[dict[str, float]]) -> float:
-    """The end of the colours: every UB inside the limits is told apart, and what is positive."""
+    """The UB at the end of the colours."""
+    # Below 0 UB has no bound, and one far away would take the colours from what can be reached.
     inside = [
         abs(cell["ub"])
         for cell in cells
@@ -86,7 +88,7 @@ def _lines(map_: PolicyMap, ub: float) -> list[list[list[float]]]:
 
 
 def drawn_limits(map_: PolicyMap) -> list[dict[str, Any]]:
-    """Where the line of each limit crosses the map, and the side at which it leaves it."""
+    """The lines of the limits that cross the map, and the side where each of them ends."""
     found = []
     for limit in (*map_.limits, *map_.built_in):
         if limit in map_.kept:
@@ -98,6 +100,7 @@ def drawn_limits(map_: PolicyMap) -> list[dict[str, Any]]:
             continue
         first, last = ends[0], ends[-1]
         at_top, at_right = last[1] >= 0.999 * map_.y_max, last[0] >= 0.999 * map_.x_max
+        # Names are written above or beside the map, where they cover nothing of it.
         side = "top" if at_top and not (at_right and first[1] > 0) else "right"
         found.append(
             {
@@ -110,7 +113,7 @@ def drawn_limits(map_: PolicyMap) -> list[dict[str, Any]]:
 
 
 def _ends(map_: PolicyMap, line: HalfPlane) -> list[tuple[float, float]]:
-    """The two points where a line leaves the map, the upper right one last."""
+    """The two points where a line leaves the map, the one on the upper right last."""
     edges = [(0, 0.0), (0, map_.x_max), (1, 0.0), (1, map_.y_max)]
     most = map_.x_max, map_.y_max
     met = []
@@ -121,13 +124,20 @@ def _ends(map_: PolicyMap, line: HalfPlane) -> list[tuple[float, float]]:
             other = (float(line.c) - across * value) / along
             if -1e-9 <= other <= most[1 - axis] * (1 + 1e-9):
                 met.append((value, other) if axis == 0 else (other, value))
+    # A line through a corner meets two edges at the same point.
     unique = {(round(x / most[0], 9), round(y / most[1], 9)): (x, y) for x, y in met}
     return [unique[key] for key in sorted(unique, key=lambda p: (p[0] + p[1], p[0]))]
 
 
+def best_point(map_: PolicyMap) -> MapPoint | None:
+    """The best point, if it is on the map."""
+    best = map_.cheapest or map_.nearest
+    return None if best is None or best.x > map_.x_max or best.y > map_.y_max else best
+
+
 def _best(map_: PolicyMap) -> dict[str, Any] | None:
-    best: MapPoint | None = map_.cheapest or map_.nearest
-    if best is None or best.x > map_.x_max or best.y > map_.y_max:
+    best = best_point(map_)
+    if best is None:
         return None
     text = f"x {rows_text(best.x)}, y {rows_text(best.y)}"
     about = f"{best.name}: {text}, UB {number(best.ub)}, cost {rows_text(best.cost)}"

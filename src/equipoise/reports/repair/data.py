@@ -1,10 +1,10 @@
-"""What the page of a repair says and draws, as plain data."""
+"""The page of a repair, as plain data."""
 
 from __future__ import annotations
 
 import math
-import shlex
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from equipoise.lattice import format_value
@@ -14,8 +14,13 @@ from equipoise.plain import Grid, counted
 from equipoise.plans.problem import known_rows
 from equipoise.reports.bias.data import summarize
 from equipoise.reports.plan import data as plan_data
-from equipoise.reports.repair.sources import Listing, cell_key, read_listing, summarize_sources
-from equipoise.values import Value
+from equipoise.reports.repair.sources import (
+    Cell,
+    Listing,
+    cell_key,
+    read_listing,
+    summarize_sources,
+)
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
@@ -26,9 +31,9 @@ if TYPE_CHECKING:
     from equipoise.plans.plan import PlanCell
 
 SCHEMA = "equipoise.repair-page/1"
-WORST = 8
+_WORST = 8
 PLACES = ("LAKE", "PLAN", "KEY")
-"""What commands call a place that is not known."""
+"""Words in commands for places that are not known."""
 
 
 def summarize_repair(
@@ -39,22 +44,7 @@ def summarize_repair(
     plan_file: str | None = None,
     top: int = 50,
 ) -> dict[str, Any]:
-    """Gather all that the page of a repair says.
-
-    Parameters
-    ----------
-    done
-        What :func:`equipoise.repair` gave.
-    source, lake, plan_file
-        What the reader calls the base, the lake, and the file of the plan.
-    top
-        How many cells are listed.
-
-    Returns
-    -------
-    dict
-        Plain data, ready for JSON.
-    """
+    """The content of the page, ready for JSON; ``top`` limits the cells that are listed."""
     acquired, plan = done.acquired, done.plan
     listing = read_listing(acquired.ledger, [axis.name for axis in plan.counts.axes])
     before, after = (_measured(done, c) for c in (acquired.before, acquired.after))
@@ -70,7 +60,11 @@ def summarize_repair(
         "sources": summarize_sources(acquired, plan, listing),
         "lacks": _lacks(done),
         "shift": None if acquired.shift is None else _shift(acquired.shift),
-        "after": {**after, "table": _proof(done), "biases": _biases(done)},
+        "after": {
+            **after,
+            "table": _proof(done),
+            "biases": plan_data.biases(plan, (acquired.before, acquired.after)),
+        },
         "verification": None if done.verification is None else _checks(done.verification),
         "commands": _commands(acquired, listing, lake, plan_file),
         "facts": _facts(done, source),
@@ -97,18 +91,13 @@ def _figures(done: Repaired) -> list[list[str]]:
 
 
 def _measured(done: Repaired, counts: Counts) -> dict[str, Any]:
-    """The worst groups, and the first matrix of UB."""
+    """The worst groups, and the first matrix of UB, of the rows that were planned for."""
     known, _ = known_rows(counts, plan_missing=done.plan.request.plan_missing)
     if not known.n:
         return {"worst": None, "matrix": None}
-    summary = summarize(bias_table(known).worst(), top=WORST)
+    summary = summarize(bias_table(known).worst(), top=_WORST)
     matrices = summary["charts"]["matrices"]
     return {"worst": summary["table"], "matrix": matrices[0] if matrices else None}
-
-
-def _biases(done: Repaired) -> dict[str, Any]:
-    acquired = done.acquired
-    return plan_data.biases(done.plan, (acquired.before, acquired.after))
 
 
 def _small(value: float) -> str:
@@ -116,7 +105,7 @@ def _small(value: float) -> str:
 
 
 def _proof(done: Repaired) -> dict[str, Any]:
-    """What was counted in the written file, beside what was planned."""
+    """The counts of the written file beside those of the plan."""
     acquired, proof = done.acquired, done.plan.certificate
     rows = [
         ("rows", whole(acquired.before.n), whole(acquired.planned.n), whole(acquired.after.n)),
@@ -126,12 +115,13 @@ def _proof(done: Repaired) -> dict[str, Any]:
             _small(proof.max_abs_ub_after),
             _small(acquired.max_abs_ub_after),
         ),
-        ("cells whose rows are not as planned", "", "", whole(_differing(acquired))),
+        ("cells that differ from the plan", "", "", whole(_differing(acquired))),
     ]
     if proof.reference == "original" or proof.kind != "|UB|":
         held = f"{proof.kind} against {proof.reference} frequencies"
+        # The tolerance is on another number than the largest |UB|, so that one is shown as well.
         rows.insert(2, (held, _small(proof.off_before), _small(proof.off_after), ""))
-    counted = "counted in the file" if acquired.output else "would be"
+    counted = "counted in the file" if acquired.output else "expected"
     return Grid(("what", "before", "planned", counted), tuple(rows), frozenset({1, 2, 3})).to_dict()
 
 
@@ -146,7 +136,7 @@ def _differing(acquired: Acquired) -> int:
 def _plans(done: Repaired, top: int) -> dict[str, Any]:
     plans = [("carried out", done.plan)]
     if done.ideal is not None and done.ideal is not done.plan:
-        plans.insert(0, ("cheapest, whether or not there are such rows", done.ideal))
+        plans.insert(0, ("cheapest, whether or not such rows exist", done.ideal))
     rows = tuple(
         (
             name,
@@ -167,10 +157,11 @@ def _plans(done: Repaired, top: int) -> dict[str, Any]:
     }
 
 
-def _changed(done: Repaired) -> dict[tuple[Value, ...], PlanCell]:
+def _changed(done: Repaired) -> dict[Cell, PlanCell]:
     """The cells that either plan changes, those with the most changes first."""
     plans = [done.plan] if done.ideal is None else [done.plan, done.ideal]
-    found: dict[tuple[Value, ...], PlanCell] = {}
+    found: dict[Cell, PlanCell] = {}
+    # The plan that was carried out comes last, so that its own cells replace those of the other.
     for plan in reversed(plans):
         found |= {cell_key(cell, plan): cell for cell in plan.moves}
     return dict(sorted(found.items(), key=lambda item: -(item[1].add + item[1].delete)))
@@ -198,7 +189,7 @@ def _change(cell: PlanCell | None) -> str:
     return " ".join(parts)
 
 
-# ------------------------------------------------------------------- lacks, shift, checks
+# ------------------------------------------------------------ missing rows, shift, checks
 
 
 def _lacks(done: Repaired) -> dict[str, Any]:
@@ -217,29 +208,29 @@ def _lacks(done: Repaired) -> dict[str, Any]:
     if not acquired.lacks:
         said.append("The lake has all rows of the plan that was carried out.")
     if done.ideal is None:
-        said.append("Without the lake there is no plan that reaches the tolerance.")
+        said.append("Regardless of the lake, no plan reaches the tolerance.")
     elif done.ideal is not done.plan:
         said.append(
-            "The lake has not all rows of the cheapest plan, so another was made with what it has; the "
-            "table of cells shows where the two differ."
+            "The lake does not have all rows of the cheapest plan, so a second plan uses the rows that "
+            "it has; the table of cells shows where the two differ."
         )
     if acquired.open_tables:
         said.append(
-            f"What is meant is not certain in {counted(acquired.open_tables, 'more table')}; rows are "
-            "taken from there once someone says what it means: equipoise lake mapping."
+            f"The meaning of {counted(acquired.open_tables, 'more table')} is not certain; no rows are "
+            "taken from there until a person has confirmed it with: equipoise lake mapping."
         )
     counts = (
-        (acquired.duplicates, "left out as duplicates of rows that are there already"),
-        (acquired.failed, "left out since a value cannot become the base's type"),
-        (acquired.unmapped, "left out since a value means nothing in the base"),
+        (acquired.duplicates, "left out as duplicates of rows that are already there"),
+        (acquired.failed, "left out because a value cannot be converted to the type of the base"),
+        (acquired.unmapped, "left out because a value has no meaning in the base"),
     )
     said += [
         f"{counted(n, 'row')} {'was' if n == 1 else 'were'} {what}." for n, what in counts if n
     ]
     if acquired.by_chance >= 1:
         said.append(
-            f"About {acquired.by_chance:,.0f} rows that are new would be taken for duplicates by "
-            "chance, since they say the same as another row."
+            f"About {acquired.by_chance:,.0f} new rows would be taken for duplicates by chance, since "
+            "they have the same values as another row."
         )
     headers = ("cell", "needed", "found", "missing", "why")
     return {
@@ -285,31 +276,27 @@ def _checks(found: Verification) -> dict[str, Any]:
 def _commands(
     acquired: Acquired, listing: Listing, lake: str | None, plan_file: str | None
 ) -> list[str]:
-    """How anyone can check the result again, from the files."""
+    """Commands that check the result again, from the files."""
     if acquired.output is None or acquired.ledger is None:
         return []
     output, ledger = acquired.output, acquired.ledger
+    # A repair writes its plan beside its output unless told otherwise.
     beside = f"{output}.plan.json"
     plan = plan_file or (beside if Path(beside).exists() else "PLAN")
     key = " --hash-key-file KEY" * listing.keyed
     where = lake or "LAKE"
-    files = f"--base {_q(acquired.base)} --plan {_q(plan)} --ledger {_q(ledger)}"
+    files = f"--base {quote(acquired.base)} --plan {quote(plan)} --ledger {quote(ledger)}"
     return [
-        f"equipoise verify {_q(output)} {files}{key}",
-        f"equipoise lake replay {_q(ledger)} {where} --repaired {_q(output)}{key}",
+        f"equipoise verify {quote(output)} {files}{key}",
+        f"equipoise lake replay {quote(ledger)} {where} --repaired {quote(output)}{key}",
     ]
-
-
-def _q(text: str) -> str:
-    return shlex.quote(text)
 
 
 def _facts(done: Repaired, source: str | None) -> list[list[str]]:
     acquired = done.acquired
     files = (("base", source or acquired.base), ("repaired table", acquired.output))
-    facts = [[name, text] for name, text in (*files, ("ledger", acquired.ledger)) if text]
     return [
-        *facts,
+        *([name, text] for name, text in (*files, ("ledger", acquired.ledger)) if text),
         *acquired.before.reading.facts,
         ["sensitive attributes", ", ".join(a.name for a in acquired.before.sensitive)],
         ["label", acquired.before.label.name],

@@ -7,11 +7,11 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import whole
-from equipoise.plain import Grid
+from equipoise.plain import Grid, counted
 from equipoise.reports.plan import data as plan_data
 from equipoise.reports.repair.charts import MISSING_ROWS
 from equipoise.values import MISSING, Value, as_value
@@ -22,49 +22,41 @@ if TYPE_CHECKING:
 
 
 TABLES = 7
-"""So many tables are drawn in a colour of their own."""
-
-
+"""Maximum number of tables with a colour of their own."""
 WIDE = 30
-"""How many times the least need the largest may be; beyond, shares are drawn and not rows."""
-
-
+"""If the largest need is more than this many times the least, shares are drawn, not rows."""
 LISTED = 8
-
-
 OTHERS, FOUND = "other tables", "found in the lake"
+
+
+Cell: TypeAlias = tuple[Value, ...]
+"""The values of a cell, in the order of the columns."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What a ledger says of the rows that were added.
+    """The added rows according to a ledger."""
 
-    Attributes
-    ----------
-    rows
-        By table, how many rows of each cell.
-    values
-        By table and column, which of its values became which of the base's.
-    keyed
-        Whether its hashes were made with a key.
-    """
-
-    rows: Mapping[str, Mapping[tuple[Value, ...], int]] = field(default_factory=dict)
+    rows: Mapping[str, Mapping[Cell, int]] = field(default_factory=dict)
+    """By table, the number of rows of each cell."""
     values: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+    """By table and column, the value of the base that each of its values became."""
     keyed: bool = False
+    """Whether its hashes were made with a key."""
 
 
 def read_listing(ledger: str | None, columns: Sequence[str]) -> Listing:
-    """Read from which table how many rows of each cell came; nothing after a dry run."""
+    """Read the number of rows of each cell by table; a dry run has no ledger."""
     if ledger is None or not Path(ledger).exists():
         return Listing()
     from equipoise.engines.duckdb import shared_engine
     from equipoise.lake.repair.ledger import read_ledger
 
-    rows: dict[str, Counter[tuple[Value, ...]]] = defaultdict(Counter)
+    rows: dict[str, Counter[Cell]] = defaultdict(Counter)
     values: dict[str, Any] = {}
     keyed = False
     for line in read_ledger(ledger, shared_engine()).to_pylist():
+        # md5 has 32 hexadecimal digits; a hash with a key is longer.
         keyed = keyed or len(line["hash"] or "") > 32
         if line["action"] == "add":
             cell = json.loads(line["cell"])
@@ -75,8 +67,8 @@ def read_listing(ledger: str | None, columns: Sequence[str]) -> Listing:
 
 
 def summarize_sources(acquired: Acquired, plan: Plan, listing: Listing) -> dict[str, Any]:
-    """The tables rows came from, how each was read, and the rows of each cell by table."""
-    headers = ("table", "rows", "cost", "licence", "confidence", "matched by", "columns it lacks")
+    """The tables that rows came from, how each was read, and the rows of each cell by table."""
+    headers = ("table", "rows", "cost", "licence", "confidence", "matched by", "columns not in it")
     rows = tuple(
         (
             share.name,
@@ -93,8 +85,8 @@ def summarize_sources(acquired: Acquired, plan: Plan, listing: Listing) -> dict[
         "table": Grid(headers, rows, frozenset({1, 2, 4})).to_dict(),
         "chart": source_bars(acquired, plan, listing),
         "matches": [_matches(share, listing) for share in acquired.shares],
-        "bound": f"No choice of tables that gives these rows costs less than {acquired.bound:,.6g}; "
-        f"this one costs {acquired.cost:,.6g}.",
+        "bound": f"No choice of tables with these rows costs less than {acquired.bound:,.6g}; this "
+        f"one costs {acquired.cost:,.6g}.",
     }
 
 
@@ -104,24 +96,24 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _matches(share: Share, listing: Listing) -> dict[str, Any]:
-    """How every column and value of a table became the base's."""
+    """How the columns and values of a table were mapped to those of the base."""
     renamed = [f"{name} ← {column}" for name, column in share.columns.items() if name != column]
     same = len(share.columns) - len(renamed)
     lines = ["; ".join([*renamed, f"{same:,} columns of the same name"])]
     for name, values in listing.values.get(share.name, {}).items():
         changed = [f"{old} → {new}" for old, new in values.items() if old != new]
         kept = len(values) - len(changed)
-        as_they_are = [f"{kept:,} values as they are"] if kept else []
+        as_they_are = [f"{kept:,} unchanged values"] if kept else []
         lines.append(f"{name}: {', '.join([*changed, *as_they_are])}")
     lines += [
-        f"{t.name} ← {t.column}: {t.values:,} value{'' if t.values == 1 else 's'} {t.action}; {t.how}"
+        f"{t.name} ← {t.column}: {counted(t.values, 'value')} {t.action}; {t.how}"
         for t in share.treated
     ]
-    return {"table": share.name, "snapshot": share.snapshot, "lines": lines}
+    return {"table": share.name, "lines": [*lines, f"snapshot {share.snapshot}"]}
 
 
 def source_bars(acquired: Acquired, plan: Plan, listing: Listing) -> dict[str, Any]:
-    """The needed rows of each cell, by the table they came from, and what is missing.
+    """The rows that each cell needed, by the table they came from, and those missing.
 
     >>> import equipoise as eq
     >>> from types import SimpleNamespace
@@ -143,6 +135,7 @@ def source_bars(acquired: Acquired, plan: Plan, listing: Listing) -> dict[str, A
     """
     cells = [cell for cell in plan.moves if cell.add][: plan_data.BARS]
     by_rows = sorted(acquired.shares, key=lambda share: -share.rows)
+    # If there are too many tables, the last colour is for all others together.
     own = [share.name for share in by_rows[: TABLES if len(by_rows) <= TABLES else TABLES - 1]]
     rows = listing.rows or _found(acquired, plan)
     needs = [cell.add for cell in cells]
@@ -153,7 +146,6 @@ def source_bars(acquired: Acquired, plan: Plan, listing: Listing) -> dict[str, A
     used = {part["table"] for bar in bars for part in bar["parts"]}
     names = [n for n in (*own, OTHERS, FOUND, MISSING_ROWS) if n in used]
     return {
-        "kind": "sources",
         "bars": bars,
         "names": names,
         "shares": shares,
@@ -162,8 +154,8 @@ def source_bars(acquired: Acquired, plan: Plan, listing: Listing) -> dict[str, A
     }
 
 
-def _found(acquired: Acquired, plan: Plan) -> dict[str, dict[tuple[Value, ...], int]]:
-    """The rows found of each cell, where nothing tells from which table."""
+def _found(acquired: Acquired, plan: Plan) -> dict[str, dict[Cell, int]]:
+    """The rows found for each cell, if there is no ledger to tell their tables."""
     if not acquired.shares:
         return {}
     names = [axis.name for axis in plan.counts.axes]
@@ -177,8 +169,8 @@ def _found(acquired: Acquired, plan: Plan) -> dict[str, dict[tuple[Value, ...], 
 
 def _bar(
     cell: PlanCell,
-    key: tuple[Value, ...],
-    rows: Mapping[str, Mapping[tuple[Value, ...], int]],
+    key: Cell,
+    rows: Mapping[str, Mapping[Cell, int]],
     own: Sequence[str],
     unit: int,
 ) -> dict[str, Any]:
@@ -200,6 +192,6 @@ def _bar(
     return {"name": name, "parts": parts, "text": f"{cell.add:,}{lack}"}
 
 
-def cell_key(cell: PlanCell, plan: Plan) -> tuple[Value, ...]:
-    """The values of a cell, in the order of the columns."""
+def cell_key(cell: PlanCell, plan: Plan) -> Cell:
+    """The values of a cell of a plan."""
     return (*(cell.group[a.name] for a in plan.counts.sensitive), cell.label)

@@ -1,52 +1,32 @@
-"""Charts of models before and after a repair: scores, differences, errors and predictions."""
+"""Differences of scores, with their intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from equipoise.reports.charts.vega import GREY, finished, plotting
+from equipoise.reports.charts.vega import ABOUT, GREY, Layer, Spec, alt, finished, marks
 from equipoise.reports.evaluation.charts.intervals import (
-    ABOUT,
-    cleaned,
+    Items,
+    Versions,
+    drawable,
     legend,
     legend_width,
     limits,
     said,
     version_colour,
-    version_colours,
-    version_names,
+    version_looks,
 )
 from equipoise.reports.evaluation.charts.lanes import LANES_APART, Lanes, Places, spans, zero_line
 
-if TYPE_CHECKING:
-    from types import ModuleType
 
-    import altair
-
-
-def difference_chart(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Draw paired differences with their intervals: models below each other, measures abreast.
+def difference_chart(data: Mapping[str, Any]) -> Spec:
+    """Draw paired differences with their intervals: a line for each model, a panel for each measure.
 
     A mark is filled if it is clear of 0 after correction for many comparisons, and hollow if not.
-    All panels share one scale; an interval far wider than the others may leave it, which an arrow
-    says.
+    All panels share one scale; an arrow marks an interval that is too wide for it. Numbers that
+    are ``None`` are not drawn.
 
-    Parameters
-    ----------
-    data
-        ``measures`` and ``models``, in their order; ``versions``, each a pair of a short name and
-        what it means; ``unit``, the title of the scale; and ``rows``, each with ``model``,
-        ``version``, ``measure``, ``mean``, ``low``, ``high`` and ``clear``. Numbers that are
-        ``None`` are not drawn.
-
-    Returns
-    -------
-    dict
-        A Vega-Lite specification.
-
-    Examples
-    --------
     >>> row = {"model": "tree", "version": "p", "measure": "recall", "clear": True}
     >>> data = {
     ...     "measures": ["recall"],
@@ -58,71 +38,55 @@ def difference_chart(data: Mapping[str, Any]) -> dict[str, Any]:
     >>> [panel["title"]["text"] for panel in difference_chart(data)["concat"]]
     ['recall']
     """
-    alt = plotting()
-    found = [row for row in map(cleaned, data["rows"]) if row["mean"] is not None]
-    rows = [_compared(row, data["versions"]) for row in found]
+    looks = version_looks(data["versions"])
+    rows = [_compared(row, looks[row["version"]]) for row in drawable(data["rows"], "mean")]
     abreast = min(len(data["measures"]), _ABREAST)
     lanes = Lanes(
         "model", data["models"], data["versions"], limits(rows, "mean"), data["unit"], 30, abreast
     )
     panels = [
-        _difference_panel(alt, lanes, measure, rows, named=i % _ABREAST == 0)
+        _difference_panel(lanes, measure, rows, named=i % _ABREAST == 0)
         for i, measure in enumerate(data["measures"])
     ]
     return finished(alt.concat(*panels, columns=_ABREAST, spacing=LANES_APART))
 
 
 _ABREAST = 3
-_MARK = {"size": 60, "strokeWidth": 1.8, "opacity": 1}
+_MARK: dict[str, Any] = {"size": 60, "strokeWidth": 1.8, "opacity": 1}
 _CLEAR, _UNCLEAR = "clear of 0 after correction", "not clear of 0"
 
 
-def _compared(row: Mapping[str, Any], versions: Sequence[Sequence[str]]) -> dict[str, Any]:
+def _compared(row: Mapping[str, Any], look: Mapping[str, str]) -> dict[str, Any]:
     return {
         **{key: row[key] for key in ("model", "version", "measure", "mean", "low", "high")},
-        "name": version_names(versions)[row["version"]],
-        "colour": version_colours(versions)[row["version"]],
+        **look,
         "clear": _CLEAR if row["clear"] else _UNCLEAR,
         "about": f"{row['model']}, {row['version']}: {row['measure']} {said(row, 'mean')}",
     }
 
 
-def _difference_panel(
-    alt: ModuleType,
-    lanes: Lanes,
-    measure: str,
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    named: bool,
-) -> altair.LayerChart:
-    here, place = [row for row in rows if row["measure"] == measure], lanes.places(alt, named=named)
-    panel: altair.LayerChart = alt.layer(
-        zero_line(alt, place),
-        *spans(alt, here, lanes.ends, place),
-        *_full_or_hollow(alt, here, place, lanes.versions, lanes.room),
+def _difference_panel(lanes: Lanes, measure: str, rows: Items, *, named: bool) -> Layer:
+    here, place = [row for row in rows if row["measure"] == measure], lanes.places(named=named)
+    return alt.layer(
+        zero_line(place),
+        *spans(here, lanes.ends, place),
+        *_full_or_hollow(here, place, lanes.versions, lanes.room),
     ).properties(title=alt.TitleParams(measure, offset=10), **lanes.size)
-    return panel
 
 
-def _full_or_hollow(
-    alt: ModuleType,
-    rows: Sequence[Mapping[str, Any]],
-    place: Places,
-    versions: Sequence[Sequence[str]],
-    room: float,
-) -> list[altair.Chart]:
+def _full_or_hollow(rows: Items, place: Places, versions: Versions, room: float) -> list[Layer]:
     """Marks on white, so that no whisker is seen through a hollow one."""
-    base = alt.Chart(alt.Data(values=rows)).encode(**place("mean"))
+    base = marks(rows).encode(**place("mean"))
     kinds = [_CLEAR, _UNCLEAR]
     scale = alt.Scale(domain=kinds, range=[GREY, "white"])
-    kind = legend(alt, kinds, symbolStrokeColor=GREY, symbolStrokeWidth=1.8)
+    kind = legend(kinds, symbolStrokeColor=GREY, symbolStrokeWidth=1.8)
     below = base.mark_point(filled=True, stroke=GREY, **_MARK, aria=False).encode(
         fill=alt.Fill("clear:N", scale=scale, legend=kind)
     )
-    marks = base.mark_point(filled=True, **_MARK).encode(
-        color=version_colour(alt, versions, room=room - legend_width(kinds)),
+    above = base.mark_point(filled=True, **_MARK).encode(
+        color=version_colour(versions, room=room - legend_width(kinds)),
         stroke=alt.Stroke("colour:N", scale=None),
         fillOpacity=alt.when(alt.datum.clear == _CLEAR).then(alt.value(1)).otherwise(alt.value(0)),
         **ABOUT,
     )
-    return [below, marks]
+    return [below, above]

@@ -1,4 +1,4 @@
-"""Words beside points, where they cover the least of anything else."""
+"""Words beside points, placed where they cover as little as possible."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SIDES = [
 
 @dataclass(frozen=True)
 class Frame:
-    """A rectangle of pixels, and the numbers its edges stand for."""
+    """A rectangle of pixels, and the numbers at its edges."""
 
     x: tuple[float, float]
     y: tuple[float, float]
@@ -33,7 +33,7 @@ class Frame:
     height: int = 430
 
     def pixels(self, point: Point) -> Point:
-        """Where a point is drawn, seen from the upper left corner."""
+        """Where a point is drawn, from the upper left corner."""
         (x0, x1), (y0, y1) = self.x, self.y
         return (point[0] - x0) / (x1 - x0) * self.width, (y1 - point[1]) / (y1 - y0) * self.height
 
@@ -42,7 +42,7 @@ class Frame:
         return [[(0, self.y[0]), (0, self.y[1])], [(self.x[0], 0), (self.x[1], 0)]]
 
     def numbers(self, place: Point) -> Point:
-        """What a place in pixels stands for."""
+        """The numbers at a place in pixels."""
         (x0, x1), (y0, y1) = self.x, self.y
         return x0 + place[0] / self.width * (x1 - x0), y1 - place[1] / self.height * (y1 - y0)
 
@@ -50,13 +50,11 @@ class Frame:
 def placed(
     names: Sequence[tuple[str, Point]], lines: Sequence[Sequence[Point]], frame: Frame
 ) -> list[dict[str, Any]]:
-    """Words for points, each on the side where it covers the least of lines and other words.
-
-    Each is put beside its point, and twice more once all the others have a place.
-    """
+    """Words for points, each on the side where it covers the least of lines and other words."""
     drawn = [p for line in lines for p in _along([frame.pixels(point) for point in line])]
     spots = [(text, frame.pixels(point)) for text, point in names]
     sides: dict[int, _Side] = {}
+    # Three rounds: the best side of a word depends on where words after it end up.
     for i in [*range(len(spots))] * 3:
         others = [_box(*spots[j], side=side) for j, side in sides.items() if j != i]
         costs = [
@@ -93,6 +91,7 @@ def _cost(
     outside = left < 0 or top < 0 or right > frame.width or bottom > frame.height
     covered = sum(left < x < right and top < y < bottom for x, y in drawn)
     hit = sum(left < r and x < right and top < b and y < bottom for x, y, r, b in others)
+    # Outside the chart a word is cut off; on another word both are illegible; a line matters less.
     return 10_000 * outside + 300 * hit + covered + abs(side[1]) / 3
 
 

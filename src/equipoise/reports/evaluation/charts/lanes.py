@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from equipoise.reports.charts.axes import signed_axis
 from equipoise.reports.charts.names import LINE, WrappedNames
-from equipoise.reports.charts.vega import GREY, PAGE_WIDTH
-from equipoise.reports.evaluation.charts.intervals import FAINT, cuts, text_width, whiskers
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    import altair
+from equipoise.reports.charts.vega import GREY, PAGE_WIDTH, Layer, alt, marks
+from equipoise.reports.evaluation.charts.intervals import (
+    FAINT,
+    Ends,
+    Items,
+    Versions,
+    cuts,
+    text_width,
+    whiskers,
+)
 
 Places = Callable[[str], dict[str, Any]]
-"""Gives the channels that place a mark by one of its numbers."""
+"""Returns the channels that place a mark by one of its numbers."""
 LANES_APART = 22
-"""Pixels between charts that stand abreast."""
+"""Pixels between charts beside each other."""
 _LANE, _BETWEEN = 13, 12
 _OVERHANG = 26
 """Pixels to the right of a chart that the last number of its axis may take."""
@@ -27,22 +30,22 @@ _OVERHANG = 26
 
 @dataclass(frozen=True)
 class Lanes:
-    """What a chart with a line for each name is made of."""
+    """A chart with a line for each name."""
 
     key: str
     """The field that holds the name."""
     names: Sequence[str]
-    versions: Sequence[Sequence[str]]
-    ends: tuple[float, float]
+    versions: Versions
+    ends: Ends
     title: str
     letters: int = 56
-    """How many letters of a name stand on a line."""
+    """Maximum number of letters of a name on a line."""
     abreast: int = 1
-    """How many such charts share the names to their left."""
+    """Number of such charts that share the names on their left."""
 
     @property
     def line(self) -> int:
-        """How many pixels the lanes of a name take, with the space to the next."""
+        """Pixels that the lanes of a name take, with the space before the next."""
         lanes = _LANE * max(len(self.versions), 1)
         return max(lanes, LINE * self.written.height) + _BETWEEN
 
@@ -60,12 +63,12 @@ class Lanes:
 
     @property
     def room(self) -> float:
-        """What the page leaves beside the names."""
+        """Pixels that the page leaves beside the names."""
         return PAGE_WIDTH - 36 - text_width("x" * int(self.written.letters))
 
-    def places(self, alt: ModuleType, *, named: bool = True) -> Places:
-        """The scales of the chart, with or without the names to the left."""
-        x_axis, y_axis = self._axes(alt, named=named)
+    def places(self, *, named: bool = True) -> Places:
+        """The scales of the chart, with or without the names on the left."""
+        x_axis, y_axis = self._axes(named=named)
         x_scale = alt.Scale(domain=list(self.ends), nice=False)
         y_scale = alt.Scale(domain=list(self.names), padding=0)
         keys = [version for version, _ in self.versions]
@@ -82,7 +85,7 @@ class Lanes:
 
         return channels
 
-    def _axes(self, alt: ModuleType, *, named: bool) -> tuple[altair.Axis, altair.Axis]:
+    def _axes(self, *, named: bool) -> tuple[alt.Axis, alt.Axis]:
         marks = signed_axis(self.ends, self.size["width"])
         x = alt.Axis(title=self.title, orient="top", grid=False, tickSize=4, **marks)
         y = alt.Axis(
@@ -94,25 +97,22 @@ class Lanes:
             domain=False,
             grid=True,
             gridColor=FAINT,
-            tickBand="extent",  # so that faint lines stand between the names, not on them
+            tickBand="extent",  # so that faint lines are between the names, not on them
         )
         return x, y
 
 
-def zero_line(alt: ModuleType, place: Places) -> altair.Chart:
+def zero_line(place: Places) -> Layer:
     """A line at 0 through all lanes."""
-    line = alt.Chart(alt.Data(values=[{"at": 0}])).mark_rule(color=GREY, aria=False)
-    zero: altair.Chart = line.encode(x=place("at")["x"])
-    return zero
+    line = marks([{"at": 0}]).mark_rule(color=GREY, aria=False)
+    return line.encode(x=place("at")["x"])
 
 
-def spans(
-    alt: ModuleType, items: Sequence[Mapping[str, Any]], ends: tuple[float, float], place: Places
-) -> list[altair.Chart]:
+def spans(items: Items, ends: Ends, place: Places) -> list[Layer]:
     """Whiskers in the colour of their item, with an arrow where one goes beyond the scale."""
     colour = alt.Color("colour:N", scale=None)
-    rules = alt.Chart(alt.Data(values=whiskers(items, ends))).mark_rule(strokeWidth=2, aria=False)
-    gone = alt.Chart(alt.Data(values=cuts(items, ends, ("triangle-left", "triangle-right"))))
+    rules = marks(whiskers(items, ends)).mark_rule(strokeWidth=2, aria=False)
+    gone = marks(cuts(items, ends, ("triangle-left", "triangle-right")))
     arrows = gone.mark_point(filled=True, size=50, opacity=1, aria=False)
     return [
         rules.encode(color=colour, x2="high:Q", **place("low")),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from equipoise.reports.charts.names import WrappedNames
-from equipoise.reports.charts.vega import PAGE_WIDTH, finished, plotting
+from equipoise.reports.charts.vega import ABOUT, PAGE_WIDTH, Layer, Spec, alt, finished, marks
 from equipoise.reports.evaluation.charts.intervals import (
-    ABOUT,
     FAINT,
-    cleaned,
+    drawable,
     legend,
     said,
     text_width,
@@ -18,50 +17,30 @@ from equipoise.reports.evaluation.charts.intervals import (
 )
 from equipoise.reports.evaluation.charts.lanes import Places
 
-if TYPE_CHECKING:
-    from types import ModuleType
 
-    import altair
-
-
-def score_chart(data: Mapping[str, Any]) -> dict[str, Any]:
+def score_chart(data: Mapping[str, Any]) -> Spec:
     """Draw scores as bars with whiskers: a cluster for each version, a panel for each half.
 
     Bars start at 0 and share one axis up to 1. Means are written above them if there is room.
+    Numbers that are ``None`` are not drawn.
 
-    Parameters
-    ----------
-    data
-        ``measures``, the names in the order of the bars; ``order``, the versions in theirs;
-        ``halves``, the names of the panels; and ``bars``, each with ``version``, ``half``,
-        ``measure``, ``mean``, ``low`` and ``high``. Numbers that are ``None`` are not drawn.
-
-    Returns
-    -------
-    dict
-        A Vega-Lite specification.
-
-    Examples
-    --------
     >>> bar = {"version": "p", "half": "mitigated", "measure": "accuracy"}
     >>> bars = [{**bar, "mean": 0.81, "low": 0.80, "high": 0.82}]
     >>> data = {"measures": ["accuracy"], "order": ["p"], "halves": ["mitigated"], "bars": bars}
     >>> [panel["title"]["text"] for panel in score_chart(data)["hconcat"]]
     ['mitigated']
     """
-    alt = plotting()
     halves = {half: _versions_of(data, half) for half in data["halves"]}
     shown = [half for half, versions in halves.items() if versions] or data["halves"][:1]
     room = PAGE_WIDTH - 34 * len(shown) - _HALVES_APART
     clusters = sum(len(versions) for versions in halves.values())
     cluster = min(room / max(clusters, 1), 44 * len(data["measures"]) + 30)
+    # Slanted names need room on the left, which the bars then lose.
     level = max(map(text_width, data["order"]), default=0) < cluster
     if not level:
         cluster = min(cluster, (room - _LEANING) / clusters)
     panels = [
-        _score_panel(
-            alt, data, half, halves[half], cluster=cluster, level=level, first=half == shown[0]
-        )
+        _score_panel(data, half, halves[half], cluster=cluster, level=level, first=half == shown[0])
         for half in shown
     ]
     return finished(alt.hconcat(*panels, spacing=_HALVES_APART))
@@ -71,15 +50,15 @@ _HALVES_APART, _SCORE_HEIGHT = 16, 250
 
 
 _LEANING = 48
-"""Pixels to the left of the bars that a name takes if it leans."""
+"""Pixels to the left of the bars that a slanted name takes."""
 
 
 _BETWEEN = 0.2
-"""The share of a cluster's width that is left free before the next."""
+"""Share of a cluster's width that is left free before the next."""
 
 
 _MEASURES = ("#76a5e0", "#efcb66", "#d9728a", "#7b7d1c", "#7fe9c6", "#a8b27a")
-"""Measures, told apart by colour-blind people too, and light enough to see a whisker on them."""
+"""Colours that colour-blind people can tell apart, light enough to see a whisker on them."""
 
 
 def _versions_of(data: Mapping[str, Any], half: str) -> list[str]:
@@ -88,7 +67,6 @@ def _versions_of(data: Mapping[str, Any], half: str) -> list[str]:
 
 
 def _score_panel(
-    alt: ModuleType,
     data: Mapping[str, Any],
     half: str,
     versions: Sequence[str],
@@ -96,23 +74,22 @@ def _score_panel(
     cluster: float,
     level: bool,
     first: bool,
-) -> altair.LayerChart:
+) -> Layer:
     bar_width = (1 - _BETWEEN) * cluster / len(data["measures"])
-    found = [cleaned(bar) for bar in data["bars"] if bar["half"] == half]
-    bars = [_scored(bar, bar_width) for bar in found if bar["mean"] is not None]
-    place = _score_places(alt, data["measures"], versions, level=level, first=first)
-    base, ends = (alt.Chart(alt.Data(values=v)) for v in (bars, whiskers(bars, (0.0, 1.0))))
-    tall = base.mark_bar().encode(color=_measure_colour(alt, data), **place("mean"), **ABOUT)
+    here = [bar for bar in data["bars"] if bar["half"] == half]
+    bars = [_scored(bar, bar_width) for bar in drawable(here, "mean")]
+    place = _score_places(data["measures"], versions, level=level, first=first)
+    base, ends = (marks(v) for v in (bars, whiskers(bars, (0.0, 1.0))))
+    tall = base.mark_bar().encode(color=_measure_colour(data), **place("mean"), **ABOUT)
     span = ends.mark_rule(color="#545b67", strokeWidth=1.5, aria=False)
     mean = base.mark_text(baseline="bottom", dy=-2, fontSize=10, aria=False)
-    panel: altair.LayerChart = alt.layer(
+    return alt.layer(
         tall, span.encode(y2="high:Q", **place("low")), mean.encode(text="text:N", **place("top"))
     ).properties(
         title=alt.TitleParams(half, anchor="start", frame="group", offset=14),
         width=cluster * max(len(versions), 1),
         height=_SCORE_HEIGHT,
     )
-    return panel
 
 
 def _scored(bar: Mapping[str, Any], bar_width: float) -> dict[str, Any]:
@@ -132,7 +109,6 @@ def _short(mean: float, room: float) -> str:
 
 
 def _score_places(
-    alt: ModuleType,
     measures: Sequence[str],
     versions: Sequence[str],
     *,
@@ -147,7 +123,7 @@ def _score_places(
         ticks=False,
     )
     bands = alt.Scale(domain=list(versions), paddingInner=_BETWEEN, paddingOuter=_BETWEEN / 2)
-    # Labels are there on the right too, unseen: so the names of the halves stand level.
+    # The right half has invisible labels too, so that the titles of both halves are level.
     y_axis = alt.Axis(
         title=None,
         labelOpacity=int(first),
@@ -169,9 +145,8 @@ def _score_places(
     return channels
 
 
-def _measure_colour(alt: ModuleType, data: Mapping[str, Any]) -> altair.Color:
+def _measure_colour(data: Mapping[str, Any]) -> alt.Color:
     names = list(data["measures"])
     scale = alt.Scale(domain=names, range=[_MEASURES[i % 6] for i in range(len(names))])
-    key = legend(alt, names, symbolType="square")
-    colour: altair.Color = alt.Color("measure:N", scale=scale, legend=key)
-    return colour
+    key = legend(names, symbolType="square")
+    return alt.Color("measure:N", scale=scale, legend=key)

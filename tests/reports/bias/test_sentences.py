@@ -162,14 +162,14 @@ def test_the_papers_first_table_has_one_ratio_and_two_answers():
 def test_a_large_group_below_four_fifths_but_inside_the_limit_is_explained():
     text = " ".join(four(p=(3880, 5820), u=(180, 120))["sentences"])
     assert "g=p: the impact ratio is 0.667, below 0.8, yet UB is +0.015, within the limit" in text
-    assert "g=u alone, which holds 3.00% of all rows" in text
+    assert "g=u alone, which has 3.00% of all rows" in text
     assert "(1 − b)/(1 + b·P/U)" in text
 
 
 def test_a_small_group_above_four_fifths_but_outside_the_limit_is_explained():
     text = " ".join(four(p=(410, 590), u=(4500, 4500))["sentences"])
     assert "g=p: the impact ratio is 0.820, at least 0.8, yet UB is +0.165, above the limit" in text
-    assert "the smaller the group: here 10.0% of all rows" in text
+    assert "the larger is UB; here the group is 10.0% of all rows" in text
 
 
 def test_the_rule_compares_within_a_family_and_never_with_a_group_too_small():

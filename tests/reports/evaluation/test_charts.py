@@ -520,7 +520,8 @@ def seen(colour, sight):
 @pytest.mark.parametrize("sight", SEEN)
 def test_colours_are_told_apart_by_colour_blind_people(sight):
     versions = [[key, ""] for key in "unpabcdef"]
-    for colours in (score_bars._MEASURES, intervals.version_colours(versions).values()):
+    looks = intervals.version_looks(versions).values()
+    for colours in (score_bars._MEASURES, [look["colour"] for look in looks]):
         pairs = list(itertools.combinations([seen(colour, sight) for colour in colours], 2))
         assert min(math.dist(*pair) for pair in pairs) > 15
         assert (

@@ -3,9 +3,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
@@ -14,12 +12,11 @@ import equipoise as eq
 from equipoise.cli.app import run
 from equipoise.lake.offers.shortfall import Lack
 from equipoise.lake.verify.verification import CheckOutcome
-from equipoise.reports.bias import charts as bias_charts
-from equipoise.reports.bias.charts import heat_map
+from equipoise.reports.repair import page as repair_page
 from equipoise.reports.repair import sources
 from equipoise.reports.repair.charts import source_chart
 from equipoise.reports.repair.data import summarize_repair
-from equipoise.reports.repair.page import draw_repair, write_repair
+from reports.parsing import Page, rendered
 
 altair = pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -75,38 +72,8 @@ def repairs(folder):
 
 
 @pytest.fixture(scope="module")
-def pages(repairs, tmp_path_factory):
-    place = tmp_path_factory.mktemp("pages")
-    texts = {}
-    for name, done in repairs.items():
-        eq.report(done, place / "page.html", source="people.csv")
-        texts[name] = (place / "page.html").read_text(encoding="utf-8")
-    return texts
-
-
-class Page(HTMLParser):
-    """Ids of the sections, the words, and what a browser would fetch; complains if not nested."""
-
-    VOID = frozenset({"meta", "br", "link", "img", "hr", "wbr"})
-
-    def __init__(self, text):
-        super().__init__()
-        self.ids, self.words, self.fetched, self.tags, self.open = [], "", [], set(), []
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        self.tags.add(tag)
-        self.ids += [given["id"]] if tag == "section" else []
-        self.fetched += [v for k, v in attrs if k in ("src", "href") and not v.startswith("#")]
-        self.open += [] if tag in self.VOID else [tag]
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words += data
+def pages(repairs):
+    return {name: rendered(done, source="people.csv") for name, done in repairs.items()}
 
 
 ALL = [*RUNS, "dry"]
@@ -177,7 +144,7 @@ def test_a_dry_run_draws_what_would_be_found(repairs, pages):
     done = repairs["dry"]
     bars = summarize_repair(done)["sources"]["chart"]["bars"]
     assert sum(parts(bar)["found in the lake"] for bar in bars) == done.acquired.added
-    assert "would be" in Page(pages["dry"]).words
+    assert "expected" in Page(pages["dry"]).words
 
 
 def lacking(done, n):
@@ -193,15 +160,13 @@ def lacking(done, n):
     return replace(done, acquired=counts)
 
 
-def test_what_lacks_is_drawn_and_explained(repairs, tmp_path):
+def test_missing_rows_are_drawn_and_explained(repairs):
     done = lacking(repairs["dry"], 3)
     data = summarize_repair(done)
     assert parts(data["sources"]["chart"]["bars"][0])["missing"] == 3
     assert data["lacks"]["table"]["rows"][0][3:] == ["3", "1: duplicates; 2: no <table> has them"]
     assert data["after"]["table"]["rows"][-1][-1] == "1"  # a cell that is not as planned
-    write_repair(done, tmp_path / "page.html")
-    words = Page((tmp_path / "page.html").read_text(encoding="utf-8")).words
-    assert "What no table gave is red." in words
+    assert "Rows that no table has are red." in Page(rendered(done)).words
 
 
 def test_of_many_tables_the_smaller_are_drawn_together(repairs):
@@ -260,9 +225,9 @@ def test_the_plan_that_was_wished_for_stands_beside_the_one_carried_out(repairs,
     done = repairs["one table"]
     assert done.ideal is not done.plan
     words = Page(pages["one table"]).words
-    assert "cheapest, whether or not there are such rows" in words
-    assert "The lake has not all rows of the cheapest plan" in words
-    assert "whether or not there are such rows" not in Page(pages["whole"]).words
+    assert "cheapest, whether or not such rows exist" in words
+    assert "The lake does not have all rows of the cheapest plan" in words
+    assert "whether or not such rows exist" not in Page(pages["whole"]).words
 
 
 def test_a_tolerance_that_was_not_reached_is_said_at_the_top(repairs):
@@ -283,7 +248,7 @@ def test_the_commands_on_the_page_run(name, repairs, folder, monkeypatch):
 
 
 def test_a_key_and_unknown_places_are_named_in_the_commands(repairs, pages, tmp_path):
-    assert "yours to fill in" in pages["whole"]
+    assert "Replace words in capitals" in pages["whole"]
     verify, replay = summarize_repair(repairs["both ways"])["commands"]
     assert verify.endswith(" --hash-key-file KEY")
     assert " LAKE --repaired " in replay
@@ -292,32 +257,29 @@ def test_a_key_and_unknown_places_are_named_in_the_commands(repairs, pages, tmp_
     assert " --plan PLAN " in data["commands"][0]
 
 
-def test_a_check_that_fails_is_marked(repairs, tmp_path):
+def test_a_check_that_fails_is_marked(repairs):
     done = repairs["whole"]
     broken = CheckOutcome(
         "base", holds=False, sentence="It is <another> table.", examples=("row 3",)
     )
     found = replace(done.verification, findings=(broken, *done.verification.findings[1:]))
-    write_repair(replace(done, verification=found), tmp_path / "page.html")
-    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    text = rendered(replace(done, verification=found), charts=False)
     assert '<td class="text fewer">BROKEN</td>' in text
     assert "It is &lt;another&gt; table. · row 3" in text
     assert "7 of 8" in text
 
 
-def test_without_the_drawing_library_the_page_says_so(repairs, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "altair", None)
-    write_repair(repairs["whole"], tmp_path / "page.html")
-    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+def test_without_the_drawing_library_the_page_says_so(repairs):
+    text = rendered(repairs["whole"], charts=False)
     assert "<svg" not in text
     assert "equipoise[charts]" in text
 
 
 def test_two_pictures_share_one_scale_of_colours(repairs, monkeypatch):
-    bounds = []
+    bounds, heat_map = [], repair_page.heat_map
     monkeypatch.setattr(
-        bias_charts, "heat_map", lambda matrix: bounds.append(matrix["bound"]) or heat_map(matrix)
+        repair_page, "heat_map", lambda matrix: bounds.append(matrix["bound"]) or heat_map(matrix)
     )
-    draw_repair(summarize_repair(repairs["whole"]))
+    rendered(repairs["whole"])
     assert len(bounds) == 2
     assert bounds[0] == bounds[1]

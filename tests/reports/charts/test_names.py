@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from equipoise.plain import Grid, terminal_width, width_of, wrap
 from equipoise.reports.bias.charts import heat_map, interval_chart
 from equipoise.reports.bias.data import summarize
-from equipoise.reports.bias.page import render_html
 from equipoise.reports.bias.text import render_text
 from equipoise.reports.charts.vega import to_svg
 from equipoise.reports.frame.html import breakable, html_table
+from reports.parsing import rendered
 from reports.tables import table_of
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), max_size=120)
@@ -199,7 +199,7 @@ def test_a_cell_of_a_page_says_the_whole_text(text):
 
 
 def test_words_of_a_table_are_not_broken_and_wide_tables_scroll():
-    page = render_html(summarize(long_names()))
+    page = rendered(long_names(), charts=False)
     style = page[page.index("<style>") : page.index("</style>")]
     rules = [rule for rule in style.split("}") if re.search(r"(^|[\s,])td\b", rule)]
     assert rules
@@ -253,7 +253,7 @@ def test_colours_stay_with_the_number_where_texts_wrap():
     summary = summarize(long_names(2))
     text = render_text(summary, colour=True, width=60)
     painted = re.findall(r"\x1b\[3[14]m([^\x1b]*)\x1b", text)
-    ub = summary["table"]["ub"]
+    ub = summary["table"]["marked"]
     shown = [
         r[ub]
         for r, s in zip(summary["table"]["rows"], summary["table"]["sides"], strict=True)

@@ -3,20 +3,19 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
 
 import equipoise as eq
 from equipoise.counts import Counts
-from equipoise.errors import MissingDependency
 from equipoise.plans.maps.policy_map import policy_map
 from equipoise.reports.charts.vega import to_html_fragment, to_svg
 from equipoise.reports.policy_map import charts as map_charts
+from equipoise.reports.policy_map import page as map_page
 from equipoise.reports.policy_map.charts import policy_map_chart
 from equipoise.reports.policy_map.data import chart_data
-from equipoise.reports.policy_map.page import render_map, write_map
+from reports.parsing import Page, rendered
 
 altair = pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -37,21 +36,6 @@ MAPS = {
 @pytest.fixture(scope="module")
 def adult():
     return eq.count("adult", sensitive_features=["sex"], label="income")
-
-
-class Page(HTMLParser):
-    def __init__(self, text):
-        super().__init__()
-        self.ids, self.words, self.fetched = [], "", []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        self.ids += [given["id"]] if tag == "section" else []
-        self.fetched += [v for k, v in attrs if k in ("src", "href") and not v.startswith("#")]
-
-    def handle_data(self, data):
-        self.words += data
 
 
 @pytest.mark.slow
@@ -107,10 +91,9 @@ def test_the_colours_are_those_of_ub(adult):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MAPS)
-def test_the_page_is_whole_and_fetches_nothing(name, adult, tmp_path):
+def test_the_page_is_whole_and_fetches_nothing(name, adult):
     made = policy_map(adult, y=WOMEN, **MAPS[name])
-    write_map(made, tmp_path / "map.html", source="adult")
-    text = (tmp_path / "map.html").read_text(encoding="utf-8")
+    text = rendered(made, source="adult")
     page = Page(text)
     assert page.ids == ["said", "chart", "points", "provenance"]
     assert page.fetched == []
@@ -124,36 +107,29 @@ def test_the_page_is_whole_and_fetches_nothing(name, adult, tmp_path):
 
 
 def test_the_caption_says_what_is_drawn(adult):
-    pages = {
-        name: Page(render_map(policy_map(adult, y=WOMEN, **MAPS[name]))).words for name in MAPS
-    }
+    made = {name: policy_map(adult, y=WOMEN, **how) for name, how in MAPS.items()}
+    pages = {name: map_page._caption(found) for name, found in made.items()}
     assert "On the dark line UB is 0." in pages["line"]
     assert "UB is 0 nowhere on the map." in pages["out of reach"]
     assert "Dotted lines are where |UB| is 0.05." in pages["tolerance"]
     assert "The ring is the cheapest point inside the limits." in pages["line"]
-    assert "The ring is the point of the least |UB|" in pages["out of reach"]
+    assert "The ring is the point with the smallest |UB|" in pages["out of reach"]
     assert "The ring" not in pages["empty"]
     assert "Dashed lines" not in pages["two lines"]
 
 
 @pytest.mark.slow
-def test_names_from_the_data_are_escaped(tmp_path):
+def test_names_from_the_data_are_escaped():
     bad = "<script>alert(1)</script>"
     cells = {(bad, "y"): 60, (bad, "n"): 40, ("w", "y"): 20, ("w", "n"): 80}
     counts = Counts.from_mapping(cells, sensitive=["sex"], label="l")
     made = policy_map(counts, x=f"add sex={bad}, l=n", y="add sex=w, l=y", limits=["y<=90"])
-    write_map(made, tmp_path / "map.html")
-    text = (tmp_path / "map.html").read_text(encoding="utf-8")
+    text = rendered(made)
     assert "<script" not in text
     assert "&lt;script&gt;" in text
 
 
-def test_the_page_is_written_without_the_chart_if_need_be(adult, tmp_path, monkeypatch):
-    def absent(_):
-        raise MissingDependency("altair", extra="charts", purpose="drawing charts")
-
-    monkeypatch.setattr(map_charts, "policy_map_chart", absent)
-    write_map(policy_map(adult, y=WOMEN, **MAPS["line"]), tmp_path / "map.html")
-    text = (tmp_path / "map.html").read_text(encoding="utf-8")
+def test_the_page_is_written_without_the_chart_if_need_be(adult):
+    text = rendered(policy_map(adult, y=WOMEN, **MAPS["line"]), charts=False)
     assert "<svg" not in text
     assert "pip install &#x27;equipoise[charts]&#x27;" in text

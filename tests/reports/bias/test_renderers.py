@@ -5,51 +5,23 @@ import io
 import json
 import os
 import re
-import sys
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import equipoise as eq
 from equipoise.errors import InputError
 from equipoise.reports.bias.data import summarize
 from equipoise.reports.bias.markdown import render_markdown
-from equipoise.reports.bias.page import render_html, write_report
 from equipoise.reports.bias.text import render_csv, render_text
-from equipoise.reports.frame.html import Section
+from equipoise.reports.frame.html import Section, render_page
+from reports.parsing import Page, rendered
 from reports.tables import NASTY, TABLES, binned, crossed, hiring, nasty, table_of, three
 
 GOLDEN = Path(__file__).parent / "golden"
 ANSI = re.compile(r"\x1b\[\d*m")
-
-
-class Page(HTMLParser):
-    """The tags of a page, its links and the texts of its table cells."""
-
-    VOID = frozenset({"meta", "link", "br", "img", "wbr"})
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.links, self.cells, self.open = set(), [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        self.links += [v for k, v in attrs if k in {"src", "href", "xlink:href", "srcset", "data"}]
-        if tag not in self.VOID:
-            self.open.append(tag)
-        if tag == "td":
-            self.cells.append("")
-
-    def handle_endtag(self, tag):
-        if tag not in self.VOID:
-            assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] == "td":
-            self.cells[-1] += data
 
 
 @pytest.mark.parametrize("name", ["hiring", "crossed", "favourable", "one-label", "no-uncertainty"])
@@ -72,7 +44,7 @@ def test_every_renderer_says_every_sentence(name):
     summary = summarize(TABLES[name]())
     text = " ".join(render_text(summary).split())
     markdown = render_markdown(summary).replace("\\", "")
-    page = render_html(summary)
+    page = rendered(TABLES[name](), charts=False)
     assert all(topic["title"] in page for topic in summary["topics"])
     assert markdown.count("\n- ") >= len(summary["sentences"])
     if not name.startswith("nasty"):
@@ -165,48 +137,50 @@ def test_markdown_shows_values_and_runs_none():
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_page_fetches_nothing_and_runs_nothing(name):
-    text = render_html(summarize(TABLES[name]()))
+    text = rendered(TABLES[name](), charts=False)
     page = Page(text)
-    assert page.open == []
-    assert page.links == []
+    assert page.fetched == []
     assert "script" not in page.tags
     assert "@import" not in text
     assert "url(" not in text
 
 
 def test_the_page_escapes_what_comes_from_the_data():
-    summary = summarize(nasty(), source=NASTY)
-    text = render_html(summary)
+    summary = summarize(nasty(), top=50)
+    text = rendered(nasty(), charts=False, source=NASTY)
     assert NASTY not in text
     shown = [cell for row in summary["table"]["rows"] for cell in row]
     assert Page(text).cells[: len(shown)] == shown
 
 
 def test_the_page_marks_the_side_of_the_limit():
-    text = render_html(summarize(hiring(limit=0.05)))
+    text = rendered(hiring(limit=0.05), charts=False)
     assert '<td class="number fewer">+0.200</td>' in text
     assert '<td class="number more">−0.100</td>' in text
     assert '<td class="number inside">+0.033</td>' in text
 
 
-def test_further_sections_stand_before_the_provenance():
-    text = render_html(summarize(hiring()), sections=[Section("plan", "A & B", "<p>rows</p>")])
+def test_sections_stand_before_the_provenance_and_empty_ones_are_left_out():
+    sections = [Section("plan", "A & B", ["<p>rows</p>"]), Section("none", "None", [])]
+    facts = [["made by", "equipoise"], ["time", "now"]]
+    text = render_page(title="T", source="s", figures=[], sections=sections, facts=facts)
+    assert Page(text).ids == ["plan", "provenance"]
     assert '<section id="plan"><h2>A &amp; B</h2><p>rows</p></section>' in text
     assert text.index('id="plan"') < text.index('id="provenance"')
 
 
-def test_without_the_chart_libraries_the_page_says_how_to_get_them(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "altair", None)
-    write_report(hiring(), tmp_path / "page.html")
-    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+def test_without_the_chart_libraries_the_page_says_once_how_to_get_them():
+    text = rendered(three(), charts=False)
     assert "<svg" not in text
-    assert "equipoise[charts]" in text
+    assert text.count("pip install &#x27;equipoise[charts]&#x27;") == 1
+    assert "charts" not in Page(text).ids
+    text = rendered(hiring(), charts=False)
     assert "+0.200" in text
 
 
 def test_a_report_goes_nowhere_when_the_folder_is_not_there(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
-        write_report(hiring(), tmp_path / "no" / "page.html")
+        eq.report(hiring(), tmp_path / "no" / "page.html")
 
 
 # --------------------------------------------------------------------------- properties
@@ -229,9 +203,7 @@ def test_any_counts_give_a_report(cells, favoured):
         table = table_of(cells, ["a", "b"], favourable=labels[0])
     summary = summarize(table)
     json.dumps(summary, allow_nan=False)
-    page = Page(render_html(summary))
-    assert page.open == []
-    assert "script" not in page.tags
+    assert "script" not in Page(rendered(table, charts=False)).tags
     assert ANSI.sub("", render_text(summary, colour=True, width=80)) == render_text(
         summary, width=80
     )

@@ -12,14 +12,11 @@ import pyarrow as pa
 import pytest
 
 from equipoise.counts import CountRequest
-from equipoise.errors import MissingDependency
 from equipoise.evaluation.missing.comparison import compare_missing
 from equipoise.evaluation.missing.imputation import METHODS
 from equipoise.evaluation.missing.simulation import simulate_missing
-from equipoise.reports.charts import before_after
-from equipoise.reports.missing import page as missing_page
 from equipoise.reports.missing.data import summarize_missing
-from equipoise.reports.missing.page import draw_missing, render_missing, write_missing
+from reports.parsing import rendered
 
 pytest.importorskip("sklearn")
 pytest.importorskip("altair")
@@ -48,13 +45,8 @@ def results():
 
 
 @pytest.fixture(scope="module")
-def pages(results, tmp_path_factory):
-    place = tmp_path_factory.mktemp("pages")
-    texts = {}
-    for name, result in results.items():
-        write_missing(result, place / "page.html", source="people & more.csv")
-        texts[name] = (place / "page.html").read_text(encoding="utf-8")
-    return texts
+def pages(results):
+    return {name: rendered(found, source="people & more.csv") for name, found in results.items()}
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -86,7 +78,7 @@ def test_the_page_is_made_of_plain_data(name, results):
     assert data["left_out"] == len(results[name].groups) - 5
     assert data["source"] == "400 rows"
     more = f"… and {data['left_out']:,} more groups and labels."
-    assert more in render_missing(data)
+    assert more in rendered(results[name], charts=False, top=5)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -120,28 +112,12 @@ def test_where_it_comes_from_is_told(results):
     facts = dict(summarize_missing(results["comparison"], source="people.csv")["facts"])
     assert facts["table"] == "people.csv"
     assert facts["texts that mean a missing value"] == "?"
-    assert facts["columns they did not look at"] == "<u>id</u>"
+    assert facts["columns that they did not use"] == "<u>id</u>"
     assert facts["schema"] == "equipoise.missing/1"
     assert facts["made by"].startswith("equipoise ")
 
 
-def test_without_the_drawing_library_the_page_says_so(results, tmp_path, monkeypatch):
-    def absent(data):
-        raise MissingDependency("altair", extra="charts", purpose="drawing charts")
-
-    monkeypatch.setattr(before_after, "bias_chart", absent)
-    assert "chart" not in draw_missing(summarize_missing(results["comparison"]))
-    write_missing(results["comparison"], tmp_path / "page.html")
-    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+def test_without_the_drawing_library_the_page_says_so(results):
+    text = rendered(results["comparison"], charts=False)
     assert "<svg" not in text
     assert "equipoise[charts]" in text
-
-
-def test_a_page_is_whole_or_not_there(results, tmp_path, monkeypatch):
-    def broken(*_):
-        raise RuntimeError("broken")
-
-    monkeypatch.setattr(missing_page, "render_missing", broken)
-    with pytest.raises(RuntimeError):
-        write_missing(results["once"], tmp_path / "page.html")
-    assert list(tmp_path.iterdir()) == []

@@ -7,10 +7,10 @@ import re
 import pytest
 
 import equipoise as eq
-from equipoise.reports.evaluation.charts import scores
+from equipoise.reports.evaluation import page as evaluation_page
 from equipoise.reports.evaluation.data import score_data, summarize_evaluation
-from equipoise.reports.evaluation.page import draw_study, render_evaluation
 from people import people
+from reports.parsing import rendered
 
 
 @pytest.fixture(scope="module")
@@ -50,23 +50,19 @@ def test_bars_stand_in_two_halves(evaluation):
     assert len(bars["bars"]) == 18
 
 
-def test_names_in_the_data_are_escaped(evaluation):
+def test_names_in_the_data_are_escaped(evaluation, monkeypatch):
     data = summarize_evaluation(evaluation)
     data["studies"][0]["sentences"] = ["<script>alert(1)</script>"]
-    text = render_evaluation(data, [{}])
+    monkeypatch.setattr(evaluation_page, "summarize_evaluation", lambda _: data)
+    text = rendered(evaluation, charts=False)
     assert "<script>" not in text
     assert "&lt;script&gt;" in text
 
 
-def test_without_the_drawing_library_the_page_says_so(evaluation, monkeypatch):
-    from equipoise.errors import MissingDependency
-
-    def absent(*_):
-        raise MissingDependency("altair", extra="charts", purpose="drawing")
-
-    monkeypatch.setattr(scores, "score_chart", absent)
-    drawn = draw_study(summarize_evaluation(evaluation)["studies"][0])
-    assert "equipoise[charts]" in drawn["absent"]
+def test_without_the_drawing_library_the_page_says_so_once(evaluation):
+    text = rendered(evaluation, charts=False)
+    assert text.count("equipoise[charts]") == 1
+    assert "<figure" not in text
 
 
 @pytest.mark.slow
