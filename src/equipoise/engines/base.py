@@ -175,7 +175,7 @@ def require_rows(counts: Counts, table: str) -> Counts:
 
 def require_writable(path: str | os.PathLike[str], writes: tuple[str, ...]) -> str:
     """Return the extension of a file to write; refuse one that cannot be written."""
-    # The longest first, since .csv.gz is written differently from .gz alone.
+    # The longest first, in case an extension is the end of another.
     for extension in sorted(writes, key=len, reverse=True):
         if str(path).endswith(extension):
             return extension
