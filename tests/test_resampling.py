@@ -120,8 +120,8 @@ def test_numbers_of_the_pool_match_those_given_of_another_type(kind, other):
         (lambda X, y: (X.drop(columns="id"), y), "the pool lacks 'id' of X"),
         (lambda X, y: (X, y[:-1]), r"the same length, not \[119, 120\]"),
         (lambda X, y: (X, y, X["sex"][:7]), r"the same length, not \[7, 120\]"),
-        (lambda X, y: (X,), "this one has 1 parts"),
-        (lambda X, y: (X, y, X["sex"], y), "this one has 4 parts"),
+        (lambda X, y: (X,), "and has 1 part\\."),
+        (lambda X, y: (X, y, X["sex"], y), "and has 4 parts"),
     ],
 )  # fmt: skip
 def test_a_pool_that_cannot_be_used_is_refused(parts, words):

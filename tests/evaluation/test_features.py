@@ -26,13 +26,15 @@ def test_numbers_of_any_type_and_texts_of_numbers_are_numbers():
         "whole": pa.array(range(N), pa.int8()),
         "text": [f"{i}.5" for i in range(N)],
         "day": [datetime.date(2020, 1, 1) + datetime.timedelta(days=i) for i in range(N)],
+        "clock": pa.array([i * 60 for i in range(N)], pa.time32("s")),
         "truth": [i % 3 == 0 for i in range(N)],
         "name": [f"n{i % 3}" for i in range(N)],
     }
     found = features(columns)
-    assert found.numeric.tolist() == [True, True, True, False, False]
+    assert found.numeric.tolist() == [True, True, True, True, False, False]
     assert found.values[1, 1] == 1.5
     assert found.values[1, 2] - found.values[0, 2] == 86_400_000_000
+    assert found.values[1, 3] - found.values[0, 3] == 60
 
 
 def test_names_are_spread_and_numbers_scaled_by_the_rows_trained_on():

@@ -21,7 +21,7 @@ from equipoise.frames import (
     pick_columns,
     row_count,
 )
-from equipoise.plain import in_words
+from equipoise.plain import counted, in_words
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def count_pool(parts: Sequence[Any], given: CountedRows, *, names: Any = None) -
     """
     if len(parts) not in (2, 3):
         raise InputError(
-            f"`pool` must be (X, y) or (X, y, sensitive_features), and this one has {len(parts)} parts."
+            f"`pool` must be (X, y) or (X, y, sensitive_features), and has {counted(len(parts), 'part')}."
         )
     X, labels = indexable(parts[0]), flat(parts[1])
     columns = _pool_columns(X, parts[2:], given.sensitive, names)

@@ -248,6 +248,7 @@ class UniformBiasSampler(BaseSampler):  # type: ignore[misc]
         names, pool = self.sensitive_columns, self.pool
         pool = None if pool is None else count_pool(pool, given, names=names)
         moves = self._moves(given.counts, None if pool is None else pool.counts, y)
+        # scikit-learn accepts old-style random states only, from which a new generator is seeded.
         state = check_random_state(self.random_state)
         generator = np.random.default_rng(state.randint(2**31, size=4, dtype=np.int64))
         return resample(given, moves, generator, pool=pool)

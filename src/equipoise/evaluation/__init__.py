@@ -1,1 +1,1 @@
-"""What a repair does to models: trained and tested before and after, again and again."""
+"""Effects of a repair on models, which are trained and tested on many random splits."""

@@ -12,7 +12,6 @@ from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.evaluation.evaluation import Evaluation
 from equipoise.evaluation.request import EvaluationRequest
-from equipoise.evaluation.study.records import positive_of
 from equipoise.evaluation.study.summary import summarize_study
 from equipoise.evaluation.training.empty_cells import require_repairable
 from equipoise.evaluation.training.material import prepare
@@ -74,7 +73,6 @@ def _study(
         name=source.name,
         after=None if after is None else read_rows(after, request.counting, engine),
     )
-    positive_of(material, request)
     require_repairable(material, request)
     records = run(material, request, models, jobs=jobs, path=runs, progress=progress)
     title = wanted.title if after is None else f"{source.name} and {after.name}"

@@ -1,1 +1,1 @@
-"""Ways to treat missing values: how each moves Uniform Bias, on real gaps and on made ones."""
+"""Methods of treating missing values: how each changes Uniform Bias, on real and removed values."""

@@ -75,8 +75,8 @@ def compare_missing(
     chosen = asked.methods
     if len(chosen) < 2:
         raise InputError(
-            f"one method of treating missing values, {chosen[0].name}, is nothing to compare; add "
-            f"another one to `methods`: {', '.join(METHODS)}."
+            "a comparison needs at least two methods of treating missing values, and only "
+            f"{chosen[0].name} was given; add another one to `methods`: {', '.join(METHODS)}."
         )
     everything, without = read_rows(table, request), 0
     if not treat_label:
@@ -113,9 +113,9 @@ def _require_missing(rows: Rows, without_label: int) -> None:
     if without_label:
         raise InputError(
             f"no value of {in_words(list(request.sensitive))} is missing in {len(rows.codes):,} rows; "
-            f"{without_label:,} have no label {request.label!r}, which "
-            f"`missing_label={request.missing_label!r}` decides. To compare methods of treating missing "
-            "labels set `treat_label=True`."
+            f"{without_label:,} have no label {request.label!r} and are treated as "
+            f"`missing_label={request.missing_label!r}` says. To compare methods of treating missing "
+            "labels, set `treat_label=True`."
         )
     suspects = rows.counts(rows.codes, "group").suspects()
     texts = [f"{value!r} in {name}" for name, found in suspects.items() for value in found]

@@ -85,6 +85,7 @@ def simulate_missing(
     position = _position(request, column)
     _require_known_label(everything, position)
     require_values(everything)
+    # Only rows with all counted values have a true UB to compare with.
     known = np.flatnonzero(~everything.absent.any(axis=1))
     rows = everything.take(drawn(known, max_rows, asked.seed))
     require_values(rows)
@@ -116,7 +117,7 @@ def _position(request: CountRequest, column: str | None) -> int:
     if column is None:
         return 0
     if column not in request.columns:
-        raise ColumnNotFound(column, table="what is counted", columns=request.columns)
+        raise ColumnNotFound(column, table="the counted columns", columns=request.columns)
     return request.columns.index(column)
 
 
@@ -145,6 +146,7 @@ def _run(
         lost = loss.draw(chance)
         holed = rows.codes.copy()
         holed[lost, position] = ABSENT
+        # Every method gets the same seed, so that methods differ by what they do and not by chance.
         own, tables, right = int(chance.integers(2**31)), [], []
         for done, method in enumerate(asked.methods):
             told = f"treating missing values: {method.name}, {repeat + 1} of {repeats}"

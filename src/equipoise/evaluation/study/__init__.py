@@ -1,1 +1,1 @@
-"""What the work says: scores, differences, groups, the relation of bias and error."""
+"""The results of an evaluation: scores, differences, groups, and the relation of bias and error."""

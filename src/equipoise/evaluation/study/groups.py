@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from equipoise.evaluation.request import EvaluationRequest
     from equipoise.evaluation.training.material import Material
 
-_LEAST_ROWS = 30  # a smaller group is not reported, since its scores would say nothing
+_LEAST_ROWS = 30  # a smaller group is not reported, since its scores would move with single rows
 _MOST_GROUPS = 60  # of more groups, only the largest are reported
 
 

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.errors import InputError
 from equipoise.evaluation.intervals import Mean
 from equipoise.evaluation.request import TESTS, EvaluationRequest
 from equipoise.evaluation.study.groups import reported_groups
 from equipoise.evaluation.study.scores import MEASURES, PREDICTION_UB, prediction_ub
 from equipoise.evaluation.training.models import Model
-from equipoise.values import as_value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,7 +60,7 @@ class StudyRecords:
         self.material, self.request = material, request
         self.titles = {m.name: m.title for m in models}
         self.groups = reported_groups(material, request)
-        self.positive = positive_of(material, request)
+        self.positive = material.positive
         self.versions = [r for r in records if r["kind"] == "version"]
         fits = [r for r in records if r["kind"] == "fit"]
         self.fits = self._arranged(fits)  # by size, version and model
@@ -136,18 +134,3 @@ class StudyRecords:
         for cell, n in sparse:
             cells[cell] = n
         return cells
-
-
-def positive_of(material: Material, request: EvaluationRequest) -> int | None:
-    """Find the label that precision and recall refer to: the one asked for, or the rarer of two."""
-    if request.positive is not None:
-        named = as_value(request.positive)
-        material.counts.label.code(named)  # raises an error that lists the labels
-        if named not in material.labels:
-            raise InputError(
-                f"no row that is used has the label {named!r}; choose another `positive`."
-            )
-        return material.labels.index(str(named))
-    if len(material.labels) > 2:
-        return None
-    return int(np.bincount(material.label[~material.is_after], minlength=2).argmin())

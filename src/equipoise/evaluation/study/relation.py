@@ -14,7 +14,7 @@ from equipoise.measures.uniform_bias import ub_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# The groups and labels of one table depend on each other, so a correlation of fewer says nothing.
+# The groups and labels of one table depend on each other, so a correlation of fewer is not reported.
 _LEAST_POINTS = 8
 
 

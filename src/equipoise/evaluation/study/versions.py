@@ -60,6 +60,7 @@ def _largest_ub(records: StudyRecords, cells: NDArray[np.int64], *, weighed: boo
     if not counts.n:
         return float("nan")
     if weighed:
+        # Weighted counts keep the sums of the weights and of their squares.
         each = cell_weights(counts)
         sums = np.stack([counts.rows * each, counts.rows * each**2], axis=1)
         counts = replace(counts, weights=sums)

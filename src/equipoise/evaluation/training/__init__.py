@@ -1,1 +1,1 @@
-"""The work: rows as models take them, splits, versions, fits, and the file that keeps them."""
+"""Training: rows as models take them, splits, versions, fits, and the file of finished fits."""

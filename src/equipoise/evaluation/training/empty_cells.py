@@ -152,6 +152,8 @@ def _message(
         f"({_percent(request)} of the table), and {worst} has up to {rows_text(most)} there. "
     )
     other = "merge small groups, or train without added rows: `versions=['u', 'reweighed']`."
+    # Tried out before it is advised: a plan may still want rows of groups that are left out, since
+    # they belong to larger groups.
     without = replace(request, min_group=most + 1)
     if found.second_finest > most and _is_possible(material, without, versions):
         return f"{said}Leave groups of that size out of the repair with `min_group={most + 1}`, {other}"

@@ -20,7 +20,7 @@ from equipoise.evaluation.training.units import Copies, find_duplicates, find_un
 from equipoise.lattice import Group
 from equipoise.options.evaluation import FeatureOptions
 from equipoise.plans.problem import known_rows
-from equipoise.values import MISSING
+from equipoise.values import MISSING, as_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,6 +40,7 @@ class Material:
     group: NDArray[np.int64]
     label: NDArray[np.int64]
     labels: tuple[str, ...]
+    positive: int | None  # label that precision and recall refer to; None for all
     unit: NDArray[np.int64]
     features: Features
     is_after: NDArray[np.bool_]  # rows of the second of two tables
@@ -139,6 +140,7 @@ def prepare(
         group=group,
         label=label,
         labels=labels,
+        positive=_positive(counts, labels, label[~is_after[kept]], request),
         unit=find_units(table, request, copies),
         features=features,
         is_after=is_after[kept],
@@ -176,6 +178,21 @@ def _labels(
         )
     labels = tuple(str(counts.label.values[c]) for c in there)
     return np.searchsorted(there, codes).astype(np.int64), labels
+
+
+def _positive(
+    counts: Counts, labels: tuple[str, ...], label: NDArray[np.int64], request: EvaluationRequest
+) -> int | None:
+    """Find the label that precision and recall refer to: the one asked for, or the rarer of two."""
+    if request.positive is not None:
+        named = as_value(request.positive)
+        counts.label.code(named)  # raises an error that lists the labels
+        if named not in labels:
+            raise InputError(
+                f"no row that is used has the label {named!r}; choose another `positive`."
+            )
+        return labels.index(str(named))
+    return int(np.bincount(label, minlength=2).argmin()) if len(labels) == 2 else None
 
 
 def _groups(finer: Counts, lines: NDArray[np.int64]) -> tuple[tuple[Group, ...], NDArray[np.int64]]:

@@ -33,6 +33,8 @@ def plan_repair(
     rows of their cells. If the table has no such rows, these groups stay as they are and the repair
     is planned without them.
     """
+    # A second plan, without the groups that are out of reach, is made only if the first one fails or
+    # needs rows that nobody has: leaving groups out changes the label frequencies to keep.
     reached = sample[~_is_out_of_reach(material, request, sample)[material.cells[sample]]]
     try:
         plan = _plan(material, request, sample, **options)
@@ -84,9 +86,9 @@ def rows_within_pool(
     if labels == "free":
         within = {"labels": labels, "pool": material.count(pool)}
         with contextlib.suppress(Infeasible):
-            return rows_by_cell(
-                material, _plan(material, request, sample, explain=False, **within).add
-            )
+            # Explaining why there is no plan takes several more, and nobody would read it here.
+            plan = _plan(material, request, sample, explain=False, **within)
+            return rows_by_cell(material, plan.add)
     have, there = material.tally(sample), material.tally(pool)
     place, shape = _places(material)
     aim = np.where(material.is_known, have + need if labels == "free" else have, 0)

@@ -148,7 +148,7 @@ def _single_precision(seen: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def _units_of(kind: Rows, times: int) -> Rows:
-    """Make units of so many equal rows each; which of them share a unit makes no difference."""
+    """Make units of ``times`` equal rows each; which of them share a unit makes no difference."""
     order = np.argsort(kind, kind="stable")
     ordered = kind[order]
     start = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
