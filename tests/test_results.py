@@ -136,13 +136,13 @@ def quick(tmp_path_factory):
     applied = eq.apply(
         plan, to=str(base), pool=str(place / "lake" / "more2.csv"), output=place / "applied.csv"
     )
-    table = eq.measure(counts())
+    table, planned = eq.measure(counts()), eq.plan(counts())
     made = [
         table,
         eq.check(table, max_abs_ub=0.1),
         eq.diff(counts(), counts()),
-        eq.plan(counts()),
-        eq.plan(counts()).certificate,
+        planned,
+        planned.certificate,
         eq.frontier(counts(), points=4),
         eq.policy_map(counts(), x="add sex=m, hired=no", y="add hired=yes"),
         infeasible(),

@@ -63,7 +63,10 @@ def test_a_group_too_small_is_counted_as_such_and_not_among_the_worst():
 
 
 def test_missing_values_are_counted_by_column_with_their_policy():
-    assert "'second' has no value in 1 row; they count as a separate value" in said(crossed())["missing"]
+    assert (
+        "'second' has no value in 1 row; they count as a separate value"
+        in said(crossed())["missing"]
+    )
     rows = {("m", "y"): 5, ("w", None): 2, ("w", "n"): 2}
     text = said(table_of(rows, ["s"]))["missing"]
     assert "'outcome' has no value in 2 rows; they are left out" in text
