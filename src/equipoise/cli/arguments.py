@@ -32,7 +32,7 @@ def _suggest(data: str, given: dict[str, Any], *, quiet: bool) -> None:
     from equipoise import datasets
 
     if data not in datasets.names() or Path(data).exists():
-        from equipoise.api.columns import require_named
+        from equipoise.api.tables import require_named
 
         reading = {k: given.get(k) for k in ("sql", "encoding", "delimiter")}
         require_named(data, sensitive, label, **reading)

@@ -98,7 +98,8 @@ class CountRequest:
                     "weight must be different columns."
                 )
             seen.add(name)
-        object.__setattr__(self, "bins", {n: _bin_spec(n, b) for n, b in self.bins.items()})
+        bins = {n: _bin_spec(n, b) for n, b in (self.bins or {}).items()}
+        object.__setattr__(self, "bins", bins)
         if self.label in self.bins:
             raise InputError(f"{self.label!r} is the label; only sensitive attributes are binned.")
         for name in self.bins:

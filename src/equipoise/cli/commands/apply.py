@@ -71,7 +71,7 @@ def command(plan: str, quiet: bool, as_json: bool, **options: Any) -> int:
 
     PLAN is a file written by equipoise plan. The output is counted again and compared with it.
     """
-    from equipoise.api import apply
+    from equipoise.api.repairs import apply
 
     with terminal.progress(quiet=quiet) as report:
         result = apply(plan, **options, progress=report)

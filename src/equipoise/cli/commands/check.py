@@ -111,7 +111,7 @@ def command(
     rules = {"rules": config.get("check", {}).get("rules", [])}
     policy = Policy.of(rules, max_abs_ub=max_abs_ub, four_fifths=four_fifths, evidence=evidence)
     with arguments.library_arguments(data, options) as given:
-        from equipoise.api import check, measure
+        from equipoise.api.measurement import check, measure
 
         table = measure(data, **given)
     if suppress_below is not None:

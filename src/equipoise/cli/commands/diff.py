@@ -51,7 +51,7 @@ def command(
     kind = output_format(format_, output, FORMATS)
     quiet = options["quiet"]
     with arguments.library_arguments(before, options) as given:
-        from equipoise.api import diff
+        from equipoise.api.measurement import diff
 
         change = diff(before, after, **given)
     arguments.show_hints(change.before.counts, quiet=quiet)

@@ -100,7 +100,7 @@ def _tables(data: str | None, after: str | None, options: dict[str, Any]) -> Any
         if options.pop(name):
             raise InputError(f"--{name} needs --paper.")
     with arguments.library_arguments(data, options) as given:
-        from equipoise.api import evaluate
+        from equipoise.api.evaluations import evaluate
 
         found = evaluate(data, after, **given)
     for table in filter(None, (data, after)):
@@ -123,6 +123,6 @@ def _paper(data: str | None, options: dict[str, Any]) -> Any:
     given |= {name: options[name] for name in PAPER_ONLY if options[name]}
     given |= {name: options[name] for name in ("runs", "threads", "memory")}
     with terminal.progress(quiet=options["quiet"]) as report:
-        from equipoise.api import evaluate_paper
+        from equipoise.api.evaluations import evaluate_paper
 
         return evaluate_paper(**given, progress=report)

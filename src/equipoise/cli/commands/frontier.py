@@ -83,7 +83,7 @@ def command(
     kind = output_format(format_, output, FORMATS)
     quiet = options["quiet"]
     with arguments.library_arguments(data, options) as given:
-        from equipoise.api import frontier
+        from equipoise.api.plans import frontier
 
         found = frontier(data, **given, tolerances=tolerances or None)
     arguments.report_skipped(data, given, quiet=quiet)

@@ -102,7 +102,7 @@ def command(data: str, format_: str | None, output: str | None, **options: Any) 
     kind = output_format(format_, output, FORMATS)
     quiet = options["quiet"]
     with arguments.library_arguments(data, options) as given:
-        from equipoise.api import policy_map
+        from equipoise.api.plans import policy_map
 
         made = policy_map(data, **given)
     arguments.show_hints(made.counts, quiet=quiet)

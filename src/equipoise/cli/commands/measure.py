@@ -81,7 +81,7 @@ def command(data: str, format_: str | None, output: str | None, **options: Any) 
     shown = {k: options.pop(k) for k in ("sort", "top", "label_value", "group", "hidden")}
     below, quiet = options.pop("suppress_below"), options["quiet"]
     with arguments.library_arguments(data, options) as given:
-        from equipoise.api import measure
+        from equipoise.api.measurement import measure
 
         table = measure(data, **given)
     arguments.show_hints(table.counts, quiet=quiet)

@@ -104,7 +104,7 @@ def command(
     simulating = {name: options.pop(name) for name in ("mechanism", "column", "repeats")}
     most = {} if max_rows is None else {"max_rows": max_rows}
     with arguments.library_arguments(data, options) as given:
-        from equipoise.api import compare_missing, simulate_missing
+        from equipoise.api.evaluations import compare_missing, simulate_missing
 
         given |= {"methods": methods or "all", **most}
         found: Any

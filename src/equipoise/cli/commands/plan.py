@@ -76,7 +76,7 @@ def command(
     try:
         _take_lake(options, output)
         with arguments.library_arguments(data, options) as given:
-            from equipoise.api import plan
+            from equipoise.api.plans import plan
 
             made = plan(data, **given)
     except Infeasible as error:

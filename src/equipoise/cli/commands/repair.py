@@ -87,7 +87,7 @@ def command(
         arguments.library_arguments(data, options) as given,
         lake_access.open_lake(lake, opening) as opened,
     ):
-        from equipoise.api import repair
+        from equipoise.api.repairs import repair
 
         written = (output, report, given["ledger"], given["plan_file"])
         lake_access.refuse_overwriting(opened, *written, base=data)

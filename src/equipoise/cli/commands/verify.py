@@ -55,7 +55,7 @@ def command(
     as_json: bool,
 ) -> int:
     """Check that REPAIRED is its base with exactly the planned rows removed and added."""
-    from equipoise.api import verify
+    from equipoise.api.repairs import verify
 
     key = hash_key(hash_key_file)
     with terminal.progress(quiet=quiet) as report:
