@@ -1,15 +1,18 @@
-"""From the options of a command to the keywords of the library."""
+"""From the options of a command to the keywords and objects of the library."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.cli import terminal
+from equipoise.errors import InputError
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
+    from equipoise.lake.lake import Lake
 
 
 @contextlib.contextmanager
@@ -27,8 +30,6 @@ def _suggest(data: str, given: dict[str, Any], *, quiet: bool) -> None:
     sensitive, label = given.get("sensitive_features"), given["label"]
     if sensitive and label:
         return
-    from pathlib import Path
-
     from equipoise import datasets
 
     if data not in datasets.names() or Path(data).exists():
@@ -67,3 +68,51 @@ def report_skipped(data: str, given: dict[str, Any], *, quiet: bool) -> None:
     skipped = engine.skipped(locate(data, **{k: given.get(k) for k in READING}))
     if skipped:
         terminal.say(f"{skipped}.", quiet=quiet)
+
+
+@contextlib.contextmanager
+def open_lake(places: Sequence[str], options: dict[str, Any]) -> Iterator[Lake]:
+    """Give the lake that a command's options name, and show progress meanwhile."""
+    index, refresh = options.pop("index"), options.pop("refresh")
+    threads, memory = options.pop("threads"), options.pop("memory")
+    quiet = options.pop("quiet")
+    from equipoise.engines.duckdb import shared_engine
+    from equipoise.lake.lake import Lake
+
+    with terminal.progress(quiet=quiet) as report:
+        yield Lake(
+            places,
+            index=index,
+            engine=shared_engine(threads, memory),
+            refresh=refresh,
+            progress=report,
+            waiting=lambda: terminal.say("another run is indexing this lake; waiting", quiet=quiet),
+        )
+
+
+def refuse_overwriting(lake: Lake, *outputs: str | None, base: str | None = None) -> None:
+    """Refuse to write over the base or a file of the lake, before any work is done."""
+    from equipoise.lake.repair.output import require_apart
+
+    read = [] if base is None else [("the base", Path(base))]
+    written = [Path(output) for output in outputs if output is not None]
+    require_apart(written, read + lake.files())
+
+
+def require_output(output: str | None, *, dry_run: bool) -> None:
+    """Refuse to do nothing, or to write in a dry run."""
+    if (output is None) != dry_run:
+        raise InputError("give either --output or --dry-run.")
+
+
+def read_hash_key(path: str | None) -> bytes | None:
+    """Read the key for the hashes of a ledger."""
+    if path is None:
+        return None
+    try:
+        key = Path(path).read_bytes().strip()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+    if not key:
+        raise InputError(f"{path} is empty; a key is any secret text.")
+    return key
