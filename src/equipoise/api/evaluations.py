@@ -98,6 +98,7 @@ def evaluate(
         sizes=(0.0,) if is_of_two else _percents(running.sample) or (20.0,),
         **_quickly(asked, running),
     )
+    # Not running.models: None lets the evaluation choose, and a mapping must stay one.
     wanted = work.StudyRequest(
         source=source,
         after=locate_pool(after, source.reading) if is_of_two else None,

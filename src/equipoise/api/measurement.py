@@ -235,7 +235,8 @@ def diff(
     request, counting = _take_measure(options)
     counting |= {"sensitive_features": sensitive_features, "label": label, "progress": progress}
     first = count(before, **counting)
-    if counting.get("where") is not None:  # which means the same in both
+    # As the first table compares it, so that a condition means the same in both.
+    if counting.get("where") is not None:
         counting["where"] = first.reading.where
     written = [counting.get(name) for name in ("encoding", "delimiter")]
     if isinstance(after, (str, os.PathLike)) and any(written):
@@ -290,6 +291,7 @@ def sample_weight(
 
 
 def _refuse_counted(data: Any, counting: Mapping[str, Any]) -> None:
+    # Weights are given in the order of the rows, which counts do not have.
     given = [name for name in ("count", "weight") if counting.get(name) is not None]
     counted = isinstance(data, Counts) or (isinstance(data, str) and _count_column(data))
     if given or counted:

@@ -270,6 +270,7 @@ def _counted_alike(data: Any, counts: Counts, options: Mapping[str, Any]) -> Cou
         return data
     from equipoise.datasets.lookup import locate_pool
 
+    # With the edges of the table itself: quantiles of the pool would be other groups.
     pool = locate_pool(data, counts.reading)
     how = {k: v for k, v in options.items() if k in ("na", "missing", "missing_label", "engine")}
     how |= {k: options.get(k) for k in ("threads", "memory")}

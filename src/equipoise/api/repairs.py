@@ -97,6 +97,7 @@ def apply(
     from equipoise.lake.repair.apply import apply_plan
 
     stages = _Stages(progress)
+    # The output may replace the table itself, but must not replace the plan.
     written = Path(plan).resolve() if isinstance(plan, (str, os.PathLike)) else None
     for place in (output, sidecar):
         if place is not None and Path(place).resolve() == written:
@@ -227,7 +228,8 @@ def repair(
     refuse_sql(options.get("sql"))
     looking, given = take_search(options)
     limits, left = take(AcquisitionLimits, given)
-    left |= {k: given[k] for k in ("time_limit",) if k in given}  # the plan's, too
+    # Both the plan and the choice of rows have a time limit, and users give one for both.
+    left |= {k: given[k] for k in ("time_limit",) if k in given}
     request, counting = take_plan(left, costs)
     columns: dict[str, Any] = {"sensitive_features": sensitive_features, "label": label}
     counts = count(data, **columns, progress=progress, **counting)

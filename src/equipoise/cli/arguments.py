@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def library_arguments(data: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the library's keywords for a command's options, and show progress meanwhile."""
-    given = {name: value for name, value in options.items() if value != ()}  # () is not given
+    # An empty list was not given: the library then uses its own default.
+    given = {name: value for name, value in options.items() if value != ()}
     quiet = given.pop("quiet")
     _suggest(data, given, quiet=quiet)
     with terminal.progress(quiet=quiet) as report:
@@ -32,6 +33,7 @@ def _suggest(data: str, given: dict[str, Any], *, quiet: bool) -> None:
         return
     from equipoise import datasets
 
+    # A file that has the name of a data set is meant itself, as everywhere.
     if data not in datasets.names() or Path(data).exists():
         from equipoise.api.tables import require_named
 
@@ -59,7 +61,7 @@ def show_hints(counts: Counts, *, quiet: bool) -> None:
 def report_skipped(data: str, given: dict[str, Any], *, quiet: bool) -> None:
     """Report skipped lines on stderr, for results that do not list them."""
     if quiet or not given.get("lenient"):
-        return
+        return  # lines are only skipped if that was asked for
     from equipoise.datasets.lookup import locate
     from equipoise.engines.duckdb import shared_engine
     from equipoise.engines.sources import READING
@@ -103,16 +105,3 @@ def require_output(output: str | None, *, dry_run: bool) -> None:
     """Refuse to do nothing, or to write in a dry run."""
     if (output is None) != dry_run:
         raise InputError("give either --output or --dry-run.")
-
-
-def read_hash_key(path: str | None) -> bytes | None:
-    """Read the key for the hashes of a ledger."""
-    if path is None:
-        return None
-    try:
-        key = Path(path).read_bytes().strip()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    if not key:
-        raise InputError(f"{path} is empty; a key is any secret text.")
-    return key

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -131,6 +132,23 @@ class SwitchOff(GroupedOption):
         return False if super().process_value(ctx, value) else self.otherwise
 
 
+class KeyFile(GroupedOption):
+    """The file of a secret key; the library takes the key itself."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Read the key."""
+        path = super().process_value(ctx, value)
+        if not isinstance(path, str):  # click has an object of its own for what is not given
+            return path
+        try:
+            key = Path(path).read_bytes().strip()
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+        if not key:
+            raise InputError(f"{path} is empty; a key is any secret text.")
+        return key
+
+
 _FORMS: dict[str | None, type[GroupedOption]] = {
     "names": NameList,
     "texts": Repeatable,
@@ -164,7 +182,7 @@ def request(
         chosen = each.keyword in only if only is not None else each.keyword not in but
         if chosen and each.flags is not None:
             listed.append(_flag(dataclasses.replace(each, **changes.get(each.keyword, {}))))
-    return stacked(listed)
+    return stacked(*listed)
 
 
 def _flag(declared: Option) -> Decorator:
@@ -201,44 +219,42 @@ def _type(declared: Option) -> Any:
     return _Whole(declared) if declared.is_whole else _Number(declared)
 
 
-class _Number(click.FloatRange):
-    """A number, refused as the request refuses it: in one sentence."""
+class _Checked(click.ParamType[Any]):
+    """A number that is checked by its declaration, so that an error is the same as in Python."""
+
+    declared: Option
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Read the number, and check it."""
+        number = (click.INT if self.declared.is_whole else click.FLOAT).convert(value, param, ctx)
+        try:
+            self.declared.check(number)
+        except InputError as error:
+            parameters = ctx.command.params if ctx else ()
+            raise InputError(with_flags(str(error), parameters)) from None
+        return number
+
+
+# The bounds given to click are only for help.
+class _Number(_Checked, click.FloatRange):
+    """A number within bounds."""
 
     def __init__(self, declared: Option) -> None:
         self.declared = declared
-        # Help shows only finite bounds.
+        # An infinite bound only excludes infinity, which help need not mention.
         low = declared.at_least if declared.above is None else declared.above
         high = declared.at_most if declared.below in (None, math.inf) else declared.below
         opened = high is not None and declared.at_most is None
         super().__init__(low, high, min_open=declared.above is not None, max_open=opened)
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Read the number, and check it by its declaration."""
-        number = click.FLOAT.convert(value, param, ctx)
-        _check(self.declared, number, ctx)
-        return number
 
-
-class _Whole(click.IntRange):
-    """A whole number, refused in one sentence."""
+class _Whole(_Checked, click.IntRange):
+    """A whole number within bounds."""
 
     def __init__(self, declared: Option) -> None:
         self.declared = declared
         low, high = declared.at_least, declared.at_most
         super().__init__(None if low is None else int(low), None if high is None else int(high))
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Read the number, and check it by its declaration."""
-        number = click.INT.convert(value, param, ctx)
-        _check(self.declared, number, ctx)
-        return number
-
-
-def _check(declared: Option, number: Any, ctx: click.Context | None) -> None:
-    try:
-        declared.check(number)
-    except InputError as error:
-        raise InputError(with_flags(str(error), ctx.command.params if ctx else ())) from None
 
 
 def _help(declared: Option) -> str:
@@ -250,9 +266,9 @@ def _help(declared: Option) -> str:
     return " ".join(said)
 
 
-def stacked(options: Iterable[Decorator]) -> Callable[[F], F]:
+def stacked(*options: Decorator) -> Callable[[F], F]:
     """Join decorators to one that keeps their order."""
-    return lambda function: functools.reduce(lambda f, o: o(f), reversed(list(options)), function)
+    return lambda function: functools.reduce(lambda f, o: o(f), reversed(options), function)
 
 
 # --- options that only commands have --------------------------------------------------------------
@@ -271,28 +287,26 @@ def top(what: str, usual: str = "", **said: Any) -> Decorator:
 
 
 quiet = option("--quiet", "-q", is_flag=True, help="Print no progress and no hints.")
-run = stacked([request(RunOptions), quiet])
+run = stacked(request(RunOptions), quiet)
 """What a run may use, and whether it reports progress."""
-table = stacked([request(CountRequest, ReadOptions), run])
+table = stacked(request(CountRequest, ReadOptions), run)
 """Which columns of which table are counted, and how it is read."""
 json = option("--json", "as_json", is_flag=True, group="Output", help="Print JSON.")
 
 lake = stacked(
-    [
-        file(
-            "--index",
-            group="Finding rows",
-            help="Index of the lake. By default in the lake's folder, or in the user's cache.",
-        ),
-        option(
-            "--no-refresh",
-            "refresh",
-            cls=SwitchOff,
-            otherwise=True,
-            group="Finding rows",
-            help="Use the index as it is, without looking for new or changed tables.",
-        ),
-    ]
+    file(
+        "--index",
+        group="Finding rows",
+        help="Index of the lake. By default in the lake's folder, or in the user's cache.",
+    ),
+    option(
+        "--no-refresh",
+        "refresh",
+        cls=SwitchOff,
+        otherwise=True,
+        group="Finding rows",
+        help="Use the index as it is, without looking for new or changed tables.",
+    ),
 )
 """Where the index of a lake is, and whether it is updated."""
 
@@ -309,35 +323,31 @@ base = reading(of="the base, if it is a CSV file", usual="that of the plan")
 """How the table of a plan is read, if it has changed since the plan was made."""
 
 plan_base = stacked(
-    [
-        option(
-            "--base",
-            metavar="DATA",
-            group="Data",
-            common=True,
-            help="Table of the plan. By default the one it names.",
-        ),
-        base,
-    ]
+    option(
+        "--base",
+        metavar="DATA",
+        group="Data",
+        common=True,
+        help="Table of the plan. By default the one it names.",
+    ),
+    base,
 )
 
 repaired = stacked(
-    [
-        file(
-            "--output",
-            "-o",
-            common=True,
-            help="Repaired table to write; the extension sets the format.",
-        ),
-        file("--ledger", help="List of changes to write. By default OUTPUT.ledger.parquet."),
-        option(
-            "--dry-run",
-            is_flag=True,
-            group="Output",
-            common=True,
-            help="Report what would be taken, and write nothing.",
-        ),
-    ]
+    file(
+        "--output",
+        "-o",
+        common=True,
+        help="Repaired table to write; the extension sets the format.",
+    ),
+    file("--ledger", help="List of changes to write. By default OUTPUT.ledger.parquet."),
+    option(
+        "--dry-run",
+        is_flag=True,
+        group="Output",
+        common=True,
+        help="Report what would be taken, and write nothing.",
+    ),
 )
 """Where a repaired table goes, and the list of its changes."""
 
@@ -350,6 +360,8 @@ available_from = option(
 
 hash_key = file(
     "--hash-key-file",
+    "hash_key",
+    cls=KeyFile,
     help="File with a secret key for the ledger's hashes, so that rows cannot be guessed from them.",
 )
 

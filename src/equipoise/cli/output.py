@@ -60,6 +60,7 @@ class Output:
         else:
             texts = {"json": lambda: result.to_json(indent=2), "text": result.text, **texts}
             text = texts[self.kind]()
+            # Printing adds a line break, and a writer of CSV ends its last line with one.
             text = text.rstrip("\n") if self.kind == "csv" else text
             terminal.emit(
                 text, self.path, quiet=self.quiet, sentences=prose and self.kind == "text"
@@ -102,7 +103,7 @@ def output_options(*formats: str) -> Callable[[Callable[..., Any]], Callable[...
             kind = _output_format(format_, output, formats)
             return function(*args, output=Output(kind, output, given["quiet"]), **given)
 
-        return options.stacked([*flags, file])(command)
+        return options.stacked(*flags, file)(command)
 
     return decorate
 
@@ -118,6 +119,7 @@ def _output_format(format_: str | None, output: str | None, formats: Iterable[st
     if not Path(output).absolute().parent.is_dir():
         raise InputError(f"the folder {Path(output).parent} does not exist; create it first.")
     terminal_width.set(None)  # a file is as wide as its text
+    # .txt is any text, so that it contradicts no format.
     named = [name for name in _EXTENSIONS if output.lower().endswith(f".{_EXTENSIONS[name]}")]
     if format_ is not None:
         if named and named[0] not in (format_, "text"):

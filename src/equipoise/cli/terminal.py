@@ -53,6 +53,7 @@ def _folded(text: str, most: int) -> str:
     """Wrap the lines that are wider than the terminal, without breaking words."""
     folded = []
     for line in text.split("\n"):
+        # A table must keep its columns; the rule below its header tells where one is.
         if width_of(line) <= most or _RULE in line:
             folded.append(line)
             continue
@@ -106,10 +107,11 @@ class _Bar:
 
     def report(self, title: str, share: float) -> None:
         if time.monotonic() - self.start < 1:
-            return
+            return  # most work is done by then, and a bar would only flicker
         if self.bar is None:
             self.bar = click.progressbar(length=100, label=title, file=sys.stderr)
             self.bar.__enter__()
+        # Never backwards, since each stage reports from its own beginning; 100 is for the end.
         done = max(self.done, min(int(share * 100), 99))
         self.bar.label = title
         self.bar.update(done - self.done)

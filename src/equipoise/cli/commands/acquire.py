@@ -40,13 +40,11 @@ def command(
     lake: tuple[str, ...],
     output: str | None,
     dry_run: bool,
-    hash_key_file: str | None,
     as_json: bool,
     **given: Any,
 ) -> int:
     """Carry out PLAN with real rows from LAKE: write the repaired table and a ledger."""
     arguments.require_output(output, dry_run=dry_run)
-    key = arguments.read_hash_key(hash_key_file)
     with arguments.open_lake(lake, given) as opened:
-        done = opened.acquire(plan, output, hash_key=key, **given)
+        done = opened.acquire(plan, output, **given)
     return print_result(done, as_json=as_json)

@@ -68,6 +68,7 @@ def command(
     **given: Any,
 ) -> None:
     """Train and test models on DATA and on repaired versions of it, or on DATA and AFTER."""
+    # Training can take hours, so that finished work is kept without being asked for.
     if given["runs"] is None and output.path is not None:
         given["runs"] = f"{output.path}.runs.jsonl"
     if given["runs"] is not None and given["runs"] == output.path:
@@ -96,6 +97,7 @@ def _paper(data: str | None, given: dict[str, Any]) -> Any:
         raise InputError(f"--paper has its own data; leave out {data!r}.")
     context = click.get_current_context()
     for name in given:
+        # Defaults of equipoise.toml may be for other tables, and are not refused.
         source = context.get_parameter_source(name)
         typed = source is click.core.ParameterSource.COMMANDLINE
         if typed and name not in (

@@ -47,7 +47,7 @@ at the same time wait for each other.""",
 @options.json
 def index(lake: tuple[str, ...], as_json: bool, **given: Any) -> None:
     """Read the tables of LAKE, and describe them in one index file."""
-    given["refresh"] = True
+    given["refresh"] = True  # which is what this command is for
     with arguments.open_lake(lake, given) as opened:
         done = opened.refresh()
     broken = [(t.name, t.problem) for t in opened.tables if t.problem]
@@ -83,10 +83,7 @@ def _index_dict(lake: Lake, done: Refreshed, broken: list[tuple[str, str]]) -> A
         "index": str(lake.index_path),
         "tables": len(lake.tables),
         "rows": sum(table.rows for table in lake.tables),
-        "new": done.new,
-        "changed": done.changed,
-        "gone": done.gone,
-        "same": done.same,
+        **{name: getattr(done, name) for name in ("new", "changed", "gone", "same")},
         "problems": [{"table": name, "why": why} for name, why in broken],
     }
 
@@ -176,12 +173,11 @@ def replay(
     ledger: str,
     lake: tuple[str, ...],
     repaired: str | None,
-    hash_key_file: str | None,
+    hash_key: bytes | None,
     as_json: bool,
     **given: Any,
 ) -> int:
     """Read every row that LEDGER lists from LAKE again, and compare it with the ledger."""
-    key = arguments.read_hash_key(hash_key_file)
     with arguments.open_lake(lake, given) as opened:
-        done = opened.replay(ledger, repaired=repaired, hash_key=key)
+        done = opened.replay(ledger, repaired=repaired, hash_key=hash_key)
     return print_result(done, as_json=as_json)

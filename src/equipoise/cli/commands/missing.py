@@ -90,6 +90,7 @@ def command(
             "compare with. To remove labels, give the label as --column."
         )
     simulating = {name: given.pop(name) for name in ("mechanism", "column", "repeats")}
+    # The default of the library differs between the two functions.
     most = {} if max_rows is None else {"max_rows": max_rows}
     with arguments.library_arguments(data, given) as keywords:
         from equipoise.api.evaluations import compare_missing, simulate_missing

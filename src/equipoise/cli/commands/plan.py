@@ -60,6 +60,7 @@ def command(data: str, output: Output, top: int | None, **given: Any) -> int:
             from equipoise.api.plans import plan
 
             made = plan(data, **keywords)
+    # Programs that read JSON get the reasons as data, too, beside the error on stderr.
     except Infeasible as error:
         if output.kind == "json" and output.path is None:
             terminal.emit(json.dumps(error.to_dict(), ensure_ascii=False, indent=2), None)

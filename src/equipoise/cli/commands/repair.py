@@ -56,13 +56,12 @@ def command(
     output: str | None,
     report: str | None,
     dry_run: bool,
-    hash_key_file: str | None,
     as_json: bool,
     **given: Any,
 ) -> int:
     """Plan the repair of DATA, find real rows for it in LAKE, add them, and verify the result."""
     arguments.require_output(output, dry_run=dry_run)
-    key = arguments.read_hash_key(hash_key_file)
+    # Both the lake and the functions that count take what a run may use.
     opening = {name: given.pop(name) for name in ("index", "refresh")}
     opening |= {name: given[name] for name in ("threads", "memory", "quiet")}
     quiet = given["quiet"]
@@ -74,7 +73,7 @@ def command(
 
         written = (output, report, keywords["ledger"], keywords["plan_file"])
         arguments.refuse_overwriting(opened, *written, base=data)
-        done = repair(data, opened, output, hash_key=key, **keywords)
+        done = repair(data, opened, output, **keywords)
     arguments.report_skipped(data, keywords, quiet=quiet)
     if report is not None:
         from equipoise.reports.pages import write_page

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from equipoise.cli import arguments, options, terminal
+from equipoise.cli import options, terminal
 from equipoise.cli.command import Command
 from equipoise.cli.output import print_result
 
@@ -38,13 +38,10 @@ Exit codes: 0 all checks pass, 1 some fail, 2 bad input.""",
 @options.hash_key
 @options.quiet
 @options.json
-def command(
-    repaired: str, hash_key_file: str | None, quiet: bool, as_json: bool, **given: Any
-) -> int:
+def command(repaired: str, quiet: bool, as_json: bool, **given: Any) -> int:
     """Check that REPAIRED is its base with exactly the planned rows removed and added."""
     from equipoise.api.repairs import verify
 
-    key = arguments.read_hash_key(hash_key_file)
     with terminal.progress(quiet=quiet) as report:
-        found = verify(repaired, **given, hash_key=key, progress=report)
+        found = verify(repaired, **given, progress=report)
     return print_result(found, as_json=as_json)
