@@ -9,6 +9,9 @@ UV ?= $(shell command -v uv 2>/dev/null)
 ARGS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Packages are installed without bytecode, which the first import writes: with this variable set,
+# every run would compile them again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -29,7 +30,7 @@ def section(repeats: int) -> Section:
     commands |= {name: [program, *name.split()[1:]] for name in LIMITS_MS}
     calls = {name: _starter(command) for name, command in commands.items()}
     for call in calls.values():
-        call()  # writes the byte code, fills the file cache
+        call()  # writes the bytecode, fills the file cache
     medians = {name: Timing.of(s).median * 1e3 for name, s in interleaved(calls, repeats).items()}
     over = {name: ms - medians[BARE_PYTHON] for name, ms in medians.items()}
     rows = [(f"`{name}`", f"{ms:.0f}", f"{over[name]:.0f}") for name, ms in medians.items()]
@@ -44,4 +45,6 @@ def section(repeats: int) -> Section:
 
 
 def _starter(command: list[str]) -> Callable[[], object]:
-    return lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    # With this variable set, each start would compile packages that were installed without bytecode.
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 
 import pyarrow as pa
 import pyarrow.csv
@@ -11,9 +12,12 @@ import pyarrow.parquet
 import pytest
 
 import equipoise as eq
-from equipoise import api
 from equipoise.api.keywords import SAID_FOR
 from equipoise.errors import InputError, UnknownKeyword
+from equipoise.options import keyword_fields
+from equipoise.options.count import CountRequest, ReadOptions, RunOptions
+from equipoise.options.evaluation import FeatureOptions, RunningOptions
+from equipoise.options.measure import MeasureOptions
 
 PEOPLE = {
     "id": list(range(60)),
@@ -22,24 +26,27 @@ PEOPLE = {
     "hired": ["y", "n"] * 30,
     "always": ["x"] * 60,
 }
+FUNCTIONS = [name for name in eq.__all__ if inspect.isfunction(getattr(eq, name))]
 OPEN = [
     name
-    for name in api.__all__
-    if any(
-        p.kind is p.VAR_KEYWORD for p in inspect.signature(getattr(api, name)).parameters.values()
-    )
+    for name in FUNCTIONS
+    if "sensitive_features" in inspect.signature(getattr(eq, name)).parameters
 ]
 
 
 def arguments(name: str) -> list:
-    return [{}] * {"repair": 2, "diff": 2, "evaluate_paper": 0}.get(name, 1)
+    return [{}] * {"repair": 2, "diff": 2}.get(name, 1)
 
 
 def test_many_functions_hand_keywords_on() -> None:
-    assert {"measure", "check", "diff", "plan", "repair", "evaluate", "policy_map"} <= set(OPEN)
+    named = {"count", "measure", "check", "diff", "plan", "repair", "evaluate", "policy_map"}
+    assert named <= set(OPEN)
+    for name in OPEN:
+        own = inspect.signature(inspect.unwrap(getattr(eq, name))).parameters.values()
+        assert [p.name for p in own if p.kind is p.VAR_KEYWORD] in (["options"], []), name
 
 
-@pytest.mark.parametrize("name", [*OPEN, "count"])
+@pytest.mark.parametrize("name", OPEN)
 @pytest.mark.parametrize("wrong", ["sensitive", "sensitive_attributes", "protected", "Sensitive"])
 def test_a_wrong_name_for_the_sensitive_features_is_answered(name: str, wrong: str) -> None:
     with pytest.raises(UnknownKeyword, match="it is called sensitive_features") as refused:
@@ -65,10 +72,38 @@ def test_words_of_other_libraries_are_answered(function: str, wrong: str, right:
         getattr(eq, function)(*arguments(function), **{wrong: 1})
 
 
-@pytest.mark.parametrize("name", [*OPEN, "count"])
+@pytest.mark.parametrize("name", OPEN)
 def test_any_other_keyword_is_answered_with_those_there_are(name: str) -> None:
     with pytest.raises(UnknownKeyword, match=r"it has: .*label.* Did you mean 'label'\?"):
         getattr(eq, name)(*arguments(name), lable="hired")
+
+
+@pytest.mark.parametrize("name", ["apply", "evaluate_paper"])
+def test_a_function_that_names_no_columns_lists_its_keywords(name: str) -> None:
+    with pytest.raises(UnknownKeyword, match=r"no keyword 'sensitive'; it has: .*threads"):
+        getattr(eq, name)(sensitive="sex")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_help_shows_every_keyword_and_the_docstring_where_it_is_described(name: str) -> None:
+    function = getattr(eq, name)
+    shown = inspect.signature(function).parameters.values()
+    assert not [p for p in shown if p.kind is p.VAR_KEYWORD]
+    own = inspect.signature(inspect.unwrap(function)).parameters.values()
+    for parameter in own:
+        assert re.search(rf"^ +(.*, )?\**{parameter.name}\b", function.__doc__, re.MULTILINE), (
+            parameter
+        )
+
+
+def test_a_docstring_names_the_options_it_introduces() -> None:
+    for function, requests in {
+        eq.count: (CountRequest, ReadOptions, RunOptions),
+        eq.measure: (MeasureOptions,),
+        eq.evaluate: (RunningOptions, FeatureOptions),
+    }.items():
+        names = [k for r in requests for k in keyword_fields(r)]
+        assert [n for n in names if not re.search(rf"\b{n}\b", function.__doc__)] == []
 
 
 def test_a_keyword_of_one_function_is_not_suggested_to_another() -> None:

@@ -16,7 +16,7 @@ import click
 import evaluation_docs
 import options_docs
 
-from equipoise.api import count, frontier, measure, plan
+from equipoise import count, frontier, measure, plan
 from equipoise.cli.app import cli
 from equipoise.engines import engines
 from equipoise.measures.registry import measures

@@ -8,53 +8,82 @@ python tools/build_keywords.py --check    only report whether they are up to dat
 from __future__ import annotations
 
 import sys
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from equipoise.options import options_of
 from equipoise.options.count import CountRequest, ReadOptions, RunOptions
-from equipoise.options.evaluation import EvaluationOptions
+from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.options.measure import MeasureOptions
 from equipoise.options.plan import PlanOptions
 from equipoise.options.search import AcquisitionLimits, SearchRequest
 
 FILE = Path(__file__).parent.parent / "src/equipoise/options/keywords.py"
-COUNT = (CountRequest, ReadOptions, RunOptions)
-COLUMNS = {"sensitive_features": "Any", "label": "str | None"}
-MORE = {"y": "Any", "progress": "Reporter"}
-Y = {"y": "Any"}
 
-# Keywords that a function has as parameters of its own are left out; others are added.
-CLASSES: dict[str, tuple[tuple[type, ...], tuple[str, ...], dict[str, str]]] = {
-    "CountKeywords": (COUNT, ("sensitive_features", "label"), {}),
-    "TableKeywords": (COUNT, ("sensitive_features", "label"), MORE),
-    "MeasureKeywords": ((*COUNT, MeasureOptions), (), {**COLUMNS, **MORE}),
-    "DiffKeywords": ((*COUNT, MeasureOptions), ("sensitive_features",), {"progress": "Reporter"}),
-    "PlanKeywords": (
-        (*COUNT, PlanOptions, SearchRequest),
-        ("sensitive_features", "label", "tolerance", "allow", "available", "budget"),
-        Y,
+
+@dataclass(frozen=True)
+class Keywords:
+    """A class of keywords: what it inherits, and the requests whose options it adds to that."""
+
+    what: str
+    bases: tuple[str, ...] = ()
+    requests: tuple[type, ...] = ()
+    left_out: tuple[str, ...] = ()  # parameters of the functions themselves
+
+
+# A class must not inherit a keyword twice, which is why some of these are small.
+CLASSES = {
+    "RunKeywords": Keywords("What a run may use.", requests=(RunOptions,)),
+    "CountKeywords": Keywords(
+        "How a table is read and counted.",
+        ("RunKeywords",),
+        (CountRequest, ReadOptions),
+        left_out=("sensitive_features", "label"),
     ),
-    "FrontierKeywords": (
-        (*COUNT, PlanOptions),
-        ("sensitive_features", "label", "budget", "reference"),
-        Y,
+    "MeasureKeywords": Keywords(
+        "How a table is counted and measured.", ("CountKeywords",), (MeasureOptions,)
     ),
-    "RepairKeywords": (
-        (*COUNT, PlanOptions, SearchRequest, AcquisitionLimits),
-        ("sensitive_features", "label", "tolerance"),
-        {"available_from": "Any"},
+    "FrontierKeywords": Keywords(
+        "How a table is counted, and what the plans of a frontier are asked for.",
+        ("CountKeywords",),
+        (PlanOptions,),
+        left_out=("budget", "reference"),
     ),
-    "SearchKeywords": ((SearchRequest,), (), {}),
-    "AcquireKeywords": ((SearchRequest, AcquisitionLimits), (), {}),
-    "EvaluateKeywords": ((*COUNT, EvaluationOptions), ("sensitive_features", "label", "also"), {}),
-    "PaperKeywords": (
-        (RunOptions, EvaluationOptions),
-        (),
-        {"versions": "Sequence[str]"},
+    "SearchKeywords": Keywords("How rows are searched for.", requests=(SearchRequest,)),
+    "PlanKeywords": Keywords(
+        "How a table is counted, what a plan is asked for, and how a lake is searched.",
+        ("FrontierKeywords", "SearchKeywords"),
+        (PlanOptions,),
+    ),
+    "LimitKeywords": Keywords(
+        "The limits within which rows are taken.",
+        requests=(AcquisitionLimits,),
+        left_out=("budget", "time_limit"),  # which a plan has, too
+    ),
+    "AcquireKeywords": Keywords(
+        "How rows are searched for, and the limits within which they are taken.",
+        ("SearchKeywords", "LimitKeywords"),
+        (AcquisitionLimits,),
+    ),
+    "RepairKeywords": Keywords(
+        "What a plan is asked for, and the limits within which rows are taken.",
+        ("PlanKeywords", "LimitKeywords"),
+    ),
+    "StudyKeywords": Keywords(
+        "How models are trained and tested.",
+        requests=(RunningOptions, EvaluationOptions),
+        left_out=("also", "keep_together"),  # columns, which the paper's evaluation names itself
+    ),
+    "PaperKeywords": Keywords(
+        "How the paper's evaluation is run.", ("RunKeywords", "StudyKeywords")
+    ),
+    "EvaluateKeywords": Keywords(
+        "How a table is counted, and how models are trained and tested on it.",
+        ("CountKeywords", "StudyKeywords"),
+        (FeatureOptions, EvaluationOptions),
     ),
 }
-HEAD = '''"""Types of the keywords that public functions pass on, so that editors and mypy know them.
+HEAD = '''"""Types of the keywords that public functions take, for editors and mypy.
 
 Written by ``tools/build_keywords.py`` from the declared options; do not edit.
 """
@@ -66,17 +95,13 @@ from os import PathLike
 from typing import Any, TypedDict
 
 from equipoise.options.count import MissingPolicy
-from equipoise.options.evaluation import EqualRows
+from equipoise.options.evaluation import EqualRows, Impute
 from equipoise.options.measure import Adjustment, Sampling
 from equipoise.options.plan import Allow, Reference, Rounding, ToleranceOn
 from equipoise.options.search import Dedupe, OtherColumns
-from equipoise.progress import Reporter
 '''
-WIDER = {
-    "tuple[str, ...]": "str | Sequence[str]",
-    "Sequence[str]": "str | Sequence[str]",
-    "str | tuple[str, ...]": "str | Sequence[str]",
-}
+LIST = "str | Sequence[str]"
+WIDER = {"tuple[str, ...]": LIST, "Sequence[str]": LIST, "str | tuple[str, ...]": LIST}
 """Keywords take more than requests keep."""
 
 
@@ -96,25 +121,30 @@ def main() -> int:
 def module() -> str:
     """Give the text of the module."""
     parts = [HEAD]
-    for name, (requests, left_out, more) in CLASSES.items():
-        lines = [f"    {key}: {kind}" for key, kind in keywords(requests, left_out, more).items()]
-        what = name.removesuffix("Keywords").lower()
-        head = f'\nclass {name}(TypedDict, total=False):\n    """Keywords of the kind: {what}."""\n'
-        parts.append("\n".join([head, *lines, ""]))
+    for name, keywords in CLASSES.items():
+        lines = [f"    {key}: {kind}" for key, kind in own_keywords(keywords).items()]
+        bases = ", ".join(keywords.bases or ("TypedDict",))
+        head = f'\nclass {name}({bases}, total=False):\n    """{keywords.what}"""\n'
+        parts.append("\n".join([head, *lines, *([""] if lines else [])]))
     return "\n".join(parts)
 
 
-def keywords(
-    requests: tuple[type, ...], left_out: tuple[str, ...], more: dict[str, str]
-) -> dict[str, str]:
-    """Give the type of each keyword."""
-    kinds = {field.name: str(field.type) for request in requests for field in fields(request)}
-    given = {
-        option.keyword: option.accepts or WIDER.get(kinds[option.name], kinds[option.name])
-        for request in requests
-        for option in options_of(request)
-    }
-    return {**{k: v for k, v in given.items() if k not in left_out}, **more}
+def own_keywords(keywords: Keywords) -> dict[str, str]:
+    """Give the type of each keyword that a class does not inherit."""
+    inherited = [key for base in keywords.bases for key in all_keywords(CLASSES[base])]
+    given: dict[str, str] = {}
+    for request in keywords.requests:
+        kinds = {field.name: str(field.type) for field in fields(request)}
+        for option in options_of(request):
+            kind = option.accepts or WIDER.get(kinds[option.name], kinds[option.name])
+            given.setdefault(option.keyword, kind)
+    return {k: v for k, v in given.items() if k not in (*inherited, *keywords.left_out)}
+
+
+def all_keywords(keywords: Keywords) -> dict[str, str]:
+    """Give the type of each keyword of a class, with those it inherits."""
+    bases = (all_keywords(CLASSES[base]) for base in keywords.bases)
+    return {key: kind for each in (*bases, own_keywords(keywords)) for key, kind in each.items()}
 
 
 if __name__ == "__main__":

@@ -12,24 +12,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from equipoise.api import (
-        apply,
-        check,
+    from equipoise.api.evaluations import (
         compare_missing,
-        count,
-        diff,
         evaluate,
         evaluate_paper,
-        frontier,
-        measure,
-        plan,
-        policy_map,
-        repair,
-        report,
-        sample_weight,
         simulate_missing,
-        verify,
     )
+    from equipoise.api.measurement import check, count, diff, measure, sample_weight
+    from equipoise.api.plans import frontier, plan, policy_map
+    from equipoise.api.repairs import apply, repair, verify
+    from equipoise.api.reports import report
     from equipoise.counts import CountRequest, Counts
     from equipoise.errors import EquipoiseError
     from equipoise.evaluation.evaluation import Evaluation
@@ -54,50 +46,38 @@ if TYPE_CHECKING:
     from equipoise.plans.plan import Plan
     from equipoise.values import ANY, MISSING
 
-_HOMES = {
-    "ANY": "values",
-    "Acquired": "lake.repair.acquisition",
-    "Applied": "lake.repair.apply",
-    "BiasChange": "measures.change",
-    "BiasTable": "measures.table",
-    "Certificate": "plans.certificate",
-    "Check": "measures.policy",
-    "CountRequest": "counts",
-    "Counts": "counts",
-    "EquipoiseError": "errors",
-    "Evaluation": "evaluation.evaluation",
-    "Found": "lake.offers.find",
-    "Frontier": "plans.frontier",
-    "Group": "lattice",
-    "Infeasible": "plans.infeasibility",
-    "Lake": "lake.lake",
-    "MISSING": "values",
-    "Plan": "plans.plan",
-    "Policy": "measures.policy",
-    "PolicyMap": "plans.maps.policy_map",
-    "Repaired": "lake.loop",
-    "Rule": "measures.rules",
-    "Tailored": "lake.sampling.purchases",
-    "Verification": "lake.verify.verification",
-    "apply": "api",
-    "bounds": "lake.sampling",
-    "check": "api",
-    "compare_missing": "api",
-    "count": "api",
-    "diff": "api",
-    "evaluate": "api",
-    "evaluate_paper": "api",
-    "frontier": "api",
-    "measure": "api",
-    "plan": "api",
-    "policy_map": "api",
-    "repair": "api",
-    "report": "api",
-    "sample_weight": "api",
-    "simulate_missing": "api",
-    "tailor": "lake.sampling.tailoring",
-    "verify": "api",
+_NAMES = {
+    "api.evaluations": "compare_missing evaluate evaluate_paper simulate_missing",
+    "api.measurement": "check count diff measure sample_weight",
+    "api.plans": "frontier plan policy_map",
+    "api.repairs": "apply repair verify",
+    "api.reports": "report",
+    "counts": "CountRequest Counts",
+    "errors": "EquipoiseError",
+    "evaluation.evaluation": "Evaluation",
+    "lake.lake": "Lake",
+    "lake.loop": "Repaired",
+    "lake.offers.find": "Found",
+    "lake.repair.acquisition": "Acquired",
+    "lake.repair.apply": "Applied",
+    "lake.sampling": "bounds",
+    "lake.sampling.purchases": "Tailored",
+    "lake.sampling.tailoring": "tailor",
+    "lake.verify.verification": "Verification",
+    "lattice": "Group",
+    "measures.change": "BiasChange",
+    "measures.policy": "Check Policy",
+    "measures.rules": "Rule",
+    "measures.table": "BiasTable",
+    "plans.certificate": "Certificate",
+    "plans.frontier": "Frontier",
+    "plans.infeasibility": "Infeasible",
+    "plans.maps.policy_map": "PolicyMap",
+    "plans.plan": "Plan",
+    "values": "ANY MISSING",
 }
+"""The modules of the public names."""
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "ANY",
@@ -147,18 +127,13 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that importing the package is quick."""
-    if name == "__version__":
-        from equipoise.version import __version__
-
-        return __version__
-    if name not in _HOMES:
+    place = "version" if name == "__version__" else _HOMES.get(name)
+    if place is None:
         raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
-    home = importlib.import_module(f"equipoise.{_HOMES[name]}")
-    value = (
-        getattr(home, name)
-        if hasattr(home, name)
-        else importlib.import_module(f".{name}", home.__name__)
-    )
+    home = importlib.import_module(f"equipoise.{place}")
+    # `bounds` is a module itself, which its package does not import.
+    is_module = not hasattr(home, name)
+    value = importlib.import_module(f".{name}", home.__name__) if is_module else getattr(home, name)
     globals()[name] = value
     return value
 

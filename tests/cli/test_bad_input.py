@@ -205,7 +205,7 @@ def test_a_link_stays_a_link(table, tmp_path, capsys):
 
 def test_a_fault_of_ours_is_not_taken_for_a_failed_check(table, capsys, monkeypatch):
     monkeypatch.delenv("EQUIPOISE_DEBUG", raising=False)
-    monkeypatch.setattr("equipoise.api.measure", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("equipoise.api.measurement.measure", lambda *_, **__: 1 / 0)
     sentence = refused(["check", table(GOOD), *COLUMNS, "--max-abs-ub", "0.1", "-q"], capsys)
     assert "ZeroDivisionError" in sentence
 

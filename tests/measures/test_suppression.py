@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from equipoise.api import count
+from equipoise import count
 from equipoise.counts import CountRequest, Counts
 from equipoise.errors import InputError, LatticeTooLarge
 from equipoise.lattice import Group

@@ -7,42 +7,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from equipoise.api.columns import require_named
-from equipoise.api.measurement import column_names
-from equipoise.counts import CountRequest, Reading
+from equipoise.api.keywords import takes
+from equipoise.api.measurement import COUNTING
+from equipoise.api.tables import asked_table, take_engine
 from equipoise.errors import InputError
-from equipoise.options.keywords import CountKeywords, EvaluateKeywords, PaperKeywords
+from equipoise.options import take
+from equipoise.options.count import CountRequest, RunOptions
+from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from equipoise.engines.base import Engine
+    from equipoise.counts import Reading
     from equipoise.evaluation.evaluation import Evaluation
     from equipoise.evaluation.missing.comparison import MissingValues
     from equipoise.evaluation.missing.mechanisms import Mechanism
     from equipoise.evaluation.missing.simulation import MissingSimulation
+    from equipoise.options.keywords import CountKeywords, EvaluateKeywords, PaperKeywords
 
 
+@takes(RunningOptions, FeatureOptions, EvaluationOptions, *COUNTING)
 def evaluate(
     data: Any,
     after: Any = None,
     *,
     sensitive_features: Any = None,
     label: str | None = None,
-    models: str | Sequence[str] | Mapping[str, Any] | None = None,
-    versions: Sequence[str] | None = None,
-    sample: float | Sequence[float] | None = None,
-    repeats: int | None = None,
-    drop: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    impute: str = "none",
-    also: Sequence[str] = (),
-    quick: bool = False,
-    jobs: int | None = None,
-    runs: str | os.PathLike[str] | None = None,
     progress: Reporter = silent,
-    **keywords: Unpack[EvaluateKeywords],
+    **options: Unpack[EvaluateKeywords],
 ) -> Evaluation:
     """Train and test models on a table as it is and on repaired versions of it, repeatedly.
 
@@ -53,40 +46,19 @@ def evaluate(
 
     Parameters
     ----------
-    data, sensitive_features, label
+    data, sensitive_features, label, progress
         Table and its columns, as in :func:`count`.
     after
         Second table, such as a repair of the first. The two are compared, and no versions are
         made. Its rows that are also in the test set of the first table are left out.
-    models
-        Names among ``random_forest``, ``gbdt``, ``extra_trees``, ``adaboost``, ``mlp`` and
-        ``logistic``, ``"all"``, or a mapping of names to scikit-learn classifiers. By default
-        ``gbdt`` and ``logistic``.
-    versions
-        Versions to train on: ``u`` (as it is; always included), ``p``, ``n``, ``reweighed``,
-        ``deleted`` and ``duplicated``. By default all. The last three are run for two models.
-    sample
-        One or more sizes of the initial sample, in percent of the table. By default 20.
-    repeats
-        Number of repeats. By default 20, or 3 with ``quick``.
-    drop, categorical
-        Columns that are not used as features, and numeric columns whose values are categories.
-    impute
-        Imputation of missing numbers by a statistic of the training rows: ``"none"``,
-        ``"median"``, ``"mean"`` or ``"most_frequent"``.
-    also
-        Additional attributes to report results by. They are not repaired.
-    quick
-        Whether to run a quick evaluation with few repeats and at most 10,000 rows.
-    jobs
-        Number of models to train at once. By default one per core.
-    runs
-        File that keeps finished work, so that an interrupted evaluation can continue.
-    progress
-        Progress callback.
-    **keywords
-        Other options of :class:`~equipoise.options.evaluation.EvaluationOptions`, such as ``seed``
-        and ``tolerance``, and the reading options of :func:`count`.
+    **options
+        What is run: ``models``, by name or as a mapping of names to scikit-learn classifiers,
+        ``versions``, ``sample``, ``repeats``, ``quick``, ``jobs`` and ``runs``
+        (:class:`~equipoise.options.evaluation.RunningOptions`). The features: ``drop``,
+        ``categorical`` and ``impute`` (:class:`~equipoise.options.evaluation.FeatureOptions`). How
+        models are trained and tested, such as ``also``, ``seed``, ``test``, ``tolerance`` and
+        ``max_rows`` (:class:`~equipoise.options.evaluation.EvaluationOptions`). Also the options
+        of :func:`count`.
 
     Examples
     --------
@@ -104,58 +76,45 @@ def evaluate(
     >>> before > 0.4, after < 0.1
     (True, True)
     """
-    options: dict[str, Any] = dict(keywords)
-    from equipoise.datasets.lookup import locate, locate_pool
-    from equipoise.engines.sources import READING
+    from equipoise.datasets.lookup import locate_pool
     from equipoise.evaluation import evaluate as work
-    from equipoise.evaluation.request import (
-        AFTER,
-        BEFORE,
-        VERSIONS,
-        EvaluationRequest,
-    )
-    from equipoise.options.evaluation import FeatureOptions
+    from equipoise.evaluation.request import AFTER, BEFORE, VERSIONS, EvaluationRequest
 
-    if after is not None and (versions is not None or sample is not None):
+    is_of_two = after is not None
+    running, given = take(RunningOptions, options)
+    if is_of_two and (running.versions is not None or running.sample is not None):
         raise InputError(
             "two tables are compared as they are; leave out `versions` and `sample`, which apply to one table."
         )
-    asked = {
-        k: options.pop(k) for k in list(options) if k in EvaluationRequest.__dataclass_fields__
-    }
-    reading = {k: options.pop(k, None) for k in READING}
-    engine = _engine(options, progress)
-    require_named(data, sensitive_features, label, engine=engine, **reading)
-    request = EvaluationRequest(
-        counting=_counting(sensitive_features, label, options),
-        reading=FeatureOptions(drop=tuple(drop), categorical=tuple(categorical), impute=impute),  # type: ignore[arg-type]
-        also=tuple(also),
-        versions=(BEFORE, AFTER) if after is not None else tuple(versions or VERSIONS),
-        sizes=(0.0,) if after is not None else _percents(20.0 if sample is None else sample),
-        **_quickly(asked, repeats, quick=quick),
+    features, given = take(FeatureOptions, given)
+    asked, given = take(EvaluationOptions, given)
+    source, counting, engine = asked_table(
+        data, sensitive_features, label, given, progress, whole=True
     )
-    source = engine.settled(locate(data, **reading))
+    request = EvaluationRequest(
+        counting=counting,
+        reading=features,
+        versions=(BEFORE, AFTER) if is_of_two else tuple(running.versions or VERSIONS),
+        sizes=(0.0,) if is_of_two else _percents(running.sample) or (20.0,),
+        **_quickly(asked, running),
+    )
+    # Not running.models: None lets the evaluation choose, and a mapping must stay one.
     wanted = work.StudyRequest(
         source=source,
-        after=None if after is None else locate_pool(after, source.reading),
+        after=locate_pool(after, source.reading) if is_of_two else None,
         request=request,
-        models=models,
+        models=options.get("models"),
     )
-    return work.evaluate([wanted], engine, jobs=jobs, runs=runs, progress=progress)
+    return work.evaluate([wanted], engine, jobs=running.jobs, runs=running.runs, progress=progress)
 
 
+@takes(RunningOptions, EvaluationOptions, RunOptions, but=("also", "keep_together"))
 def evaluate_paper(
     *,
     studies: Sequence[str] = ("adult", "credit", "compas"),
     compas: str | os.PathLike[str] | None = None,
-    models: str | Sequence[str] | Mapping[str, Any] | None = "all",
-    sample: float | Sequence[float] | None = None,
-    repeats: int | None = None,
-    quick: bool = False,
-    jobs: int | None = None,
-    runs: str | os.PathLike[str] | None = None,
     progress: Reporter = silent,
-    **keywords: Unpack[PaperKeywords],
+    **options: Unpack[PaperKeywords],
 ) -> Evaluation:
     """Run the paper's evaluation: Adult, Default and COMPAS with its ternary label, six models.
 
@@ -166,64 +125,57 @@ def evaluate_paper(
     compas
         Path of the raw COMPAS scores (compas-scores-raw.csv). By default the data set
         ``compas-two-years``, which ``equipoise data fetch`` downloads.
-    models, sample, repeats, quick, jobs, runs, progress
-        As in :func:`evaluate`. By default all six models, and the samples of the documentation.
-    **keywords
-        Other options, as in :func:`evaluate`.
+    progress
+        Progress callback.
+    **options
+        Options of :func:`evaluate`, except for those that name columns or describe how a table is
+        counted. By default all six models, or two with ``quick``, and the samples of the
+        documentation.
     """
-    options: dict[str, Any] = dict(keywords)
     from equipoise.datasets.lookup import locate
     from equipoise.evaluation import evaluate as work
     from equipoise.evaluation import paper
 
-    engine = _engine(options, progress)
+    running, given = take(RunningOptions, options)
+    engine, given = take_engine(given, progress)
+    asked, _ = take(EvaluationOptions, given)
     if compas is not None:
         columns = [column.name for column in engine.schema(locate(compas))]
         paper.require_raw(columns, os.fspath(compas))
-    if models == "all" and quick:
+    models: Any = options.get("models", "all")
+    if models == "all" and running.quick:
         models = None
-    if quick and sample is None:
-        sample = 20.0
+    versions = {} if running.versions is None else {"versions": running.versions}
     wanted = paper.paper_studies(
         studies,
         compas=compas,
         models=tuple(models.split(",")) if isinstance(models, str) else models,
-        sizes=None if sample is None else _percents(sample),
-        **_quickly(options, repeats, quick=quick),
+        sizes=_percents(running.sample) or ((20.0,) if running.quick else None),
+        **versions,
+        **{k: v for k, v in _quickly(asked, running).items() if k not in ("also", "keep_together")},
     )
-    return work.evaluate(wanted, engine, jobs=jobs, runs=runs, is_paper=True, progress=progress)
+    return work.evaluate(
+        wanted, engine, jobs=running.jobs, runs=running.runs, is_paper=True, progress=progress
+    )
 
 
-def _percents(sample: float | Sequence[float]) -> tuple[float, ...]:
-    given = [sample] if isinstance(sample, (int, float)) else list(sample)
-    return tuple(float(size) for size in given)
+def _percents(sample: Any) -> tuple[float, ...]:
+    if sample is None:
+        return ()
+    return tuple(map(float, [sample] if isinstance(sample, (int, float)) else sample))
 
 
-def _quickly(asked: Mapping[str, Any], repeats: int | None, *, quick: bool) -> dict[str, Any]:
+def _quickly(asked: EvaluationOptions, running: RunningOptions) -> dict[str, Any]:
     """Fill in defaults; a quick evaluation has few rows and repeats."""
-    most = asked.get("max_rows") or (10_000 if quick else None)
-    usual = 3 if quick else 20
-    return {**asked, "max_rows": most, "repeats": usual if repeats is None else repeats}
+    usual = 3 if running.quick else 20
+    return {
+        **vars(asked),
+        "max_rows": asked.max_rows or (10_000 if running.quick else None),
+        "repeats": usual if running.repeats is None else running.repeats,
+    }
 
 
-def _counting(sensitive_features: Any, label: Any, options: dict[str, Any]) -> CountRequest:
-    """Make a request of the options that are left, all of which are about counting."""
-    na = options.get("na") or ()
-    given = {**options, "na": (na,) if isinstance(na, str) else tuple(na)}
-    return CountRequest(sensitive=column_names(sensitive_features), label=label, **given)
-
-
-def _engine(options: dict[str, Any], progress: Reporter) -> Engine:
-    """Take the engine out of the options, or start the default one."""
-    given = {k: options.pop(k, None) for k in ("engine", "threads", "memory")}
-    if given["engine"] is not None:
-        engine: Engine = given["engine"]
-        return engine
-    from equipoise.engines.duckdb import shared_engine
-
-    return shared_engine(given["threads"], given["memory"], progress)
-
-
+@takes(*COUNTING)
 def compare_missing(
     data: Any,
     *,
@@ -235,7 +187,7 @@ def compare_missing(
     max_rows: int | None = None,
     treat_label: bool = False,
     progress: Reporter = silent,
-    **keywords: Unpack[CountKeywords],
+    **options: Unpack[CountKeywords],
 ) -> MissingValues:
     """Compare how methods of treating missing values change the Uniform Bias of a table.
 
@@ -256,8 +208,8 @@ def compare_missing(
         their own (``"group"``), or are an error (``"raise"``).
     progress
         Progress callback.
-    **keywords
-        Other options of :func:`count`, such as ``na`` and ``missing_label``.
+    **options
+        Options of :func:`count`, such as ``na`` and ``missing_label``.
 
     Examples
     --------
@@ -272,7 +224,6 @@ def compare_missing(
     >>> compared.incomplete
     40
     """
-    options: dict[str, Any] = dict(keywords)
     from equipoise.evaluation.missing import comparison
 
     table, counting, reading = _rows(data, sensitive_features, label, options, progress)
@@ -289,6 +240,7 @@ def compare_missing(
     return replace(found, reading=reading)
 
 
+@takes(*COUNTING)
 def simulate_missing(
     data: Any,
     *,
@@ -303,7 +255,7 @@ def simulate_missing(
     seed: int = 0,
     max_rows: int | None = 10_000,
     progress: Reporter = silent,
-    **keywords: Unpack[CountKeywords],
+    **options: Unpack[CountKeywords],
 ) -> MissingSimulation:
     """Remove values from a table, and compare methods of treating missing values with the truth.
 
@@ -322,10 +274,9 @@ def simulate_missing(
         Number of repeats.
     methods, min_count, seed, max_rows, progress
         As in :func:`compare_missing`.
-    **keywords
-        Other options of :func:`count`.
+    **options
+        Options of :func:`count`.
     """
-    options: dict[str, Any] = dict(keywords)
     from equipoise.evaluation.missing import simulation
 
     table, counting, reading = _rows(data, sensitive_features, label, options, progress)
@@ -346,16 +297,12 @@ def simulate_missing(
 
 
 def _rows(
-    data: Any, sensitive_features: Any, label: Any, options: dict[str, Any], progress: Reporter
+    data: Any, sensitive_features: Any, label: Any, options: Mapping[str, Any], progress: Reporter
 ) -> tuple[pa.Table, CountRequest, Reading]:
     """Read all rows of a table; also give how they are counted and were read."""
-    from equipoise.datasets.lookup import locate
-    from equipoise.engines.sources import READING
     from equipoise.evaluation.evaluate import read_rows
 
-    reading = {k: options.pop(k, None) for k in READING}
-    engine = _engine(options, progress)
-    require_named(data, sensitive_features, label, engine=engine, **reading)
-    counting = _counting(sensitive_features, label, options)
-    source = engine.settled(locate(data, **reading))
+    source, counting, engine = asked_table(
+        data, sensitive_features, label, options, progress, whole=True
+    )
     return read_rows(source, counting, engine), counting, source.reading

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from equipoise.errors import UnknownKeyword
+from equipoise.options import keyword_fields
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,63 +42,49 @@ SAID_FOR: Mapping[str, tuple[str, ...]] = {
 """Names that other libraries use for a keyword."""
 
 
-def answering(function: Callable[P, R], *onward: Callable[..., Any] | str) -> Callable[P, R]:
-    """Give the function with a check of its keywords; the error for an unknown one suggests others.
+def takes(*requests: type, but: Iterable[str] = ()) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Give a function the keywords of requests: it shows them, and refuses all others.
 
-    Parameters
-    ----------
-    function
-        Function that may pass keywords on.
-    onward
-        What it passes them to: functions, or dataclasses as ``module:name``, which are imported
-        only if a keyword is not known otherwise.
-
-    Examples
-    --------
-    >>> def measure(*, sensitive_features=None, label=None): ...
-    >>> answering(measure)(sensitive=["sex"])
+    >>> @takes()
+    ... def measure(*, sensitive_features=None, label=None, **options): ...
+    >>> measure(sensitive=["sex"])
     Traceback (most recent call last):
     equipoise.errors.UnknownKeyword: measure() has no keyword 'sensitive'; it is called sensitive_features.
     """
-    own = frozenset(_named(function))
 
-    @functools.wraps(function)
-    def answered(*args: P.args, **keywords: P.kwargs) -> R:
-        if not own.issuperset(keywords):
-            _refuse_unknown(function.__name__, keywords, _known(function, onward))
-        return function(*args, **keywords)
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        others = [p for request in requests for p in _parameters(request) if p.name not in but]
+        known: dict[str, inspect.Parameter] = {}
+        for parameter in (*own, *others):
+            known.setdefault(parameter.name, parameter)  # its own, before those of requests
 
-    answered.__module__ = "equipoise.api"
-    answered.onward = onward  # type: ignore[attr-defined]
-    return answered
+        # Not left to the function, since Python first asks it for arguments that are required.
+        @functools.wraps(function)
+        def checked(*args: P.args, **keywords: P.kwargs) -> R:
+            for name in keywords:
+                if name not in known:
+                    _refuse(name, function.__name__, tuple(known))
+            return function(*args, **keywords)
 
+        checked.__signature__ = signature.replace(parameters=list(known.values()))  # type: ignore[attr-defined]
+        # doctest passes over functions that are wrapped by another module, unless listed here.
+        function.__globals__.setdefault("__test__", {})[function.__name__] = function
+        return checked
 
-def _refuse_unknown(function: str, keywords: Iterable[str], known: tuple[str, ...]) -> None:
-    for name in keywords:
-        if name not in known:
-            meant = next((k for k, said in SAID_FOR.items() if name.lower() in said), None)
-            raise UnknownKeyword(name, function, known, meant if meant in known else None)
-
-
-def _known(
-    function: Callable[..., Any], onward: Iterable[Callable[..., Any] | str]
-) -> tuple[str, ...]:
-    """All keywords of a function, and of those it passes keywords to."""
-    known = _named(function)
-    for other in onward:
-        target = _loaded(other) if isinstance(other, str) else other
-        if inspect.isclass(target) and is_dataclass(target):
-            known += [field.name for field in fields(target)]
-        else:
-            known += _known(target, getattr(target, "onward", ()))
-    return tuple(dict.fromkeys(known))
+    return decorate
 
 
-def _named(function: Callable[..., Any]) -> list[str]:
-    parameters = inspect.signature(function).parameters.values()
-    return [p.name for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]
+def _parameters(request: type) -> Iterable[inspect.Parameter]:
+    for keyword, field in keyword_fields(request).items():
+        # What a factory makes is empty, and None means the same.
+        default = None if field.default is dataclasses.MISSING else field.default
+        yield inspect.Parameter(
+            keyword, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=field.type
+        )
 
 
-def _loaded(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
+def _refuse(name: str, function: str, known: tuple[str, ...]) -> None:
+    meant = next((k for k, said in SAID_FOR.items() if name.lower() in said), None)
+    raise UnknownKeyword(name, function, known, meant if meant in known else None)

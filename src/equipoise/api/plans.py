@@ -7,70 +7,61 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from equipoise.api.measurement import count
+from equipoise.api.keywords import takes
+from equipoise.api.measurement import COUNTING, count
 from equipoise.counts import Counts
 from equipoise.errors import InputError
-from equipoise.options.keywords import CountKeywords, FrontierKeywords, PlanKeywords
+from equipoise.options import take
+from equipoise.options.plan import PlanOptions
+from equipoise.options.search import SearchRequest
 from equipoise.plans.request import PlanRequest
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
     from equipoise.lake.lake import Lake
-    from equipoise.options.plan import Allow, Reference
-    from equipoise.options.search import SearchRequest
+    from equipoise.options.keywords import CountKeywords, FrontierKeywords, PlanKeywords
+    from equipoise.options.plan import Reference
     from equipoise.plans.frontier import Frontier
     from equipoise.plans.maps.policy_map import PolicyMap
     from equipoise.plans.plan import Plan
 
 
+@takes(PlanOptions, SearchRequest, *COUNTING)
 def plan(
     data: Any = None,
     *,
     sensitive_features: Any = None,
     label: str | None = None,
-    tolerance: float = 0.0,
-    allow: Allow = "add",
+    y: Any = None,
     costs: Mapping[str, float] | None = None,
-    available: Mapping[str, int] | None = None,
     available_from: Any = None,
     lake: Lake | str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
-    budget: float | None = None,
     candidates: Sequence[Plan] = (),
     progress: Reporter = silent,
-    **keywords: Unpack[PlanKeywords],
+    **options: Unpack[PlanKeywords],
 ) -> Plan:
     """Plan the smallest repair: how many rows to add to and delete from every cell.
 
     Parameters
     ----------
-    data, sensitive_features, label
+    data, sensitive_features, label, y, progress
         Table and its columns, as in :func:`count`. Counts need no columns.
-    tolerance
-        Largest |UB| that any group may keep. 0 asks for zero bias, up to rounding.
-    allow
-        Whether rows may be added (``"add"``), deleted (``"delete"``), or ``"both"``.
     costs
         Cost of a row by pattern, such as ``{"add sex=Female": 2, "delete *": 0.5}``. A pattern
         alone is the cost of adding. By default 1.
-    available
-        Maximum number of rows of a pattern that can be added.
     available_from
         Table of the only rows that can be added. It is counted like the data.
     lake
         Lake whose tables have the only rows that can be added. Rows of the data itself, and
         tables whose meaning is uncertain, are not used. Options of
         :class:`~equipoise.options.search.SearchRequest` set how it is searched.
-    budget
-        Maximum total cost. If it does not suffice, the plan minimises the largest |UB| that is
-        left, or follows ``priority``. The same applies at zero tolerance if it then leaves more
-        bias than a cheaper plan.
     candidates
         Plans for the same table that may serve as solutions, such as those of a stricter request.
-    progress
-        Progress callback.
-    **keywords
-        Other options of :class:`~equipoise.options.plan.PlanOptions`, such as ``min_group`` and
-        ``labels``, and of :func:`count`.
+    **options
+        What is allowed, such as ``tolerance``, ``allow`` and ``labels``; which groups, such as
+        ``min_group`` and ``constrain``; costs and limits, such as ``budget``, ``available`` and
+        ``max_rows``. All of these are described in :class:`~equipoise.options.plan.PlanOptions`.
+        Also the options of :func:`count`.
 
     Raises
     ------
@@ -85,7 +76,7 @@ def plan(
     >>> print(repair.explanation[0])
     Add 7,739 rows: the table goes from 32,561 to 40,300 rows.
     """
-    options: dict[str, Any] = dict(keywords)
+    given: dict[str, Any] = dict(options)
     from equipoise.plans.planner import make_plan
 
     if lake is not None and available_from is not None:
@@ -97,34 +88,28 @@ def plan(
         from equipoise.lake.lake import take_search
         from equipoise.lake.matching.restriction import refuse_sql
 
-        refuse_sql(options.get("sql"))
-        looking, options = take_search(options)
-    planning = planning_options(options, costs)
-    counts = count(
-        data, sensitive_features=sensitive_features, label=label, progress=progress, **options
-    )
-    pool = None if available_from is None else _counted_alike(available_from, counts, options)
+        refuse_sql(given.get("sql"))
+        looking, given = take_search(given)
+    request, counting = take_plan(given, costs)
+    columns: dict[str, Any] = {"sensitive_features": sensitive_features, "label": label, "y": y}
+    counts = count(data, **columns, progress=progress, **counting)
+    pool = None if available_from is None else _counted_alike(available_from, counts, counting)
     if looking is not None:
         pool = _offered_by(lake, data, counts, looking, progress)
-    request = PlanRequest(
-        tolerance=tolerance,
-        allow=allow,
-        available=available or {},  # type: ignore[arg-type]
-        pool=pool,
-        budget=budget,
-        **planning,
-    )
+    request = request.but(pool=pool)
     made = make_plan(counts, request, candidates=candidates, progress=progress)
     # Standard input is not there any more when the plan is used.
     is_named = isinstance(data, (str, os.PathLike)) and os.fspath(data) != "-"
     return replace(made, source=os.fspath(data) if is_named else None)
 
 
+@takes(PlanOptions, *COUNTING)
 def frontier(
     data: Any = None,
     *,
     sensitive_features: Any = None,
     label: str | None = None,
+    y: Any = None,
     tolerances: Sequence[float] | None = None,
     points: int = 50,
     budget: float | Sequence[float] = (),
@@ -132,13 +117,13 @@ def frontier(
     available_from: Any = None,
     reference: Reference = "original",
     progress: Reporter = silent,
-    **keywords: Unpack[FrontierKeywords],
+    **options: Unpack[FrontierKeywords],
 ) -> Frontier:
     """Find the lowest cost of a repair at each tolerance.
 
     Parameters
     ----------
-    data, sensitive_features, label
+    data, sensitive_features, label, y, progress
         Table and its columns, as in :func:`count`. Counts need no columns.
     tolerances
         Tolerances to plan for. By default ``points`` of them, up to the present bias.
@@ -151,10 +136,8 @@ def frontier(
     reference
         Label frequencies that groups are compared with: ``"original"``, for which every cost is
         proved to be the lowest, or ``"new"``.
-    progress
-        Progress callback.
-    **keywords
-        Other options of :func:`plan`.
+    **options
+        Options of :func:`plan`.
 
     Examples
     --------
@@ -164,21 +147,20 @@ def frontier(
     >>> [round(point.cost) for point in front.points]
     [6225, 4837]
     """
-    options: dict[str, Any] = dict(keywords)
     from equipoise.plans.frontier import make_frontier
 
-    planning = planning_options(options, costs)
-    counts = count(
-        data, sensitive_features=sensitive_features, label=label, progress=progress, **options
-    )
-    pool = None if available_from is None else _counted_alike(available_from, counts, options)
-    request = PlanRequest(reference=reference, pool=pool, **planning)
+    request, counting = take_plan({**options, "reference": reference}, costs)
+    columns: dict[str, Any] = {"sensitive_features": sensitive_features, "label": label, "y": y}
+    counts = count(data, **columns, progress=progress, **counting)
+    if available_from is not None:
+        request = request.but(pool=_counted_alike(available_from, counts, counting))
     budgets = [budget] if isinstance(budget, (int, float)) else list(budget)
     return make_frontier(
         counts, request, tolerances=tolerances, points=points, budgets=budgets, progress=progress
     )
 
 
+@takes(*COUNTING)
 def policy_map(
     data: Any,
     *,
@@ -194,13 +176,14 @@ def policy_map(
     tolerance: float = 0.0,
     x_max: float | None = None,
     y_max: float | None = None,
-    **keywords: Unpack[CountKeywords],
+    progress: Reporter = silent,
+    **options: Unpack[CountKeywords],
 ) -> PolicyMap:
     """Map the Uniform Bias of one group and label over two moves that add or delete rows.
 
     Parameters
     ----------
-    data, sensitive_features, label
+    data, sensitive_features, label, progress
         Table and its columns, as in :func:`count`. Counts need no columns.
     x, y
         Moves: ``add PATTERN`` or ``delete PATTERN``, of any cell or group.
@@ -215,8 +198,8 @@ def policy_map(
         Largest |UB| that is accepted.
     x_max, y_max
         Largest x and y that are drawn.
-    **keywords
-        Other options of :func:`count`, except for its ``y``.
+    **options
+        Options of :func:`count`.
 
     Examples
     --------
@@ -231,10 +214,10 @@ def policy_map(
     >>> round(map_.zero_y(0)[0], 2), round(map_.zero_y(4500)[0], 2)
     (3045.08, 2076.65)
     """
-    counting: dict[str, Any] = dict(keywords)
     from equipoise.plans.maps import policy_map as maps
 
-    counts = count(data, sensitive_features=sensitive_features, label=label, **counting)
+    columns: dict[str, Any] = {"sensitive_features": sensitive_features, "label": label}
+    counts = count(data, **columns, progress=progress, **options)
     return maps.policy_map(
         counts,
         x=x,
@@ -250,28 +233,25 @@ def policy_map(
     )
 
 
-def planning_options(options: dict[str, Any], costs: Mapping[str, float] | None) -> dict[str, Any]:
-    """Take the options of a plan out of the options; the others are about counting."""
-    names = PlanRequest.__dataclass_fields__
-    planning = {name: options.pop(name) for name in list(options) if name in names}
+def take_plan(
+    options: Mapping[str, Any], costs: Mapping[str, float] | None
+) -> tuple[PlanRequest, dict[str, Any]]:
+    """Make a request of the options of a plan; give it with those that are about counting."""
+    given = {**options, "available": options.get("available") or ()}
     for kind in ("add", "delete"):
-        given = planning.get(f"cost_{kind}") or ()
-        listed = list(given.items()) if isinstance(given, Mapping) else list(given)
+        listed = given.get(f"cost_{kind}") or ()
+        listed = list(listed.items()) if isinstance(listed, Mapping) else list(listed)
         for move, cost in (costs or {}).items():
             word, _, pattern = str(move).strip().partition(" ")
             plain = word not in ("add", "delete")
             if word == kind or (plain and kind == "add"):
                 listed.append((str(move) if plain else pattern, cost))
-        planning[f"cost_{kind}"] = listed
-    return planning
+        given[f"cost_{kind}"] = listed
+    return take(PlanRequest, given)
 
 
 def _offered_by(
-    lake: Any,
-    data: Any,
-    counts: Counts,
-    looking: SearchRequest,
-    progress: Reporter,
+    lake: Any, data: Any, counts: Counts, looking: SearchRequest, progress: Reporter
 ) -> Counts:
     """Count the rows of a lake that could be added to a table."""
     from equipoise.datasets.lookup import locate
@@ -290,6 +270,7 @@ def _counted_alike(data: Any, counts: Counts, options: Mapping[str, Any]) -> Cou
         return data
     from equipoise.datasets.lookup import locate_pool
 
+    # With the edges of the table itself: quantiles of the pool would be other groups.
     pool = locate_pool(data, counts.reading)
     how = {k: v for k, v in options.items() if k in ("na", "missing", "missing_label", "engine")}
     how |= {k: options.get(k) for k in ("threads", "memory")}

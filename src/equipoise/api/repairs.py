@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from equipoise.api.measurement import count
-from equipoise.api.plans import planning_options
+from equipoise.api.keywords import takes
+from equipoise.api.measurement import COUNTING, count
+from equipoise.api.plans import take_plan
+from equipoise.api.tables import take_engine
 from equipoise.errors import InputError
 from equipoise.options import take
-from equipoise.options.keywords import RepairKeywords
-from equipoise.options.search import AcquisitionLimits
-from equipoise.plans.request import PlanRequest
+from equipoise.options.count import RunOptions
+from equipoise.options.plan import PlanOptions
+from equipoise.options.search import AcquisitionLimits, SearchRequest
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
@@ -22,9 +24,11 @@ if TYPE_CHECKING:
     from equipoise.lake.loop import Repaired
     from equipoise.lake.repair.apply import Applied, MissingColumns
     from equipoise.lake.verify.verification import Verification
+    from equipoise.options.keywords import RepairKeywords, RunKeywords
     from equipoise.plans.plan import Plan
 
 
+@takes(RunOptions)
 def apply(
     plan: Plan | str | os.PathLike[str],
     *,
@@ -38,10 +42,8 @@ def apply(
     sidecar: str | os.PathLike[str] | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
-    threads: int | None = None,
-    memory: str | None = None,
-    engine: Engine | None = None,
     progress: Reporter = silent,
+    **options: Unpack[RunKeywords],
 ) -> Applied:
     """Carry out a plan: write a table without the rows to delete, and with real rows added.
 
@@ -73,8 +75,8 @@ def apply(
     encoding, delimiter
         Encoding and delimiter of CSV files. By default those of the plan. CSV files are written
         as UTF-8, with commas.
-    threads, memory, engine, progress
-        As in :func:`count`.
+    progress, **options
+        Progress callback, and ``threads``, ``memory`` and ``engine`` as in :func:`count`.
 
     A condition or query of the plan applies to both tables: other rows are neither in the output
     nor added.
@@ -95,14 +97,11 @@ def apply(
     from equipoise.lake.repair.apply import apply_plan
 
     stages = _Stages(progress)
+    # The output may replace the table itself, but must not replace the plan.
     written = Path(plan).resolve() if isinstance(plan, (str, os.PathLike)) else None
     for place in (output, sidecar):
         if place is not None and Path(place).resolve() == written:
             raise InputError(f"{place} is the plan, and would be replaced; name another file.")
-    if engine is None:
-        from equipoise.engines.duckdb import shared_engine
-
-        engine = shared_engine(threads, memory, stages.within)
     made = _read_plan(plan) if isinstance(plan, (str, os.PathLike)) else plan
     reading, given = made.counts.reading, {"encoding": encoding, "delimiter": delimiter}
     return apply_plan(
@@ -110,7 +109,7 @@ def apply(
         locate(to, **reading.but(**given).options),
         None if pool is None else locate_pool(pool, reading, **given),
         output,
-        engine=engine,
+        engine=take_engine(options, stages.within)[0],
         seed=seed,
         force=force,
         partial=partial,
@@ -142,6 +141,7 @@ class _Stages:
         self.progress(title, self.begun + share / STEPS)
 
 
+@takes(PlanOptions, SearchRequest, AcquisitionLimits, *COUNTING)
 def repair(
     data: Any,
     lake: Lake | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
@@ -149,13 +149,13 @@ def repair(
     *,
     sensitive_features: Any = None,
     label: str | None = None,
-    tolerance: float = 0.0,
     ledger: str | os.PathLike[str] | None = None,
     plan_file: str | os.PathLike[str] | None = None,
     hash_key: bytes | None = None,
     costs: Mapping[str, float] | None = None,
+    available_from: Any = None,
     progress: Reporter = silent,
-    **keywords: Unpack[RepairKeywords],
+    **options: Unpack[RepairKeywords],
 ) -> Repaired:
     """Plan the repair of a table, find real rows for it in a lake, add them, and verify the result.
 
@@ -164,24 +164,25 @@ def repair(
 
     Parameters
     ----------
-    data, sensitive_features, label
+    data, sensitive_features, label, progress
         Table and its columns, as in :func:`count`.
     lake
         :class:`~equipoise.lake.lake.Lake`, or its folder, glob or a list of these.
     output
         Repaired table to write. By default nothing is written.
-    tolerance
-        Largest |UB| that any group may keep.
     ledger, plan_file
         List of changes and plan to write. By default they are next to the output.
     hash_key
         Secret key for the ledger's hashes, so that rows cannot be guessed from them.
-    costs, progress
+    costs
         As in :func:`plan`.
-    **keywords
-        Other options of :func:`plan`, of the search
+    available_from
+        Not supported here: name that table as part of the lake.
+    **options
+        Options of :func:`plan`, such as ``tolerance``, of the search
         (:class:`~equipoise.options.search.SearchRequest`), and the limits within which rows are
-        taken (:class:`~equipoise.options.search.AcquisitionLimits`).
+        taken (:class:`~equipoise.options.search.AcquisitionLimits`). The ``budget`` limits the cost
+        of the rows, and ``time_limit`` both the plan and the choice of rows.
 
     Examples
     --------
@@ -209,7 +210,6 @@ def repair(
     >>> result.acquired.added, result.reached, result.verification.ok
     (3, True, True)
     """
-    options: dict[str, Any] = dict(keywords)
     from equipoise.datasets.lookup import locate
     from equipoise.lake import loop
     from equipoise.lake.lake import as_lake, take_search
@@ -220,24 +220,24 @@ def repair(
             f"a repair adds rows, but {options['count']!r} holds counts; give the rows themselves, "
             "without `count`."
         )
-    if options.pop("available_from", None) is not None:
+    if available_from is not None:
         raise InputError(
             "a repair takes its rows from the lake; leave out `available_from`, and name that "
             "table as part of the lake."
         )
     refuse_sql(options.get("sql"))
-    looking, options = take_search(options)
-    limits, left = take(AcquisitionLimits, options)
-    options = left | {k: options[k] for k in ("time_limit",) if k in options}  # the plan's, too
-    planning = planning_options(options, costs)
-    counts = count(
-        data, sensitive_features=sensitive_features, label=label, progress=progress, **options
-    )
+    looking, given = take_search(options)
+    limits, left = take(AcquisitionLimits, given)
+    # Both the plan and the choice of rows have a time limit, and users give one for both.
+    left |= {k: given[k] for k in ("time_limit",) if k in given}
+    request, counting = take_plan(left, costs)
+    columns: dict[str, Any] = {"sensitive_features": sensitive_features, "label": label}
+    counts = count(data, **columns, progress=progress, **counting)
     return loop.repair(
         counts,
         locate(data, **counts.reading.options),
         as_lake(lake, progress=progress),
-        PlanRequest(tolerance=tolerance, **planning),
+        request,
         output,
         ledger=ledger,
         plan_file=plan_file,
@@ -281,17 +281,13 @@ def verify(
     from equipoise.lake.verify import checks as checker
     from equipoise.lake.verify.files import read_plan
 
-    if engine is None:
-        from equipoise.engines.duckdb import shared_engine
-
-        engine = shared_engine(None, None, progress)
     reading = read_plan(Path(plan)).counts.reading.but(encoding=encoding, delimiter=delimiter)
     return checker.verify(
         locate(repaired),
         locate(base, **reading.options),
         plan,
         ledger,
-        engine=engine,
+        engine=engine or take_engine({}, progress)[0],
         hash_key=hash_key,
         progress=progress,
     )

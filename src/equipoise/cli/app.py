@@ -1,8 +1,4 @@
-"""The ``equipoise`` program: its commands, its exit codes, and one sentence for each error.
-
-Exit codes: 0 success, 1 a check failed or a plan falls short, 2 bad usage or input, 3 not enough
-evidence, 130 interrupted.
-"""
+"""The ``equipoise`` program: its commands, its exit codes, and one sentence for each error."""
 
 from __future__ import annotations
 
@@ -18,8 +14,9 @@ from typing import Any
 import click
 
 from equipoise.cli import config, terminal
-from equipoise.errors import EquipoiseError
+from equipoise.errors import EquipoiseError, did_you_mean
 from equipoise.plain import terminal_width
+from equipoise.version import __version__
 
 COMMANDS: Mapping[str, str] = {
     "measure": "Measure the Uniform Bias of every group and label.",
@@ -61,8 +58,6 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or suggest the nearest one."""
-        from equipoise.errors import did_you_mean
-
         if args and args[0] not in COMMANDS:
             ctx.fail(
                 f"there is no command {args[0]!r}; there are: {', '.join(COMMANDS)}."
@@ -74,14 +69,6 @@ class Commands(click.Group):
         """List the commands without loading them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-
-
-def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
-        from equipoise.version import __version__
-
-        click.echo(f"equipoise {__version__}")
-        ctx.exit()
 
 
 @click.command(
@@ -97,14 +84,7 @@ Examples:
 Exit codes: 0 success, 1 a check failed or a plan falls short, 2 bad usage or input, 3 not enough
 evidence, 130 interrupted.""",
 )
-@click.option(
-    "--version",
-    is_flag=True,
-    expose_value=False,
-    is_eager=True,
-    callback=_print_version,
-    help="Print the version.",
-)
+@click.version_option(__version__, message="equipoise %(version)s", help="Print the version.")
 @click.option(
     "--config",
     "config_file",
@@ -116,6 +96,7 @@ evidence, 130 interrupted.""",
 def cli(ctx: click.Context, config_file: str | None) -> None:
     """Measure bias in tabular data, plan its repair, and find the real rows that carry it out."""
     terminal_width.set(terminal.width())
+    # Only the table of the running command is read: checking others would load their modules.
     ctx.obj = config.load(config_file, COMMANDS)
     name = ctx.invoked_subcommand
     command = cli.get_command(ctx, name) if name is not None and name in ctx.obj else None
@@ -127,6 +108,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code. An error is one sentence on stderr."""
     _make_ready()
     try:
+        # Not standalone: click would print its own errors, and exit with its own codes.
         outcome: Any = cli.main(arguments, prog_name="equipoise", standalone_mode=False)
         return outcome if isinstance(outcome, int) else 0
     except click.exceptions.Exit as exit_:

@@ -1,21 +1,25 @@
-"""From the options of a command to the keywords of the library."""
+"""From the options of a command to the keywords and objects of the library."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.cli import terminal
+from equipoise.errors import InputError
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
+    from equipoise.lake.lake import Lake
 
 
 @contextlib.contextmanager
 def library_arguments(data: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the library's keywords for a command's options, and show progress meanwhile."""
-    given = {name: value for name, value in options.items() if value != ()}  # () is not given
+    # An empty list was not given: the library then uses its own default.
+    given = {name: value for name, value in options.items() if value != ()}
     quiet = given.pop("quiet")
     _suggest(data, given, quiet=quiet)
     with terminal.progress(quiet=quiet) as report:
@@ -27,12 +31,11 @@ def _suggest(data: str, given: dict[str, Any], *, quiet: bool) -> None:
     sensitive, label = given.get("sensitive_features"), given["label"]
     if sensitive and label:
         return
-    from pathlib import Path
-
     from equipoise import datasets
 
+    # A file that has the name of a data set is meant itself, as everywhere.
     if data not in datasets.names() or Path(data).exists():
-        from equipoise.api.columns import require_named
+        from equipoise.api.tables import require_named
 
         reading = {k: given.get(k) for k in ("sql", "encoding", "delimiter")}
         require_named(data, sensitive, label, **reading)
@@ -58,7 +61,7 @@ def show_hints(counts: Counts, *, quiet: bool) -> None:
 def report_skipped(data: str, given: dict[str, Any], *, quiet: bool) -> None:
     """Report skipped lines on stderr, for results that do not list them."""
     if quiet or not given.get("lenient"):
-        return
+        return  # lines are only skipped if that was asked for
     from equipoise.datasets.lookup import locate
     from equipoise.engines.duckdb import shared_engine
     from equipoise.engines.sources import READING
@@ -67,3 +70,38 @@ def report_skipped(data: str, given: dict[str, Any], *, quiet: bool) -> None:
     skipped = engine.skipped(locate(data, **{k: given.get(k) for k in READING}))
     if skipped:
         terminal.say(f"{skipped}.", quiet=quiet)
+
+
+@contextlib.contextmanager
+def open_lake(places: Sequence[str], options: dict[str, Any]) -> Iterator[Lake]:
+    """Give the lake that a command's options name, and show progress meanwhile."""
+    index, refresh = options.pop("index"), options.pop("refresh")
+    threads, memory = options.pop("threads"), options.pop("memory")
+    quiet = options.pop("quiet")
+    from equipoise.engines.duckdb import shared_engine
+    from equipoise.lake.lake import Lake
+
+    with terminal.progress(quiet=quiet) as report:
+        yield Lake(
+            places,
+            index=index,
+            engine=shared_engine(threads, memory),
+            refresh=refresh,
+            progress=report,
+            waiting=lambda: terminal.say("another run is indexing this lake; waiting", quiet=quiet),
+        )
+
+
+def refuse_overwriting(lake: Lake, *outputs: str | None, base: str | None = None) -> None:
+    """Refuse to write over the base or a file of the lake, before any work is done."""
+    from equipoise.lake.repair.output import require_apart
+
+    read = [] if base is None else [("the base", Path(base))]
+    written = [Path(output) for output in outputs if output is not None]
+    require_apart(written, read + lake.files())
+
+
+def require_output(output: str | None, *, dry_run: bool) -> None:
+    """Refuse to do nothing, or to write in a dry run."""
+    if (output is None) != dry_run:
+        raise InputError("give either --output or --dry-run.")

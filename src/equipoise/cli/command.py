@@ -14,17 +14,7 @@ _COMMON = "Common options"
 
 
 class GroupedOption(click.Option):
-    """An option with a place in the help of its command.
-
-    Parameters
-    ----------
-    *args, **options
-        As for :class:`click.Option`.
-    group
-        The title it is listed under.
-    common
-        Whether it is listed among the first instead.
-    """
+    """An option that help lists under the title of its group, or first if it is common."""
 
     def __init__(
         self, *args: Any, group: str = "Running", common: bool = False, **options: Any
@@ -33,11 +23,12 @@ class GroupedOption(click.Option):
         super().__init__(*args, **options)
 
     def make_metavar(self, ctx: click.Context) -> str:
-        """How its value shows in help; the bounds of a number follow its text."""
+        """Placeholder of its value in help."""
+        # The bounds of a number are shown at the end of its help anyway.
         return super().make_metavar(ctx).replace(" RANGE", "").replace("FLOAT", "NUMBER")
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """How it shows in help; other parameters in its text become flags."""
+        """Its flags and its text in help, in which other parameters become flags."""
         record = super().get_help_record(ctx)
         return record and (record[0], with_flags(record[1], ctx.command.params))
 
@@ -46,7 +37,7 @@ class Command(click.Command):
     """A command whose help is in groups, and whose errors name its own flags."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error on the way keeps its type, and names flags."""
+        """Run the command; the message of an error names flags, and its type stays the same."""
         try:
             return super().invoke(ctx)
         except EquipoiseError as error:

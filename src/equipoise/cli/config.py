@@ -11,8 +11,8 @@ from equipoise.errors import InputError, did_you_mean
 if TYPE_CHECKING:
     import click
 
-TABLES: Mapping[str, tuple[str, ...]] = {"check": ("rules",)}
-"""Keys of a command's table that are no options of it."""
+_TABLES: Mapping[str, tuple[str, ...]] = {"check": ("rules",)}
+"""Keys in the table of a command that are not options of it."""
 
 
 def load(path: str | None, commands: Collection[str]) -> dict[str, Any]:
@@ -20,6 +20,7 @@ def load(path: str | None, commands: Collection[str]) -> dict[str, Any]:
     file = Path(path) if path is not None else _nearest()
     if file is None:
         return {}
+    # Loaded only where there is a file, since it needs the parser of TOML.
     from equipoise.measures.configuration import read_config
 
     found = read_config(file)
@@ -37,6 +38,7 @@ def _nearest() -> Path | None:
     for folder in (here, *here.parents):
         for name in ("equipoise.toml", "pyproject.toml"):
             file = folder / name
+            # A project's pyproject.toml counts only if it speaks of us; else look further up.
             if file.is_file() and (name == "equipoise.toml" or _has_table(file)):
                 return file
     return None
@@ -50,31 +52,26 @@ def _has_table(file: Path) -> bool:
 
 
 def defaults(table: Any, name: str, command: click.Command) -> dict[str, Any]:
-    """A command's table as defaults of its options, whose names are the table's keys."""
+    """Read the table of a command as defaults of its options."""
     known = {
-        flag.removeprefix("--"): option.name
+        flag.removeprefix("--"): option
         for option in command.params
         for flag in option.opts
         if flag.startswith("--")
     }
-    single = {
-        flag.removeprefix("--")
-        for option in command.params
-        for flag in option.opts
-        if not getattr(option, "multiple", False)
-    }
     given: dict[str, Any] = {}
     for key, value in table.items() if isinstance(table, dict) else ():
-        option = key.replace("_", "-")
-        if isinstance(value, (list, dict)) and option in single:
-            raise InputError(
-                f"{key} in [{name}] of the configuration takes one value, not {value}."
-            )
-        if option in known:
-            given[str(known[option])] = value
-        elif option not in TABLES.get(name, ()):
+        option = known.get(key.replace("_", "-"))
+        if option is not None:
+            # click would read a list as the text of one value.
+            if isinstance(value, (list, dict)) and not getattr(option, "multiple", False):
+                raise InputError(
+                    f"{key} in [{name}] of the configuration takes one value, not {value}."
+                )
+            given[str(option.name)] = value
+        elif key.replace("_", "-") not in _TABLES.get(name, ()):
             raise InputError(
                 f"[{name}] in the configuration has no key {key!r}; it has: {', '.join(known)}."
-                f"{did_you_mean(option, known)}"
+                f"{did_you_mean(key.replace('_', '-'), known)}"
             )
     return given

@@ -17,24 +17,15 @@ import click
 
 from equipoise.options import options_of
 
-# The library takes the key itself, the command line a file that holds it.
-_KEYWORDS: Mapping[str, str] = {"hash_key_file": "hash_key"}
 _QUOTED = re.compile(r"(?<!`)`([a-z][a-z0-9_]*)(?:=([^`]*))?`(?!`)")
 
 
 def with_flags(text: str, parameters: Iterable[click.Parameter] | None = None) -> str:
-    """Replace the parameters in backquotes by the flags of a command.
+    """Replace the parameters in backquotes by the flags of a command, by default the running one.
 
-    Parameters
-    ----------
-    text
-        A message of the library. A parameter that the command does not have is spelled as other
-        commands spell it; words in backquotes that are no parameter stay as they are.
-    parameters
-        The command's own; by default those of the running command.
+    A parameter that the command does not have is spelled as other commands spell it. Words in
+    backquotes that are no parameter stay as they are.
 
-    Examples
-    --------
     >>> least = click.Option(["--min-rows"], type=int)
     >>> with_flags("lower `min_rows`, as in `min_rows=30`; see `max_rows`.", [least])
     'lower --min-rows, as in --min-rows 30; see --max-rows.'
@@ -44,7 +35,7 @@ def with_flags(text: str, parameters: Iterable[click.Parameter] | None = None) -
     if parameters is None:
         context = click.get_current_context(silent=True)
         parameters = context.command.params if context else ()
-    known = {_KEYWORDS.get(str(p.name), str(p.name)): p for p in parameters}
+    known = {str(p.name): p for p in parameters}
 
     def spelled(found: re.Match[str]) -> str:
         if found[1] in known:

@@ -17,7 +17,6 @@ from equipoise.cli.flags import with_flags
 from equipoise.errors import InputError
 from equipoise.options import Option, options_of
 from equipoise.options.count import CountRequest, ReadOptions, RunOptions
-from equipoise.plain import terminal_width
 
 F = TypeVar("F", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
@@ -133,6 +132,23 @@ class SwitchOff(GroupedOption):
         return False if super().process_value(ctx, value) else self.otherwise
 
 
+class KeyFile(GroupedOption):
+    """The file of a secret key; the library takes the key itself."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Read the key."""
+        path = super().process_value(ctx, value)
+        if not isinstance(path, str):  # click has an object of its own for what is not given
+            return path
+        try:
+            key = Path(path).read_bytes().strip()
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+        if not key:
+            raise InputError(f"{path} is empty; a key is any secret text.")
+        return key
+
+
 _FORMS: dict[str | None, type[GroupedOption]] = {
     "names": NameList,
     "texts": Repeatable,
@@ -150,29 +166,23 @@ def option(*flags: str, **said: Any) -> Decorator:
     return click.option(*flags, cls=said.pop("cls", GroupedOption), **said)
 
 
-def request_options(
+def request(
     *requests: type,
     only: Collection[str] | None = None,
     but: Collection[str] = (),
     **changes: dict[str, Any],
 ) -> Callable[[F], F]:
-    """Give a command the options that request classes declare.
+    """Declare the options of request classes.
 
-    Parameters
-    ----------
-    *requests
-        Classes whose fields are options.
-    only, but
-        Keywords to take, or to leave out.
-    **changes
-        By keyword, what the command declares differently, such as its default.
+    Only some keywords, or all but some. ``changes`` gives, by keyword, what a command declares
+    differently, such as a default.
     """
     listed: list[Decorator] = []
     for each in (o for request in requests for o in options_of(request)):
         chosen = each.keyword in only if only is not None else each.keyword not in but
         if chosen and each.flags is not None:
             listed.append(_flag(dataclasses.replace(each, **changes.get(each.keyword, {}))))
-    return stacked(listed)
+    return stacked(*listed)
 
 
 def _flag(declared: Option) -> Decorator:
@@ -209,43 +219,42 @@ def _type(declared: Option) -> Any:
     return _Whole(declared) if declared.is_whole else _Number(declared)
 
 
-class _Number(click.FloatRange):
-    """A number, refused as the request refuses it: in one sentence."""
+class _Checked(click.ParamType[Any]):
+    """A number that is checked by its declaration, so that an error is the same as in Python."""
+
+    declared: Option
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Read the number, and check it."""
+        number = (click.INT if self.declared.is_whole else click.FLOAT).convert(value, param, ctx)
+        try:
+            self.declared.check(number)
+        except InputError as error:
+            parameters = ctx.command.params if ctx else ()
+            raise InputError(with_flags(str(error), parameters)) from None
+        return number
+
+
+# The bounds given to click are only for help.
+class _Number(_Checked, click.FloatRange):
+    """A number within bounds."""
 
     def __init__(self, declared: Option) -> None:
         self.declared = declared
+        # An infinite bound only excludes infinity, which help need not mention.
         low = declared.at_least if declared.above is None else declared.above
         high = declared.at_most if declared.below in (None, math.inf) else declared.below
         opened = high is not None and declared.at_most is None
         super().__init__(low, high, min_open=declared.above is not None, max_open=opened)
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Read the number, and check it by its declaration."""
-        number = click.FLOAT.convert(value, param, ctx)
-        _check(self.declared, number, ctx)
-        return number
 
-
-class _Whole(click.IntRange):
-    """A whole number, refused in one sentence."""
+class _Whole(_Checked, click.IntRange):
+    """A whole number within bounds."""
 
     def __init__(self, declared: Option) -> None:
         self.declared = declared
         low, high = declared.at_least, declared.at_most
         super().__init__(None if low is None else int(low), None if high is None else int(high))
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Read the number, and check it by its declaration."""
-        number = click.INT.convert(value, param, ctx)
-        _check(self.declared, number, ctx)
-        return number
-
-
-def _check(declared: Option, number: Any, ctx: click.Context | None) -> None:
-    try:
-        declared.check(number)
-    except InputError as error:
-        raise InputError(with_flags(str(error), ctx.command.params if ctx else ())) from None
 
 
 def _help(declared: Option) -> str:
@@ -257,197 +266,109 @@ def _help(declared: Option) -> str:
     return " ".join(said)
 
 
-def stacked(options: Iterable[Decorator]) -> Callable[[F], F]:
+def stacked(*options: Decorator) -> Callable[[F], F]:
     """Join decorators to one that keeps their order."""
-    return lambda function: functools.reduce(lambda f, o: o(f), reversed(list(options)), function)
+    return lambda function: functools.reduce(lambda f, o: o(f), reversed(options), function)
 
 
 # --- options that only commands have --------------------------------------------------------------
 
-quiet = option("--quiet", "-q", is_flag=True, help="Print no progress and no hints.")
-run_options = stacked([request_options(RunOptions), quiet])
-"""What a run may use, and whether it reports progress."""
-table_options = stacked([request_options(CountRequest, ReadOptions), run_options])
-"""Which columns of which table are counted, and how it is read."""
-json_option = option("--json", "as_json", is_flag=True, group="Output", help="Print JSON.")
 
-lake_options = stacked(
-    [
-        option(
-            "--index",
-            type=click.Path(),
-            metavar="FILE",
-            group="Finding rows",
-            help="Index of the lake. By default in the lake's folder, or in the user's cache.",
-        ),
-        option(
-            "--no-refresh",
-            "refresh",
-            cls=SwitchOff,
-            otherwise=True,
-            group="Finding rows",
-            help="Use the index as it is, without looking for new or changed tables.",
-        ),
-    ]
+def file(*flags: str, **said: Any) -> Decorator:
+    """Declare an option that is the path of a file; by default it is one of the output."""
+    return option(*flags, type=click.Path(), metavar="FILE", **{"group": "Output", **said})
+
+
+def top(what: str, usual: str = "", **said: Any) -> Decorator:
+    """Declare the option that limits how many rows are shown."""
+    shown = f"Maximum number of {what} to show.{usual and f' By default {usual}.'}"
+    kind = click.IntRange(min=1 if "default" in said else 0)
+    return option("--top", type=kind, group="Output", help=shown, **said)
+
+
+quiet = option("--quiet", "-q", is_flag=True, help="Print no progress and no hints.")
+run = stacked(request(RunOptions), quiet)
+"""What a run may use, and whether it reports progress."""
+table = stacked(request(CountRequest, ReadOptions), run)
+"""Which columns of which table are counted, and how it is read."""
+json = option("--json", "as_json", is_flag=True, group="Output", help="Print JSON.")
+
+lake = stacked(
+    file(
+        "--index",
+        group="Finding rows",
+        help="Index of the lake. By default in the lake's folder, or in the user's cache.",
+    ),
+    option(
+        "--no-refresh",
+        "refresh",
+        cls=SwitchOff,
+        otherwise=True,
+        group="Finding rows",
+        help="Use the index as it is, without looking for new or changed tables.",
+    ),
 )
 """Where the index of a lake is, and whether it is updated."""
 
-base_options = request_options(
-    ReadOptions,
-    only=("encoding", "delimiter"),
-    encoding={"help": "Encoding of the base, if it is a CSV file. By default that of the plan."},
-    delimiter={"help": "Delimiter of the base, if it is a CSV file. By default that of the plan."},
-)
+
+def reading(*, of: str, usual: str) -> Decorator:
+    """Declare how CSV files are read, if not as when a plan was made."""
+    said = {name: {"help": f"{name.capitalize()} of {of}. By default {usual}."} for name in _CSV}
+    return request(ReadOptions, only=_CSV, **said)
+
+
+_CSV = ("encoding", "delimiter")
+
+base = reading(of="the base, if it is a CSV file", usual="that of the plan")
 """How the table of a plan is read, if it has changed since the plan was made."""
 
-plan_base_options = stacked(
-    [
-        option(
-            "--base",
-            metavar="DATA",
-            group="Data",
-            common=True,
-            help="Table of the plan. By default the one it names.",
-        ),
-        base_options,
-    ]
+plan_base = stacked(
+    option(
+        "--base",
+        metavar="DATA",
+        group="Data",
+        common=True,
+        help="Table of the plan. By default the one it names.",
+    ),
+    base,
 )
 
-repaired_options = stacked(
-    [
-        option(
-            "--output",
-            "-o",
-            type=click.Path(),
-            metavar="FILE",
-            group="Output",
-            common=True,
-            help="Repaired table to write; the extension sets the format.",
-        ),
-        option(
-            "--ledger",
-            type=click.Path(),
-            metavar="FILE",
-            group="Output",
-            help="List of changes to write. By default OUTPUT.ledger.parquet.",
-        ),
-        option(
-            "--dry-run",
-            is_flag=True,
-            group="Output",
-            common=True,
-            help="Report what would be taken, and write nothing.",
-        ),
-    ]
+repaired = stacked(
+    file(
+        "--output",
+        "-o",
+        common=True,
+        help="Repaired table to write; the extension sets the format.",
+    ),
+    file("--ledger", help="List of changes to write. By default OUTPUT.ledger.parquet."),
+    option(
+        "--dry-run",
+        is_flag=True,
+        group="Output",
+        common=True,
+        help="Report what would be taken, and write nothing.",
+    ),
 )
 """Where a repaired table goes, and the list of its changes."""
 
-available_from_option = option(
+available_from = option(
     "--available-from",
     metavar="DATA",
     group="Costs and limits",
     help="Table of the only rows that can be added. It is counted like DATA.",
 )
 
-hash_key_option = option(
+hash_key = file(
     "--hash-key-file",
-    type=click.Path(),
-    metavar="FILE",
-    group="Output",
+    "hash_key",
+    cls=KeyFile,
     help="File with a secret key for the ledger's hashes, so that rows cannot be guessed from them.",
 )
 
-suppress_option = option(
+suppress = option(
     "--suppress-below",
     type=click.IntRange(min=1),
     metavar="K",
     group="Output",
     help="Hide counts below K, and what they could be derived from.",
 )
-
-
-def top_option(what: str, usual: str = "") -> Decorator:
-    """Limit how many rows are shown."""
-    shown = f"Maximum number of {what} to show.{usual and f' By default {usual}.'}"
-    return option("--top", type=click.IntRange(min=0), group="Output", help=shown)
-
-
-def output_options(*formats: str) -> Callable[[F], F]:
-    """Where the result goes, and in which format."""
-    flags = [
-        option(f"--{name}", "format_", flag_value=name, group="Output", help=f"Print {title}.")
-        for name, title in (("json", "JSON"), ("csv", "CSV"), ("markdown", "Markdown"))
-        if name in formats
-    ]
-    pictures = ", and .png and .svg hold its charts" if set(PICTURES) <= set(formats) else ""
-    output = option(
-        "--output",
-        "-o",
-        type=click.Path(),
-        metavar="FILE",
-        group="Output",
-        common=True,
-        help=f"File to write; the extension ({_extensions(formats)}) sets the format{pictures}.",
-    )
-    return stacked([*flags, output])
-
-
-# --- what the values of these options mean --------------------------------------------------------
-
-EXTENSIONS = {
-    "json": "json",
-    "csv": "csv",
-    "markdown": "md",
-    "html": "html",
-    "png": "png",
-    "svg": "svg",
-    "text": "txt",
-}
-PICTURES = ("png", "svg")
-
-
-def _extensions(formats: Iterable[str]) -> str:
-    return ", ".join(f".{EXTENSIONS[name]}" for name in formats)
-
-
-def output_format(format_: str | None, output: str | None, formats: Iterable[str]) -> str:
-    """Choose the format: as asked, else by the file's extension, else text."""
-    if output is None:
-        return format_ or "text"
-    if not Path(output).absolute().parent.is_dir():
-        raise InputError(f"the folder {Path(output).parent} does not exist; create it first.")
-    terminal_width.set(None)  # a file is as wide as its text
-    named = [name for name in EXTENSIONS if output.lower().endswith(f".{EXTENSIONS[name]}")]
-    if format_ is not None:
-        if named and named[0] not in (format_, "text"):
-            raise InputError(
-                f"--{format_} and the extension of {output} contradict each other; leave one out."
-            )
-        return format_
-    for name in formats:
-        if name in named:
-            if name in PICTURES:
-                from equipoise.reports.charts.vega import require_drawing
-
-                require_drawing()
-            return name
-    raise InputError(f"the extension of {output} is no known format; use {_extensions(formats)}.")
-
-
-def require_output(output: str | None, *, dry_run: bool) -> None:
-    """Refuse to do nothing, or to write in a dry run."""
-    if (output is None) != dry_run:
-        raise InputError("give either --output or --dry-run.")
-
-
-def hash_key(path: str | None) -> bytes | None:
-    """Read the key for the hashes of a ledger."""
-    if path is None:
-        return None
-    try:
-        key = Path(path).read_bytes().strip()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    if not key:
-        raise InputError(f"{path} is empty; a key is any secret text.")
-    return key

@@ -8,8 +8,8 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -18,9 +18,6 @@ from equipoise.cli import startup
 from equipoise.cli.flags import with_flags
 from equipoise.plain import terminal_width, width_of
 from equipoise.progress import Reporter, silent
-
-if TYPE_CHECKING:
-    from equipoise.results import Drawable
 
 
 def use_colour() -> bool:
@@ -38,18 +35,9 @@ def width() -> int | None:
 
 
 def emit(text: str, output: str | None, *, quiet: bool = False, sentences: bool = False) -> None:
-    """Print a result, or write it to a file atomically.
+    """Print a text, or write it to a file atomically.
 
-    Parameters
-    ----------
-    text
-        Result as text.
-    output
-        File to write. By default the text is printed.
-    quiet
-        Whether to leave out the message that a file was written.
-    sentences
-        Whether the text is prose. Parameters in it become flags, and a terminal wraps long lines.
+    In ``sentences``, parameters become flags, and a terminal wraps long lines.
     """
     if sentences:
         text = with_flags(text)
@@ -65,6 +53,7 @@ def _folded(text: str, most: int) -> str:
     """Wrap the lines that are wider than the terminal, without breaking words."""
     folded = []
     for line in text.split("\n"):
+        # A table must keep its columns; the rule below its header tells where one is.
         if width_of(line) <= most or _RULE in line:
             folded.append(line)
             continue
@@ -87,39 +76,6 @@ _RULE = "──"
 def wrote(path: object, *, quiet: bool = False) -> None:
     """Report on stderr which file was written."""
     say(f"wrote {path}", quiet=quiet)
-
-
-def write_view(
-    result: Drawable, kind: str, output: str | None, said: Iterable[str] = (), **options: Any
-) -> bool:
-    """Write the page or the picture of a result, if that is the format asked for.
-
-    Parameters
-    ----------
-    result
-        Result to show.
-    kind
-        Format, of those of :func:`equipoise.cli.options.output_format`.
-    output
-        File to write; only its extension chooses a page or a picture.
-    said
-        Sentences to print to stderr in addition.
-    **options
-        ``quiet``, and what a page takes: ``source``, ``top``.
-    """
-    quiet = options.pop("quiet")
-    if kind == "html":
-        from equipoise.reports.pages import write_page
-
-        write_page(result, str(output), **options)
-    elif kind in ("png", "svg"):
-        result.save_plot(str(output))
-    else:
-        return False
-    wrote(output, quiet=quiet)
-    for sentence in said:
-        say(sentence, quiet=quiet)
-    return True
 
 
 def say(sentence: str, *, quiet: bool = False) -> None:
@@ -151,10 +107,11 @@ class _Bar:
 
     def report(self, title: str, share: float) -> None:
         if time.monotonic() - self.start < 1:
-            return
+            return  # most work is done by then, and a bar would only flicker
         if self.bar is None:
             self.bar = click.progressbar(length=100, label=title, file=sys.stderr)
             self.bar.__enter__()
+        # Never backwards, since each stage reports from its own beginning; 100 is for the end.
         done = max(self.done, min(int(share * 100), 99))
         self.bar.label = title
         self.bar.update(done - self.done)

@@ -150,10 +150,11 @@ def drop_unused(
     """Leave out values that no cell has any more, but keep every bin."""
     smaller = []
     for position, axis in enumerate(axes):
-        used = set(np.unique(codes[:, position]).tolist())
+        # Not np.unique, which loads numpy.ma.
+        used = np.bincount(codes[:, position], minlength=len(axis.values)) > 0
         is_binned = axis.name in binned
         kept = tuple(
-            v for c, v in enumerate(axis.values) if c in used or (is_binned and v is not MISSING)
+            v for c, v in enumerate(axis.values) if used[c] or (is_binned and v is not MISSING)
         )
         smaller.append(replace(axis, values=kept))
     return tuple(smaller), recode(codes, axes, smaller)

@@ -38,13 +38,36 @@ def encode_list(values: Sequence[Value]) -> Coded:
     return distinct, np.array([codes[v] for v in values], np.int32)
 
 
+# Loading Arrow's functions takes longer than to number the few cells that a query returns.
+_FEW = 1000
+
+
 def encode_arrow(column: pa.ChunkedArray, edges: tuple[float, ...] | None) -> Coded:
     """Number the values of an Arrow column, in their own order: numbers by size."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if pa.types.is_null(column.type) or not len(column):
         return (MISSING,), np.zeros(len(column), np.int32)
+    plain = pa.types.is_string(column.type) or pa.types.is_integer(column.type)
+    texts, codes = _encode_few(column) if plain and len(column) <= _FEW else _encode_many(column)
+    if edges is not None:
+        return _encode_bins(texts, codes, edges)
+    return _one_code_a_text(texts, codes)
+
+
+def _encode_few(column: pa.ChunkedArray) -> tuple[list[Value], NDArray[np.int32]]:
+    values = column.to_pylist()
+    distinct = sorted({value for value in values if value is not None})
+    rank = {value: code for code, value in enumerate(distinct)}
+    codes = [rank.get(value, len(distinct)) for value in values]  # a null is past the end
+    texts = [as_value(value) for value in distinct]
+    return [*texts, MISSING] if column.null_count else texts, np.array(codes, np.int32)
+
+
+def _encode_many(column: pa.ChunkedArray) -> tuple[list[Value], NDArray[np.int32]]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     is_coded = pa.types.is_dictionary(column.type)
     encoded = (column if is_coded else pc.dictionary_encode(column)).unify_dictionaries()
     encoded = encoded.combine_chunks()
@@ -59,9 +82,7 @@ def encode_arrow(column: pa.ChunkedArray, edges: tuple[float, ...] | None) -> Co
     texts = values_in(dictionary.take(pa.array(order)))
     if column.null_count:
         texts.append(MISSING)
-    if edges is not None:
-        return _encode_bins(texts, rank[codes], edges)
-    return _one_code_a_text(texts, rank[codes])
+    return texts, rank[codes]
 
 
 def values_in(column: pa.Array | pa.ChunkedArray) -> list[Value]:

@@ -9,9 +9,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from equipoise.datasets.cards import Card, Origin, card, names
-from equipoise.datasets.downloads import fetch
 from equipoise.datasets.storage import data_directory, is_available, path
+
+if TYPE_CHECKING:
+    from equipoise.datasets.downloads import fetch
 
 __all__ = [
     "Card",
@@ -23,3 +27,12 @@ __all__ = [
     "names",
     "path",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what downloads only when it is used: most commands look for a data set's name."""
+    if name != "fetch":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from equipoise.datasets.downloads import fetch
+
+    return fetch

@@ -11,7 +11,6 @@ from equipoise.engines.sources import Source
 from equipoise.errors import InputError, did_you_mean
 from equipoise.lake.tables.contents import Contents
 from equipoise.options import options_of, take
-from equipoise.options.keywords import AcquireKeywords, SearchKeywords
 from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from equipoise.lake.repair.acquisition import Acquired
     from equipoise.lake.repair.replay import Replayed
     from equipoise.lake.tables.hits import Hits
+    from equipoise.options.keywords import AcquireKeywords, SearchKeywords
     from equipoise.options.search import AcquisitionLimits, SearchRequest
     from equipoise.plans.plan import Plan
 

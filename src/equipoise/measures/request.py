@@ -42,6 +42,7 @@ class MeasureRequest(MeasureOptions):
         object.__setattr__(self, "measures", tuple(n for n in names if n not in SHOWN_ANYWAY))
         if self.favourable is not None:
             object.__setattr__(self, "favourable", str(as_value(self.favourable)))
+        object.__setattr__(self, "reference", str(self.reference))  # a Group, too
         require_reference("`reference`", self.reference)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,12 +1,12 @@
-"""What a user can ask for: every option is declared once, as a field of a request.
+"""Every option, declared once as a field of a request.
 
-The declarations import nothing heavy. From them come the checks of a request, the flags of the
-command line, the keys of ``equipoise.toml``, the keywords of the public functions and the tables
-of the documentation.
+The checks of a request, the flags of the command line, the keys of ``equipoise.toml``, the keywords
+of the public functions and the tables of the documentation are derived from these declarations.
+They import nothing heavy.
 """
 
 from __future__ import annotations
 
-from equipoise.options.declaration import GROUPS, Option, check, declared, option, options_of, take
+from equipoise.options.declaration import GROUPS, Option, keyword_fields, options_of, take
 
-__all__ = ["GROUPS", "Option", "check", "declared", "option", "options_of", "take"]
+__all__ = ["GROUPS", "Option", "keyword_fields", "options_of", "take"]

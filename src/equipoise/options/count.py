@@ -98,7 +98,8 @@ class CountRequest:
                     "weight must be different columns."
                 )
             seen.add(name)
-        object.__setattr__(self, "bins", {n: _bin_spec(n, b) for n, b in self.bins.items()})
+        bins = {n: _bin_spec(n, b) for n, b in (self.bins or {}).items()}
+        object.__setattr__(self, "bins", bins)
         if self.label in self.bins:
             raise InputError(f"{self.label!r} is the label; only sensitive attributes are binned.")
         for name in self.bins:
@@ -120,16 +121,9 @@ class CountRequest:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "sensitive": list(self.sensitive),
-            "label": self.label,
-            "count": self.count,
-            "weight": self.weight,
-            "bins": {n: list(b) if isinstance(b, tuple) else b for n, b in self.bins.items()},
-            "na": list(self.na),
-            "missing": self.missing,
-            "missing_label": self.missing_label,
-        }
+        bins = {n: list(b) if isinstance(b, tuple) else b for n, b in self.bins.items()}
+        lists = {"sensitive": list(self.sensitive), "bins": bins, "na": list(self.na)}
+        return {**vars(self), **lists}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +195,7 @@ def _bin_spec(name: str, spec: BinSpec) -> tuple[float, ...] | int:
             raise InputError(f"{name!r} can have at most 1,000 quantile bins, not {spec:,}.")
         return int(spec)
     try:
-        edges = tuple(float(e) + 0.0 for e in spec)
+        edges = tuple(float(e) + 0.0 for e in spec)  # + 0.0 turns −0 into 0
     except (TypeError, ValueError):
         edges = ()
     rising = all(a < b for a, b in itertools.pairwise(edges))
@@ -219,6 +213,7 @@ def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
     >>> bin_names([25, 45.5])
     ('<25', '25 to <45.5', '>=45.5')
     """
+    # As short as possible, but never so short that two edges look the same.
     text = [f"{e:g}" if float(f"{e:g}") == e else repr(e) for e in (e + 0.0 for e in edges)]
     inner = [f"{low} to <{high}" for low, high in itertools.pairwise(text)]
     return (f"<{text[0]}", *inner, f">={text[-1]}")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
+import functools
 import math
-import sys
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from equipoise.validate import a_number, number_text, one_of
@@ -38,58 +37,31 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Option:
-    """One option of a request.
+    """One option of a request."""
 
-    Attributes
-    ----------
-    name, type, default
-        Those of the field that carries the option; they are not declared again.
-    help
-        One or two sentences. Other parameters stand in backquotes.
-    group
-        A title of :data:`GROUPS`.
-    common
-        Whether most users need it; such options are listed first.
-    at_least, at_most, above, below
-        Bounds of a number. An infinite bound says that the number must be finite.
-    example
-        A value as it is typed on the command line.
-    metavar
-        What stands for the value in the help of a command.
-    flags
-        How the command line spells it; by default as the keyword, ``--no-…`` for what is on
-        unless it is switched off. None if it is for Python only.
-    keyword
-        What functions call it; by default as the field.
-    form
-        How its text is read, if the type does not tell.
-    accepts
-        The type of the keyword, if it takes more than the field keeps.
-    flag_help
-        Help for the flag of something that is on unless it is switched off.
-    """
-
-    help: str
-    group: str
-    common: bool = False
+    help: str  # one or two sentences; other parameters stand in backquotes
+    group: str  # a title of GROUPS
+    common: bool = False  # most users need it, so that it is listed first
+    # Bounds of a number. An infinite bound only requires the number to be finite.
     at_least: float | None = None
     at_most: float | None = None
     above: float | None = None
     below: float | None = None
-    example: str | None = None
-    metavar: str | None = None
-    flags: tuple[str, ...] | None = ()
-    keyword: str = ""
-    form: Form | None = None
-    accepts: str | None = None
-    flag_help: str | None = None
+    example: str | None = None  # a value as it is typed on the command line
+    metavar: str | None = None  # stands for the value in the help of a command
+    flags: tuple[str, ...] | None = ()  # empty: derived from the keyword; None: Python only
+    keyword: str = ""  # the parameter of functions; by default the name of the field
+    form: Form | None = None  # how its text is read, if the type does not decide that
+    accepts: str | None = None  # type of the keyword, if it takes more than the field keeps
+    flag_help: str | None = None  # help of a flag that turns the option off
+    # Those of the field that carries the option; they are not declared again.
     name: str = ""
     type: Any = None
     default: Any = None
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words it may be, if it is one of a few."""
+        """The allowed values, if there are only a few."""
         return typing.get_args(self.type) if typing.get_origin(self.type) is Literal else ()
 
     @property
@@ -120,7 +92,7 @@ class Option:
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """Its flags; there are none if it is for Python only.
+        """Its flags; an option for Python only has none.
 
         >>> Option(help="", group="Data", keyword="min_count", type=int).spellings
         ('--min-count',)
@@ -136,13 +108,19 @@ class Option:
         return self.form in ("names", "texts", "numbers", "pattern numbers", "bins")
 
     @property
+    def keeps_list(self) -> bool:
+        """Whether the field is always a tuple."""
+        listed = self.is_required or isinstance(self.default, tuple)
+        return listed and self.form in ("names", "texts")
+
+    @property
     def is_required(self) -> bool:
         """Whether there is no default."""
         return self.default is dataclasses.MISSING
 
     @property
     def allowed(self) -> str:
-        """What it may be, as errors and tables say it.
+        """Description of the allowed values, for errors and tables.
 
         >>> Option(help="", group="Data", type=int, at_least=1).allowed
         'a whole number of at least 1'
@@ -179,12 +157,12 @@ class Option:
 
 
 def declared(**said: Any) -> dict[str, Option]:
-    """Give the metadata of a dataclass field that is a required option; takes what Option does."""
+    """Give the metadata of a dataclass field that is a required option, from fields of Option."""
     return {_KEY: Option(**said)}
 
 
 def option(default: Any, **said: Any) -> Any:
-    """Declare an option: the field of a request dataclass, with what an :class:`Option` says.
+    """Declare an option: the field of a request dataclass, described by fields of :class:`Option`.
 
     >>> @dataclasses.dataclass(frozen=True, kw_only=True)
     ... class Request:
@@ -197,23 +175,17 @@ def option(default: Any, **said: Any) -> Any:
     return dataclasses.field(default=default, metadata=declared(**said))
 
 
+# Requests are made often, and their types are slow to resolve.
+@functools.cache
 def options_of(request: type) -> tuple[Option, ...]:
-    """List the options of a request class, in their order: all that a form needs to know."""
-    if request not in _KNOWN:  # requests are made often, and their types are slow to resolve
-        _KNOWN[request] = tuple(_options(request))
-    return _KNOWN[request]
-
-
-_KNOWN: dict[type, tuple[Option, ...]] = {}
-
-
-def _options(request: type) -> Iterator[Option]:
-    return (
+    """List the options of a request class, in their order."""
+    kinds = typing.get_type_hints(request)
+    return tuple(
         dataclasses.replace(
             each.metadata[_KEY],
             name=each.name,
             keyword=each.metadata[_KEY].keyword or each.name,
-            type=_type(request, each),
+            type=_without_none(kinds[each.name]),
             default=_default(each),
         )
         for each in dataclasses.fields(request)
@@ -221,15 +193,10 @@ def _options(request: type) -> Iterator[Option]:
     )
 
 
-def _type(request: type, field: dataclasses.Field[Any]) -> Any:
-    """The type of a field, without None; names are looked up where the field was declared."""
-    home = next(c for c in request.__mro__ if field.name in inspect.get_annotations(c))
-    holder = types.SimpleNamespace(__annotations__={field.name: field.type})
-    found = typing.get_type_hints(holder, vars(sys.modules[home.__module__]))[field.name]
-    if isinstance(found, types.UnionType) or typing.get_origin(found) is typing.Union:
-        rest = [part for part in typing.get_args(found) if part is not types.NoneType]
-        return rest[0] if len(rest) == 1 else found
-    return found
+def _without_none(kind: Any) -> Any:
+    is_union = typing.get_origin(kind) in (types.UnionType, typing.Union)
+    rest = [part for part in typing.get_args(kind) if part is not types.NoneType]
+    return rest[0] if is_union and len(rest) == 1 else kind
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
@@ -239,13 +206,25 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 def check(request: Any) -> None:
-    """Refuse a request with a value that its declaration does not allow."""
-    for each in options_of(type(request)):
-        each.check(getattr(request, each.name))
+    """Refuse a request with a value that its declaration does not allow; make lists tuples."""
+    kind: type = type(request)
+    for each in options_of(kind):
+        value = getattr(request, each.name)
+        each.check(value)
+        # A single text is a list of one; text is a sequence of letters otherwise.
+        if each.keeps_list and type(value) is not tuple:
+            items = (value,) if isinstance(value, str) else tuple(value or ())
+            object.__setattr__(request, each.name, items)
 
 
 def take(request: type[T], given: Mapping[str, Any]) -> tuple[T, dict[str, Any]]:
     """Make a request of the keywords that are its options; give it with the keywords left over."""
-    names = {each.keyword: each.name for each in options_of(request)}
-    own = {names[key]: value for key, value in given.items() if key in names}
-    return request(**own), {key: value for key, value in given.items() if key not in names}
+    known = keyword_fields(request)
+    own = {known[key].name: value for key, value in given.items() if key in known}
+    return request(**own), {key: value for key, value in given.items() if key not in known}
+
+
+def keyword_fields(request: type) -> dict[str, dataclasses.Field[Any]]:
+    """Map the keywords of a request's options to its fields, without resolving any types."""
+    options = [each for each in dataclasses.fields(request) if _KEY in each.metadata]
+    return {each.metadata[_KEY].keyword or each.name: each for each in options}

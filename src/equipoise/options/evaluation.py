@@ -42,6 +42,7 @@ class RunningOptions:
         form="numbers",
         accepts="float | Sequence[float] | None",
     )
+    # None, because the default depends on `quick`.
     repeats: int | None = option(
         None,
         help="Number of repeats. By default 20, or 3 with `quick`.",
@@ -82,7 +83,7 @@ class FeatureOptions:
     categorical: tuple[str, ...] = option(
         (), help="Numeric columns whose values are categories.", group=_GROUP, form="names"
     )
-    na: tuple[str, ...] = ()
+    na: tuple[str, ...] = ()  # no option: set to that of the counted columns
     impute: Impute = option(
         "none",
         help="Imputation of missing numbers by a statistic of the training rows.",

@@ -140,6 +140,7 @@ class PlanOptions:
         metavar="PATTERN",
         form="texts",
     )
+    # A word or patterns; a repeatable flag gives the word as a list of one.
     constrain: str | tuple[str, ...] = option(
         "all",
         help="Groups that the tolerance applies to: all of them (the default), those of a single "

@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
-from equipoise.cli import terminal
+from equipoise.cli import options, terminal
 from equipoise.cli.command import Command
-from equipoise.cli.options import json_option, option, request_options, run_options
-from equipoise.options.count import ReadOptions
+from equipoise.cli.output import print_result
 from equipoise.options.search import AcquisitionLimits, SearchRequest
 
 
@@ -29,20 +28,20 @@ the plan was made with --where, the condition also applies to the table and the 
 Exit codes: 0 success, 1 the pool is too small or the output is not as planned, 2 bad input.""",
 )
 @click.argument("plan")
-@option("--to", required=True, metavar="DATA", common=True, help="Table the plan was made for.")
-@option("--pool", metavar="DATA", common=True, help="Table whose rows are added.")
-@option(
+@options.option(
+    "--to", required=True, metavar="DATA", common=True, help="Table the plan was made for."
+)
+@options.option("--pool", metavar="DATA", common=True, help="Table whose rows are added.")
+@options.file(
     "--output",
     "-o",
     required=True,
-    type=click.Path(),
-    metavar="FILE",
     common=True,
     help="Repaired table to write; the extension sets the format. It may be the table itself.",
 )
-@request_options(SearchRequest, only=("seed",))
-@request_options(AcquisitionLimits, only=("force", "partial"))
-@option(
+@options.request(SearchRequest, only=("seed",))
+@options.request(AcquisitionLimits, only=("force", "partial"))
+@options.option(
     "--missing-columns",
     type=click.Choice(["refuse", "null"]),
     default="refuse",
@@ -51,31 +50,20 @@ Exit codes: 0 success, 1 the pool is too small or the output is not as planned, 
     help="Whether to refuse a pool that does not have all columns of the table, or to leave their "
     "values missing.",
 )
-@option(
+@options.file(
     "--sidecar",
-    type=click.Path(),
-    metavar="FILE",
-    group="Output",
     help="List of changes to write. By default OUTPUT.changes.csv.",
 )
-@request_options(
-    ReadOptions,
-    only=("encoding", "delimiter"),
-    encoding={"help": "Encoding of CSV files. By default that of the plan, for the table."},
-    delimiter={"help": "Delimiter of CSV files. By default that of the plan, for the table."},
-)
-@run_options
-@json_option
-def command(plan: str, quiet: bool, as_json: bool, **options: Any) -> int:
+@options.reading(of="CSV files", usual="that of the plan, for the table")
+@options.run
+@options.json
+def command(plan: str, quiet: bool, as_json: bool, **given: Any) -> int:
     """Carry out PLAN: write a table with rows removed, and with real rows from a pool added.
 
     PLAN is a file written by equipoise plan. The output is counted again and compared with it.
     """
-    from equipoise.api import apply
+    from equipoise.api.repairs import apply
 
     with terminal.progress(quiet=quiet) as report:
-        result = apply(plan, **options, progress=report)
-    terminal.emit(
-        result.to_json(indent=2) if as_json else result.text(), None, sentences=not as_json
-    )
-    return result.exit_code
+        result = apply(plan, **given, progress=report)
+    return print_result(result, as_json=as_json)

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
-from equipoise.cli import arguments, terminal
+from equipoise.cli import arguments, options
 from equipoise.cli.command import Command
-from equipoise.cli.options import (
-    option,
-    output_format,
-    output_options,
-    request_options,
-    suppress_option,
-    table_options,
-    top_option,
-)
+from equipoise.cli.output import Output, output_options
 from equipoise.options.measure import MeasureOptions
-
-FORMATS = ("text", "json", "csv", "markdown")
 
 
 @click.command(
@@ -52,8 +41,8 @@ equipoise.toml (or [tool.equipoise.check] in pyproject.toml):
 Exit codes: 0 inside the limits, 1 outside, 2 bad input, 3 not enough evidence.""",
 )
 @click.argument("data")
-@table_options
-@request_options(
+@options.table
+@options.request(
     MeasureOptions,
     but=("uncertainty", "reference", "measures"),
     favourable={
@@ -61,14 +50,14 @@ Exit codes: 0 inside the limits, 1 outside, 2 bad input, 3 not enough evidence."
         "group": "What is allowed",
     },
 )
-@option(
+@options.option(
     "--max-abs-ub",
     type=click.FloatRange(min=0),
     group="What is allowed",
     common=True,
     help="Largest |UB| allowed.",
 )
-@option(
+@options.option(
     "--four-fifths",
     is_flag=True,
     group="What is allowed",
@@ -76,57 +65,52 @@ Exit codes: 0 inside the limits, 1 outside, 2 bad input, 3 not enough evidence."
     help="Require that every group's rate of the favourable label is at least 0.8 times that of "
     "the best-off group of the same attributes.",
 )
-@option(
+@options.option(
     "--evidence",
     type=click.Choice(["estimate", "interval"]),
     group="What is allowed",
     help="Whether to judge the measured UB or ratio (the default), or to call a group inside or "
     "outside only if its whole interval is.",
 )
-@suppress_option
-@top_option("findings", "20 in text, all in JSON")
-@output_options(*FORMATS)
+@options.suppress
+@options.top("findings", "20 in text, all in JSON")
+@output_options("text", "json", "csv", "markdown")
 @click.pass_obj
 def command(
     config: dict[str, Any],
     /,
     data: str,
-    format_: str | None,
-    output: str | None,
+    output: Output,
     max_abs_ub: float | None,
     four_fifths: bool,
     evidence: Any,
     top: int | None,
     suppress_below: int | None,
-    **options: Any,
+    **given: Any,
 ) -> int:
     """Check DATA against limits: --max-abs-ub, --four-fifths, or rules in equipoise.toml.
 
     Suppressed groups are not checked.
     """
-    kind = output_format(format_, output, FORMATS)
-    quiet = options["quiet"]
     from equipoise.measures.policy import Policy
 
+    # Rules are a table of their own in the file, and no option: click does not know them.
     rules = {"rules": config.get("check", {}).get("rules", [])}
     policy = Policy.of(rules, max_abs_ub=max_abs_ub, four_fifths=four_fifths, evidence=evidence)
-    with arguments.library_arguments(data, options) as given:
-        from equipoise.api import check, measure
+    with arguments.library_arguments(data, given) as keywords:
+        from equipoise.api.measurement import check, measure
 
-        table = measure(data, **given)
+        table = measure(data, **keywords)
+    # Before the check, or its findings would tell what the table hides.
     if suppress_below is not None:
         from equipoise.measures.suppression import suppress
 
         table = suppress(table, suppress_below)
     result = check(table, policy=policy)
-    arguments.show_hints(result.table.counts, quiet=quiet)
-    if kind == "json":
-        text = json.dumps(result.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)
-    elif kind == "csv":
-        text = result.to_csv(top).rstrip("\n")
-    elif kind == "markdown":
-        text = f"{result.grid(top).markdown()}\n\n{result.sentence}"
-    else:
-        text = result.text(20 if top is None else top)
-    terminal.emit(text, output, quiet=quiet, sentences=kind == "text")
-    return result.exit_code
+    arguments.show_hints(result.table.counts, quiet=output.quiet)
+    return output.show(
+        result,
+        csv=lambda: result.to_csv(top),
+        markdown=lambda: f"{result.grid(top).markdown()}\n\n{result.sentence}",
+        text=lambda: result.text(20 if top is None else top),
+    )

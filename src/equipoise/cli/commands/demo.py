@@ -19,14 +19,14 @@ from equipoise.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SEED = 2024
-ASKED = "--sensitive sex,race --label income"
-HOW = "--tolerance 0.1"
-BASE_ROWS = 3000
-KEPT = 0.4
-"""Share of women above 50K that stay in the base, which gives it more bias than Adult has."""
-USED = 0.4
-"""Share of the other rows that are in the lake; a smaller lake is quicker."""
+_SEED = 2024  # so that the demo shows the same numbers everywhere
+_ASKED = "--sensitive sex,race --label income"
+_HOW = "--tolerance 0.1"
+_BASE_ROWS = 3000
+# Share of women above 50K that stay in the base, which gives it more bias than Adult has.
+_KEPT = 0.4
+# Share of the other rows that are in the lake; a smaller lake is quicker.
+_USED = 0.4
 
 
 @click.command("demo", epilog="Example: equipoise demo --output demo")
@@ -61,10 +61,10 @@ def command(output: Path) -> None:
 def _measure_and_plan(output: Path, people: Path) -> None:
     plan = output / "plan.json"
     _say("1. Measure: which rows is each group missing?")
-    _run(f"measure {_q(people)} {ASKED} --label-value '>50K' --top 6", lines=13)
-    _run(f"measure {_q(people)} {ASKED} -o {_q(output / 'people.html')}")
+    _run(f"measure {_q(people)} {_ASKED} --label-value '>50K' --top 6", lines=13)
+    _run(f"measure {_q(people)} {_ASKED} -o {_q(output / 'people.html')}")
     _say("2. Plan: the smallest number of rows to add, whether or not such rows exist.")
-    _run(f"plan {_q(people)} {ASKED} {HOW} -o {_q(plan)}")
+    _run(f"plan {_q(people)} {_ASKED} {_HOW} -o {_q(plan)}")
     _show_plan(plan, output / "plan.html", str(people))
 
 
@@ -97,11 +97,11 @@ def _repair(output: Path, people: Path, lake: Path) -> None:
     ledger, plan = (output / f"repaired.parquet.{n}" for n in ("ledger.parquet", "plan.json"))
     files = f"-o {_q(repaired)} --report {_q(output / 'repair.html')}"
     _say("5. Repair: plan, add the rows, count the new table and verify it, in one command.")
-    _run(f"repair {_q(people)} {_q(lake)} {ASKED} {HOW} --mapping {_q(mapping)} {files}")
+    _run(f"repair {_q(people)} {_q(lake)} {_ASKED} {_HOW} --mapping {_q(mapping)} {files}")
     _say("6. Verify: from the files alone, then by reading each added row from its source again.")
     _run(f"verify {_q(repaired)} --base {_q(people)} --plan {_q(plan)} --ledger {_q(ledger)}")
     _run(f"lake replay {_q(ledger)} {_q(lake)} --repaired {_q(repaired)}")
-    _run(f"measure {_q(repaired)} {ASKED} --label-value '>50K' --top 3", lines=10)
+    _run(f"measure {_q(repaired)} {_ASKED} --label-value '>50K' --top 3", lines=10)
 
 
 def _q(path: Path) -> str:
@@ -131,19 +131,15 @@ def _run(line: str, *, lines: int | None = None, code: int = 0) -> None:
 
 @dataclass(frozen=True)
 class _Table:
-    """A table of the demo's lake: its share of the rows, and what was done to them.
-
-    ``women`` is its share of women above 50K, ``headers`` and ``values`` say what is written
-    for a column and its values, ``without`` what is left out.
-    """
+    """A table of the demo's lake: its share of the rows, and what was done to them."""
 
     path: str
     share: float
-    women: float
+    women: float  # its share of women above 50K, who are rare in most tables of the lake
     headers: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     without: Sequence[str] = ()
-    copies: int = 0
+    copies: int = 0  # rows of the base, which must not be taken again
 
 
 _LETTERS = {"sex": {"Female": "F", "Male": "M"}}
@@ -152,7 +148,7 @@ _CODES = {"sex": {"Female": "2", "Male": "1"}}
 _LOWER = {"income": {"<=50K": "<=50k", ">50K": ">50k"}, "sex": {"Female": "female", "Male": "male"}}
 _WORK = ("capital-gain", "capital-loss", "fnlwgt")
 
-TABLES = (
+_TABLES = (
     _Table("census/sample_a.parquet", 0.12, 0.05),
     _Table("census/sample_b.jsonl.gz", 0.12, 0.06, {"sex": "Gender", "race": "Ethnicity"}),
     _Table("hr/payroll_2019.csv", 0.14, 0.1, {"sex": "gender", "income": "salary_class"}, _LETTERS),
@@ -196,30 +192,30 @@ def _build(people: Path, lake: Path) -> int:
 
     from equipoise import atomic, datasets
 
-    chance = np.random.default_rng(SEED)
+    chance = np.random.default_rng(_SEED)
     adult = pq.read_table(datasets.path("adult"))
     adult = adult.take(chance.permutation(len(adult)))
     women = np.logical_and(
         adult["sex"].to_numpy() == "Female", adult["income"].to_numpy() == ">50K"
     )
-    there = np.arange(len(adult)) < BASE_ROWS
-    kept = ~women | (chance.random(len(adult)) < KEPT)
+    there = np.arange(len(adult)) < _BASE_ROWS
+    kept = ~women | (chance.random(len(adult)) < _KEPT)
     base = adult.filter(there & kept)
     with atomic.atomic_path(people) as place:
         pq.write_table(base, place)
     where = [
-        chance.choice(len(TABLES), len(adult), p=_shares([t.share for t in TABLES])),
-        chance.choice(len(TABLES), len(adult), p=_shares([t.women for t in TABLES])),
+        chance.choice(len(_TABLES), len(adult), p=_shares([t.share for t in _TABLES])),
+        chance.choice(len(_TABLES), len(adult), p=_shares([t.women for t in _TABLES])),
     ]
-    left_out = there | (~women & (chance.random(len(adult)) > USED))
+    left_out = there | (~women & (chance.random(len(adult)) > _USED))
     owner = np.where(left_out, -1, np.where(women, where[1], where[0]))
-    for i, table in enumerate(TABLES):
+    for i, table in enumerate(_TABLES):
         _write(table, adult.filter(owner == i), base, lake / table.path)
     others = {"weather.csv": _WEATHER, "shop/orders.csv": _ORDERS, "sources.toml": _SOURCES}
     for name, text in {**others, "archive/broken.parquet": "this is no Parquet"}.items():
         (lake / name).parent.mkdir(parents=True, exist_ok=True)
         atomic.write_text(lake / name, text)
-    return len(TABLES) + 3
+    return len(_TABLES) + 3
 
 
 def _shares(weights: Sequence[float]) -> list[float]:
@@ -230,6 +226,7 @@ def _write(table: _Table, rows: pa.Table, base: pa.Table, path: Path) -> None:
     """Write a table as someone else would have."""
     import pyarrow as pa
     import pyarrow.parquet as pq
+    from pyarrow import csv
 
     rows = pa.concat_tables([rows, base.slice(0, table.copies)]).drop_columns(table.without)
     if not table.path.endswith((".parquet", ".jsonl.gz")):
@@ -242,25 +239,17 @@ def _write(table: _Table, rows: pa.Table, base: pa.Table, path: Path) -> None:
         lines = (json.dumps(row) for row in rows.to_pylist())
         path.write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))
     else:
-        _write_text(rows, path, {".tsv": "\t"}.get(path.suffix, ";" if "hr" in table.path else ","))
+        delimiter = {".tsv": "\t"}.get(path.suffix, ";" if "hr" in table.path else ",")
+        csv.write_csv(rows, path, csv.WriteOptions(delimiter=delimiter, quoting_style="needed"))
 
 
 def _respelled(rows: pa.Table, values: Mapping[str, Mapping[str, str]]) -> pa.Table:
     import pyarrow as pa
 
-    for name, words in values.items():
-        column = (
-            [words.get(v, v) for v in rows[name].to_pylist()] if name in rows.column_names else []
-        )
-        if column:
-            rows = rows.set_column(rows.column_names.index(name), name, pa.array(column))
+    for name in set(values) & set(rows.column_names):
+        column = [values[name].get(v, v) for v in rows[name].to_pylist()]
+        rows = rows.set_column(rows.column_names.index(name), name, pa.array(column))
     return rows
-
-
-def _write_text(rows: pa.Table, path: Path, delimiter: str) -> None:
-    from pyarrow import csv
-
-    csv.write_csv(rows, path, csv.WriteOptions(delimiter=delimiter, quoting_style="needed"))
 
 
 _KNOWN = (

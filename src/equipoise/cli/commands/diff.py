@@ -6,19 +6,10 @@ from typing import Any
 
 import click
 
-from equipoise.cli import arguments, terminal
+from equipoise.cli import arguments, options, terminal
 from equipoise.cli.command import Command
-from equipoise.cli.options import (
-    output_format,
-    output_options,
-    request_options,
-    suppress_option,
-    table_options,
-    top_option,
-)
+from equipoise.cli.output import Output, output_options
 from equipoise.options.measure import MeasureOptions
-
-FORMATS = ("text", "json", "csv", "markdown")
 
 
 @click.command(
@@ -34,36 +25,25 @@ other, the change itself is exact, and the interval is too wide.""",
 )
 @click.argument("before")
 @click.argument("after")
-@table_options
-@request_options(MeasureOptions, but=("uncertainty", "favourable", "reference", "measures"))
-@suppress_option
-@top_option("rows", "20 in text")
-@output_options(*FORMATS)
-def command(
-    before: str,
-    after: str,
-    format_: str | None,
-    output: str | None,
-    top: int | None,
-    **options: Any,
-) -> None:
+@options.table
+@options.request(MeasureOptions, but=("uncertainty", "favourable", "reference", "measures"))
+@options.suppress
+@options.top("rows", "20 in text")
+@output_options("text", "json", "csv", "markdown")
+def command(before: str, after: str, output: Output, top: int | None, **given: Any) -> int:
     """Compare the biases of two tables, BEFORE and AFTER, with the uncertainty of the change."""
-    kind = output_format(format_, output, FORMATS)
-    quiet = options["quiet"]
-    with arguments.library_arguments(before, options) as given:
-        from equipoise.api import diff
+    with arguments.library_arguments(before, given) as keywords:
+        from equipoise.api.measurement import diff
 
-        change = diff(before, after, **given)
-    arguments.show_hints(change.before.counts, quiet=quiet)
+        change = diff(before, after, **keywords)
+    arguments.show_hints(change.before.counts, quiet=output.quiet)
     if change.after.counts.skipped:
-        terminal.say(f"{after}: {change.after.counts.skipped}.", quiet=quiet)
-    if kind == "json":
-        text = change.top(top).to_json(indent=2)
-    elif kind == "csv":
-        text = change.top(top).to_csv().rstrip("\n")
-    elif kind == "markdown":
-        table = change.top(top).grid().markdown()
-        text = f"{change.heading}\n\n{table}\n\n{change.sentence}"
-    else:
-        text = change.text(20 if top is None else top)
-    terminal.emit(text, output, quiet=quiet, sentences=kind == "text")
+        terminal.say(f"{after}: {change.after.counts.skipped}.", quiet=output.quiet)
+    shown = change.top(top)
+    return output.show(
+        change,
+        json=lambda: shown.to_json(indent=2),
+        csv=shown.to_csv,
+        markdown=lambda: f"{change.heading}\n\n{shown.grid().markdown()}\n\n{change.sentence}",
+        text=lambda: change.text(20 if top is None else top),
+    )

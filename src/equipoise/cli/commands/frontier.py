@@ -6,20 +6,10 @@ from typing import Any
 
 import click
 
-from equipoise.cli import arguments, terminal
+from equipoise.cli import arguments, options
 from equipoise.cli.command import Command
-from equipoise.cli.options import (
-    PICTURES,
-    available_from_option,
-    option,
-    output_format,
-    output_options,
-    request_options,
-    table_options,
-)
+from equipoise.cli.output import PICTURES, Output, output_options
 from equipoise.options.plan import PlanOptions
-
-FORMATS = ("text", "json", "csv", "markdown", "html", *PICTURES)
 
 
 @click.command(
@@ -35,8 +25,8 @@ The cost is a step function of the tolerance. With the original label frequencie
 be the lowest cost at each tolerance. With --reference new it is the lowest cost found, with a lower bound.""",
 )
 @click.argument("data")
-@table_options
-@option(
+@options.table
+@options.option(
     "--tolerance",
     "tolerances",
     type=float,
@@ -45,7 +35,7 @@ be the lowest cost at each tolerance. With --reference new it is the lowest cost
     common=True,
     help="Tolerance to plan for. By default `points` of them. Repeatable.",
 )
-@option(
+@options.option(
     "--points",
     type=click.IntRange(2, 10_000),
     default=50,
@@ -54,7 +44,7 @@ be the lowest cost at each tolerance. With --reference new it is the lowest cost
     common=True,
     help="Number of tolerances, up to the present bias.",
 )
-@request_options(
+@options.request(
     PlanOptions,
     but=("tolerance", "rounding", "extra", "budget", "priority"),
     reference={
@@ -63,38 +53,26 @@ be the lowest cost at each tolerance. With --reference new it is the lowest cost
         "those of the repaired table (new).",
     },
 )
-@available_from_option
-@option(
+@options.available_from
+@options.option(
     "--budget",
     type=float,
     multiple=True,
     group="Costs and limits",
     help="Budget for which to find the smallest tolerance. Repeatable.",
 )
-@output_options(*FORMATS)
-def command(
-    data: str,
-    format_: str | None,
-    output: str | None,
-    tolerances: tuple[float, ...],
-    **options: Any,
-) -> None:
+@output_options("text", "json", "csv", "markdown", "html", *PICTURES)
+def command(data: str, output: Output, tolerances: tuple[float, ...], **given: Any) -> int:
     """Show the lowest cost of repairing DATA at each tolerance."""
-    kind = output_format(format_, output, FORMATS)
-    quiet = options["quiet"]
-    with arguments.library_arguments(data, options) as given:
-        from equipoise.api import frontier
+    with arguments.library_arguments(data, given) as keywords:
+        from equipoise.api.plans import frontier
 
-        found = frontier(data, **given, tolerances=tolerances or None)
-    arguments.report_skipped(data, given, quiet=quiet)
-    if terminal.write_view(found, kind, output, found.sentences, quiet=quiet, source=data):
-        return
-    if kind == "json":
-        text = found.to_json(indent=2)
-    elif kind == "csv":
-        text = found.to_csv().rstrip("\n")
-    elif kind == "markdown":
-        text = "\n".join(found.sentences) + "\n\n" + found.grid().markdown()
-    else:
-        text = found.text()
-    terminal.emit(text, output, quiet=quiet, sentences=kind == "text")
+        found = frontier(data, **keywords, tolerances=tolerances or None)
+    arguments.report_skipped(data, keywords, quiet=output.quiet)
+    return output.show(
+        found,
+        said=found.sentences,
+        page={"source": data},
+        csv=found.to_csv,
+        markdown=lambda: "\n".join(found.sentences) + "\n\n" + found.grid().markdown(),
+    )

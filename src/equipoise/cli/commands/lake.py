@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.cli import lake_access, terminal
+from equipoise.cli import arguments, options, terminal
 from equipoise.cli.command import CommandGroup
-from equipoise.cli.options import (
-    hash_key,
-    hash_key_option,
-    json_option,
-    lake_options,
-    option,
-    plan_base_options,
-    request_options,
-    run_options,
-)
+from equipoise.cli.output import print_result
 from equipoise.errors import InputError
 from equipoise.options.count import ReadOptions
 from equipoise.options.search import SearchRequest
@@ -51,13 +42,13 @@ Only new and changed tables are read. An interrupted run is continued by the nex
 at the same time wait for each other.""",
 )
 @click.argument("lake", nargs=-1, required=True)
-@lake_options
-@run_options
-@json_option
-def index(lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
+@options.lake
+@options.run
+@options.json
+def index(lake: tuple[str, ...], as_json: bool, **given: Any) -> None:
     """Read the tables of LAKE, and describe them in one index file."""
-    options["refresh"] = True
-    with lake_access.open_lake(lake, options) as opened:
+    given["refresh"] = True  # which is what this command is for
+    with arguments.open_lake(lake, given) as opened:
         done = opened.refresh()
     broken = [(t.name, t.problem) for t in opened.tables if t.problem]
     skipped = [(t.name, t.skipped) for t in opened.tables if t.skipped and not t.problem]
@@ -92,10 +83,7 @@ def _index_dict(lake: Lake, done: Refreshed, broken: list[tuple[str, str]]) -> A
         "index": str(lake.index_path),
         "tables": len(lake.tables),
         "rows": sum(table.rows for table in lake.tables),
-        "new": done.new,
-        "changed": done.changed,
-        "gone": done.gone,
-        "same": done.same,
+        **{name: getattr(done, name) for name in ("new", "changed", "gone", "same")},
         "problems": [{"table": name, "why": why} for name, why in broken],
     }
 
@@ -108,23 +96,16 @@ Examples:
 )
 @click.argument("data")
 @click.argument("lake", nargs=-1, required=True)
-@option(
-    "--top",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    group="Output",
-    help="Maximum number of tables to show.",
-)
-@request_options(ReadOptions, only=("encoding", "delimiter"))
-@lake_options
-@run_options
-@json_option
-def search(data: str, lake: tuple[str, ...], as_json: bool, **options: Any) -> None:
+@options.top("tables", default=10, show_default=True)
+@options.request(ReadOptions, only=("encoding", "delimiter"))
+@options.lake
+@options.run
+@options.json
+def search(data: str, lake: tuple[str, ...], as_json: bool, **given: Any) -> None:
     """Find the tables of LAKE whose rows could be appended to DATA."""
-    with lake_access.open_lake(lake, options) as opened:
-        found = opened.search(data, **options)
-    terminal.emit(found.to_json(indent=2) if as_json else found.text(), None, sentences=not as_json)
+    with arguments.open_lake(lake, given) as opened:
+        found = opened.search(data, **given)
+    print_result(found, as_json=as_json)
 
 
 @command.command(
@@ -136,26 +117,23 @@ Read the file, fill in what is open, and pass it to equipoise acquire with --map
 )
 @click.argument("plan")
 @click.argument("lake", nargs=-1, required=True)
-@plan_base_options
-@option(
+@options.plan_base
+@options.file(
     "--output",
     "-o",
-    type=click.Path(),
-    metavar="FILE",
-    group="Output",
     common=True,
     help="File to write.",
 )
-@request_options(SearchRequest, but=("other_columns",))
-@lake_options
-@run_options
-def mapping(plan: str, lake: tuple[str, ...], output: str | None, **options: Any) -> None:
+@options.request(SearchRequest, but=("other_columns",))
+@options.lake
+@options.run
+def mapping(plan: str, lake: tuple[str, ...], output: str | None, **given: Any) -> None:
     """Propose what columns and values of LAKE mean for PLAN, for you to edit and confirm."""
-    quiet = options["quiet"]
-    with lake_access.open_lake(lake, options) as opened:
-        lake_access.refuse_overwriting(opened, output)
-        _keep_what_was_said(output, options["mapping"])
-        text = opened.mapping(plan, file=output or "mapping.toml", **options)
+    quiet = given["quiet"]
+    with arguments.open_lake(lake, given) as opened:
+        arguments.refuse_overwriting(opened, output)
+        _keep_what_was_said(output, given["mapping"])
+        text = opened.mapping(plan, file=output or "mapping.toml", **given)
     terminal.emit(text.rstrip("\n"), output, quiet=quiet)
 
 
@@ -180,28 +158,26 @@ Exit codes: 0 all rows agree with the ledger, 1 some do not, 2 bad input.""",
 )
 @click.argument("ledger")
 @click.argument("lake", nargs=-1, required=True)
-@option(
+@options.option(
     "--repaired",
     metavar="DATA",
     group="Data",
     common=True,
     help="Repaired table whose rows are also compared with the sources.",
 )
-@hash_key_option
-@lake_options
-@run_options
-@json_option
+@options.hash_key
+@options.lake
+@options.run
+@options.json
 def replay(
     ledger: str,
     lake: tuple[str, ...],
     repaired: str | None,
-    hash_key_file: str | None,
+    hash_key: bytes | None,
     as_json: bool,
-    **options: Any,
+    **given: Any,
 ) -> int:
     """Read every row that LEDGER lists from LAKE again, and compare it with the ledger."""
-    key = hash_key(hash_key_file)
-    with lake_access.open_lake(lake, options) as opened:
-        done = opened.replay(ledger, repaired=repaired, hash_key=key)
-    terminal.emit(done.to_json(indent=2) if as_json else done.text(), None, sentences=not as_json)
-    return done.exit_code
+    with arguments.open_lake(lake, given) as opened:
+        done = opened.replay(ledger, repaired=repaired, hash_key=hash_key)
+    return print_result(done, as_json=as_json)

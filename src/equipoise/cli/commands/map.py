@@ -6,20 +6,10 @@ from typing import Any
 
 import click
 
-from equipoise.cli import arguments, terminal
+from equipoise.cli import arguments, options
 from equipoise.cli.command import Command
-from equipoise.cli.options import (
-    PICTURES,
-    Repeatable,
-    option,
-    output_format,
-    output_options,
-    request_options,
-    table_options,
-)
+from equipoise.cli.output import PICTURES, Output, output_options
 from equipoise.options.plan import PlanOptions
-
-FORMATS = ("text", "json", "html", *PICTURES)
 
 
 @click.command(
@@ -42,36 +32,36 @@ Limits compare sums of x, y, n (the number of rows after both moves), cost and n
 Exit codes: 0 the tolerance can be reached inside the limits, 1 it cannot, 2 bad input.""",
 )
 @click.argument("data")
-@table_options
-@option(
+@options.table
+@options.option(
     "--x",
     required=True,
     metavar="MOVE",
     common=True,
     help="First move: add PATTERN, or delete PATTERN.",
 )
-@option("--y", required=True, metavar="MOVE", common=True, help="Second move.")
-@option(
+@options.option("--y", required=True, metavar="MOVE", common=True, help="Second move.")
+@options.option(
     "--group",
     metavar="PATTERN",
     group="Which groups",
     help="Group whose UB is mapped. By default the one that `y` names, or `x`.",
 )
-@option(
+@options.option(
     "--label-value",
     metavar="VALUE",
     group="Which groups",
     help="Label value whose UB is mapped. By default the one that the moves name.",
 )
-@option(
+@options.option(
     "--limit",
     "limits",
-    cls=Repeatable,
+    cls=options.Repeatable,
     metavar="LIMIT",
     group="Costs and limits",
     help="Linear limit, such as 'x<=4500' or 'n>=30000'. Repeatable.",
 )
-@option(
+@options.option(
     "--cost-x",
     type=float,
     default=1.0,
@@ -79,7 +69,7 @@ Exit codes: 0 the tolerance can be reached inside the limits, 1 it cannot, 2 bad
     group="Costs and limits",
     help="Cost of a row of the first move.",
 )
-@option(
+@options.option(
     "--cost-y",
     type=float,
     default=1.0,
@@ -87,27 +77,27 @@ Exit codes: 0 the tolerance can be reached inside the limits, 1 it cannot, 2 bad
     group="Costs and limits",
     help="Cost of a row of the second move.",
 )
-@request_options(
+@options.request(
     PlanOptions, only=("tolerance",), tolerance={"help": "Largest |UB| that is accepted."}
 )
-@option("--x-max", type=click.FloatRange(min=1), group="Output", help="Largest x that is drawn.")
-@option("--y-max", type=click.FloatRange(min=1), group="Output", help="Largest y that is drawn.")
-@output_options(*FORMATS)
-def command(data: str, format_: str | None, output: str | None, **options: Any) -> int:
+@options.option(
+    "--x-max", type=click.FloatRange(min=1), group="Output", help="Largest x that is drawn."
+)
+@options.option(
+    "--y-max", type=click.FloatRange(min=1), group="Output", help="Largest y that is drawn."
+)
+@output_options("text", "json", "html", *PICTURES)
+def command(data: str, output: Output, **given: Any) -> int:
     """Map the Uniform Bias of one group and label of DATA over two moves.
 
     A move adds or deletes rows of a pattern. The map shows where UB is 0, what the limits
     allow, and which point within them is the cheapest.
     """
-    kind = output_format(format_, output, FORMATS)
-    quiet = options["quiet"]
-    with arguments.library_arguments(data, options) as given:
-        from equipoise.api import policy_map
+    with arguments.library_arguments(data, given) as keywords:
+        from equipoise.api.plans import policy_map
 
-        made = policy_map(data, **given)
-    arguments.show_hints(made.counts, quiet=quiet)
-    said = () if kind == "html" else made.sentences
-    if not terminal.write_view(made, kind, output, said, quiet=quiet, source=data):
-        text = made.to_json(indent=2) if kind == "json" else made.text()
-        terminal.emit(text, output, quiet=quiet, sentences=kind == "text")
+        made = policy_map(data, **keywords)
+    arguments.show_hints(made.counts, quiet=output.quiet)
+    said = () if output.kind == "html" else made.sentences
+    output.show(made, said=said, page={"source": data})
     return 0 if made.reached else 1

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.cli import arguments, terminal
+from equipoise.cli import arguments, options, terminal
 from equipoise.cli.command import Command
-from equipoise.cli.options import (
-    PICTURES,
-    Repeatable,
-    option,
-    output_format,
-    output_options,
-    request_options,
-    suppress_option,
-    table_options,
-    top_option,
-)
+from equipoise.cli.output import PICTURES, Output, output_options
 from equipoise.options.measure import MeasureOptions
 
-FORMATS = ("text", "json", "csv", "markdown", "html", *PICTURES)
+if TYPE_CHECKING:
+    from equipoise.measures.table import BiasTable
 
 
 @click.command(
@@ -38,9 +29,9 @@ Examples:
 A positive UB means that the group has fewer such rows than its share: 0.2 means 20 % fewer.""",
 )
 @click.argument("data")
-@table_options
-@request_options(MeasureOptions)
-@option(
+@options.table
+@options.request(MeasureOptions)
+@options.option(
     "--sort",
     type=click.Choice(["worst", "ub", "group", "n", "p"]),
     default="worst",
@@ -48,86 +39,91 @@ A positive UB means that the group has fewer such rows than its share: 0.2 means
     group="Output",
     help="Order of the rows. By worst, groups with too few rows to be conclusive come last.",
 )
-@top_option("rows", "20 in text and Markdown, 50 in HTML, all in JSON and CSV")
-@option(
+@options.top("rows", "20 in text and Markdown, 50 in HTML, all in JSON and CSV")
+@options.option(
     "--label-value",
-    cls=Repeatable,
+    cls=options.Repeatable,
     metavar="VALUE",
     group="Which groups",
     help="Show only this label value. Repeatable.",
 )
-@option(
+@options.option(
     "--group",
     metavar="PATTERN",
     group="Which groups",
     help="Show only groups inside this one. Example: sex=Female.",
 )
-@option(
+@options.option(
     "--hidden",
     is_flag=True,
     group="Which groups",
     help="Show only groups outside `limit` whose parents are all inside.",
 )
-@suppress_option
-@output_options(*FORMATS)
-def command(data: str, format_: str | None, output: str | None, **options: Any) -> None:
+@options.suppress
+@output_options("text", "json", "csv", "markdown", "html", *PICTURES)
+def command(data: str, output: Output, **given: Any) -> int:
     """Measure the Uniform Bias of every group and label of DATA.
 
     DATA is a CSV, TSV, Parquet or JSON lines file (gzipped or not), a folder or glob of
     them, file.duckdb::table, file.sqlite::table, book.xlsx::sheet, - for standard input, or
     the name of a bundled data set (equipoise data list).
     """
-    kind = output_format(format_, output, FORMATS)
-    shown = {k: options.pop(k) for k in ("sort", "top", "label_value", "group", "hidden")}
-    below, quiet = options.pop("suppress_below"), options["quiet"]
-    with arguments.library_arguments(data, options) as given:
-        from equipoise.api import measure
+    shown = {k: given.pop(k) for k in ("sort", "top", "label_value", "group", "hidden")}
+    below = given.pop("suppress_below")
+    with arguments.library_arguments(data, given) as keywords:
+        from equipoise.api.measurement import measure
 
-        table = measure(data, **given)
-    arguments.show_hints(table.counts, quiet=quiet)
+        table = measure(data, **keywords)
+    arguments.show_hints(table.counts, quiet=output.quiet)
     if below is not None:
         from equipoise.measures.suppression import suppress
 
         table = suppress(table, below)
-    if shown["hidden"] and kind == "text" and not table.measured.hidden.any():
-        limit = f"|UB| up to {options['limit']:g}"
+    if shown["hidden"] and output.kind == "text" and not table.measured.hidden.any():
+        limit = f"|UB| up to {given['limit']:g}"
         terminal.emit(
-            f"No group is hidden: outside the limit ({limit}) with all parents inside.", output
+            f"No group is hidden: outside the limit ({limit}) with all parents inside.", output.path
         )
-        return
+        return 0
     chosen = table.filter(
         label_value=list(shown["label_value"]) or None,
         group=shown["group"],
         hidden=shown["hidden"],
     )
-    _give(chosen.sort(shown["sort"]), kind, output, source=data, top=shown["top"], quiet=quiet)
+    return _show(chosen.sort(shown["sort"]), output, source=data, top=shown["top"])
 
 
-def _give(
-    table: Any, kind: str, output: str | None, *, source: str, top: int | None, quiet: bool
-) -> None:
-    """Render the table as asked; people get 20 rows unless they ask for more."""
-    if kind == "json":
-        terminal.emit(table.top(top).to_json(indent=2), output, quiet=quiet)
-        return
-    page: dict[str, Any] = {"source": source, "top": 50 if top is None else top}
-    if terminal.write_view(table, kind, output, quiet=quiet, **page):
-        return
-    if kind == "csv":
+def _show(table: BiasTable, output: Output, *, source: str, top: int | None) -> int:
+    """Show the table as asked; people get 20 rows unless they ask for more."""
+
+    def csv() -> str:
         from equipoise.reports.bias.text import render_csv
 
-        terminal.emit(render_csv(table.top(top)).rstrip("\n"), output, quiet=quiet)
-        return
-    from equipoise.reports.bias.data import summarize
+        return render_csv(table.top(top))
 
-    summary = summarize(table, source=source, top=20 if top is None else top)
-    if kind == "markdown":
+    def summary() -> dict[str, Any]:
+        from equipoise.reports.bias.data import summarize
+
+        return summarize(table, source=source, top=20 if top is None else top)
+
+    def markdown() -> str:
         from equipoise.reports.bias.markdown import render_markdown
 
-        terminal.emit(render_markdown(summary), output, quiet=quiet)
-    else:
+        return render_markdown(summary())
+
+    def text() -> str:
         from equipoise.reports.bias.text import render_text
 
-        colour = output is None and terminal.use_colour()
-        text = render_text(summary, colour=colour, width=None if output else terminal.width())
-        terminal.emit(text, output, quiet=quiet)
+        is_printed = output.path is None
+        width = terminal.width() if is_printed else None
+        return render_text(summary(), colour=is_printed and terminal.use_colour(), width=width)
+
+    return output.show(
+        table,
+        page={"source": source, "top": 50 if top is None else top},
+        prose=False,  # it is as wide as the terminal already
+        json=lambda: table.top(top).to_json(indent=2),
+        csv=csv,
+        markdown=markdown,
+        text=text,
+    )

@@ -6,22 +6,13 @@ from typing import Any
 
 import click
 
-from equipoise.cli import arguments, terminal
+from equipoise.cli import arguments, options
 from equipoise.cli.command import Command
-from equipoise.cli.options import (
-    PICTURES,
-    NameList,
-    option,
-    output_format,
-    output_options,
-    request_options,
-    table_options,
-)
+from equipoise.cli.output import PICTURES, Output, output_options
 from equipoise.errors import InputError
 from equipoise.options.evaluation import EvaluationOptions, RunningOptions
 from equipoise.options.measure import MeasureOptions
 
-FORMATS = ("text", "json", "html", *PICTURES)
 _HERE = {"group": "Missing values"}
 
 
@@ -39,15 +30,15 @@ iterative_blind (without using the label). With --take-away the true values are 
 are reported. Rows without a label are left out, unless --missing-label or --treat-label is given.""",
 )
 @click.argument("data")
-@table_options
-@option(
+@options.table
+@options.option(
     "--methods",
-    cls=NameList,
+    cls=options.NameList,
     group="Missing values",
     common=True,
     help="Methods to compare. By default all.",
 )
-@option(
+@options.option(
     "--take-away",
     "share",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -56,7 +47,7 @@ are reported. Rows without a label are left out, unless --missing-label or --tre
     common=True,
     help="Share of values to remove, so that the methods can be compared with the truth.",
 )
-@option(
+@options.option(
     "--mechanism",
     type=click.Choice(["random", "by_label", "by_value"]),
     default="random",
@@ -64,60 +55,51 @@ are reported. Rows without a label are left out, unless --missing-label or --tre
     group="Missing values",
     help="Whether values are removed at random, or more often from rows of one label or value.",
 )
-@option(
+@options.option(
     "--treat-label",
     is_flag=True,
     group="Missing values",
     help="Let the methods treat missing labels, too, in place of `missing_label`.",
 )
-@option(
+@options.option(
     "--column",
     metavar="COLUMN",
     group="Missing values",
     help="Column that values are removed from. By default the first sensitive attribute.",
 )
-@request_options(
+@options.request(
     RunningOptions,
     only=("repeats",),
     repeats={**_HERE, "default": 5, "help": "Number of repeats.", "common": False},
 )
-@request_options(MeasureOptions, only=("min_count",), min_count={"default": 30, "common": False})
-@request_options(EvaluationOptions, only=("seed", "max_rows"), seed=_HERE, max_rows=_HERE)
-@output_options(*FORMATS)
+@options.request(MeasureOptions, only=("min_count",), min_count={"default": 30, "common": False})
+@options.request(EvaluationOptions, only=("seed", "max_rows"), seed=_HERE, max_rows=_HERE)
+@output_options("text", "json", "html", *PICTURES)
 def command(
     data: str,
-    format_: str | None,
-    output: str | None,
+    output: Output,
     methods: tuple[str, ...],
     share: float | None,
     max_rows: int | None,
-    **options: Any,
-) -> None:
+    **given: Any,
+) -> int:
     """Compare how methods of treating the missing values of DATA change Uniform Bias."""
-    kind = output_format(format_, output, FORMATS)
-    quiet = options["quiet"]
-    if share is not None and options.pop("treat_label"):
+    if share is not None and given.pop("treat_label"):
         raise InputError(
             "--treat-label cannot be combined with --take-away: missing labels have no true value to "
             "compare with. To remove labels, give the label as --column."
         )
-    simulating = {name: options.pop(name) for name in ("mechanism", "column", "repeats")}
+    simulating = {name: given.pop(name) for name in ("mechanism", "column", "repeats")}
+    # The default of the library differs between the two functions.
     most = {} if max_rows is None else {"max_rows": max_rows}
-    with arguments.library_arguments(data, options) as given:
-        from equipoise.api import compare_missing, simulate_missing
+    with arguments.library_arguments(data, given) as keywords:
+        from equipoise.api.evaluations import compare_missing, simulate_missing
 
-        given |= {"methods": methods or "all", **most}
+        keywords |= {"methods": methods or "all", **most}
         found: Any
         if share is None:
-            found = compare_missing(data, **given)
+            found = compare_missing(data, **keywords)
         else:
-            found = simulate_missing(data, share=share, **simulating, **given)
-    arguments.report_skipped(data, given, quiet=quiet)
-    if terminal.write_view(found, kind, output, found.sentences, quiet=quiet, source=data):
-        return
-    terminal.emit(
-        found.to_json(indent=2) if kind == "json" else found.text(),
-        output,
-        quiet=quiet,
-        sentences=kind == "text",
-    )
+            found = simulate_missing(data, share=share, **simulating, **keywords)
+    arguments.report_skipped(data, keywords, quiet=output.quiet)
+    return output.show(found, said=found.sentences, page={"source": data})

@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from equipoise.cli import arguments, terminal
+from equipoise.cli import arguments, options, terminal
 from equipoise.cli.command import Command
-from equipoise.cli.options import (
-    PICTURES,
-    Repeatable,
-    available_from_option,
-    option,
-    output_format,
-    output_options,
-    request_options,
-    table_options,
-    top_option,
-)
+from equipoise.cli.output import PICTURES, Output, output_options
 from equipoise.errors import InputError
 from equipoise.options.plan import PlanOptions
 from equipoise.options.search import SearchRequest
-
-if TYPE_CHECKING:
-    from equipoise.plans.plan import Plan
-
-FORMATS = ("text", "json", "csv", "markdown", "html", *PICTURES)
 
 
 @click.command(
@@ -49,72 +34,58 @@ Exit codes: 0 the tolerance is reached (zero: up to rounding), 1 it is not reach
 possible, 2 bad input.""",
 )
 @click.argument("data")
-@table_options
-@request_options(PlanOptions)
-@available_from_option
-@option(
+@options.table
+@options.request(PlanOptions)
+@options.available_from
+@options.option(
     "--lake",
-    cls=Repeatable,
+    cls=options.Repeatable,
     metavar="LAKE",
     group="Finding rows",
     help="Lake whose tables have the only rows that can be added. Repeatable.",
 )
-@request_options(SearchRequest, only=("mapping",), mapping={"common": False})
-@top_option("cells", "20 in text, 50 in HTML")
-@output_options(*FORMATS)
-def command(
-    data: str, format_: str | None, output: str | None, top: int | None, **options: Any
-) -> int:
+@options.request(SearchRequest, only=("mapping",), mapping={"common": False})
+@options.top("cells", "20 in text, 50 in HTML")
+@output_options("text", "json", "csv", "markdown", "html", *PICTURES)
+def command(data: str, output: Output, top: int | None, **given: Any) -> int:
     """Plan the smallest repair of DATA: how many rows to add to and delete from every cell.
 
     A pattern names cells by attributes and label, as in 'sex=Female, income=>50K'.
     """
-    kind = output_format(format_, output, FORMATS)
-    quiet = options["quiet"]
     from equipoise.plans.infeasibility import Infeasible
 
     try:
-        _take_lake(options, output)
-        with arguments.library_arguments(data, options) as given:
-            from equipoise.api import plan
+        _take_lake(given, output.path)
+        with arguments.library_arguments(data, given) as keywords:
+            from equipoise.api.plans import plan
 
-            made = plan(data, **given)
+            made = plan(data, **keywords)
+    # Programs that read JSON get the reasons as data, too, beside the error on stderr.
     except Infeasible as error:
-        if kind == "json" and output is None:
+        if output.kind == "json" and output.path is None:
             terminal.emit(json.dumps(error.to_dict(), ensure_ascii=False, indent=2), None)
         raise
-    arguments.show_hints(made.counts, quiet=quiet)
-    _show(made, kind, output, top, quiet=quiet, source=data)
+    arguments.show_hints(made.counts, quiet=output.quiet)
+    output.show(
+        made,
+        said=made.explanation,
+        page={"source": data, "top": 50 if top is None else top},
+        csv=lambda: made.to_csv(top),
+        markdown=lambda: made.markdown(top),
+        text=lambda: made.text(20 if top is None else top),
+    )
+    if output.path is not None and output.kind not in ("html", *PICTURES):
+        terminal.say(made.explain(), quiet=output.quiet)
     return made.exit_code
 
 
-def _take_lake(options: dict[str, Any], output: str | None) -> None:
+def _take_lake(given: dict[str, Any], output: str | None) -> None:
     """Leave in the options what is about a lake only if there is one."""
-    lake, mapping = options.pop("lake"), options.pop("mapping")
+    lake, mapping = given.pop("lake"), given.pop("mapping")
     if lake:
-        from equipoise.cli import lake_access
         from equipoise.lake.lake import Lake
 
-        lake_access.refuse_overwriting(Lake(lake), output)
-        options |= {"lake": lake, "mapping": mapping}
+        arguments.refuse_overwriting(Lake(lake), output)
+        given |= {"lake": lake, "mapping": mapping}
     elif mapping is not None:
         raise InputError("--mapping describes tables of a lake; name the lake with --lake.")
-
-
-def _show(
-    made: Plan, kind: str, output: str | None, top: int | None, *, quiet: bool, source: str
-) -> None:
-    page: dict[str, Any] = {"source": source, "top": 50 if top is None else top}
-    if terminal.write_view(made, kind, output, made.explanation, quiet=quiet, **page):
-        return
-    if kind == "json":
-        text = made.to_json(indent=2)
-    elif kind == "csv":
-        text = made.to_csv(top).rstrip("\n")
-    elif kind == "markdown":
-        text = made.markdown(top)
-    else:
-        text = made.text(20 if top is None else top)
-    terminal.emit(text, output, quiet=quiet, sentences=kind == "text")
-    if output is not None:
-        terminal.say(made.explain(), quiet=quiet)

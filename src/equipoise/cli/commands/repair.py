@@ -7,20 +7,9 @@ from typing import Any
 
 import click
 
-from equipoise.cli import arguments, lake_access, terminal
+from equipoise.cli import arguments, options, terminal
 from equipoise.cli.command import Command
-from equipoise.cli.options import (
-    available_from_option,
-    hash_key,
-    hash_key_option,
-    json_option,
-    lake_options,
-    option,
-    repaired_options,
-    request_options,
-    require_output,
-    table_options,
-)
+from equipoise.cli.output import print_result
 from equipoise.options.plan import PlanOptions
 from equipoise.options.search import AcquisitionLimits, SearchRequest
 
@@ -43,60 +32,54 @@ Exit codes: 0 success, 1 the tolerance was not reached or a check failed, 2 bad 
 )
 @click.argument("data")
 @click.argument("lake", nargs=-1, required=True)
-@table_options
-@request_options(PlanOptions, but=("reference", "rounding", "extra", "budget", "priority"))
-@available_from_option
-@repaired_options
-@option(
+@options.table
+@options.request(PlanOptions, but=("reference", "rounding", "extra", "budget", "priority"))
+@options.available_from
+@options.repaired
+@options.file(
     "--plan-file",
-    type=click.Path(),
-    metavar="FILE",
-    group="Output",
     help="Plan to write. By default OUTPUT.plan.json.",
 )
-@option(
+@options.file(
     "--report",
-    type=click.Path(),
-    metavar="FILE",
-    group="Output",
     common=True,
     help="HTML page to write: before, plan, sources, after.",
 )
-@request_options(SearchRequest)
-@request_options(AcquisitionLimits, but=("partial", "force"))
-@hash_key_option
-@lake_options
-@json_option
+@options.request(SearchRequest)
+@options.request(AcquisitionLimits, but=("partial", "force"))
+@options.hash_key
+@options.lake
+@options.json
 def command(
     data: str,
     lake: tuple[str, ...],
     output: str | None,
     report: str | None,
     dry_run: bool,
-    hash_key_file: str | None,
     as_json: bool,
-    **options: Any,
+    **given: Any,
 ) -> int:
     """Plan the repair of DATA, find real rows for it in LAKE, add them, and verify the result."""
-    require_output(output, dry_run=dry_run)
-    key = hash_key(hash_key_file)
-    opening = {name: options.pop(name) for name in ("index", "refresh")}
-    opening |= {name: options[name] for name in ("threads", "memory", "quiet")}
-    quiet = options["quiet"]
+    arguments.require_output(output, dry_run=dry_run)
+    # Both the lake and the functions that count take what a run may use.
+    opening = {name: given.pop(name) for name in ("index", "refresh")}
+    opening |= {name: given[name] for name in ("threads", "memory", "quiet")}
+    quiet = given["quiet"]
     with (
-        arguments.library_arguments(data, options) as given,
-        lake_access.open_lake(lake, opening) as opened,
+        arguments.library_arguments(data, given) as keywords,
+        arguments.open_lake(lake, opening) as opened,
     ):
-        from equipoise.api import repair
+        from equipoise.api.repairs import repair
 
-        written = (output, report, given["ledger"], given["plan_file"])
-        lake_access.refuse_overwriting(opened, *written, base=data)
-        done = repair(data, opened, output, hash_key=key, **given)
-    arguments.report_skipped(data, given, quiet=quiet)
+        written = (output, report, keywords["ledger"], keywords["plan_file"])
+        arguments.refuse_overwriting(opened, *written, base=data)
+        done = repair(data, opened, output, **keywords)
+    arguments.report_skipped(data, keywords, quiet=quiet)
     if report is not None:
         from equipoise.reports.pages import write_page
 
-        write_page(done, report, source=data, lake=shlex.join(lake), plan_file=given["plan_file"])
+        write_page(
+            done, report, source=data, lake=shlex.join(lake), plan_file=keywords["plan_file"]
+        )
         terminal.wrote(report, quiet=quiet)
-    terminal.emit(done.to_json(indent=2) if as_json else done.text(), None, sentences=not as_json)
-    return done.exit_code
+    return print_result(done, as_json=as_json)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from equipoise.cli import terminal
+from equipoise.cli import options, terminal
 from equipoise.cli.command import Command
-from equipoise.cli.options import (
-    base_options,
-    hash_key,
-    hash_key_option,
-    json_option,
-    option,
-    quiet,
-)
+from equipoise.cli.output import print_result
 
 
 @click.command(
@@ -29,45 +24,24 @@ condition and encoding. No code of the planner or of the acquisition is used.
 Exit codes: 0 all checks pass, 1 some fail, 2 bad input.""",
 )
 @click.argument("repaired")
-@option("--base", required=True, metavar="DATA", common=True, help="Table that was repaired.")
-@option("--plan", required=True, type=click.Path(), metavar="FILE", common=True, help="Plan file.")
-@option(
+@options.option(
+    "--base", required=True, metavar="DATA", common=True, help="Table that was repaired."
+)
+@options.file("--plan", required=True, common=True, help="Plan file.")
+@options.file(
     "--ledger",
     required=True,
-    type=click.Path(),
-    metavar="FILE",
     common=True,
     help="List of changes.",
 )
-@base_options
-@hash_key_option
-@quiet
-@json_option
-def command(
-    repaired: str,
-    base: str,
-    plan: str,
-    ledger: str,
-    encoding: str | None,
-    delimiter: str | None,
-    hash_key_file: str | None,
-    quiet: bool,
-    as_json: bool,
-) -> int:
+@options.base
+@options.hash_key
+@options.quiet
+@options.json
+def command(repaired: str, quiet: bool, as_json: bool, **given: Any) -> int:
     """Check that REPAIRED is its base with exactly the planned rows removed and added."""
-    from equipoise.api import verify
+    from equipoise.api.repairs import verify
 
-    key = hash_key(hash_key_file)
     with terminal.progress(quiet=quiet) as report:
-        found = verify(
-            repaired,
-            base=base,
-            plan=plan,
-            ledger=ledger,
-            hash_key=key,
-            encoding=encoding,
-            delimiter=delimiter,
-            progress=report,
-        )
-    terminal.emit(found.to_json(indent=2) if as_json else found.text(), None, sentences=not as_json)
-    return found.exit_code
+        found = verify(repaired, **given, progress=report)
+    return print_result(found, as_json=as_json)
