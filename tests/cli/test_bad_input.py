@@ -239,8 +239,13 @@ def test_asked_to_stop_it_leaves_no_temporary_files(tmp_path):
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(tmp_path / "spill")},
     )
-    time.sleep(2.5)
-    assert list((tmp_path / "spill").iterdir())
-    process.terminate()
-    assert process.wait(timeout=20) == 143
+    try:
+        until = time.monotonic() + 60
+        while not list((tmp_path / "spill").iterdir()) and time.monotonic() < until:
+            time.sleep(0.1)
+        assert list((tmp_path / "spill").iterdir())
+        process.terminate()
+        assert process.wait(timeout=60) == 143
+    finally:
+        process.kill()
     assert list((tmp_path / "spill").iterdir()) == []

@@ -422,7 +422,10 @@ def test_codes_are_never_mapped_without_a_word_of_the_user(codes, data):
     assert match_values(rows, other, same_codes=True).values == {c: c for c in codes}
 
 
-@given(st.text(max_size=12))
+@given(st.text(max_size=12) | st.text("012 k.-,#<>=!%aBto…", max_size=12))
+@example("0#k")
+@example("1#-2")
+@example("18-24")
 def test_normalised_text_is_normal(text):
     assert normalise(normalise(text)) == normalise(text)
 

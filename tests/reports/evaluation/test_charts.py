@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from equipoise.reports.charts.axes import signed_axis
@@ -477,6 +477,7 @@ def test_a_scale_holds_zero_and_every_number(numbers):
 
 
 @given(st.floats(1e-6, 1e4), st.floats(0, 1), st.integers(140, 800))
+@example(span=10_000.0, share=0.0, room=150)
 def test_an_axis_has_room_for_its_numbers_and_zero_is_one_of_them(span, share, room):
     ends = (-share * span, (1 - share) * span)
     axis = signed_axis(ends, room)

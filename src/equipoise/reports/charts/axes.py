@@ -77,11 +77,13 @@ def signed_axis(ends: tuple[float, float], room: float) -> dict[str, Any]:
     span = ends[1] - ends[0]
     # From a hundredth of the span to ten times it there is always a step with enough room.
     first = math.floor(math.log10(span)) - 2
+    # A number of the axis takes 30 pixels, and 7 more for each digit beyond two before the point.
+    widest = 30 + 7 * max(0, math.floor(math.log10(max(map(abs, ends)))) - 1)
     step, digits = next(
         (factor * 10.0**power, max(0, -power))
         for power in range(first, first + 4)
         for factor in (1, 2, 5)
-        if factor * 10.0**power / span * room >= 30 + 7 * max(0, -power)
+        if factor * 10.0**power / span * room >= widest + 7 * max(0, -power)
     )
     multiples = range(math.ceil(ends[0] / step), math.floor(ends[1] / step) + 1)
     return {

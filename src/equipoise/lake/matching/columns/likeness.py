@@ -251,7 +251,8 @@ class Likeness:
         if self.ours.columns[i].values is None or self.theirs.columns[j].values is None:
             return _sketched_overlap(self.ours.hashes(i), self.theirs.hashes(j))
         ours, others = self.ours.shares[i], self.theirs.shares[j]
-        common = ours.keys() & others.keys()
+        # In the order of the values, since sums of a set would differ in their last digits.
+        common = [value for value in ours if value in others]
         if not common:
             return 0.0
         return math.sqrt(sum(ours[v] for v in common) * sum(others[v] for v in common))

@@ -41,6 +41,17 @@ def normalise(text: str) -> str:
     >>> normalise("  African-American. "), normalise("> $50,000"), normalise("<=50K.")
     ('african american', '>50000', '<=50000')
     """
+    normal = _normalise_once(text)
+    # Where a sign was dropped, what is left can be read as one number: "1 # -2" as a range.
+    for _ in text:
+        normal, before = _normalise_once(normal), normal
+        if normal == before:
+            break
+    return normal
+
+
+def _normalise_once(text: str) -> str:
+    text = re.sub(r"(?<=\d)…(?=\d)", "-", text)  # a range, which has this sign once normalised
     plain = _CAMEL.sub(" ", text.translate(_SIGNS)).casefold()
     plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", plain)).casefold()
     plain = re.sub(r"(?<!\w)(?:[^\W\d_]\.){2,}", lambda m: m[0].replace(".", ""), plain)
