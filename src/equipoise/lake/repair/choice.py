@@ -102,7 +102,8 @@ class _Chooser:
     def _once(self) -> NDArray[np.int64]:
         """Count each row once, in the first table that offers it."""
         union = Union(self.scanner)
-        return self._by_table(union.add(o.candidate, o.rows + o.duplicates) for o in self.offers)
+        once = [union.add(o.candidate, o.rows + o.duplicates) for o in self.offers]
+        return self._by_table(once)
 
     def take_freely(self) -> Choice | None:
         """Take all needed rows without limits, or all there are; None if that was not found.
