@@ -29,7 +29,7 @@ test: $(VENV)/.installed ## Run every test and every example in the docs (ARGS="
 	$(BIN)/pytest -n auto --durations=10 $(ARGS)
 
 quick: $(VENV)/.installed ## Run the tests that are not marked slow: nine tenths of them, in two minutes
-	$(BIN)/pytest -n auto -m "not slow" --durations=10 $(ARGS)
+	$(BIN)/pytest -n auto --dist loadscope -m "not slow" --durations=10 $(ARGS)
 
 check: $(VENV)/.installed ## Lint, formatting, types, import layers, the docs' examples and links, repository rules
 	$(BIN)/ruff check

@@ -106,7 +106,7 @@ def csv(path, rows):
 
 def infeasible():
     with pytest.raises(eq.Infeasible) as error:
-        eq.plan(counts(), tolerance=0.01, max_rows=100, allow="add")
+        eq.plan(counts(), tolerance=0.01, max_rows=100, allow="add", reference="original")
     return error.value
 
 

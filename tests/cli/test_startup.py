@@ -26,6 +26,7 @@ print(json.dumps(found))
 COLUMNS = ["-s", "sex", "-l", "hired"]
 
 
+@pytest.mark.slow
 def test_no_command_loads_pandas(tmp_path):
     cells = {("m", "yes"): 40, ("m", "no"): 40, ("w", "yes"): 20, ("w", "no"): 60}
     lines = [f"{s},{h},{i}" for (s, h), n in cells.items() for i in range(n)]

@@ -21,6 +21,7 @@ def certainty(plan):
     return next(s for s in plan.explanation if s.startswith("It costs"))
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     repairable(shape=(2,), largest=7),

@@ -120,6 +120,7 @@ def holds_somewhere(cells, tolerance, scarce, rows):
     return bool(good.any())
 
 
+@pytest.mark.slow
 def test_against_the_new_frequencies():
     """How near to the least a search comes depends on the time it has; below it is nothing."""
     cells = {("m", "h"): 160, ("m", "n"): 290, ("w", "h"): 40, ("w", "n"): 110}

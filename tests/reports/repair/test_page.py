@@ -51,6 +51,7 @@ def folder(tmp_path_factory):
     return place
 
 
+QUICK = {"reference": "original"}  # of which plans take milliseconds
 RUNS = {
     "whole": {"tolerance": 0.1},
     "both ways": {"tolerance": 0.05, "allow": "both", "hash_key": b"secret"},
@@ -64,10 +65,10 @@ def repairs(folder):
     lake = eq.Lake(folder / "lake")
     base = folder / "people.csv"
     done = {
-        name: eq.repair(base, lake, folder / f"{name}.csv", **HOW, **how)
+        name: eq.repair(base, lake, folder / f"{name}.csv", **HOW, **QUICK, **how)
         for name, how in RUNS.items()
     }
-    done["dry"] = eq.repair(base, lake, None, **HOW, tolerance=0.1)
+    done["dry"] = eq.repair(base, lake, None, **HOW, **QUICK, tolerance=0.1)
     return done
 
 
