@@ -8,10 +8,10 @@ python tools/build_keywords.py --check    only report whether they are up to dat
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
-from equipoise.options import options_of
+from equipoise.options import keyword_fields, keyword_type
 from equipoise.options.count import CountRequest, ReadOptions, RunOptions
 from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.options.measure import MeasureOptions
@@ -100,9 +100,6 @@ from equipoise.options.measure import Adjustment, Sampling
 from equipoise.options.plan import Allow, Reference, Rounding, ToleranceOn
 from equipoise.options.search import Dedupe, OtherColumns
 '''
-LIST = "str | Sequence[str]"
-WIDER = {"tuple[str, ...]": LIST, "Sequence[str]": LIST, "str | tuple[str, ...]": LIST}
-"""Keywords take more than requests keep."""
 
 
 def main() -> int:
@@ -134,10 +131,8 @@ def own_keywords(keywords: Keywords) -> dict[str, str]:
     inherited = [key for base in keywords.bases for key in all_keywords(CLASSES[base])]
     given: dict[str, str] = {}
     for request in keywords.requests:
-        kinds = {field.name: str(field.type) for field in fields(request)}
-        for option in options_of(request):
-            kind = option.accepts or WIDER.get(kinds[option.name], kinds[option.name])
-            given.setdefault(option.keyword, kind)
+        for keyword, field in keyword_fields(request).items():
+            given.setdefault(keyword, keyword_type(field))
     return {k: v for k, v in given.items() if k not in (*inherited, *keywords.left_out)}
 
 

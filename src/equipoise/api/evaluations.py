@@ -52,13 +52,9 @@ def evaluate(
         Second table, such as a repair of the first. The two are compared, and no versions are
         made. Its rows that are also in the test set of the first table are left out.
     **options
-        What is run: ``models``, by name or as a mapping of names to scikit-learn classifiers,
-        ``versions``, ``sample``, ``repeats``, ``quick``, ``jobs`` and ``runs``
-        (:class:`~equipoise.options.evaluation.RunningOptions`). The features: ``drop``,
-        ``categorical`` and ``impute`` (:class:`~equipoise.options.evaluation.FeatureOptions`). How
-        models are trained and tested, such as ``also``, ``seed``, ``test``, ``tolerance`` and
-        ``max_rows`` (:class:`~equipoise.options.evaluation.EvaluationOptions`). Also the options
-        of :func:`count`.
+        What is run, the features, how models are trained and tested, and how the table is
+        counted; see Other Parameters. ``models`` may also be a mapping of names to scikit-learn
+        classifiers.
 
     Examples
     --------
@@ -108,7 +104,7 @@ def evaluate(
     return work.evaluate([wanted], engine, jobs=running.jobs, runs=running.runs, progress=progress)
 
 
-@takes(RunningOptions, EvaluationOptions, RunOptions, but=("also", "keep_together"))
+@takes(RunningOptions, EvaluationOptions, RunOptions, but=("also", "keep_together"), models="all")
 def evaluate_paper(
     *,
     studies: Sequence[str] = ("adult", "credit", "compas"),

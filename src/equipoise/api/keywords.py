@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from equipoise.errors import UnknownKeyword
-from equipoise.options import keyword_fields
+from equipoise.options import describe_keywords, keyword_fields, keyword_type
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,8 +43,12 @@ SAID_FOR: Mapping[str, tuple[str, ...]] = {
 """Names that other libraries use for a keyword."""
 
 
-def takes(*requests: type, but: Iterable[str] = ()) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Give a function the keywords of requests: it shows them, and refuses all others.
+def takes(
+    *requests: type, but: Iterable[str] = (), **defaults: Any
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Give a function the keywords of requests: it shows and describes them, and refuses others.
+
+    Its own ``defaults`` replace those of the requests.
 
     >>> @takes()
     ... def measure(*, sensitive_features=None, label=None, **options): ...
@@ -55,7 +60,12 @@ def takes(*requests: type, but: Iterable[str] = ()) -> Callable[[Callable[P, R]]
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        others = [p for request in requests for p in _parameters(request) if p.name not in but]
+        others = [
+            p.replace(default=defaults.get(p.name, p.default))
+            for request in requests
+            for p in _parameters(request)
+            if p.name not in but
+        ]
         known: dict[str, inspect.Parameter] = {}
         for parameter in (*own, *others):
             known.setdefault(parameter.name, parameter)  # its own, before those of requests
@@ -69,6 +79,11 @@ def takes(*requests: type, but: Iterable[str] = ()) -> Callable[[Callable[P, R]]
             return function(*args, **keywords)
 
         checked.__signature__ = signature.replace(parameters=list(known.values()))  # type: ignore[attr-defined]
+        names = {p.name for p in own}.union(but)
+        described = {k: v for r in requests for k, v in describe_keywords(r).items()}
+        checked.__doc__ = _with_options(
+            function.__doc__ or "", [text for k, text in described.items() if k not in names]
+        )
         # doctest passes over functions that are wrapped by another module, unless listed here.
         function.__globals__.setdefault("__test__", {})[function.__name__] = function
         return checked
@@ -81,8 +96,17 @@ def _parameters(request: type) -> Iterable[inspect.Parameter]:
         # What a factory makes is empty, and None means the same.
         default = None if field.default is dataclasses.MISSING else field.default
         yield inspect.Parameter(
-            keyword, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=field.type
+            keyword, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=keyword_type(field)
         )
+
+
+def _with_options(docstring: str, described: list[str]) -> str:
+    """Describe the options after the other parameters, before notes and examples."""
+    section = "\n".join(["Other Parameters", "-" * 16, *described])
+    text = textwrap.indent(section, "    ")
+    heads = [docstring.find(f"\n    {head}\n    --") for head in ("Raises", "Notes", "Examples")]
+    place = min((at for at in heads if at >= 0), default=len(docstring.rstrip()))
+    return f"{docstring[:place].rstrip()}\n\n{text}\n{docstring[place:]}"
 
 
 def _refuse(name: str, function: str, known: tuple[str, ...]) -> None:

@@ -66,11 +66,7 @@ def count(
     progress
         Progress callback.
     **options
-        What is counted: ``count``, ``weight``, ``bins``, ``na``, ``missing`` and ``missing_label``
-        (:class:`~equipoise.options.count.CountRequest`). How the table is read: ``where``, ``sql``,
-        ``encoding``, ``delimiter``, ``header`` and ``lenient``
-        (:class:`~equipoise.options.count.ReadOptions`). What the run may use: ``threads``,
-        ``memory`` and ``engine`` (:class:`~equipoise.options.count.RunOptions`).
+        What is counted and how the table is read; see Other Parameters.
 
     Notes
     -----
@@ -117,10 +113,7 @@ def measure(
     data, sensitive_features, label, y, progress
         Table and its columns, as in :func:`count`. Counts need no columns.
     **options
-        Which groups: ``min_count``, ``max_order`` and ``limit``. Their uncertainty:
-        ``uncertainty``, ``confidence``, ``sampling`` and ``adjust``. What else is shown:
-        ``favourable``, ``reference`` and ``measures``. All of these are described in
-        :class:`~equipoise.options.measure.MeasureOptions`. Also the options of :func:`count`.
+        Which groups are measured and how the table is counted; see Other Parameters.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from equipoise.api.keywords import takes
 from equipoise.api.measurement import COUNTING, count
 from equipoise.counts import Counts
 from equipoise.errors import InputError
-from equipoise.options import take
+from equipoise.options import keyword_fields, take
 from equipoise.options.plan import PlanOptions
 from equipoise.options.search import SearchRequest
 from equipoise.plans.request import PlanRequest
@@ -53,15 +53,12 @@ def plan(
         Table of the only rows that can be added. It is counted like the data.
     lake
         Lake whose tables have the only rows that can be added. Rows of the data itself, and
-        tables whose meaning is uncertain, are not used. Options of
-        :class:`~equipoise.options.search.SearchRequest` set how it is searched.
+        tables whose meaning is uncertain, are not used.
     candidates
         Plans for the same table that may serve as solutions, such as those of a stricter request.
     **options
-        What is allowed, such as ``tolerance``, ``allow`` and ``labels``; which groups, such as
-        ``min_group`` and ``constrain``; costs and limits, such as ``budget``, ``available`` and
-        ``max_rows``. All of these are described in :class:`~equipoise.options.plan.PlanOptions`.
-        Also the options of :func:`count`.
+        What is allowed, costs and limits, how a lake is searched, and how the table is counted;
+        see Other Parameters.
 
     Raises
     ------
@@ -90,6 +87,8 @@ def plan(
 
         refuse_sql(given.get("sql"))
         looking, given = take_search(given)
+    else:
+        _refuse_search(given)
     request, counting = take_plan(given, costs)
     columns: dict[str, Any] = {"sensitive_features": sensitive_features, "label": label, "y": y}
     counts = count(data, **columns, progress=progress, **counting)
@@ -248,6 +247,12 @@ def take_plan(
                 listed.append((str(move) if plain else pattern, cost))
         given[f"cost_{kind}"] = listed
     return take(PlanRequest, given)
+
+
+def _refuse_search(options: Mapping[str, Any]) -> None:
+    for name in keyword_fields(SearchRequest):
+        if name in options:
+            raise InputError(f"`{name}` sets how a lake is searched; name the lake with `lake`.")
 
 
 def _offered_by(

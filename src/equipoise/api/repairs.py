@@ -179,10 +179,9 @@ def repair(
     available_from
         Not supported here: name that table as part of the lake.
     **options
-        Options of :func:`plan`, such as ``tolerance``, of the search
-        (:class:`~equipoise.options.search.SearchRequest`), and the limits within which rows are
-        taken (:class:`~equipoise.options.search.AcquisitionLimits`). The ``budget`` limits the cost
-        of the rows, and ``time_limit`` both the plan and the choice of rows.
+        Options of :func:`plan`, how the lake is searched, and limits on the rows taken; see Other
+        Parameters. The ``budget`` limits the cost of the rows, and ``time_limit`` both the plan and
+        the choice of rows.
 
     Examples
     --------

@@ -7,6 +7,22 @@ They import nothing heavy.
 
 from __future__ import annotations
 
-from equipoise.options.declaration import GROUPS, Option, keyword_fields, options_of, take
+from equipoise.options.declaration import (
+    GROUPS,
+    Option,
+    describe_keywords,
+    keyword_fields,
+    keyword_type,
+    options_of,
+    take,
+)
 
-__all__ = ["GROUPS", "Option", "keyword_fields", "options_of", "take"]
+__all__ = [
+    "GROUPS",
+    "Option",
+    "describe_keywords",
+    "keyword_fields",
+    "keyword_type",
+    "options_of",
+    "take",
+]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import sys
+import textwrap
 import types
 import typing
 from collections.abc import Mapping
@@ -222,6 +224,34 @@ def take(request: type[T], given: Mapping[str, Any]) -> tuple[T, dict[str, Any]]
     known = keyword_fields(request)
     own = {known[key].name: value for key, value in given.items() if key in known}
     return request(**own), {key: value for key, value in given.items() if key not in known}
+
+
+_LIST = "str | Sequence[str]"
+_WIDER = {"tuple[str, ...]": _LIST, "Sequence[str]": _LIST, "str | tuple[str, ...]": _LIST}
+
+
+def keyword_type(field: dataclasses.Field[Any]) -> str:
+    """Give the type of an option's keyword, which may take more than the field keeps.
+
+    >>> from equipoise.options.count import CountRequest
+    >>> keyword_type(keyword_fields(CountRequest)["na"])
+    'str | Sequence[str]'
+    """
+    said: Option = field.metadata[_KEY]
+    return said.accepts or _WIDER.get(str(field.type), str(field.type))
+
+
+@functools.cache
+def describe_keywords(request: type) -> dict[str, str]:
+    """Describe the keywords of a request's options as numpydoc does, by keyword."""
+    known = vars(sys.modules[request.__module__])
+    said = {}
+    for keyword, field in keyword_fields(request).items():
+        choices = typing.get_args(known.get(str(field.type)))  # of a Literal that has a name
+        kind = "{" + ", ".join(map(repr, choices)) + "}" if choices else keyword_type(field)
+        lines = textwrap.wrap(field.metadata[_KEY].help, 84)
+        said[keyword] = "\n".join([f"{keyword} : {kind}", *(f"    {line}" for line in lines)])
+    return said
 
 
 def keyword_fields(request: type) -> dict[str, dataclasses.Field[Any]]:

@@ -147,7 +147,7 @@ def _checks(data: Mapping[str, Any] | None) -> list[Part]:
         return []
     said = (
         f"{data['sentence']} The checks read the base, the repaired table, the plan and the "
-        "ledger, and share no code with the planner and the search."
+        "ledger, and use no code of the planner or of the search."
     )
     return [paragraph(said), html_table(data["table"])]
 
