@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.counts import CountRequest, Counts, bin_names
-from equipoise.counts.columns import checked_counts
+from equipoise.counts.axes import missing_last
+from equipoise.counts.columns import checked_counts, quantile_edges
 from equipoise.errors import ColumnNotFound, CountsError, InputError, PatternError
 from equipoise.lattice import Group
 from equipoise.values import ANY, MISSING
@@ -557,3 +558,17 @@ def test_quantile_edges_are_the_smallest_that_reach_their_share(numbers, bins):
         return
     table = Counts.from_frame(frame, sensitive=["s"], label="y", bins={"s": bins})
     assert table.bins == {"s": tuple(sorted(expected))}
+
+
+def test_cells_and_their_patterns():
+    c = Counts.from_mapping({("m", "y"): 3, ("w", "y"): 2}, sensitive=["s"], label="l")
+    assert c.cells() == {("m", "y"): 3, ("w", "y"): 2}
+    assert str(c.pattern(("w", "y"))) == "s=w, l=y"
+
+
+def test_missing_values_come_last_and_values_once():
+    assert missing_last(["w", MISSING, "m", "w"]) == ("w", "m", MISSING)
+
+
+def test_edges_of_quantiles_are_values_and_ties_give_one_edge():
+    assert quantile_edges("age", np.array([30.0, 10.0, 20.0, 20.0]), 2) == (20.0,)

@@ -13,6 +13,7 @@ import pytest
 
 from equipoise import scratch
 from equipoise.atomic import atomic_path, folder_beside
+from equipoise.scratch import take_lock
 
 TWO_DAYS = 2 * 24 * 60 * 60
 
@@ -191,3 +192,16 @@ def started(code, folder: Path) -> subprocess.Popen[str]:
     )
     assert process.stdout.readline() == "ready\n"
     return process
+
+
+def test_a_lock_is_taken_once(tmp_path):
+    path = tmp_path / "lock"
+    path.touch()
+    first, second = os.open(path, os.O_RDWR), os.open(path, os.O_RDWR)
+    try:
+        take_lock(first)
+        with pytest.raises(BlockingIOError):
+            take_lock(second)
+    finally:
+        os.close(first)
+        os.close(second)

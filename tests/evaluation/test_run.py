@@ -13,7 +13,8 @@ from equipoise.evaluation.training import run as running
 from equipoise.evaluation.training.material import prepare
 from equipoise.evaluation.training.models import MODELS, choose_models
 from equipoise.evaluation.training.run import Interrupted, run
-from equipoise.evaluation.training.run_store import RunStore
+from equipoise.evaluation.training.run_store import RunStore, key_of
+from equipoise.evaluation.training.splits import generator_for
 from people import asked, people
 
 MODEL = choose_models("logistic")
@@ -196,3 +197,12 @@ def test_every_model_learns_something(name, material):
     commonest = np.bincount(material.label).max() / material.n
     assert study["scores"][0]["accuracy"][0] > min(commonest, 0.6) - 0.1
     assert {s["version"] for s in study["scores"]} == {"u", "p"}
+
+
+def test_another_request_has_another_key_and_the_same_one_the_same():
+    assert key_of({"a": 1}) == key_of({"a": 1}) != key_of({"a": 2})
+
+
+def test_a_generator_belongs_to_its_seed_and_its_repeat():
+    draws = [int(generator_for(*seeds).integers(10**9)) for seeds in [(0, 1), (0, 1), (0, 2)]]
+    assert draws[0] == draws[1] != draws[2]
