@@ -199,7 +199,7 @@ BAD = {
     "unknown in priority": (["--priority", "sex=x", "--budget", "1"], "it has: m, w"),
     "not a pattern": (["--available", "women", "3"], "name=value"),
     "negative cost": (["--cost-add", "sex=w", "-1"], "at least 0"),
-    "cost nan": (["--cost-delete", "sex=w", "nan"], "must be a number"),
+    "cost nan": (["--cost-delete", "sex=w", "nan"], "must be a finite number"),
     "negative budget": (["--budget", "-1"], "budget"),
     "budget nan": (["--budget", "nan"], "budget"),
     "negative tolerance": (["--tolerance", "-0.1"], "tolerance"),

@@ -21,7 +21,7 @@ from equipoise.progress import Reporter, silent
 
 
 def use_colour() -> bool:
-    """Tell whether stdout is a terminal that wants colour."""
+    """Return whether stdout is a terminal that wants colour."""
     return _is_terminal() and "NO_COLOR" not in os.environ
 
 

@@ -236,7 +236,7 @@ def counts_in(name: str, column: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 def weights_in(name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Read a column of weights, or give the number of values that are not weights."""
+    """Read a column of weights, or return the number of values that are not weights."""
     found = [as_number(raw) for raw in column.to_pylist()]
     bad = sum(number is None or not 0 <= number < math.inf for number in found)
     if bad:

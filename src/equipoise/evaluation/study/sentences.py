@@ -30,7 +30,7 @@ def sentences_of(study: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def reading_of(study: Mapping[str, Any]) -> Reading:
-    """Give how the table was read; for the paper's data sets nothing, since they are fixed."""
+    """Return how the table was read; empty for the paper's data sets, which are fixed."""
     return Reading() if study.get("paper") else Reading.from_dict(study.get("reading"))
 
 

@@ -79,7 +79,7 @@ def check_columns(
             # A new value of a closed list may be right, so it is mentioned but breaks nothing.
             fresh = sum(n for value, n in (asked + other).items() if value not in held)
             strange += [f"{name} ({fresh:,})"] if fresh else []
-    right = f"Every added value reads as those of its column in {old.name} do."
+    right = f"Every added value is written like the values of its column in {old.name}."
     if strange:
         more = [f"{len(strange) - _SHOWN:,} more"] if len(strange) > _SHOWN else []
         right += f" Columns of few values have new ones: {in_words([*strange[:_SHOWN], *more])}."
