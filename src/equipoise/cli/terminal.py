@@ -53,7 +53,7 @@ def _folded(text: str, most: int) -> str:
     """Wrap the lines that are wider than the terminal, without breaking words."""
     folded = []
     for line in text.split("\n"):
-        # A table must keep its columns; the rule below its header tells where one is.
+        # A table must keep its columns; the rule below its header shows where one is.
         if width_of(line) <= most or _RULE in line:
             folded.append(line)
             continue

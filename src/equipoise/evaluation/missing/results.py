@@ -247,7 +247,7 @@ class MethodComparison(Drawable):
         return f"{self.n:,}{drawn} rows were counted by {by}, with the label {self.request.label}"
 
     def _without_label(self) -> list[str]:
-        """Say what happened to rows without a label, if there are any."""
+        """Describe what happened to rows without a label, if there are any."""
         if not self.without_label:
             return []
         lack = f"{counted(self.without_label, 'row')} of the table without {self.request.label}"
@@ -264,7 +264,7 @@ class MethodComparison(Drawable):
         )
 
     def _filled_by(self) -> list[str]:
-        """Say which columns imputers used, if there were imputers."""
+        """Name the columns that imputers used, if there were imputers."""
         if not any(METHODS[name].fill for name in self.names):
             return []
         columns = counted(len(self.looked_at), "other column")
@@ -299,7 +299,7 @@ def shared_fields(
 
 
 def direction(away: float) -> str:
-    """Say whether UB came closer to 0.
+    """Describe whether UB came closer to 0.
 
     Examples
     --------

@@ -34,7 +34,7 @@ def plan_repair(
     is planned without them.
     """
     # A second plan, without the groups that are out of reach, is made only if the first one fails or
-    # needs rows that nobody has: leaving groups out changes the label frequencies to keep.
+    # needs rows that do not exist: leaving groups out changes the label frequencies to keep.
     reached = sample[~_is_out_of_reach(material, request, sample)[material.cells[sample]]]
     try:
         plan = _plan(material, request, sample, **options)

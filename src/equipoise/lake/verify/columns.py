@@ -146,7 +146,7 @@ def _kind(held: Counter[str]) -> tuple[str, _Reads | None]:
         return "the values", lambda value: value in texts
     shapes = {_date_shape(text) for text in texts}
     if None not in shapes:
-        # Without a single shape, nothing tells which of them an added date must have.
+        # Without a single shape, it is unknown which one an added date must have.
         return ("the dates", _date_test(texts, *shapes)) if len(shapes) == 1 else ("", None)
     numbers = sum(n for text, n in texts.items() if _PLAIN.fullmatch(text))
     if numbers >= _NEARLY_ALL * held.total():
