@@ -79,7 +79,7 @@ format: $(VENV)/.installed ## Rewrite the sources in the project's format, and m
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format
 
-bench: $(BENCH_VENV)/.installed ## Compare speed with other libraries, in an environment of its own
+bench: $(BENCH_VENV)/.installed ## Compare speed with other libraries, in a separate environment
 	$(BENCH_VENV)/bin/python benchmarks/run.py $(ARGS)
 
 # Writes no registry addresses and no paths; `--no-header` because the header repeats the command.

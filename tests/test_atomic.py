@@ -75,7 +75,7 @@ def test_a_folder_in_the_way(tmp_path):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match="does not exist; make it first"):
+    with pytest.raises(InputError, match="does not exist; create it first"):
         write_text(tmp_path / "no" / "a.txt", "x")
     assert list(tmp_path.iterdir()) == []
 

@@ -94,10 +94,12 @@ def test_missing_values_stand_last(a):
 
 def test_counts_of_other_columns_do_not_combine(hiring):
     other = Counts.from_mapping({("m", "yes"): 1}, sensitive=["gender"], label="hired")
-    with pytest.raises(CountsError, match="over sex, hired and over gender, hired do not combine"):
+    with pytest.raises(
+        CountsError, match="over sex, hired and over gender, hired cannot be combined"
+    ):
         hiring + other
     swapped = Counts.from_mapping({("yes", "m"): 1}, sensitive=["hired"], label="sex")
-    with pytest.raises(CountsError, match="do not combine"):
+    with pytest.raises(CountsError, match="cannot be combined"):
         hiring - swapped
 
 
@@ -115,7 +117,7 @@ def test_counts_with_other_bins_do_not_combine():
         Counts.from_frame(frame, sensitive=["age"], label="y", bins={"age": e})
         for e in ([30], [35])
     )
-    with pytest.raises(CountsError, match="other bins"):
+    with pytest.raises(CountsError, match="different bins"):
         a + b
     assert (a + a).n == 4
 
@@ -464,7 +466,7 @@ def test_patterns_as_keys():
 
 @pytest.mark.parametrize("key", ["s=a", "s=a, y=b, z=c", ("a",), ("a", "b", "c"), "s=*, y=b"])
 def test_keys_that_name_no_cell(key):
-    with pytest.raises(CountsError, match="must give one value for each of"):
+    with pytest.raises(CountsError, match="must have one value for each of"):
         Counts.from_mapping({key: 1}, sensitive=["s"], label="y")
 
 

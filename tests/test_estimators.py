@@ -602,7 +602,9 @@ def test_sensitive_features_that_cannot_be_used_are_refused(kind, features, colu
     with pytest.raises(InputError, match=words):
         kind(sensitive_columns=columns).fit(X, y, sensitive_features=features)
     if columns == ["gender"]:
-        with pytest.raises(InputError, match="'gender', and X has no names but the positions 0 to"):
+        with pytest.raises(
+            InputError, match="'gender', because X has no column names; use positions from 0 to"
+        ):
             kind(sensitive_columns=columns).fit(X.to_numpy(), y)
 
 
@@ -618,7 +620,7 @@ def test_labels_that_are_missing_are_refused(kind, label):
 
 def test_one_class_is_refused_and_an_unreachable_tolerance_explained():
     X, _, sampler = world()
-    with pytest.raises(InputError, match="y has 1 class, yes, and needs more"):
+    with pytest.raises(InputError, match="y has only 1 class, yes, so there is no bias"):
         sampler.fit(X, np.full(24, "yes"), sensitive_features=X["sex"])
     never = people({("m", "yes"): 5, ("m", "no"): 5, ("w", "no"): 5})
     with pytest.raises(eq.Infeasible, match="If additions are allowed as well, there is a plan"):

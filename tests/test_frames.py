@@ -139,18 +139,18 @@ def test_rows_of_a_pool_stand_behind_those_given_in_the_kind_of_those_given(kind
 @pytest.mark.parametrize(
     ("mine", "theirs", "words"),
     [
-        (FRAME, FRAME.assign(id=FRAME["id"] + 0.5), "'id' is of the type int64 in the data and float64"),
-        (FRAME, FRAME.assign(id="7"), "'id' is of the type int64"),
+        (FRAME, FRAME.assign(id=FRAME["id"] + 0.5), "'id' has the type int64 in the data and float64"),
+        (FRAME, FRAME.assign(id="7"), "'id' has the type int64"),
         (FRAME.assign(sex=pd.Categorical(FRAME["sex"], ["m", "w"], ordered=True)), FRAME.assign(sex="x"), "'sex'"),
         (FRAME, FRAME.assign(age="x"), "'age'"),
         (pl.from_pandas(FRAME), pl.from_pandas(FRAME.assign(id=FRAME["id"] + 0.5)), "'id'"),
         (as_arrow(FRAME), as_arrow(FRAME.assign(id=FRAME["id"] + 0.5)), "'id'"),
-        (NUMBERS, NUMBERS + 0.5, "'X' is of the type int64"),
-        (NUMBERS, NUMBERS * np.nan, "'X' is of the type int64"),
-        (NUMBERS.astype("f4"), NUMBERS * 1e300, "'X' is of the type float32"),
-        (NUMBERS.astype(bool), NUMBERS, "'X' is of the type bool"),
-        (NUMBERS, NUMBERS.astype(str), "'X' is of the type int64"),
-        (sparse.csr_matrix(NUMBERS), sparse.csr_matrix(NUMBERS + 0.5), "'X' is of the type"),
+        (NUMBERS, NUMBERS + 0.5, "'X' has the type int64"),
+        (NUMBERS, NUMBERS * np.nan, "'X' has the type int64"),
+        (NUMBERS.astype("f4"), NUMBERS * 1e300, "'X' has the type float32"),
+        (NUMBERS.astype(bool), NUMBERS, "'X' has the type bool"),
+        (NUMBERS, NUMBERS.astype(str), "'X' has the type int64"),
+        (sparse.csr_matrix(NUMBERS), sparse.csr_matrix(NUMBERS + 0.5), "'X' has the type"),
     ],
 )  # fmt: skip
 def test_values_that_do_not_fit_the_type_of_the_data_are_refused(mine, theirs, words):
@@ -226,7 +226,9 @@ def test_columns_without_names_go_by_position(kind):
     assert np.asarray(column_at(X, 1)).tolist() == NUMBERS[:, 1].tolist()
     assert list(pick_columns(X, [-1, 0])) == ["x1", "x0"]
     for wrong in ("a", 2, True):
-        with pytest.raises(InputError, match="and X has no names but the positions 0 to 1"):
+        with pytest.raises(
+            InputError, match="because X has no column names; use positions from 0 to 1"
+        ):
             pick_columns(X, wrong)
 
 
@@ -242,12 +244,12 @@ def test_columns_of_a_pool_come_in_the_order_of_the_data():
 @pytest.mark.parametrize(
     ("theirs", "X", "words"),
     [
-        (FRAME.drop(columns="age"), FRAME, "the pool lacks 'age' of X; it has: id, sex"),
-        (NUMBERS, FRAME, "X is a frame of pandas and that of the pool a ndarray"),
-        (pl.from_pandas(FRAME), FRAME, "X is a frame of pandas and that of the pool a frame of polars"),
-        (FRAME[["sex", "sex", "id", "age"]], FRAME, "columns with equal names"),
-        (NUMBERS[:, :1], NUMBERS, "X has 2 columns and that of the pool 1"),
-        (NUMBERS[:, 0], NUMBERS, "a ndarray of 1D has no columns; give a 2D table"),
+        (FRAME.drop(columns="age"), FRAME, "the pool does not have 'age' of X; it has: id, sex"),
+        (NUMBERS, FRAME, "X is a frame of pandas, but the X of the pool is a ndarray"),
+        (pl.from_pandas(FRAME), FRAME, "X is a frame of pandas, but the X of the pool is a frame of polars"),
+        (FRAME[["sex", "sex", "id", "age"]], FRAME, "columns with the same name"),
+        (NUMBERS[:, :1], NUMBERS, "X has 2 columns, but the X of the pool has 1"),
+        (NUMBERS[:, 0], NUMBERS, "a ndarray of 1D has no columns; use a 2D table"),
     ],
 )  # fmt: skip
 def test_columns_that_cannot_be_aligned_are_refused(theirs, X, words):

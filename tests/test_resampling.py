@@ -116,8 +116,8 @@ def test_numbers_of_the_pool_match_those_given_of_another_type(kind, other):
         (lambda X, y: (X, y, X["sex"].rename("gender")), "of the pool are gender, those of the data sex"),
         (lambda X, y: (X, y, X[["sex", "id"]]), "of the pool are sex and id, those of the data sex"),
         (lambda X, y: (X, y, "sex"), r"use `sensitive_columns=\['sex'\]"),
-        (lambda X, y: (X.to_numpy(), y, X["sex"]), "X is a frame of pandas and that of the pool a ndarray"),
-        (lambda X, y: (X.drop(columns="id"), y), "the pool lacks 'id' of X"),
+        (lambda X, y: (X.to_numpy(), y, X["sex"]), "X is a frame of pandas, but the X of the pool is a ndarray"),
+        (lambda X, y: (X.drop(columns="id"), y), "the pool does not have 'id' of X"),
         (lambda X, y: (X, y[:-1]), r"the same length, not \[119, 120\]"),
         (lambda X, y: (X, y, X["sex"][:7]), r"the same length, not \[7, 120\]"),
         (lambda X, y: (X,), "and has 1 part\\."),
@@ -142,7 +142,7 @@ def test_a_pool_without_names_needs_its_features_and_as_many_columns():
         InputError, match=r"'sex' are not found in the pool, which has no column names"
     ):
         count_pool((X, labels), given)
-    with pytest.raises(InputError, match="X has 1 columns and that of the pool 2"):
+    with pytest.raises(InputError, match="X has 1 columns, but the X of the pool has 2"):
         count_pool((np.hstack([X, X]), labels, sex), given)
     with pytest.raises(InputError, match="a ndarray of 1D has no columns"):
         count_pool((X.ravel(), labels, sex), given)

@@ -44,14 +44,14 @@ CLASSES = {
         "How a table is counted and measured.", ("CountKeywords",), (MeasureOptions,)
     ),
     "FrontierKeywords": Keywords(
-        "How a table is counted, and what the plans of a frontier are asked for.",
+        "How a table is counted, and the options of the plans of a frontier.",
         ("CountKeywords",),
         (PlanOptions,),
         left_out=("budget", "reference"),
     ),
     "SearchKeywords": Keywords("How rows are searched for.", requests=(SearchRequest,)),
     "PlanKeywords": Keywords(
-        "How a table is counted, what a plan is asked for, and how a lake is searched.",
+        "How a table is counted, the options of a plan, and how a lake is searched.",
         ("FrontierKeywords", "SearchKeywords"),
         (PlanOptions,),
     ),
@@ -66,7 +66,7 @@ CLASSES = {
         (AcquisitionLimits,),
     ),
     "RepairKeywords": Keywords(
-        "What a plan is asked for, and the limits within which rows are taken.",
+        "The options of a plan, and the limits within which rows are taken.",
         ("PlanKeywords", "LimitKeywords"),
     ),
     "StudyKeywords": Keywords(

@@ -29,7 +29,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     if target.is_dir():
         raise InputError(f"{target} is a folder; give the name of a file to write.")
     if not target.parent.is_dir():
-        raise InputError(f"the folder {target.parent} does not exist; make it first.")
+        raise InputError(f"the folder {target.parent} does not exist; create it first.")
     _sweep_beside(target)
     try:
         descriptor, name = tempfile.mkstemp(

@@ -33,12 +33,12 @@ class EquipoiseError(Exception):
 
     def __str__(self) -> str:  # KeyError would print the repr of its text
         text = str(self.args[0]) if self.args else ""
-        # A name in the data must not break the line, nor play tricks on the terminal.
+        # A name in the data must neither break the line nor control the terminal.
         return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 class InputError(EquipoiseError, ValueError):
-    """Input that cannot be used as asked."""
+    """Input that cannot be used as requested."""
 
 
 class NotATable(InputError):

@@ -1,7 +1,7 @@
 """Tables in memory, of any type: take rows, stack them, name and select columns.
 
 A table is a NumPy array, a SciPy sparse matrix, a frame or series of pandas, polars or Arrow, or a
-list. What comes out has the type of what went in.
+list. Results have the type of the input.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def pick_columns(X: Any, wanted: Any) -> dict[str, Any]:
             raise ColumnNotFound(str(each), table="X", columns=map(str, names))
         else:
             raise InputError(
-                f"there is no column {each!r}, and X has no names but the positions 0 to "
-                f"{width - 1}; give positions."
+                f"there is no column {each!r}, because X has no column names; use positions from 0 "
+                f"to {width - 1}."
             )
         found[str(names[position]) if names else f"x{position}"] = column_at(X, position)
     return found
@@ -100,12 +100,14 @@ def align_columns(theirs: Any, X: Any) -> Any:
     library = _library(X)
     if library != _library(theirs):
         raise InputError(
-            f"X is {_kind(X)} and that of the pool {_kind(theirs)}; give both as the same type."
+            f"X is {_kind(X)}, but the X of the pool is {_kind(theirs)}; use the same type for both."
         )
     if not library:
         widths = [_width(each) for each in (X, theirs) if row_count(each)]
         if len(set(widths)) > 1:
-            raise InputError(f"X has {widths[0]:,} columns and that of the pool {widths[1]:,}.")
+            raise InputError(
+                f"X has {widths[0]:,} columns, but the X of the pool has {widths[1]:,}."
+            )
         return theirs
     names, there = column_names(X), column_names(theirs)
     if names == there:
@@ -113,10 +115,10 @@ def align_columns(theirs: Any, X: Any) -> Any:
     lacking = [repr(name) for name in names if name not in there]
     if lacking:
         raise InputError(
-            f"the pool lacks {in_words(lacking)} of X; it has: {', '.join(map(str, there))}."
+            f"the pool does not have {in_words(lacking)} of X; it has: {', '.join(map(str, there))}."
         )
     if len(set(names)) < len(names) or len(set(there)) < len(there):
-        raise InputError("columns with equal names cannot be matched with the pool; rename them.")
+        raise InputError("columns with the same name cannot be matched with the pool; rename them.")
     return theirs[names] if library == "pandas" else theirs.select(names)
 
 
@@ -133,9 +135,9 @@ def feature_columns(features: Any) -> dict[str, Any]:
     """
     if isinstance(features, Mapping):
         names, columns = list(features), iter(features.values())
-    elif hasattr(features, "columns"):  # Arrow tables too, but theirs are not the names
+    elif hasattr(features, "columns"):  # in Arrow tables these are the data, not the names
         names = column_names(features) or list(features.columns)
-        # Lazily, since Arrow cannot return a column whose name another one has, too.
+        # Lazily, since Arrow cannot return one of several columns with the same name.
         columns = (features[name] for name in names)
     elif getattr(features, "ndim", 1) == 2:
         names = [f"feature_{i}" for i in range(features.shape[1])]
@@ -159,7 +161,7 @@ def _is_column(item: Any) -> bool:
 
 
 def is_whole(raw: Any) -> bool:
-    """Tell whether a value is a whole number; true and false are not.
+    """Return whether a value is a whole number; true and false are not.
 
     >>> is_whole(np.int8(3)), is_whole(3.0), is_whole(True)
     (True, False, False)
@@ -257,14 +259,14 @@ def _fitting(column: Any, cast: Callable[[Any], Any], kind: Any, name: Any) -> A
     if own == kind:
         return column
     try:
-        with np.errstate(all="ignore"):  # overflows show below, as values that changed
+        with np.errstate(all="ignore"):  # values that overflow are found below, as changed values
             converted = cast(kind)
     except Exception:  # noqa: BLE001 (each library raises different errors for the same thing)
         converted = None
     if converted is None or not all(map(_same, _values(column), _values(converted))):
         raise InputError(
-            f"{name!r} is of the type {kind} in the data and {own} in the pool, and not every value "
-            "of the pool fits; give both the same type."
+            f"{name!r} has the type {kind} in the data and {own} in the pool, and some values of the "
+            "pool cannot be converted; use the same type for both."
         )
     return converted
 
@@ -304,5 +306,5 @@ def _kind(X: Any) -> str:
 def _width(X: Any) -> int:
     shape = np.shape(X)
     if len(shape) != 2:
-        raise InputError(f"{_kind(X)} of {len(shape)}D has no columns; give a 2D table.")
+        raise InputError(f"{_kind(X)} of {len(shape)}D has no columns; use a 2D table.")
     return int(shape[1])

@@ -68,7 +68,7 @@ class Group(Mapping[str, Value]):
         return f"Group({str(self)!r})"
 
     def matches(self, other: Mapping[str, Value]) -> bool:
-        """Tell whether every row of ``other`` is a row of this group."""
+        """Return whether every row of ``other`` is a row of this group."""
         return all(other.get(name, ANY) == value for name, value in self._values.items())
 
     @classmethod

@@ -17,7 +17,7 @@ Paint: TypeAlias = Callable[[int, int, str], str]
 """Styles the text of a cell, given its row and its column."""
 terminal_width: ContextVar[int | None] = ContextVar("terminal_width", default=None)
 """Maximum width of tables of text; there is none unless a terminal sets it."""
-# A column of text is narrowed to 28 letters before others give way, and to 8 at the least. Words of
+# A column of text is narrowed to 28 letters before others are narrowed, and to at least 8. Words of
 # up to 20 letters are never broken.
 _COMFORT, _LEAST, _WORD = 28, 8, 20
 
@@ -62,7 +62,7 @@ class Grid:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Grid:
-        """The table that :meth:`to_dict` gave."""
+        """The table that :meth:`to_dict` returned."""
         rows, line = tuple(tuple(row) for row in data["rows"]), data.get("line")
         at = None if line is None else (int(line[0]), str(line[1]))
         return cls(tuple(data["headers"]), rows, frozenset(data["numbers"]), at)
@@ -89,7 +89,7 @@ class Grid:
         return "\n".join(line for block in blocks for line in block)
 
     def fits(self, width: int) -> bool:
-        """Tell whether the table fits a terminal without very narrow columns of text."""
+        """Return whether the table fits a terminal without very narrow columns of text."""
         _, widths = self._measured()
         least = [w if i in self.numbers else min(w, _COMFORT) for i, w in enumerate(widths)]
         return _total(least) <= width
@@ -204,7 +204,7 @@ def wrap(text: str, letters: int) -> list[str]:
     """Break a text into lines: after a comma if possible, else between words.
 
     Only a word that is longer than a line is broken inside: after a mark such as ``_``, ``-`` or
-    ``/`` if it has one. Lines are of similar length, so that no word stands alone.
+    ``/`` if it has one. Lines are of similar length, so that no word is left alone.
 
     >>> wrap("sex=Female, race=Native Hawaiian or Pacific Islander", 24)
     ['sex=Female,', 'race=Native Hawaiian', 'or Pacific Islander']
@@ -314,7 +314,7 @@ def _markdown_cell(cell: str) -> str:
 
 
 def _shrunk(widths: Sequence[int], floors: Sequence[int], most: int) -> list[int]:
-    """Take letters from the widest column, one by one, until all fit or none can give more."""
+    """Take letters from the widest column, one by one, until all fit or none can be narrowed further."""
     found = list(widths)
     for _ in range(_total(found) - most):
         spare = [w if w > floor else 0 for w, floor in zip(found, floors, strict=True)]

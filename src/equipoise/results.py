@@ -161,7 +161,7 @@ class Drawable(Result):
         -------
         Drawing
             Shows itself in a notebook; ``save("x.png")`` and ``save("x.svg")`` write it, and
-            ``to_altair()`` gives a chart of Altair.
+            ``to_altair()`` returns an Altair chart.
 
         Raises
         ------

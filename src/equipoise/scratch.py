@@ -86,7 +86,7 @@ def _remove_if_abandoned(entry: os.DirEntry[str]) -> None:
 
 
 def is_old(about: os.stat_result) -> bool:
-    """Tell whether a file or folder was last changed long enough ago to be abandoned."""
+    """Return whether a file or folder was last changed long enough ago to be abandoned."""
     return time.time() - about.st_mtime > ABANDONED_AFTER
 
 

@@ -137,7 +137,7 @@ def test_no_header(capsys):
         ["measure", "a.csv", "--no-header", *COLUMNS], capsys, 2
     )
     pq.write_table(pa.table({"a": [1]}), "a.parquet")
-    assert "is for CSV and Excel files" in printed(
+    assert "is only for CSV and Excel files" in printed(
         ["measure", "a.parquet", "--no-header", *columns], capsys, 2
     )
     assert run(["plan", "a.csv", "--no-header", *columns, "-o", "plan.json", "--quiet"]) == 0
@@ -163,11 +163,11 @@ def test_skipped_lines_are_in_every_form_of_a_report(capsys):
     Path("a.csv").write_text(TEXT + "w\n")
     asked = ["measure", "a.csv", *COLUMNS, "--lenient", "--quiet"]
     assert measured(asked[1:-1], capsys)["skipped"] == {"lines": 1, "first": ["line 8"]}
-    said = "skipped lines: 1 that are no rows (line 8)"
+    said = "skipped lines: 1 that are not rows (line 8)"
     assert said in " ".join(printed(asked, capsys).split())
     printed([*asked, "-o", "a.html"], capsys)
-    assert "1 that are no rows (line 8)" in Path("a.html").read_text()
-    assert "1 that are no rows (line 8)" in printed([*asked, "--markdown"], capsys)
+    assert "1 that are not rows (line 8)" in Path("a.html").read_text()
+    assert "1 that are not rows (line 8)" in printed([*asked, "--markdown"], capsys)
 
 
 def test_files_that_cannot_be_read_exit_with_two(capsys):

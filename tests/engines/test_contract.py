@@ -57,9 +57,9 @@ def test_an_engine_declares_what_it_reads_and_writes(engine):
 
 def test_what_an_engine_does_not_declare_it_refuses(tmp_path):
     pq.write_table(PEOPLE, tmp_path / "people.parquet")
-    with pytest.raises(Unsupported, match=r"reads no parquet .* use the duckdb engine"):
+    with pytest.raises(Unsupported, match=r"cannot read parquet .* use the duckdb engine"):
         MEMORY.schema(locate(tmp_path / "people.parquet"))
-    with pytest.raises(Unsupported, match="runs no SQL"):
+    with pytest.raises(Unsupported, match="cannot run SQL"):
         MEMORY.counts(locate(PEOPLE, sql="SELECT * FROM input"), REQUEST)
 
 
@@ -869,7 +869,7 @@ def test_endings_that_cannot_be_written(engine, tmp_path, name):
 
 
 def test_a_folder_that_is_not_there(engine, tmp_path):
-    with pytest.raises(InputError, match="does not exist; make it first"):
+    with pytest.raises(InputError, match="does not exist; create it first"):
         engine.write(PEOPLE, tmp_path / "no" / "rows.csv")
 
 

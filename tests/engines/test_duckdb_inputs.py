@@ -297,7 +297,7 @@ def test_files_of_several_kinds(tmp_path):
 def test_files_of_other_columns(tmp_path):
     (tmp_path / "a.csv").write_text(CSV, "utf-8")
     (tmp_path / "b.csv").write_text("sex,hired\nm,yes\n", "utf-8")
-    assert "b.csv has other columns than" in refusal(tmp_path)
+    assert "b.csv has different columns from" in refusal(tmp_path)
 
 
 # ---------------------------------------------------------------------- DuckDB files

@@ -132,7 +132,7 @@ def test_what_cannot_be_read_is_told(tmp_path):
         path.write_bytes(content)
         assert "cannot be read as an Excel file" in said(path)
     workbooks.write(path, {"s": []})
-    assert said(path) == f"{path} has no sheets with anything in them; there is nothing to measure."
+    assert said(path) == f"{path} has no sheets with data; there is nothing to measure."
 
 
 def test_without_the_extra_it_is_said_how_to_install_it(tmp_path, monkeypatch):

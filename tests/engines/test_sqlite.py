@@ -170,7 +170,7 @@ def test_what_cannot_be_read_is_told(tmp_path, monkeypatch):
         whole[:5000] + b"x" * 3000,
     ):
         path.write_bytes(content)
-        assert "it is damaged, or it is something else." in said(path)
+        assert "it is damaged, or in another format." in said(path)
     path.write_bytes(b"")
     assert "has no tables" in said(path)
 

@@ -123,7 +123,8 @@ def test_a_quote_that_is_never_closed_takes_its_lines_with_it(engine, put):
 def test_a_file_of_which_most_is_no_row_is_refused(engine, put):
     text = said(engine, put("a,b\nx,1\n1,2,3\n1,2,3\n"), lenient=True)
     assert (
-        "is not a table of 2 columns: 2 lines have another number of fields and 1 have that" in text
+        "is not a table of 2 columns: 2 lines have a different number of fields, and 1 have this"
+        in text
     )
 
 
@@ -262,7 +263,7 @@ def test_a_file_without_a_header(engine, put, lenient):
 
 
 def test_a_header_is_not_asked_about_where_names_are_stored(put, tmp_path):
-    with pytest.raises(InputError, match="`header=False` is for CSV and Excel"):
+    with pytest.raises(InputError, match="`header=False` is only for CSV and Excel"):
         locate({"a": [1]}, header=False)
 
 

@@ -70,7 +70,7 @@ def test_rows_without_a_label_are_refused(call, table):
 def test_rows_without_a_label_have_one_of_their_own_under_every_method(table):
     found = compare_missing(table, asked("group"), **FEW)
     assert found.labels == ("no", "yes", MISSING)
-    assert "90 rows of the table without hired count as rows with a label of their own." in (
+    assert "90 rows of the table without hired count as rows with a separate label." in (
         found.sentences
     )
     counted = CountRequest(sensitive=("sex",), label="hired", missing="drop", missing_label="group")

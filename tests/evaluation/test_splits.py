@@ -190,7 +190,7 @@ def test_tables_that_write_labels_in_other_words_are_refused():
         5, "hired", pa.array(["Y" if h == "yes" else "N" for h in first["hired"].to_pylist()])
     )
     with pytest.raises(
-        InputError, match=r"column 'hired' has other values in the second table \(N, Y\)"
+        InputError, match=r"column 'hired' has different values in the second table \(N, Y\)"
     ):
         prepare(first, asked(versions=("before", "after")), name="people", after=other)
 

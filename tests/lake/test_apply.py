@@ -476,10 +476,10 @@ def test_what_may_not_be_written_over(files):
     plan = planned("people.csv", {"w_yes": 1})
     refused(InputError, "more.csv is the pool", plan, output="more.csv")
     for sidecar in ("out.csv", "people.csv", "more.csv"):
-        refused(InputError, "list of changes cannot go to", plan, sidecar=sidecar)
+        refused(InputError, "list of changes cannot be written to", plan, sidecar=sidecar)
     refused(InputError, "extension that cannot be written", plan, output="out.xlsx")
-    refused(InputError, "does not exist; make it first", plan, output="no/out.csv")
-    refused(InputError, "does not exist; make it first", plan, sidecar="no/list.csv")
+    refused(InputError, "does not exist; create it first", plan, output="no/out.csv")
+    refused(InputError, "does not exist; create it first", plan, sidecar="no/list.csv")
 
 
 def test_a_part_of_the_base_is_not_written_over(files):

@@ -134,9 +134,9 @@ BROKEN = {
     ),
     "ragged.csv": (
         b"a,b,c\n1,2,3\n4,5\n6,7\n",
-        "ragged.csv is not a table of 3 columns: 2 lines have another number of fields and 1 have that",
+        "ragged.csv is not a table of 3 columns: 2 lines have a different number of fields, and 1 have this",
     ),
-    "wide.csv": (b"a,b\n1,2,3\n", "wide.csv is not a table of 2 columns: 1 lines have another"),
+    "wide.csv": (b"a,b\n1,2,3\n", "wide.csv is not a table of 2 columns: 1 lines have a different"),
     "plain.csv.gz": (TEXT.encode(), "plain.csv.gz cannot be read: Not a gzipped file (b'se')."),
     "cut.csv.gz": (
         PACKED[: len(PACKED) // 2],

@@ -227,7 +227,7 @@ def test_a_source_that_gives_more_than_asked_ends_it():
 
     got = tailor([Generous("generous", [W])], {W: 50})
     assert got.stopped == "failed"
-    assert "gave more than" in str(got.error)
+    assert "returned more than" in str(got.error)
 
 
 # ------------------------------------------------------------------------- what it costs

@@ -432,7 +432,7 @@ def test_a_table_with_other_columns_is_told_apart_by_them():
     DUCKDB.write(table, "repaired.csv")
     found = repair.verified()
     assert sentence(found, "kept") == (
-        "repaired.csv has other columns than base.csv: only one of them has 'hours', and "
+        "repaired.csv has different columns from base.csv: only one of them has 'hours', and "
         f"{len(repair.rows) - len(repair.came)} more."
     )
     assert "added" in broken(found)

@@ -200,8 +200,8 @@ def compare_missing(
         Seed of the random choices, and maximum number of rows. A larger table is sampled down.
     treat_label
         Whether the methods treat missing labels like missing sensitive values. By default
-        ``missing_label`` decides: rows without a label are left out (``"drop"``), get a label of
-        their own (``"group"``), or are an error (``"raise"``).
+        ``missing_label`` decides: rows without a label are left out (``"drop"``), get a
+        separate label (``"group"``), or are an error (``"raise"``).
     progress
         Progress callback.
     **options
@@ -295,7 +295,7 @@ def simulate_missing(
 def _rows(
     data: Any, sensitive_features: Any, label: Any, options: Mapping[str, Any], progress: Reporter
 ) -> tuple[pa.Table, CountRequest, Reading]:
-    """Read all rows of a table; also give how they are counted and were read."""
+    """Read all rows of a table; also return how they are counted and were read."""
     from equipoise.evaluation.evaluate import read_rows
 
     source, counting, engine = asked_table(

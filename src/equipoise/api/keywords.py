@@ -70,7 +70,7 @@ def takes(
         for parameter in (*own, *others):
             known.setdefault(parameter.name, parameter)  # its own, before those of requests
 
-        # Not left to the function, since Python first asks it for arguments that are required.
+        # Checked here, since Python would first report required arguments that are missing.
         @functools.wraps(function)
         def checked(*args: P.args, **keywords: P.kwargs) -> R:
             for name in keywords:
@@ -93,7 +93,7 @@ def takes(
 
 def _parameters(request: type) -> Iterable[inspect.Parameter]:
     for keyword, field in keyword_fields(request).items():
-        # What a factory makes is empty, and None means the same.
+        # Default factories make empty values; the signature shows None instead.
         default = None if field.default is dataclasses.MISSING else field.default
         yield inspect.Parameter(
             keyword, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=keyword_type(field)

@@ -129,7 +129,7 @@ def measure(
 
 
 def _take_measure(options: Mapping[str, Any]) -> tuple[MeasureRequest, dict[str, Any]]:
-    """Make a request of the options for measuring; give it with those for counting."""
+    """Make a request of the options for measuring; return it with the options for counting."""
     from equipoise.measures.request import MeasureRequest
 
     request, counting = take(MeasureRequest, options)

@@ -97,7 +97,7 @@ def plan(
         pool = _offered_by(lake, data, counts, looking, progress)
     request = request.but(pool=pool)
     made = make_plan(counts, request, candidates=candidates, progress=progress)
-    # Standard input is not there any more when the plan is used.
+    # Standard input is no longer available when the plan is used.
     is_named = isinstance(data, (str, os.PathLike)) and os.fspath(data) != "-"
     return replace(made, source=os.fspath(data) if is_named else None)
 
@@ -235,7 +235,7 @@ def policy_map(
 def take_plan(
     options: Mapping[str, Any], costs: Mapping[str, float] | None
 ) -> tuple[PlanRequest, dict[str, Any]]:
-    """Make a request of the options of a plan; give it with those that are about counting."""
+    """Make a request of the options of a plan; return it with the options for counting."""
     given = {**options, "available": options.get("available") or ()}
     for kind in ("add", "delete"):
         listed = given.get(f"cost_{kind}") or ()

@@ -159,8 +159,8 @@ def repair(
 ) -> Repaired:
     """Plan the repair of a table, find real rows for it in a lake, add them, and verify the result.
 
-    If the lake lacks rows for the cheapest plan, a new plan is made with the rows it has. If no
-    plan reaches the tolerance, the closest one is carried out.
+    If the lake has too few rows for the cheapest plan, a new plan is made with the rows it has.
+    If no plan reaches the tolerance, the closest one is carried out.
 
     Parameters
     ----------

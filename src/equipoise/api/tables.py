@@ -33,7 +33,7 @@ def asked_table(
     *,
     whole: bool = False,
 ) -> tuple[Source, CountRequest, Engine]:
-    """Find the table that a user names: give it with how it is counted, and an engine for it.
+    """Find the table that a user names; return it with how it is counted, and an engine for it.
 
     Only the columns that are counted are taken from a frame, unless the ``whole`` table is needed.
     """
@@ -52,7 +52,7 @@ def asked_table(
 def take_engine(
     options: Mapping[str, Any], progress: Reporter = silent
 ) -> tuple[Engine, dict[str, Any]]:
-    """Give the engine that some options ask for, DuckDB by default, with the options left over."""
+    """Return the engine that some options ask for, DuckDB by default, with the options left over."""
     running, left = take(RunOptions, options)
     if running.engine is not None:
         return running.engine, left
@@ -62,7 +62,7 @@ def take_engine(
 
 
 def column_names(sensitive_features: Any) -> tuple[str, ...]:
-    """Give the names of sensitive columns as a tuple.
+    """Return the names of sensitive columns as a tuple.
 
     >>> column_names("sex"), column_names(["sex", "race"])
     (('sex',), ('sex', 'race'))
@@ -80,7 +80,7 @@ def column_names(sensitive_features: Any) -> tuple[str, ...]:
 def columns_beside(
     data: Any, y: Any, features: Any, label: str | None
 ) -> tuple[dict[str, Any], tuple[str, ...], str]:
-    """Make a table of labels and sensitive columns; give it with the names of its columns."""
+    """Make a table of labels and sensitive columns; return it with the names of its columns."""
     from equipoise.frames import feature_columns
 
     if data is not None:
@@ -95,10 +95,12 @@ def columns_beside(
     lengths = {len(c) for c in (*columns.values(), y)}
     if len(lengths) > 1:
         raise InputError(
-            f"`y` and `sensitive_features` must be of one length, not {sorted(lengths)}."
+            f"`y` and `sensitive_features` must have the same length, not {sorted(lengths)}."
         )
     if name in columns:
-        raise InputError(f"y is called {name!r} like a sensitive feature; name it with `label`.")
+        raise InputError(
+            f"y and a sensitive feature are both called {name!r}; rename y with `label`."
+        )
     return {**columns, name: y}, tuple(columns), name
 
 

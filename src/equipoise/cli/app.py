@@ -128,7 +128,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         place = error.filename or "the disk"
-        return _fail(f"{place}: {error.strerror or error}; make room, or write elsewhere.")
+        return _fail(
+            f"{place}: {error.strerror or error}; free some disk space, or write elsewhere."
+        )
     except Exception as error:
         if "EQUIPOISE_DEBUG" in os.environ:
             raise

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def library_arguments(data: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the library's keywords for a command's options, and show progress meanwhile."""
+    """Return the library's keywords for a command's options, and show progress meanwhile."""
     # An empty list was not given: the library then uses its own default.
     given = {name: value for name, value in options.items() if value != ()}
     quiet = given.pop("quiet")
@@ -33,7 +33,7 @@ def _suggest(data: str, given: dict[str, Any], *, quiet: bool) -> None:
         return
     from equipoise import datasets
 
-    # A file that has the name of a data set is meant itself, as everywhere.
+    # A file takes precedence over a data set of the same name.
     if data not in datasets.names() or Path(data).exists():
         from equipoise.api.tables import require_named
 
@@ -61,7 +61,7 @@ def show_hints(counts: Counts, *, quiet: bool) -> None:
 def report_skipped(data: str, given: dict[str, Any], *, quiet: bool) -> None:
     """Report skipped lines on stderr, for results that do not list them."""
     if quiet or not given.get("lenient"):
-        return  # lines are only skipped if that was asked for
+        return  # lines are only skipped if that was requested
     from equipoise.datasets.lookup import locate
     from equipoise.engines.duckdb import shared_engine
     from equipoise.engines.sources import READING
@@ -74,7 +74,7 @@ def report_skipped(data: str, given: dict[str, Any], *, quiet: bool) -> None:
 
 @contextlib.contextmanager
 def open_lake(places: Sequence[str], options: dict[str, Any]) -> Iterator[Lake]:
-    """Give the lake that a command's options name, and show progress meanwhile."""
+    """Return the lake that a command's options name, and show progress meanwhile."""
     index, refresh = options.pop("index"), options.pop("refresh")
     threads, memory = options.pop("threads"), options.pop("memory")
     quiet = options.pop("quiet")

@@ -27,7 +27,7 @@ def load(path: str | None, commands: Collection[str]) -> dict[str, Any]:
     for table in found:
         if table not in commands:
             raise InputError(
-                f"{file} has a table [{table}], which is no command; there are: "
+                f"{file} has a table [{table}], which is not a command; there are: "
                 f"{', '.join(commands)}.{did_you_mean(table, commands)}"
             )
     return found
@@ -38,7 +38,7 @@ def _nearest() -> Path | None:
     for folder in (here, *here.parents):
         for name in ("equipoise.toml", "pyproject.toml"):
             file = folder / name
-            # A project's pyproject.toml counts only if it speaks of us; else look further up.
+            # A project's pyproject.toml counts only if it has a table for Equipoise.
             if file.is_file() and (name == "equipoise.toml" or _has_table(file)):
                 return file
     return None

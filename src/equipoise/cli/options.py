@@ -26,7 +26,7 @@ Decorator = Callable[[Any], Any]
 
 
 class Names(click.ParamType[tuple[str, ...]]):
-    """A list of names: ``sex,race``; a name with a comma stands in double quotes."""
+    """A list of names: ``sex,race``; a name with a comma is in double quotes."""
 
     name = "names"
 
@@ -37,7 +37,7 @@ class Names(click.ParamType[tuple[str, ...]]):
         return tuple(n.strip() for n in next(csv.reader([str(value)], skipinitialspace=True)))
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
-        """How it shows in help."""
+        """Its placeholder in help."""
         return "NAME,…"
 
 
@@ -128,7 +128,7 @@ class SwitchOff(GroupedOption):
         super().__init__(*args, is_flag=True, **options)
 
     def process_value(self, ctx: click.Context, value: Any) -> bool | None:
-        """Turn the flag round."""
+        """Invert the flag."""
         return False if super().process_value(ctx, value) else self.otherwise
 
 
@@ -138,7 +138,7 @@ class KeyFile(GroupedOption):
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """Read the key."""
         path = super().process_value(ctx, value)
-        if not isinstance(path, str):  # click has an object of its own for what is not given
+        if not isinstance(path, str):  # click represents a missing value by a special object
             return path
         try:
             key = Path(path).read_bytes().strip()
@@ -328,7 +328,7 @@ plan_base = stacked(
         metavar="DATA",
         group="Data",
         common=True,
-        help="Table of the plan. By default the one it names.",
+        help="Table of the plan. By default the table it names.",
     ),
     base,
 )

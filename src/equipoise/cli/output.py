@@ -30,7 +30,7 @@ PICTURES = ("png", "svg")
 
 @dataclass(frozen=True)
 class Output:
-    """The format that is asked for, and the file, if the result is not printed."""
+    """The requested format, and the file, if the result is not printed."""
 
     kind: str
     path: str | None
@@ -45,10 +45,10 @@ class Output:
         prose: bool = True,
         **texts: Callable[[], str],
     ) -> int:
-        """Print or write a result, and give its exit code.
+        """Print or write a result, and return its exit code.
 
-        Formats in ``texts`` replace the usual text and JSON of a result. Whoever gets a page or a
-        picture is also ``said`` something on stderr. ``prose`` is wrapped to fit the terminal.
+        Formats in ``texts`` replace the usual text and JSON of a result. If a page or a
+        picture is written, ``said`` is printed to stderr. ``prose`` is wrapped to fit the terminal.
         """
         if self.kind == "html":
             from equipoise.reports.pages import write_page
@@ -73,14 +73,14 @@ class Output:
 
 
 def print_result(result: Result, *, as_json: bool) -> int:
-    """Print a result as text or JSON, and give its exit code."""
+    """Print a result as text or JSON, and return its exit code."""
     return Output("json" if as_json else "text", None, quiet=False).show(result)
 
 
 def output_options(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare where the result goes; the command gets an :class:`Output` as ``output``.
 
-    This decorator must stand below those of other options, since it wraps the function.
+    This decorator must be below those of other options, since it wraps the function.
     """
     flags = [
         options.option(
@@ -113,7 +113,7 @@ def _extensions(formats: Iterable[str]) -> str:
 
 
 def _output_format(format_: str | None, output: str | None, formats: Iterable[str]) -> str:
-    """Choose the format: as asked, else by the file's extension, else text."""
+    """Choose the format: as requested, else by the file's extension, else text."""
     if output is None:
         return format_ or "text"
     if not Path(output).absolute().parent.is_dir():
@@ -134,4 +134,4 @@ def _output_format(format_: str | None, output: str | None, formats: Iterable[st
 
                 require_drawing()
             return name
-    raise InputError(f"the extension of {output} is no known format; use {_extensions(formats)}.")
+    raise InputError(f"{output} has no known extension; use {_extensions(formats)}.")

@@ -1,4 +1,4 @@
-"""What the program loads, where it alone decides about that."""
+"""Imports of the program, when no other code runs in its process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def spare_pandas() -> None:
 
     With its first conversion pyarrow loads pandas, if that is installed, in order to recognize
     frames and series. A command has none, and loading pandas takes longer than most measurements.
-    What asks for pandas itself still gets it, ``to_pandas`` among them. Where other code runs in
+    Code that imports pandas itself, such as ``to_pandas``, still works. Where other code runs in
     the same process this does nothing: it may have frames.
     """
     if not _program or "pandas" in sys.modules or "pyarrow" in sys.modules:

@@ -21,7 +21,7 @@ from equipoise.progress import Reporter, silent
 
 
 def use_colour() -> bool:
-    """Tell whether stdout is a terminal that wants colour."""
+    """Return whether stdout is a terminal that wants colour."""
     return _is_terminal() and "NO_COLOR" not in os.environ
 
 
@@ -53,7 +53,7 @@ def _folded(text: str, most: int) -> str:
     """Wrap the lines that are wider than the terminal, without breaking words."""
     folded = []
     for line in text.split("\n"):
-        # A table must keep its columns; the rule below its header tells where one is.
+        # A table must keep its columns; the rule below its header shows where one is.
         if width_of(line) <= most or _RULE in line:
             folded.append(line)
             continue

@@ -86,7 +86,9 @@ def _keys(
 def _require_countable(rows: NDArray[np.int64]) -> None:
     # As floating-point numbers, since the sum itself may exceed 64 bits.
     if np.abs(rows).sum(dtype=np.float64) >= LARGEST:
-        raise CountsError("these are more rows than can be counted, 9,223,372,036,854,775,807.")
+        raise CountsError(
+            "these are more rows than can be counted; the maximum is 9,223,372,036,854,775,807."
+        )
 
 
 def tally(
@@ -125,7 +127,7 @@ def apply_policies(
             parameter = "missing_label" if name == request.label else "missing"
             raise InputError(
                 f"column {name!r} has no value in {missing_values[name]:,} rows, and missing "
-                f"values are to be refused; set `{parameter}='group'` or `{parameter}='drop'`."
+                f"values are not allowed; set `{parameter}='group'` or `{parameter}='drop'`."
             )
         if request.policy(name) == "drop":
             kept &= ~absent

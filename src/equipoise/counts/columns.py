@@ -236,7 +236,7 @@ def counts_in(name: str, column: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 def weights_in(name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Read a column of weights, or give the number of values that are not weights."""
+    """Read a column of weights, or return the number of values that are not weights."""
     found = [as_number(raw) for raw in column.to_pylist()]
     bad = sum(number is None or not 0 <= number < math.inf for number in found)
     if bad:
@@ -248,7 +248,7 @@ def weights_in(name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
 
 
 def not_a_number(name: str, text: str) -> InputError:
-    """Say that a column to bin holds text."""
+    """Make the error for a column to bin that holds text."""
     return InputError(
         f"column {name!r} is to be binned but holds {text!r}, which is not a number; if that "
         f"means a missing value, name it, as in `na={text!r}`, and if the column is text, leave it "
@@ -257,7 +257,7 @@ def not_a_number(name: str, text: str) -> InputError:
 
 
 def not_a_count(name: str, value: Value) -> CountsError:
-    """Say what a column of counts holds that is not a count."""
+    """Make the error for a column of counts with a value that is not a count."""
     shown = "empty fields" if value is MISSING else f"{value!r}, which is not a count"
     return CountsError(
         f"column {name!r} holds {shown}; counts are whole numbers of at least 0 (for fractional "
@@ -266,7 +266,7 @@ def not_a_count(name: str, value: Value) -> CountsError:
 
 
 def not_weights(name: str, bad: int) -> CountsError:
-    """Say how many row weights cannot be used."""
+    """Make the error for row weights that cannot be used."""
     return CountsError(
         f"column {name!r} has {bad:,} weights that are missing, negative or not finite numbers; "
         "weights are numbers of at least 0."
@@ -274,7 +274,7 @@ def not_weights(name: str, bad: int) -> CountsError:
 
 
 def nested_values(name: str, table: str, kind: str) -> InputError:
-    """Say that a column holds lists or structures."""
+    """Make the error for a column of lists or structures."""
     return InputError(
         f"column {name!r} of {table} holds nested values ({kind}); name a column of plain values, "
         "or take one out of them with `sql`."

@@ -83,7 +83,7 @@ class Counts(Result):
     bins
         The edges of the binned attributes.
     request, reading
-        What was asked for, and how the table was read.
+        What was requested, and how the table was read.
     skipped
         Lines of the file that are not rows and were skipped, as ``lenient`` allows.
     """
@@ -178,7 +178,7 @@ class Counts(Result):
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the cells by their values: the same for the same counts, however made.
+        """SHA-256 of the cells by their values: the same for equal counts, however they were made.
 
         Weights count to nine digits, since their sums depend on the order of the rows.
         """
@@ -237,11 +237,11 @@ class Counts(Result):
         if not self._has_axes_of(other):
             raise CountsError(
                 f"counts over {', '.join(a.name for a in self.axes)} and over "
-                f"{', '.join(a.name for a in other.axes)} do not combine; count the same columns."
+                f"{', '.join(a.name for a in other.axes)} cannot be combined; count the same columns."
             )
         if (self.weights is None) != (other.weights is None) or dict(self.bins) != dict(other.bins):
             raise CountsError(
-                "counts with other bins, or with and without weights, do not combine."
+                "counts with different bins, or with and without weights, cannot be combined."
             )
         axes = tuple(
             replace(a, values=missing_last((*a.values, *b.values)))
@@ -321,7 +321,7 @@ class Counts(Result):
         for key in cells:
             values = dict(Group.parse(key)) if isinstance(key, str) else _named(key, names)
             if set(values) != set(names):
-                raise CountsError(f"the cell {key!r} must give one value for each of: {names}.")
+                raise CountsError(f"the cell {key!r} must have one value for each of: {names}.")
             for name in names:
                 columns[name].append(values[name])
         request = CountRequest(sensitive=tuple(sensitive), label=label)

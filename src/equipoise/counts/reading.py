@@ -122,7 +122,7 @@ class Reading:
         texts = {name: given.get(name) for name in ("sql", "encoding", "delimiter")}
         for value in (text, *(types or {}).values(), *texts.values()):
             if not isinstance(value, str | None):
-                raise TypeError(f"{value!r} is not a text")
+                raise TypeError(f"{value!r} is not text")
         flags = {name: given.get(name) for name in ("header", "lenient")}
         for flag in flags.values():
             if not isinstance(flag, bool | None):
@@ -131,7 +131,7 @@ class Reading:
 
 
 def is_plain_type(kind: str) -> bool:
-    """Tell whether a type can be cast to by its name.
+    """Return whether a type can be cast to by its name.
 
     >>> is_plain_type("DECIMAL(18,3)"), is_plain_type("STRUCT(a INTEGER)")
     (True, False)

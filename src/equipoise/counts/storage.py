@@ -47,19 +47,21 @@ def fingerprint(axes: Sequence[Axis], cells: Mapping[tuple[Value, ...], Sequence
 
 
 def parse_json(text: str) -> Any:
-    """Read a JSON document, or say that it is none."""
+    """Read a JSON document, or raise an error if it is not valid."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise CountsError(f"this is not JSON, so not counts: {error}.") from None
+        raise CountsError(
+            f"this is not a file of counts, because it is not JSON: {error}."
+        ) from None
 
 
 def fields_from(data: Any) -> dict[str, Any]:
-    """Read the fields of counts from plain data, and refuse what is none or is damaged."""
+    """Read the fields of counts from plain data, and refuse data that is damaged or of another kind."""
     schema = dict(data).get("schema") if hasattr(data, "keys") else None
     if schema != SCHEMA:
         raise CountsError(
-            f"this is not counts of the schema {SCHEMA} but {schema!r}; count the table again."
+            f"these counts have the schema {schema!r}, not {SCHEMA}; count the table again."
         )
     try:
         return _fields(data)

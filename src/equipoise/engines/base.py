@@ -47,10 +47,10 @@ class Engine(Protocol):
         """The columns of a table."""
 
     def settled(self, source: Source) -> Source:
-        """Return the source with the types decided as which its condition compares columns.
+        """Return the source with the types decided that its condition compares columns as.
 
         Every verb sees only rows that satisfy the condition. Texts are compared as numbers,
-        dates, times or booleans if all values that are present can be read so.
+        dates, times or booleans if all values that are present can be read as such.
         """
 
     def profile(self, source: Source) -> Profile:

@@ -60,8 +60,7 @@ def kind_of(path: Path) -> Kind:
         return EXTENSIONS[extension(path)]
     except KeyError:
         raise InputError(
-            f"{path} has an extension that no format is known for; "
-            f"{', '.join(EXTENSIONS)} (and .gz) are read."
+            f"{path} has an unknown extension; supported are {', '.join(EXTENSIONS)} (and .gz)."
         ) from None
 
 

@@ -134,14 +134,14 @@ def _opened(source: Source) -> tuple[pa.Table, Skipped]:
     if source.kind == "csv":
         return _read_csv(source)
     raise Unsupported(
-        f"the memory engine reads no {source.kind} ({source.name}) but "
+        f"the memory engine cannot read {source.kind} ({source.name}), only "
         f"{', '.join(MemoryEngine.reads)}; use the duckdb engine."
     )
 
 
 def _refuse_sql(source: Source) -> None:
     if source.sql is not None or source.where is not None:
-        raise Unsupported("the memory engine runs no SQL; use the duckdb engine.")
+        raise Unsupported("the memory engine cannot run SQL; use the duckdb engine.")
 
 
 def _without_views(table: pa.Table) -> pa.Table:

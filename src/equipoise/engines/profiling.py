@@ -52,7 +52,7 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class Profile:
-    """Profile of a table, and the lines that were skipped because they are no rows."""
+    """Profile of a table, and the lines that were skipped because they are not rows."""
 
     rows: int
     columns: tuple[ColumnProfile, ...]

@@ -39,7 +39,7 @@ class Source:
 
     ``table`` names a table of a database, or a sheet; ``data`` is the Arrow table or the relation
     itself. A query ``sql`` calls the table ``input``. Only rows that satisfy ``where`` are seen. If
-    a source is ``lenient``, lines of CSV files that are no rows are skipped and counted.
+    a source is ``lenient``, lines of CSV files that are not rows are skipped and counted.
     """
 
     name: str
@@ -114,7 +114,7 @@ def locate(
         source = _from_frame(data, options, () if sql or where else columns)
     if not source.header and source.kind not in ("csv", "excel"):
         raise InputError(
-            f"{source.name} has names for its columns; `header=False` is for CSV and Excel files."
+            f"{source.name} has column names; `header=False` is only for CSV and Excel files."
         )
     return source
 
@@ -226,8 +226,8 @@ def _many(text: str, paths: list[Path], options: dict[str, Any]) -> Source:
         )
     if len(kinds) > 1:
         raise InputError(
-            f"{text} holds files of several kinds ({', '.join(sorted(kinds))}); one table is "
-            "files of one kind, so name them with a glob such as 'folder/*.csv'."
+            f"{text} holds files of several kinds ({', '.join(sorted(kinds))}); the files of a "
+            "table must be of one kind; choose them with a glob such as 'folder/*.csv'."
         )
     return Source(name=text, kind=kinds.pop(), paths=tuple(paths), **options)
 
@@ -263,9 +263,7 @@ def chosen_table(source: Source, tables: Collection[str], word: str = "table") -
     """Return the table of a file that the user names, or its only one."""
     file = source.paths[0]
     if not tables:
-        raise InputError(
-            f"{file} has no {word}s with anything in them; there is nothing to measure."
-        )
+        raise InputError(f"{file} has no {word}s with data; there is nothing to measure.")
     if source.table is None:
         if len(tables) == 1:
             return next(iter(tables))

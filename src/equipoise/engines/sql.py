@@ -254,7 +254,7 @@ WHOLE = ("BIGINT", "HUGEINT")
 def compared(
     table: str, columns: Sequence[Column], condition: Condition
 ) -> tuple[str, tuple[str, ...]]:
-    """Convert the columns of a condition to the types as which it compares them.
+    """Convert the columns of a condition to the types that they are compared as.
 
     Returns the converted table, and the expressions that select the original columns from it.
     """

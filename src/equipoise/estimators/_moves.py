@@ -35,7 +35,7 @@ class Moves:
     add: Counts
     delete: Counts
     plan: Plan | None = None
-    shortfall: str = ""  # why this is less than was asked for, if it is
+    shortfall: str = ""  # why this is less than was requested, if it is
 
     @property
     def after(self) -> Counts:

@@ -74,7 +74,7 @@ def _require_common_values(pool: Counts, given: Counts) -> None:
 def _pool_columns(
     X: Any, features: Sequence[Any], sensitive: Sequence[str], names: Any
 ) -> dict[str, Any]:
-    """Give the sensitive features of a pool under the names that the data has."""
+    """Return the sensitive features of a pool under the names that the data has."""
     if not sensitive:
         return {}
     if features:

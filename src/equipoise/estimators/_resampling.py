@@ -58,14 +58,14 @@ class Resampling:
         return {(g[0] if lone else tuple(g), label): n for (*g, label), n in known.items()}
 
     def features(self) -> Any:
-        """Give the features of the rows, in the type they were given in."""
+        """Return the features of the rows, in the type they were given in."""
         kept = take_rows(self.given.X, self.kept)
         if self.pool is None or not len(self.added):
             return kept
         return stack_rows(kept, take_rows(self.pool.X, self.added))
 
     def labels(self, y: Any) -> Any:
-        """Give the labels of the rows as the given ``y`` writes them, which the pool may not do."""
+        """Return the labels of the rows as the given ``y`` writes them, which the pool may not do."""
         codes, label = _label_codes(self.given, self.given.counts), self.given.counts.label
         _, first = np.unique(codes, return_index=True)
         like = dict(zip(label.values, first.tolist(), strict=True))

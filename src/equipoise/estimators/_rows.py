@@ -40,7 +40,7 @@ class CountedRows:
 def sensitive_columns(
     features: Any, rows: int, *, X: Any = None, names: Any = None
 ) -> dict[str, Any]:
-    """Give sensitive features as named columns, from an argument of their own or from ``X``.
+    """Return sensitive features as named columns, from a separate argument or from ``X``.
 
     Examples
     --------

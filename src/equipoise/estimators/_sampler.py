@@ -241,8 +241,8 @@ class UniformBiasSampler(BaseSampler):  # type: ignore[misc]
     def _chosen(self, given: CountedRows, y: Any) -> Resampling:
         if len(given.counts.label) < 2:
             raise InputError(
-                f"y has 1 class, {given.counts.label.values[0]}, and needs more; with one there is "
-                "no bias to repair."
+                f"y has only 1 class, {given.counts.label.values[0]}, so there is no bias to repair; at "
+                "least 2 classes are required."
             )
         self._require_groups(given)
         names, pool = self.sensitive_columns, self.pool

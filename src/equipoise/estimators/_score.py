@@ -39,7 +39,7 @@ def uniform_bias_score(
         Predicted labels.
     sensitive_features
         A series, a frame, a mapping, an array, or a list of arrays, matched by position. Rows with
-        a missing value are a group of their own.
+        a missing value are a separate group.
     label
         Label to consider; by default all labels.
     min_count

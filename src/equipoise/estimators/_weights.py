@@ -14,7 +14,7 @@ from equipoise.plans.reweighing import Reweighing
 class UniformBiasWeights(BaseEstimator):  # type: ignore[misc]
     """Weights for rows that bring the weighted Uniform Bias of every group to 0, without new rows.
 
-    Rows with a missing sensitive value are a group of their own.
+    Rows with a missing sensitive value are a separate group.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class Evaluation(Drawable):
         return "\n\n".join(parts)
 
     def rows(self, name: str = "scores") -> list[dict[str, Any]]:
-        """Give one of the tables as flat rows: ``scores``, ``differences``, ``by_group``, ``tables``.
+        """Return one of the tables as flat rows: ``scores``, ``differences``, ``by_group``, ``tables``.
 
         A mean over repeats becomes three columns, as ``accuracy``, ``accuracy_low`` and
         ``accuracy_high``.
@@ -71,17 +71,17 @@ class Evaluation(Drawable):
         ]
 
     def to_arrow(self, name: str = "scores") -> pa.Table:
-        """Give one of the tables as an Arrow table; see :meth:`rows`."""
+        """Return one of the tables as an Arrow table; see :meth:`rows`."""
         rows = self.rows(name)
         names = list(dict.fromkeys(key for row in rows for key in row))
         return arrow_table(names, [[row.get(key) for key in names] for row in rows])
 
     def to_pandas(self, name: str = "scores") -> pd.DataFrame:
-        """Give one of the tables as a pandas frame; see :meth:`rows`."""
+        """Return one of the tables as a pandas frame; see :meth:`rows`."""
         return as_pandas(self.to_arrow(name))
 
     def to_polars(self, name: str = "scores") -> pl.DataFrame:
-        """Give one of the tables as a polars frame; see :meth:`rows`."""
+        """Return one of the tables as a polars frame; see :meth:`rows`."""
         return as_polars(self.to_arrow(name))
 
     def _grids(self) -> list[Grid]:
@@ -107,9 +107,11 @@ class Evaluation(Drawable):
         if data.get("schema") != SCHEMA:
             raise InputError(f"this is not an evaluation: its schema is {data.get('schema')!r}.")
         own = ("is_paper", "version", "time")
-        studies = tuple(  # losses are a function of the differences, and older files lack them
-            s if "losses" in s else {**s, "losses": losses_of(s["differences"])}
-            for s in data["studies"]
+        studies = (
+            tuple(  # losses are a function of the differences, and older files do not have them
+                s if "losses" in s else {**s, "losses": losses_of(s["differences"])}
+                for s in data["studies"]
+            )
         )
         return cls(studies=studies, **{name: data[name] for name in own})
 

@@ -34,7 +34,7 @@ class Mean(NamedTuple):
         return cls(mean, max(mean - half, least), mean + half)
 
     def plain(self, digits: int = 5) -> list[float | None]:
-        """Give the three numbers rounded, and None where undefined."""
+        """Return the three numbers rounded, and None where undefined."""
         return [None if x != x else round(x, digits) for x in self]
 
 
@@ -60,7 +60,7 @@ class Difference(NamedTuple):
 
 
 def _moments(values: ArrayLike) -> tuple[int, float, float]:
-    """Give the number of values that are known, their mean, and its standard error."""
+    """Return the number of values that are known, their mean, and its standard error."""
     known = [v for v in np.asarray(values, np.float64).tolist() if v == v]
     n = len(known)
     mean = math.fsum(known) / n if n else math.nan

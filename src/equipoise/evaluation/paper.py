@@ -48,7 +48,7 @@ class Claim:
     says: Literal["clear gain", "no clear loss", "slight gain", "slight loss"]
 
     def holds(self, row: Mapping[str, Any]) -> bool:
-        """Tell whether a difference supports the claim; a slight change is one of the mean."""
+        """Return whether a difference supports the claim; a slight change is one of the mean."""
         gains, loses, clear = row["mean"] > 0, row["mean"] < 0, row["clear"]
         held = {
             "clear gain": clear and gains,

@@ -1,4 +1,4 @@
-"""What an evaluation is asked for."""
+"""A request for an evaluation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BEFORE, AFTER = "before", "after"
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationRequest(EvaluationOptions):
-    """Everything an evaluation is asked for, checked."""
+    """A request for an evaluation, validated."""
 
     counting: CountRequest
     reading: FeatureOptions = field(default_factory=FeatureOptions)

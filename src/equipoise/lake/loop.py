@@ -160,9 +160,8 @@ def repair(
 ) -> Repaired:
     """Plan the repair of a table, carry it out with rows of a lake, and verify it.
 
-    If the lake lacks rows of the cheapest plan, the plan is made again with the rows there are.
-    If no such plan reaches the tolerance, the one that comes closest is carried out. By default
-    the ledger and the plan are written next to the output; without an output nothing is written.
+    If the lake has too few rows for the cheapest plan, a new plan is made with the rows it has.
+    If no such plan reaches the tolerance, the closest one is carried out. By default the ledger and the plan are written next to the output; without an output nothing is written.
     """
     looking, limits = looking or SearchRequest(), limits or AcquisitionLimits()
     file = None if output is None else Path(plan_file or f"{os.fspath(output)}.plan.json")

@@ -149,7 +149,7 @@ def settle_label(rule: Rule, table: BiasTable) -> Rule:
     if table.options.favourable is None:
         label = table.counts.label
         raise InputError(
-            f"the rule {rule.limits} needs to know which label value is favourable; name it by "
+            f"the rule {rule.limits} needs to know which label value is favourable; name it with "
             f"`favourable` or as the rule's label. {label.name!r} has: {label.listed}."
         )
     return replace(rule, label=table.options.favourable)

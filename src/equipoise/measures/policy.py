@@ -257,8 +257,8 @@ class Check(Result):
                 else "they have too few rows, or the measure is undefined"
             )
             return (
-                f"{undecided:,} {checked} cannot be decided: {why}. Leave small groups out by "
-                "`min_count`, or get more rows."
+                f"{undecided:,} {checked} cannot be decided: {why}. Leave small groups out with "
+                "`min_count`, or use more rows."
             )
         return f"All {self.rows_checked:,} group and label pairs checked are inside their limits."
 

@@ -1,4 +1,4 @@
-"""What a measurement is asked for."""
+"""A request for a measurement."""
 
 from __future__ import annotations
 

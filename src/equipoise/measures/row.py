@@ -27,7 +27,7 @@ NOTES: dict[Note, str] = {
     "rests on one row": "without one single row the group would differ in the other direction",
     "all rows": "every row is in this group, so there is nothing to compare it with",
     "only label": "every row has this label, so no group can differ",
-    "no weight": "UB is undefined: the rows of this group, or with this label, weigh nothing",
+    "no weight": "UB is undefined: the rows of this group, or with this label, have no weight",
     "no such rows": "UB is undefined: no row has this label",
     "suppressed": "hidden, because the numbers are small or small numbers could be derived from them",
 }

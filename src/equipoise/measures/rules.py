@@ -156,7 +156,7 @@ def four_fifths_rule(favourable: Any = None, min_count: int = 1) -> Rule:
 
 
 def rule_from_dict(data: Mapping[str, Any], min_count: int) -> Rule:
-    """Read a rule from plain data, as it stands in ``equipoise.toml``."""
+    """Read a rule from plain data, as in ``equipoise.toml``."""
     if not isinstance(data, Mapping):
         raise InputError(
             f"rules must be a list of tables, [[check.rules]] in TOML; {data!r} is not a table."

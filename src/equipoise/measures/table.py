@@ -65,7 +65,7 @@ class BiasTable(Drawable):
     measured: Measurement
     view: NDArray[np.int64] | None = None
     order: str | None = None
-    """The order that was asked for, one of ``SORTS``; None for rows that were only filtered."""
+    """The requested order, one of ``SORTS``; None for rows that were only filtered."""
 
     # ------------------------------------------------------------------ reading
 
@@ -204,7 +204,7 @@ class BiasTable(Drawable):
             kept &= np.isin(label, [self.counts.label.code(as_value(v)) for v in wanted])
         if group is not None:
             named = Group.parse(group) if isinstance(group, str) else group
-            kept &= self.measured.inside(named, "choose labels by `label_value`")[line]
+            kept &= self.measured.inside(named, "choose labels with `label_value`")[line]
         if hidden:
             kept &= self.measured.hidden[line, label]
         return replace(self, view=self._flat()[kept])

@@ -73,14 +73,13 @@ class CountRequest:
     )
     missing: MissingPolicy = option(
         "group",
-        help="Rows whose sensitive attributes have missing values: make them groups of their own, "
-        "drop the rows, or raise an error.",
+        help="Rows whose sensitive attributes have missing values: treat them as separate groups, "
+        "drop them, or raise an error.",
         group="Data",
     )
     missing_label: MissingPolicy = option(
         "drop",
-        help="Rows with a missing label: give them a label of their own, drop them, or raise an "
-        "error.",
+        help="Rows with a missing label: give them a separate label, drop them, or raise an error.",
         group="Data",
     )
 

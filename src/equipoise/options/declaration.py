@@ -41,7 +41,7 @@ T = TypeVar("T")
 class Option:
     """One option of a request."""
 
-    help: str  # one or two sentences; other parameters stand in backquotes
+    help: str  # one or two sentences; other parameters are in backquotes
     group: str  # a title of GROUPS
     common: bool = False  # most users need it, so that it is listed first
     # Bounds of a number. An infinite bound only requires the number to be finite.
@@ -159,7 +159,7 @@ class Option:
 
 
 def declared(**said: Any) -> dict[str, Option]:
-    """Give the metadata of a dataclass field that is a required option, from fields of Option."""
+    """Return the metadata of a dataclass field that is a required option, from fields of Option."""
     return {_KEY: Option(**said)}
 
 
@@ -220,7 +220,7 @@ def check(request: Any) -> None:
 
 
 def take(request: type[T], given: Mapping[str, Any]) -> tuple[T, dict[str, Any]]:
-    """Make a request of the keywords that are its options; give it with the keywords left over."""
+    """Make a request of the keywords that are its options; return it with the keywords left over."""
     known = keyword_fields(request)
     own = {known[key].name: value for key, value in given.items() if key in known}
     return request(**own), {key: value for key, value in given.items() if key not in known}

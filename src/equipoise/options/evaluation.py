@@ -1,4 +1,4 @@
-"""What an evaluation is asked for: which models, versions, samples and tests."""
+"""The options of an evaluation: which models, versions, samples and tests."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class EvaluationOptions:
     )
     positive: str | None = option(
         None,
-        help="Label value that precision and recall are about. By default they are means over all "
+        help="Label value that precision and recall refer to. By default they are means over all "
         "labels if there are more than two.",
         group=_GROUP,
         metavar="VALUE",

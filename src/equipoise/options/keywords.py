@@ -57,7 +57,7 @@ class MeasureKeywords(CountKeywords, total=False):
 
 
 class FrontierKeywords(CountKeywords, total=False):
-    """How a table is counted, and what the plans of a frontier are asked for."""
+    """How a table is counted, and the options of the plans of a frontier."""
 
     tolerance: float
     tolerance_on: ToleranceOn
@@ -100,7 +100,7 @@ class SearchKeywords(TypedDict, total=False):
 
 
 class PlanKeywords(FrontierKeywords, SearchKeywords, total=False):
-    """How a table is counted, what a plan is asked for, and how a lake is searched."""
+    """How a table is counted, the options of a plan, and how a lake is searched."""
 
     reference: Reference | None
     budget: float | None
@@ -125,7 +125,7 @@ class AcquireKeywords(SearchKeywords, LimitKeywords, total=False):
 
 
 class RepairKeywords(PlanKeywords, LimitKeywords, total=False):
-    """What a plan is asked for, and the limits within which rows are taken."""
+    """The options of a plan, and the limits within which rows are taken."""
 
 
 class StudyKeywords(TypedDict, total=False):

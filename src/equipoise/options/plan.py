@@ -1,4 +1,4 @@
-"""What a plan is asked for: what is allowed, what it may cost, and how long it may take."""
+"""The options of a plan: what is allowed, what it may cost, and how long it may take."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PlanOptions:
 
     tolerance: float = option(
         0.0,
-        help="Largest |UB| that any group may keep. 0 asks for zero bias, up to rounding.",
+        help="Largest |UB| that any group may keep. 0 requests zero bias, up to rounding.",
         group="What is allowed",
         common=True,
         at_least=0,

@@ -142,7 +142,7 @@ class AcquisitionLimits:
         help="Continue even if the table does not have the counts the plan was made for.",
         group="Costs and limits",
     )
-    # No flag of its own: a repair passes on the time limit of its plan.
+    # Without a flag: a repair passes on the time limit of its plan.
     time_limit: float = option(
         30.0,
         help="Time limit of the search for the lowest cost, in seconds.",

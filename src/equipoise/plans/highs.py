@@ -1,6 +1,6 @@
 """HiGHS, through SciPy, with standard output kept for results.
 
-HiGHS writes stray lines past Python, straight to file descriptor 1, where they would stand in
+HiGHS writes stray lines past Python, straight to file descriptor 1, where they would be in
 the middle of a result that is piped on.
 """
 

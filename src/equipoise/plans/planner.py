@@ -60,7 +60,7 @@ def _infeasible(
     if solution.timed_out:
         return Infeasible(
             f"No plan was found in {problem.request.time_limit:g} seconds, which does not prove that "
-            "there is none; allow more time by `time_limit`.",
+            "there is none; allow more time with `time_limit`.",
             proved=False,
         )
     proved = solution.bound == math.inf
@@ -69,7 +69,7 @@ def _infeasible(
     return explain_infeasible(
         problem,
         proved=proved,
-        progress=lambda share: progress("looking for what would help", share),
+        progress=lambda share: progress("searching for changes that help", share),
     )
 
 

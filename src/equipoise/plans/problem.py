@@ -448,7 +448,7 @@ def _judged_finest(
             if not len(lines):
                 raise InputError(f"`constrain` names the group {pattern}, which has no rows.")
             wanted[lines] = True
-    # A group with a target of its own is always judged.
+    # A group with its own target is always judged.
     return np.asarray((wanted & large) | ratios.given)
 
 

@@ -1,4 +1,4 @@
-"""What a plan is asked for: tolerance, costs, and what may and must not happen."""
+"""A request for a plan: tolerance, costs, and what is allowed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SOLVER_GAP = 1e-4
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest(PlanOptions):
-    """Everything a plan is asked for, checked.
+    """A request for a plan, validated.
 
     Parameters
     ----------

@@ -187,7 +187,7 @@ def _budget(problem: Problem, certificate: Certificate, spent: Spent) -> Iterato
     asked, needed = certificate.tolerance, f"{spent.needed:,.6g}"
     goal = f"{asked:g}" if asked else "zero bias up to rounding"
     buys = (
-        f"With the budget of {budget:,g}, the smallest largest {certificate.kind} found is "
+        f"With the budget of {budget:,g}, the best plan found has a largest {certificate.kind} of "
         f"{certificate.off_after:.4g}"
     )
     if spent.passed_over is None:

@@ -96,7 +96,7 @@ class Ratios:
     """Targets resolved for one table."""
 
     finest: Real  # K of each finest group and label; 1 where none was given
-    given: NDArray[np.bool_]  # finest groups with a K of their own
+    given: NDArray[np.bool_]  # finest groups with their own K
     free: NDArray[np.bool_]  # finest groups without, inside a coarser group that has one
     coarse: tuple[tuple[Group, Real], ...]  # coarser groups, and their K by label
 
@@ -176,7 +176,7 @@ def _own_rates(counts: Counts, codes: Any, have: Whole, names: Sequence[str]) ->
     total: Real = sums.sum(axis=1, keepdims=True)
     if not total.all():
         raise InputError(
-            f"{RULE}: a group without rows has no rates to keep; give it a target of its own."
+            f"{RULE}: a group without rows has no rates to keep; give it its own target."
         )
     return np.asarray((sums / total)[group.ravel()])
 

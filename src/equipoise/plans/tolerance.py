@@ -54,7 +54,7 @@ def least_tolerance(
         found = _affordable(problem, middle, budget, best.rows)
         left = math.inf if found is None else what_is_left(problem, found)
         if found is None or asked < left <= low:
-            low = middle  # the second is luck: at the tolerance it leaves, no plan was found
+            low = middle  # second case: at the tolerance that it leaves, no plan was found
         else:
             best, high = found, min(left, middle)
         progress(min(1.0, math.log(start / max(high - low, 1e-300)) / math.log(1 / width)))

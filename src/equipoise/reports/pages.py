@@ -22,7 +22,7 @@ SUBJECTS = {
     "Evaluation": "evaluation",
     "MethodComparison": "missing",
 }
-"""The folder of each kind of result that has a page of its own.
+"""The folder of each kind of result that has its own page.
 
 Its module ``page`` has two functions: ``render(result, *, source, top)`` returns the page, and
 ``plot(result)`` the charts of the picture of a result.
@@ -52,7 +52,7 @@ def write_page(
 
 
 def render_result(result: Result, *, source: str | None = None, top: int = 50) -> str:
-    """The page of a result that has none of its own: its sentences and its tables.
+    """The page of a result without its own page: its sentences and its tables.
 
     >>> import equipoise as eq
     >>> counts = eq.Counts.from_mapping(

@@ -57,7 +57,7 @@ class Picture:
         ending = Path(path).suffix.lower()
         if ending not in ENDINGS:
             raise InputError(
-                f"the extension of {path} is no format of a picture; use {' or '.join(ENDINGS)}."
+                f"a picture cannot be written as {path}; use the extension {' or '.join(ENDINGS)}."
             )
         drawn = self.to_svg().encode() if ending == ".svg" else self.to_png(scale=scale)
         with atomic_path(path) as temporary:

@@ -172,7 +172,7 @@ def test_a_large_group_below_four_fifths_but_inside_the_limit_is_explained():
 def test_a_small_group_above_four_fifths_but_outside_the_limit_is_explained():
     text = " ".join(four(p=(410, 590), u=(4500, 4500))["sentences"])
     assert "g=p: the impact ratio is 0.820, at least 0.8, yet UB is +0.165, above the limit" in text
-    assert "the larger is UB; here the group is 10.0% of all rows" in text
+    assert "the larger UB is; here the group is 10.0% of all rows" in text
 
 
 def test_the_rule_compares_within_a_family_and_never_with_a_group_too_small():

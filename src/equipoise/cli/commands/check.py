@@ -94,14 +94,14 @@ def command(
     """
     from equipoise.measures.policy import Policy
 
-    # Rules are a table of their own in the file, and no option: click does not know them.
+    # Rules are a separate table of the file and not an option, so click does not read them.
     rules = {"rules": config.get("check", {}).get("rules", [])}
     policy = Policy.of(rules, max_abs_ub=max_abs_ub, four_fifths=four_fifths, evidence=evidence)
     with arguments.library_arguments(data, given) as keywords:
         from equipoise.api.measurement import check, measure
 
         table = measure(data, **keywords)
-    # Before the check, or its findings would tell what the table hides.
+    # Before the check, or its findings would reveal what the table hides.
     if suppress_below is not None:
         from equipoise.measures.suppression import suppress
 

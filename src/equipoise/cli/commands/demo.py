@@ -186,7 +186,7 @@ consent = false
 
 
 def _build(people: Path, lake: Path) -> int:
-    """Cut Adult into a base and a lake, the same on every machine; tell how many files it has."""
+    """Cut Adult into a base and a lake, the same on every machine; return its number of files."""
     import numpy as np
     import pyarrow.parquet as pq
 

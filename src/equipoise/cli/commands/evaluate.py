@@ -68,11 +68,11 @@ def command(
     **given: Any,
 ) -> None:
     """Train and test models on DATA and on repaired versions of it, or on DATA and AFTER."""
-    # Training can take hours, so that finished work is kept without being asked for.
+    # Training can take hours, so finished work is kept by default.
     if given["runs"] is None and output.path is not None:
         given["runs"] = f"{output.path}.runs.jsonl"
     if given["runs"] is not None and given["runs"] == output.path:
-        raise InputError("--runs and -o name the same file; give finished work a file of its own.")
+        raise InputError("--runs and -o name the same file; use another file for finished work.")
     found = _paper(data, given) if paper else _tables(data, after, given)
     output.show(found, said=found.sentences, json=found.to_json)
 

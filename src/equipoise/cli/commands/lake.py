@@ -61,7 +61,7 @@ def index(lake: tuple[str, ...], as_json: bool, **given: Any) -> None:
     tables = "table" if len(opened.tables) == 1 else "tables"
     click.echo(
         f"{len(opened.tables):,} {tables} with {rows:,} rows in {opened.index_path}; files: {done.new:,} "
-        f"new, {done.changed:,} changed, {done.gone:,} gone, {done.same:,} as before."
+        f"new, {done.changed:,} changed, {done.gone:,} gone, {done.same:,} unchanged."
     )
     _list(f"No rows can be taken from {len(broken):,} of them:", "why", broken)
     lines = [(name, str(what)) for name, what in skipped]

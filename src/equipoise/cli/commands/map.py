@@ -45,13 +45,13 @@ Exit codes: 0 the tolerance can be reached inside the limits, 1 it cannot, 2 bad
     "--group",
     metavar="PATTERN",
     group="Which groups",
-    help="Group whose UB is mapped. By default the one that `y` names, or `x`.",
+    help="Group whose UB is mapped. By default the group that `y` names, or `x`.",
 )
 @options.option(
     "--label-value",
     metavar="VALUE",
     group="Which groups",
-    help="Label value whose UB is mapped. By default the one that the moves name.",
+    help="Label value whose UB is mapped. By default the value that the moves name.",
 )
 @options.option(
     "--limit",

@@ -94,7 +94,7 @@ def command(data: str, output: Output, **given: Any) -> int:
 
 
 def _show(table: BiasTable, output: Output, *, source: str, top: int | None) -> int:
-    """Show the table as asked; people get 20 rows unless they ask for more."""
+    """Show the table as requested; text and Markdown have at most 20 rows by default."""
 
     def csv() -> str:
         from equipoise.reports.bias.text import render_csv

@@ -24,7 +24,7 @@ Examples:
   equipoise missing adult --sensitive workclass --label income --na '?' -o missing.html
   equipoise missing adult -s sex -l income --take-away 0.2 --mechanism by_label
 
-Methods: group (a value of its own), drop (rows are left out), and imputation by scikit-learn:
+Methods: group (a separate value), drop (rows are left out), and imputation by scikit-learn:
 most_frequent, knn, iterative, iterative_drawn (drawn from the predicted probabilities) and
 iterative_blind (without using the label). With --take-away the true values are known, and errors
 are reported. Rows without a label are left out, unless --missing-label or --treat-label is given.""",

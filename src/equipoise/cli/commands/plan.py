@@ -80,7 +80,7 @@ def command(data: str, output: Output, top: int | None, **given: Any) -> int:
 
 
 def _take_lake(given: dict[str, Any], output: str | None) -> None:
-    """Leave in the options what is about a lake only if there is one."""
+    """Remove the options about a lake if there is none."""
     lake, mapping = given.pop("lake"), given.pop("mapping")
     if lake:
         from equipoise.lake.lake import Lake

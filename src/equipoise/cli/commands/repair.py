@@ -25,8 +25,9 @@ Examples:
   equipoise repair people.csv ./lake -s sex -l hired --where "year >= 2024" -o repaired.csv
 
 With --where, the output contains only rows that satisfy the condition. Other rows of DATA are left
-out, and only such rows of LAKE are added. If the lake lacks rows for the cheapest plan, a new plan
-is made with the rows it has. If no plan reaches the tolerance, the closest one is carried out.
+out, and only such rows of LAKE are added. If the lake has too few rows for the cheapest plan, a
+new plan is made with the rows it has. If no plan reaches the tolerance, the closest one is carried
+out.
 
 Exit codes: 0 success, 1 the tolerance was not reached or a check failed, 2 bad input.""",
 )

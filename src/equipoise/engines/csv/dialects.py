@@ -89,7 +89,7 @@ def require_same_columns(dialects: Mapping[Path, Dialect]) -> None:
     for path, dialect in others:
         if set(dialect.columns) != set(as_first.columns):
             raise InputError(
-                f"{path} has other columns than {first}; the files of a table must have the same columns."
+                f"{path} has different columns from {first}; all files of a table must have the same columns."
             )
 
 

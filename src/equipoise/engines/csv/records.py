@@ -1,7 +1,7 @@
 r"""CSV files that a database cannot read as they are, read record by record and copied to Parquet.
 
 This is needed for files with several kinds of line breaks, and for files with broken lines that
-a user wants to skip. A broken line is skipped and counted, never filled up, cut or shifted.
+a user wants to skip. A broken line is skipped and counted, never padded, cut or shifted.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ class Records:
                 raise not_encoded(self.name, encoding) from None
 
     def require_table(self) -> None:
-        """Refuse a file in which most lines are no rows."""
+        """Refuse a file in which most lines are not rows."""
         if self.skipped.lines > self.rows:
             columns = len(self.dialect.columns)
             raise NotATable(
                 f"{self.name} is not a table of {columns:,} columns: {self.skipped.lines:,} lines have "
-                f"another number of fields and {self.rows:,} have that one; check its delimiter and "
+                f"a different number of fields, and {self.rows:,} have this number; check its delimiter and "
                 "its first line."
             )
 
@@ -129,7 +129,7 @@ class Records:
     def _value(self, value: str) -> str | None:
         if not value or value == _MARK:
             return None
-        # A mark inside a longer value was on a line of its own in quotes, and is text.
+        # A mark inside a longer value was on a separate line in quotes, and is text.
         return value.replace(_MARK, NULL) if self._marked else value
 
     def _skip(self, start: int, end: int, what: str) -> None:

@@ -1,7 +1,7 @@
-"""Conditions on the rows of a table: what they may say, and as which types they compare columns.
+"""Conditions on the rows of a table: what they may contain, and the types they compare columns as.
 
 A condition is given for one table and applied to others: the tables of a lake, the repaired
-table. So it may depend on nothing but the row, and the types as which it compares columns are
+table. So it may depend on nothing but the row, and the types that columns are compared as are
 decided once, by the table it was given for.
 """
 
@@ -33,8 +33,8 @@ from equipoise.errors import InputError, did_you_mean
 from equipoise.values import MISSING_MARKS
 
 _OTHERS = {
-    "SUBQUERY": "a query inside it",
-    "WINDOW": "a window over other rows",
+    "SUBQUERY": "a subquery",
+    "WINDOW": "a window function",
     "PARAMETER": "a parameter without a value",
     "STAR": "a star, for all columns",
     "POSITIONAL_REFERENCE": "the number of a column",
@@ -69,7 +69,7 @@ def restrict(session: Session, source: Source, table: str) -> str:
 
 
 def settle(session: Session, source: Source, table: str, columns: tuple[Column, ...]) -> Condition:
-    """Decide as which types a condition compares columns; refuse one that no row satisfies."""
+    """Decide the types that a condition compares columns as; refuse one that no row satisfies."""
     text = "" if source.where is None else source.where.text.strip()
     if not text:
         raise not_a_condition(text, "it is empty")
@@ -103,7 +103,7 @@ def _columns_named(
     session: Session, text: str, columns: tuple[Column, ...], source: Source
 ) -> list[Column]:
     """Find the columns that a condition names; refuse what is not a condition on single rows."""
-    # On lines of its own, since a condition may end in a comment.
+    # On separate lines, since a condition may end in a comment.
     query = f"SELECT * FROM input WHERE (\n{text}\n)"
     ((tree,),) = session.connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
     parts = _expressions(text, json.loads(tree))
@@ -130,11 +130,11 @@ def _expressions(text: str, parsed: dict[str, Any]) -> list[dict[str, Any]]:
     alone = len(parsed["statements"]) == 1 and node.get("where_clause") is not None
     beside = ("modifiers", "group_expressions", "having", "qualify", "sample")
     if not alone or any(node.get(part) for part in beside):
-        raise not_a_condition(text, "it says more than which rows")
+        raise not_a_condition(text, "it contains more than a condition")
     parts = list(_parts(node["where_clause"]))
     for part in parts:
         if part["class"] in _OTHERS:
-            raise not_a_condition(text, f"it holds {_OTHERS[part['class']]}")
+            raise not_a_condition(text, f"it contains {_OTHERS[part['class']]}")
     return parts
 
 
@@ -150,16 +150,16 @@ def _parts(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def _require_steady(text: str, named: Sequence[tuple[str, str, str]]) -> None:
-    """Refuse functions of many rows, and functions that may return something else each time."""
+    """Refuse aggregates, and functions that may return a different value each time."""
     for name, kind, stability in named:
         if kind == "aggregate":
             raise not_a_condition(
-                text, f"{name}() is a function of many rows, but a condition is about one"
+                text, f"{name}() aggregates many rows, but a condition applies to one row"
             )
         if kind == "macro" and _STEADY_MACROS.fullmatch(name):
             continue
         if stability != "CONSISTENT":
-            raise not_a_condition(text, f"{name} may change each time; write the value itself")
+            raise not_a_condition(text, f"the value of {name} may change; write the value itself")
 
 
 def _resolve(
@@ -247,7 +247,7 @@ def _count_satisfying(
     said = f"SELECT (\n{condition.text}\n) AS t FROM {inner}"
     (kind,) = session.relation(source, said).types
     if str(kind) not in ("BOOLEAN", '"NULL"'):
-        raise not_a_condition(condition.text, f"it has the type {kind}, and is not true or false")
+        raise not_a_condition(condition.text, f"its type is {kind}, not BOOLEAN")
     query = f"SELECT count(*) AS n FROM {_restricted(table, columns, condition)}"
     counted = session.watch(
         lambda: session.relation(source, query).to_arrow_table(), f"reading {source.name}"

@@ -76,7 +76,7 @@ def not_evaluated(condition: Condition, table: str, why: str) -> InputError:
 
 
 def how_compared(condition: Condition) -> str:
-    """Name the types as which a condition compares columns."""
+    """Name the types that a condition compares columns as."""
     told = condition.compared
     return f"it compares {in_words(told)}" if told else "correct it"
 

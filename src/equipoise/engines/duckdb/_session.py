@@ -57,7 +57,7 @@ class Session:
             self.connection.execute(
                 "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
             )
-        # DuckDB 2.0 lets the CSV reader do a TRY_CAST, and that fails instead of giving null
+        # DuckDB 2.0 pushes TRY_CAST into the CSV reader, where it fails instead of returning null
         # (duckdb/duckdb#23818). Older versions do not know the setting.
         with contextlib.suppress(duckdb.Error):
             self.connection.execute("SET disabled_optimizers = 'type_pushdown'")
@@ -127,7 +127,7 @@ class Session:
         """Yield the result of a query in batches."""
         try:
             yield from pa.RecordBatchReader.from_stream(self.relation(source, query))
-        except (pa.ArrowException, OSError) as error:  # a stream wraps what the database says
+        except (pa.ArrowException, OSError) as error:  # a stream wraps errors of the database
             raise explained(error, source) from None
 
     def work(self, source: Source, work: Callable[[], T], title: str) -> T:

@@ -79,10 +79,10 @@ class Tables:
     def _query_over(self, table: str, source: Source) -> str:
         """Return the user's query over a table, which it calls ``input``."""
         query = self._one_query(source.sql or "")
-        with contextlib.suppress(duckdb.Error):  # which is explained when the result is opened
+        with contextlib.suppress(duckdb.Error):  # the error is explained when the result is opened
             bare = self._session.relation(source, f"WITH input AS (FROM {table}) (\n{query}\n)")
             refuse_duplicates(bare.columns, "the result of the SQL")
-        # On lines of its own, since it may end in a comment.
+        # On separate lines, since it may end in a comment.
         return f"(WITH input AS (FROM {table}) SELECT * FROM (\n{query}\n))"
 
     def _one_query(self, text: str) -> str:
@@ -162,7 +162,7 @@ class Tables:
         return self._spool.copy(path, (table, source.header), write).path
 
     def _copy_of_records(self, source: Source, path: Path) -> Copy:
-        """Copy a CSV file record by record, without its broken lines if that was asked for."""
+        """Copy a CSV file record by record, without its broken lines if requested."""
         dialect = dialect_of(source, path)
         name = source.name if len(source.paths) == 1 else str(path)
 

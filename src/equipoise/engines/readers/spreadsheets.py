@@ -77,8 +77,8 @@ def _opened(path: Path) -> Iterator[CalamineWorkbook]:
             raise
         reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else "broken"
         raise InputError(
-            f"{path} cannot be read as an Excel file: {reason}; it is damaged, or it is something "
-            "else."
+            f"{path} cannot be read as an Excel file: {reason}; it is damaged, or in another "
+            "format."
         ) from None
 
 

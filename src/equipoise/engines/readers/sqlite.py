@@ -69,8 +69,8 @@ def _require_whole(connection: sqlite3.Connection, table: str, path: Path) -> No
 
 def _damaged(path: Path, reason: object) -> InputError:
     return InputError(
-        f"{path} cannot be read as an SQLite database: {reason}; it is damaged, or it is something "
-        "else."
+        f"{path} cannot be read as an SQLite database: {reason}; it is damaged, or in another "
+        "format."
     )
 
 

@@ -1,4 +1,4 @@
-"""Methods of treating missing values: a value of their own, left out, or imputed."""
+"""Methods of treating missing values: a separate value, left out, or imputed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Method:
     fill: Callable[[Rows, int], Codes] | None = None  # imputes codes, for rows and a seed
 
     def codes(self, rows: Rows, seed: int) -> Codes:
-        """Give the codes of the counted columns after treatment."""
+        """Return the codes of the counted columns after treatment."""
         if self.fill is None or not rows.absent.any():
             return rows.codes
         return self.fill(rows, seed)
@@ -73,7 +73,7 @@ def choose_methods(names: str | Iterable[str]) -> tuple[Method, ...]:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a comparison and a simulation of methods are both asked for."""
+    """Settings that a comparison and a simulation of methods share."""
 
     methods: tuple[Method, ...]
     min_count: int  # of the rows of a group under every method
@@ -210,7 +210,7 @@ class _Drawing:
 METHODS: Mapping[str, Method] = {
     method.name: method
     for method in (
-        Method("group", "a missing value is a value of its own, also for the label", "group"),
+        Method("group", "a missing value is a separate value, also for the label", "group"),
         Method("drop", "rows with a missing counted value are left out", "drop"),
         Method(
             "most_frequent",

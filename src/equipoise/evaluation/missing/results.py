@@ -39,7 +39,7 @@ def measured(rows: Rows, codes: Codes, method: Method, min_count: int) -> Measur
 
 
 def frequencies(table: Measurement, labels: Sequence[Value]) -> Floats:
-    """Give the share of each label; these labels are the first of the table's."""
+    """Return the share of each label; these labels are the first of the table's."""
     return np.asarray(table.margins.overall_rate[: len(labels)])
 
 
@@ -103,7 +103,7 @@ class GroupBias:
 def group_biases(
     common: CommonGroups, labels: Sequence[Value], base: int, ub: Mapping[str, Floats]
 ) -> tuple[GroupBias, ...]:
-    """Give UB of every group and label by method and in the table ``base``, largest changes first."""
+    """Return UB of every group and label by method and in the table ``base``, largest changes first."""
     rows, reference = common.rows[base], common.ub[base]
     found = [
         GroupBias(
@@ -130,7 +130,7 @@ class MethodComparison(Drawable):
     request
         What was counted.
     labels
-        Label values, with MISSING if rows without a label have one of their own.
+        Label values, with MISSING if rows without a label have a separate one.
     groups
         Groups and labels compared, the largest changes first.
     n, table_rows
@@ -164,7 +164,7 @@ class MethodComparison(Drawable):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the methods, in the order asked for."""
+        """The names of the methods, in the requested order."""
         return tuple(found.method for found in self.methods)
 
     @property
@@ -247,13 +247,13 @@ class MethodComparison(Drawable):
         return f"{self.n:,}{drawn} rows were counted by {by}, with the label {self.request.label}"
 
     def _without_label(self) -> list[str]:
-        """Say what happened to rows without a label, if there are any."""
+        """Describe what happened to rows without a label, if there are any."""
         if not self.without_label:
             return []
         lack = f"{counted(self.without_label, 'row')} of the table without {self.request.label}"
         one = self.without_label == 1
         if self.request.missing_label == "group":
-            return [f"{lack} {'counts' if one else 'count'} as rows with a label of their own."]
+            return [f"{lack} {'counts' if one else 'count'} as rows with a separate label."]
         return [f"{lack} {'was' if one else 'were'} left out."]
 
     def _compared(self) -> str:
@@ -264,7 +264,7 @@ class MethodComparison(Drawable):
         )
 
     def _filled_by(self) -> list[str]:
-        """Say which columns imputers used, if there were imputers."""
+        """Name the columns that imputers used, if there were imputers."""
         if not any(METHODS[name].fill for name in self.names):
             return []
         columns = counted(len(self.looked_at), "other column")
@@ -283,7 +283,7 @@ class MethodComparison(Drawable):
 def shared_fields(
     table: pa.Table, rows: Rows, without_label: int, settings: Settings
 ) -> dict[str, Any]:
-    """Give the fields of a result that follow from the rows and the settings."""
+    """Return the fields of a result that follow from the rows and the settings."""
     return {
         "request": rows.request,
         "labels": rows.values[-1],
@@ -299,7 +299,7 @@ def shared_fields(
 
 
 def direction(away: float) -> str:
-    """Say whether UB came closer to 0.
+    """Describe whether UB came closer to 0.
 
     Examples
     --------

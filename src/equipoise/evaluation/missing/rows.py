@@ -27,7 +27,7 @@ ABSENT = -1
 """Code of a missing value."""
 LEAST_ROWS = 20
 """Minimum number of complete rows, so that imputers have something to learn from."""
-_KEPT = 20  # most frequent values of a text column that keep a code of their own; others share one
+_KEPT = 20  # most frequent values of a text column that keep their own code; others share one
 _RARE = 10  # values with fewer rows share a code as well
 
 
@@ -36,7 +36,7 @@ class Rows:
     """A table as imputers take it: counted columns as codes, and the other columns."""
 
     request: CountRequest  # with bins as edges
-    # Without the missing value; but if rows without a label have a label of their own, MISSING is
+    # Without the missing value; but if rows without a label have a separate label, MISSING is
     # the last value of the label.
     values: tuple[tuple[Value, ...], ...]
     codes: Codes  # rows × counted columns, the label last
@@ -78,7 +78,7 @@ def _with_missing(values: tuple[Value, ...]) -> tuple[Value, ...]:
 def with_label_policy(rows: Rows) -> tuple[Rows, int]:
     """Treat rows without a label as the request says, and count them.
 
-    They are left out, refused, or get a label of their own; to imputation methods their label is
+    They are left out, refused, or get a separate label; to imputation methods their label is
     not a missing value.
 
     Examples
@@ -147,7 +147,7 @@ def _coded(
     return known, take([number.get(str(v), ABSENT) for v in values], codes)
 
 
-# ----------------------------------------------------------------- what other columns tell
+# ----------------------------------------------------------------------- other columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,7 @@ class Others:
 
 def _read_others(table: pa.Table, request: CountRequest) -> Others:
     # Models refuse a column that they cannot use (training/features.py), so that nobody trains
-    # without it unawares. Here a column is of help or it is not, so such a column is left out,
+    # without it unknowingly. Here such a column is only of no help, so it is left out,
     # missing numbers become the median, and rare texts share a code.
     read = {
         name: _other(name, table[name], request.na)

@@ -61,8 +61,8 @@ def simulate_missing(
     """Remove known values, and measure how far each method is from the truth.
 
     Rows with a missing counted value are set aside, and ``max_rows`` of the others are drawn once.
-    Rows without a label are treated as the request says: set aside, refused, or kept with a label of
-    their own. The intervals reflect which values were removed, not which rows were drawn.
+    Rows without a label are treated as the request says: set aside, refused, or kept with a
+    separate label. The intervals reflect which values were removed, not which rows were drawn.
 
     Examples
     --------
@@ -124,8 +124,8 @@ def _position(request: CountRequest, column: str | None) -> int:
 def _require_known_label(rows: Rows, position: int) -> None:
     if position == len(rows.values) - 1 and MISSING in rows.values[-1]:
         raise InputError(
-            f"values of {rows.request.label!r} are removed, so rows without it cannot have a label of "
-            "their own; set `missing_label='drop'`, or remove values of another `column`."
+            f"values of {rows.request.label!r} are removed, so rows without it cannot have a "
+            "separate label; set `missing_label='drop'`, or remove values of another `column`."
         )
 
 

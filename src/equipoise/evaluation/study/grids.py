@@ -66,7 +66,7 @@ def version_name(version: str, size: float, study: Mapping[str, Any]) -> str:
 
 
 def tables_of(study: Mapping[str, Any]) -> list[tuple[str, Grid]]:
-    """Give the tables of a study that fit a terminal: versions, scores, and differences."""
+    """Return the tables of a study that fit a terminal: versions, scores, and differences."""
     found = [("The versions themselves", versions_grid(study))]
     found += [(f"Scores on {TEST_NAMES[test]}", scores_grid(study, test)) for test in TESTS]
     found += [
@@ -83,7 +83,7 @@ def untreated(study: Mapping[str, Any]) -> str:
 
 
 def versions_grid(study: Mapping[str, Any]) -> Grid:
-    """Give the rows of each version, the size of its repair, and its measured UB."""
+    """Return the rows of each version, the size of its repair, and its measured UB."""
     rows = []
     for table in study["tables"]:
         name = version_name(table["version"], table["size"], study)
@@ -119,7 +119,7 @@ def versions_grid(study: Mapping[str, Any]) -> Grid:
 
 
 def scores_grid(study: Mapping[str, Any], test: str, *, size: float | None = None) -> Grid:
-    """Give means and intervals of every version and model on one test."""
+    """Return means and intervals of every version and model on one test."""
     rows = [
         (
             study["models"][row["model"]],
@@ -134,7 +134,7 @@ def scores_grid(study: Mapping[str, Any], test: str, *, size: float | None = Non
 
 
 def differences_grid(study: Mapping[str, Any], test: str, *, size: float | None = None) -> Grid:
-    """Give paired differences to the reference on one test."""
+    """Return paired differences to the reference on one test."""
     places: dict[tuple[str, str, float], dict[str, str]] = {}
     for row in _by_model(study, study["differences"]):
         if row["test"] == test and size in (None, row["size"]):
@@ -155,7 +155,7 @@ def differences_grid(study: Mapping[str, Any], test: str, *, size: float | None 
 def groups_grid(
     study: Mapping[str, Any], model: str, *, size: float, versions: Sequence[str]
 ) -> Grid:
-    """Give scores of the groups on the held-out test set, by version."""
+    """Return scores of the groups on the held-out test set, by version."""
     rows = [r for r in study["by_group"] if (r["model"], r["size"]) == (model, size)]
     if not rows:
         return Grid(("group", "version"), ())

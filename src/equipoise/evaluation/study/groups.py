@@ -48,7 +48,7 @@ class ReportedGroups:
         return np.asarray(self.cell_members @ by_label)
 
     def plain(self) -> list[dict[str, Any]]:
-        """Give the groups as plain data."""
+        """Return the groups as plain data."""
         lines = zip(self.names, self.rows, self.is_sensitive.tolist(), strict=True)
         return [{"group": g, "rows": n, "sensitive": s} for g, n, s in lines]
 

@@ -34,11 +34,11 @@ class Fits:
     outcomes: Mapping[str, NDArray[np.int64]]
 
     def whole(self, test: str) -> NDArray[np.int64]:
-        """Give the outcomes of all tested rows."""
+        """Return the outcomes of all tested rows."""
         return self.outcomes[test][:, -1]
 
     def within(self, test: str) -> NDArray[np.int64]:
-        """Give the outcomes of the groups."""
+        """Return the outcomes of the groups."""
         return self.outcomes[test][:, :-1]
 
     def only(self, repeats: Sequence[int]) -> Fits:
@@ -90,7 +90,7 @@ class StudyRecords:
         return max(self.request.sizes)
 
     def mean(self, values: Any) -> list[float | None]:
-        """Give the mean over repeats and its interval as plain numbers."""
+        """Return the mean over repeats and its interval as plain numbers."""
         return Mean.of(values, self.request.confidence).plain()
 
     def scores(self, fits: Fits, test: str) -> dict[str, NDArray[Any]]:
@@ -112,7 +112,7 @@ class StudyRecords:
         return np.where(largest < 0, np.nan, largest)
 
     def of_version(self, size: float, version: str) -> tuple[list[Fits], list[Mapping[str, Any]]]:
-        """Give the fits of all models on a version, and the records of the version itself."""
+        """Return the fits of all models on a version, and the records of the version itself."""
         fits = [f for (s, v, _), f in self.fits.items() if (s, v) == (size, version)]
         made = [r for r in self.versions if (r["size"], r["version"]) == (size, version)]
         return fits, made

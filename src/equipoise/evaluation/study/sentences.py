@@ -1,4 +1,4 @@
-"""A study in sentences: what was done, and what came out."""
+"""A study in sentences: what was done, and the results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REPAIRED = ("p", "n", "after")
 
 
 def sentences_of(study: Mapping[str, Any]) -> tuple[str, ...]:
-    """Say what was done and what came out."""
+    """Describe what was done, and the results."""
     return (
         *_done(study),
         *_equal_rows(study),
@@ -30,12 +30,12 @@ def sentences_of(study: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def reading_of(study: Mapping[str, Any]) -> Reading:
-    """Give how the table was read; for the paper's data sets nothing, since they are fixed."""
+    """Return how the table was read; empty for the paper's data sets, which are fixed."""
     return Reading() if study.get("paper") else Reading.from_dict(study.get("reading"))
 
 
 def version_lines(study: Mapping[str, Any]) -> list[str]:
-    """Say what each version is."""
+    """Describe each version."""
     two = {"before": "the first table", "after": "the second table"}
     return [f"{v}: {VERSIONS.get(v) or two[v]}." for v in study["versions"]]
 
@@ -79,7 +79,7 @@ def _rows_of(study: Mapping[str, Any]) -> str:
 
 
 def _equal_rows(study: Mapping[str, Any]) -> Iterator[str]:
-    """Say how many rows of one table are equal, and how they were treated."""
+    """Describe how many rows of one table are equal, and how they were treated."""
     found = study.get("equal_rows")
     if not found or not found["equal"] or study["rows_after"]:
         return
@@ -140,7 +140,7 @@ def _shortfalls(study: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _differences(study: Mapping[str, Any]) -> Iterator[str]:
-    """Say, for every repaired version and test, how many models gain, lose, or neither."""
+    """Describe, for every repaired version and test, how many models gain, lose, or neither."""
     size = max((r["size"] for r in study["differences"]), default=None)
     for version, test in _repaired_and_tested(study):
         rows = [
@@ -170,7 +170,7 @@ def _moved(rows: Sequence[Mapping[str, Any]], measure: str) -> str:
 
 
 def _ruled_out(study: Mapping[str, Any]) -> Iterator[str]:
-    """Say for how many models and samples a loss above the margin is ruled out."""
+    """Describe for how many models and samples a loss above the margin is ruled out."""
     for version, test in _repaired_and_tested(study):
         rows = [r for r in study["losses"] if (r["version"], r["test"]) == (version, test)]
         if rows:

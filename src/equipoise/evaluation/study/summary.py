@@ -108,7 +108,7 @@ def _about_request(records: StudyRecords) -> dict[str, Any]:
 
 
 def _scores(records: StudyRecords) -> list[dict[str, Any]]:
-    """Give the means of every measure on both tests."""
+    """Return the means of every measure on both tests."""
     return [
         {"size": size, "version": version, "model": model, "test": test}
         | {name: records.mean(v) for name, v in records.scores(fits, test).items()}
@@ -175,7 +175,7 @@ def losses_of(differences: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _by_group(records: StudyRecords) -> list[dict[str, Any]]:
-    """Give scores of every reported group on the held-out test set, at the largest size."""
+    """Return scores of every reported group on the held-out test set, at the largest size."""
     paired = dict(records.pairs())
     found = []
     for (size, version, model), fits in records.fits.items():
@@ -215,7 +215,7 @@ def _shown_labels(records: StudyRecords) -> Sequence[int]:
 
 
 def _test_ub(records: StudyRecords) -> list[dict[str, Any]]:
-    """Give UB of the labels in the held-out test set itself, for the reported groups."""
+    """Return UB of the labels in the held-out test set itself, for the reported groups."""
     fits, _ = records.of_version(records.largest_size, records.request.reference)
     if not fits:
         return []

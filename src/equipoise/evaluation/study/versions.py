@@ -1,4 +1,4 @@
-"""The versions themselves in a study: rows asked for and found, and their measured UB."""
+"""The versions themselves in a study: rows requested and found, and their measured UB."""
 
 from __future__ import annotations
 

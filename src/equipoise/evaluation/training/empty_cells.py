@@ -57,7 +57,7 @@ def require_repairable(material: Material, request: EvaluationRequest) -> None:
 class _Groups:
     """The groups of some sensitive attributes.
 
-    ``of_cell`` is the group of each cell, or -1 for a cell with a missing value; ``lacks`` tells by
+    ``of_cell`` is the group of each cell, or -1 for a cell with a missing value; ``lacks`` says by
     group and label whether the table has no row of both.
     """
 
@@ -72,7 +72,7 @@ class _Groups:
 
 
 def _lattice(material: Material) -> Iterator[_Groups]:
-    """Give the groups of every set of sensitive attributes; the finest come last."""
+    """Return the groups of every set of sensitive attributes; the finest come last."""
     counts = material.counts
     label = counts.codes[:, len(counts.sensitive)]
     there = material.is_known & (counts.rows > 0)
@@ -126,7 +126,7 @@ def _look_through_samples(
 def _lacking(
     material: Material, groups: _Groups, sizes: Rows, cells: Rows, request: EvaluationRequest
 ) -> list[int]:
-    """Find the groups to repair that lack, in the whole table, a label that the sample has."""
+    """Find the groups to repair without a row, in the whole table, of a label in the sample."""
     counts = material.counts
     there = material.is_known & (cells > 0)
     has = np.zeros(len(counts.label), np.bool_)
@@ -145,7 +145,11 @@ def _message(
     largest = found.unreachable
     most = max(largest.values())
     worst = min(largest, key=lambda g: (-largest[g], str(g)))
-    more = f"; {len(largest) - 1:,} more groups lack a label as well" if len(largest) > 1 else ""
+    more = (
+        f"; {len(largest) - 1:,} more groups have no row of a label either"
+        if len(largest) > 1
+        else ""
+    )
     said = (
         f"{material.name} has no row of {_absent_cell(material, lattice, worst)} at all, so a repair "
         f"cannot add any{more}. `min_group` counts the rows of a group in the initial sample "
@@ -168,7 +172,7 @@ def _absent_cell(material: Material, lattice: Sequence[_Groups], group: Group) -
 
 
 def _is_possible(material: Material, request: EvaluationRequest, versions: Sequence[str]) -> bool:
-    """Tell whether all versions can be made in the first repeat."""
+    """Return whether all versions can be made in the first repeat."""
     try:
         for size, version in itertools.product(request.sizes, versions):
             make_version(material, request, version, split(material, request, 0, size))

@@ -35,7 +35,7 @@ _SHOWN = 3  # examples in a message
 class Features:
     """What models learn from, one column per feature."""
 
-    values: Floats  # missing numbers are nan; a missing category has a code of its own
+    values: Floats  # missing numbers are nan; a missing category has its own code
     names: tuple[str, ...]
     numeric: NDArray[np.bool_]
     constant: tuple[str, ...] = ()  # left out because they have a single value
@@ -152,7 +152,7 @@ def _numbers_or_codes(
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Tell whether a type is one of Arrow's types of numbers."""
+    """Return whether a type is one of Arrow's types of numbers."""
     import pyarrow as pa
 
     return bool(
@@ -161,7 +161,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def is_date_or_time(kind: pa.DataType) -> bool:
-    """Tell whether a type is one of Arrow's types of dates and times, other than a duration."""
+    """Return whether a type is one of Arrow's types of dates and times, other than a duration."""
     import pyarrow as pa
 
     return bool(pa.types.is_temporal(kind) and not pa.types.is_duration(kind))
@@ -211,7 +211,7 @@ def _is_constant(values: Floats) -> bool:
 
 
 def _reveals(values: Floats, label: NDArray[np.int64]) -> bool:
-    """Tell whether every value occurs with a single label.
+    """Return whether every value occurs with a single label.
 
     A column with more distinct values than a quarter of the rows does so by chance.
     """

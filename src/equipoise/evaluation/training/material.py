@@ -126,7 +126,7 @@ def prepare(
     finer_request = replace(request.counting, sensitive=also, bins=counts.bins, missing="group")
     finer = Counts.from_arrow(table, finer_request)
     cells, lines = cells_of_rows(table, counts), cells_of_rows(table, finer)
-    kept = (cells >= 0) & (lines >= 0)  # a row that lacks a counted value may be in no cell
+    kept = (cells >= 0) & (lines >= 0)  # a row without a counted value may be in no cell
     table, cells, lines = table.filter(kept), cells[kept], lines[kept]
     label, labels = _labels(counts, cells, name)
     groups, group = _groups(finer, lines)
@@ -183,7 +183,7 @@ def _labels(
 def _positive(
     counts: Counts, labels: tuple[str, ...], label: NDArray[np.int64], request: EvaluationRequest
 ) -> int | None:
-    """Find the label that precision and recall refer to: the one asked for, or the rarer of two."""
+    """Find the label that precision and recall refer to: the requested one, or the rarer of two."""
     if request.positive is not None:
         named = as_value(request.positive)
         counts.label.code(named)  # raises an error that lists the labels

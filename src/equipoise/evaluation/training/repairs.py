@@ -34,7 +34,7 @@ def plan_repair(
     is planned without them.
     """
     # A second plan, without the groups that are out of reach, is made only if the first one fails or
-    # needs rows that nobody has: leaving groups out changes the label frequencies to keep.
+    # needs rows that do not exist: leaving groups out changes the label frequencies to keep.
     reached = sample[~_is_out_of_reach(material, request, sample)[material.cells[sample]]]
     try:
         plan = _plan(material, request, sample, **options)
@@ -63,7 +63,7 @@ def _plan(
 def _is_out_of_reach(
     material: Material, request: EvaluationRequest, sample: Rows
 ) -> NDArray[np.bool_]:
-    """Find the cells of groups that are not judged and lack a label in the whole table."""
+    """Find the cells of groups that are not judged and without some label in the whole table."""
     place, shape = _places(material)
     here = _table(material.tally(sample), place, shape)
     lacks = (_table(material.counts.rows, place, shape) == 0) & (here.sum(axis=0) > 0)
@@ -103,7 +103,7 @@ def rows_within_pool(
 
 
 def rows_by_cell(material: Material, change: Counts) -> Rows:
-    """Give a change for each cell of the table; refuse one for a cell that no row has."""
+    """Return a change for each cell of the table; refuse one for a cell that no row has."""
     lines = {cell: line for line, cell in enumerate(material.counts.cells())}
     wanted = np.zeros(len(lines), np.int64)
     for cell, n in change.cells().items():
@@ -119,7 +119,7 @@ def rows_by_cell(material: Material, change: Counts) -> Rows:
 
 
 def _places(material: Material) -> tuple[tuple[Rows, Rows], tuple[int, int]]:
-    """Give the line and column of every cell in a table of groups and labels, and its shape."""
+    """Return the line and column of every cell in a table of groups and labels, and its shape."""
     width = len(material.counts.sensitive)
     codes = material.counts.codes
     groups, line = np.unique(codes[:, :width], axis=0, return_inverse=True)

@@ -21,7 +21,7 @@ from equipoise.progress import Reporter, silent
 
 _Records = list[dict[str, Any]]
 
-# To save time, baselines are trained for two models only: for these if they are asked for.
+# To save time, baselines are trained for two models only: for these if they are requested.
 _BASELINE_MODELS = ("gbdt", "logistic")
 
 # Goes up when the same request gives other numbers, so that stored fits of both are never mixed.

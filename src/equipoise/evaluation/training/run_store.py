@@ -43,7 +43,7 @@ class RunStore:
             self._keep(record)
 
     def has(self, repeat: int, size: float, version: str, model: Model) -> bool:
-        """Tell whether a fit was done with the same settings, or its version cannot be made."""
+        """Return whether a fit was done with the same settings, or its version cannot be made."""
         place = (repeat, size, version)
         made = self._versions.get(place)
         if made is not None and made["failed"]:
@@ -52,7 +52,7 @@ class RunStore:
         return made is not None and done is not None and done["settings"] == key_of(model.settings)
 
     def records(self) -> list[dict[str, Any]]:
-        """Give all records, in an order that does not depend on which fit was finished first."""
+        """Return all records, in an order that does not depend on which fit was finished first."""
         versions = [self._versions[p] for p in sorted(self._versions)]
         return versions + [self._fits[p] for p in sorted(self._fits)]
 

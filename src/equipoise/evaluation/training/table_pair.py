@@ -56,7 +56,7 @@ def _require_common_values(
     if not one & other or (is_label and other - one):
         shown = [", ".join(sorted(map(str, values))[:5]) for values in (one, other)]
         raise InputError(
-            f"column {name!r} has other values in the second table ({shown[1]}) than in the first "
+            f"column {name!r} has different values in the second table ({shown[1]}) than in the first "
             f"({shown[0]}); write them the same way, for example with `sql`."
         )
 
@@ -145,7 +145,7 @@ def _truths(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 def _read(
     column: pa.ChunkedArray, read: Callable[[Any], Any], kind: pa.DataType
 ) -> pa.ChunkedArray | None:
-    """Read every value, or give None if one cannot be read."""
+    """Read every value, or return None if one cannot be read."""
     import pyarrow as pa
 
     values, codes = encode_arrow(column, None)

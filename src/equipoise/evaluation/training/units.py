@@ -69,7 +69,7 @@ def find_duplicates(
 
 
 def find_units(table: pa.Table, request: EvaluationRequest, copies: Copies) -> Rows:
-    """Give the unit of each row: duplicates, and rows with the same value of ``keep_together``."""
+    """Return the unit of each row: duplicates, and rows with the same value of ``keep_together``."""
     if request.keep_together is None:
         return copies.unit
     together = _units_in(table[request.keep_together], request.counting.na)
@@ -88,7 +88,7 @@ def _joined(first: Rows, second: Rows) -> Rows:
 
 
 def _units_in(column: pa.ChunkedArray, na: tuple[str, ...]) -> Rows:
-    """Make a unit of each value; a row without a value is a unit of its own."""
+    """Make a unit of each value; a row without a value is a separate unit."""
     values, codes = encode_arrow(column, None)
     absent = np.array([v is MISSING or v in na for v in values])[codes]
     return np.where(absent, len(values) + np.arange(len(codes)), codes).astype(np.int64)

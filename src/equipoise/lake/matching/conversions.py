@@ -125,7 +125,7 @@ def meant_query(
     absent: Collection[str],
     spellings: Mapping[str, Mapping[str, str]],
 ) -> str:
-    """Give a query over a table for what its values mean in the base.
+    """Return a query over a table for what its values mean in the base.
 
     ``columns`` holds, by column of the base, the column of the table and its type. The others are
     what a ledger holds, by column of the base; ``absent`` are columns with texts for missing values.
@@ -163,7 +163,7 @@ class BaseColumn:
 
 
 def known_texts(column: ColumnProfile) -> Collection[str]:
-    """Give the values of a column: all, or those in the sample of rows."""
+    """Return the values of a column: all, or those in the sample of rows."""
     return column.values or {text for text in column.sample if text is not None}
 
 

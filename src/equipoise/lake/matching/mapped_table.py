@@ -44,7 +44,7 @@ def number_of_failed(text: str) -> int:
 
 
 def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wanted) -> Source:
-    """Give a table with the base's column names, values and types.
+    """Return a table with the base's column names, values and types.
 
     Rows keep their places. A value that is not mapped is missing. If some value of a row cannot be
     converted to the base's type, the required values of the row are missing, so that it is in no cell

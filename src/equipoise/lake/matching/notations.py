@@ -203,7 +203,7 @@ def patterns_for(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _fitting(texts: Iterable[str]) -> list[DateFormat]:
-    """Give the date formats that match all of some values."""
+    """Return the date formats that match all of some values."""
     left = list(date_formats().values())
     for text in dict.fromkeys(texts):
         left = [form for form in left if _fits(form.pattern, text)]
@@ -213,7 +213,7 @@ def _fitting(texts: Iterable[str]) -> list[DateFormat]:
 
 
 def _mostly_fitting(texts: list[str]) -> list[DateFormat]:
-    """Give the unambiguous formats that match most of some values."""
+    """Return the unambiguous formats that match most of some values."""
     if 2 * sum(text[:4].isdigit() and len(text) > 7 for text in texts) < len(texts):
         return []  # rules most columns out quickly
     return [

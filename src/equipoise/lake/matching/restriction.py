@@ -38,7 +38,7 @@ class Restriction:
 
 
 def restriction(base: Source, engine: Engine) -> Restriction | None:
-    """Give what rows must satisfy to be added to a base; None if it has no condition."""
+    """Return what rows must satisfy to be added to a base; None if it has no condition."""
     if base.where is None:
         return None
     condition = engine.settled(base).where or base.where

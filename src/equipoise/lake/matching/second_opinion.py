@@ -33,7 +33,7 @@ def second_opinion(
 
 
 def _frame(columns: Iterable[ColumnProfile]) -> pd.DataFrame:
-    """Give some values of columns as a frame."""
+    """Return some values of columns as a frame."""
     import pandas as pd
 
     known = {

@@ -116,7 +116,7 @@ class Found(Result):
         if self.survey.unreadable:
             said.append(
                 f"{self.survey.unreadable:,} cannot be used as they are written: equipoise lake "
-                "index names them."
+                "index lists them."
             )
         tables = [ranked.offer.candidate.table for ranked in self.offers]
         said += [f"Of {t.name} {t.skipped}." for t in tables if t.skipped][:_SHOWN]

@@ -225,7 +225,7 @@ def _candidate(
             barred = barred or f"{looking.mapping} says not to use it"
     confidence = alignment.confidence(want.required)
     if barred is None and confidence < looking.min_confidence:
-        barred = f"its columns are matched with a confidence of {confidence:.2f} only"
+        barred = f"its columns are matched with a confidence of only {confidence:.2f}"
     return Candidate(
         table=table,
         profile=profile,

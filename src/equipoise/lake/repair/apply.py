@@ -233,7 +233,7 @@ def _require_apart(base: Source, pool: Source | None, output: Path, listing: Pat
         os.path.realpath(listing) == os.path.realpath(output)
     ):
         raise InputError(
-            f"the list of changes cannot go to {listing}, which is a table; name another file."
+            f"the list of changes cannot be written to {listing}, which is a table; name another file."
         )
     if pool is not None and _files([output]) & _files(pool.paths):
         raise InputError(f"{output} is the pool, which must not change; write to another file.")

@@ -135,14 +135,14 @@ def require_apart(places: Sequence[Path], read: Sequence[tuple[str, Path]]) -> N
 
     >>> require_apart([Path("out.csv"), Path("./out.csv")], [])
     Traceback (most recent call last):
-    equipoise.errors.InputError: out.csv cannot be two files at once; name another for one of them.
+    equipoise.errors.InputError: two files cannot both be written to out.csv; rename one of them.
     """
     known: dict[str, Path] = {}
     for place in places:
         if known.setdefault(os.path.realpath(place), place) is not place:
-            raise InputError(f"{place} cannot be two files at once; name another for one of them.")
+            raise InputError(f"two files cannot both be written to {place}; rename one of them.")
         if not place.absolute().parent.is_dir():
-            raise InputError(f"the folder {place.parent} does not exist; make it first.")
+            raise InputError(f"the folder {place.parent} does not exist; create it first.")
         for name, path in read:
             if place.exists() and path.exists() and place.samefile(path):
                 raise InputError(

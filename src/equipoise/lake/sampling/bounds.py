@@ -23,7 +23,7 @@ Terms: TypeAlias = npt.NDArray[np.float64]
 
 _FIRST_BLOCK, _LAST_BLOCK = 64, 16_384  # terms summed at once: most sums end within the first
 _OVERWHELMING = 1e200  # treated as infinite, well before a double overflows
-_TIE = 1e-12  # a probability equal to the one asked for is enough, whatever its last digit
+_TIE = 1e-12  # a probability equal to the requested one is enough, whatever its last digit
 
 
 class RowInterval(NamedTuple):

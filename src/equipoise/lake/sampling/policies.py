@@ -128,7 +128,7 @@ def least_cost(
         method="highs",
     )
     if found.x is None:
-        raise ArithmeticError(f"the linear program has no answer: {found.message}")
+        raise ArithmeticError(f"the linear program was not solved: {found.message}")
     return np.asarray(found.x[: len(costs)], float)
 
 

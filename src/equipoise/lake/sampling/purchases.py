@@ -28,7 +28,7 @@ WHY: dict[Stopped, str] = {
     "no progress": "no source is likely to have what is missing",
     "budget": "the budget does not pay for another draw",
     "max_draws": "the maximum number of draws was reached",
-    "asked": "the function `stop` asked for it",
+    "asked": "the function `stop` requested it",
     "failed": "an error occurred",
     "interrupted": "it was interrupted",
 }

@@ -124,7 +124,7 @@ class Run:
         given = 0
         for given, (cell, row) in enumerate(source.draw(n), 1):
             if given > n:
-                raise InputError(f"{source.name} gave more than the {n:,} rows asked for.")
+                raise InputError(f"{source.name} returned more than the {n:,} rows requested.")
             self.drawn[s] += 1
             g = self._places.get(cell)
             if g is not None:

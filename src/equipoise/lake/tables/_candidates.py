@@ -73,7 +73,7 @@ def find_by_numbers(
 def _of_like_size(
     index: Index, numeric: Sequence[SearchColumn], without: Sequence[object]
 ) -> pa.Table:
-    """Give the columns whose median is between the quartiles of one of the query's columns."""
+    """Return the columns whose median is between the quartiles of one of the query's columns."""
     quartiles = [np.quantile(column.quantiles or (), [0.25, 0.75]).tolist() for column in numeric]
     return index.arrow(
         """

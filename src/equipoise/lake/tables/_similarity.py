@@ -108,7 +108,7 @@ def _cosines(
 
 
 def unit_vectors(sides: Sequence[tuple[Terms, int]], rarity: Rarity) -> list[csr_matrix]:
-    """Give the terms of each side as sparse rows of length one over a common vocabulary."""
+    """Return the terms of each side as sparse rows of length one over a common vocabulary."""
     from scipy.sparse import csr_matrix
 
     known, codes = np.unique(
@@ -159,7 +159,7 @@ def agreement(one: NDArray[np.float64], many: NDArray[np.float64]) -> NDArray[np
 
 
 def value_overlap(one: ColumnProfile, other: ColumnProfile) -> float:
-    """Give the overlap of the values of two columns, as a share of the smaller set.
+    """Return the overlap of the values of two columns, as a share of the smaller set.
 
     Case and surrounding blanks are ignored. For columns of many values, of which only some hashes
     are stored, it is an estimate.

@@ -47,13 +47,13 @@ class Terms:
 
 
 def words(text: str) -> list[str]:
-    """Give the words of a text, in lower case and in the singular."""
+    """Return the words of a text, in lower case and in the singular."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return [_singular(word) for word in _WORDS.findall(plain)]
 
 
 def header_words(name: str) -> list[str]:
-    """Give the words of a header, splitting camel case; no words if it says nothing.
+    """Return the words of a header, splitting camel case; no words if it says nothing.
 
     >>> header_words("birthDate"), header_words("unnamed_3"), header_words("V12")
     (['birth', 'date'], [], [])
@@ -73,7 +73,7 @@ def term_number(kind: int, text: str) -> int:
 
 
 def column_terms(column: ColumnProfile) -> dict[int, float]:
-    """Give the terms of a column with their weights.
+    """Return the terms of a column with their weights.
 
     The weight of a word is its count in the header, plus one if some value has it. The number of rows
     it is in is ignored: it says more about the size of the table than about its subject.
@@ -89,7 +89,7 @@ def column_terms(column: ColumnProfile) -> dict[int, float]:
 
 
 def terms_of(profile: Profile) -> Terms:
-    """Give the terms of all columns of a table.
+    """Return the terms of all columns of a table.
 
     >>> from equipoise.engines.profiling import Profiler
     >>> profiler = Profiler(["Plant", "V1"], ["VARCHAR", "VARCHAR"])

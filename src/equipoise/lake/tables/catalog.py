@@ -103,7 +103,7 @@ def tables(entry: CatalogEntry, engine: Engine) -> list[CatalogEntry]:
         sentence = f"{entry.name} has changes that are still in its log; close it first."
         return [replace(entry, problem=sentence, changed=_IN_USE)]
     if not names:
-        word = "sheets with anything in them" if entry.source.kind == "excel" else "tables"
+        word = "sheets with data" if entry.source.kind == "excel" else "tables"
         return [replace(entry, problem=f"{entry.name} has no {word}.")]
     return [
         replace(entry, name=called, source=replace(entry.source, name=called, table=name))
@@ -113,7 +113,7 @@ def tables(entry: CatalogEntry, engine: Engine) -> list[CatalogEntry]:
 
 
 def opened(entry: CatalogEntry) -> Source:
-    """Give the source, with the encoding of a text file guessed from its content."""
+    """Return the source, with the encoding of a text file guessed from its content."""
     if entry.source.kind != "csv":
         return entry.source
     return replace(entry.source, encoding=guess_encoding(entry.source.paths[0]))

@@ -103,7 +103,7 @@ _KINDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
 
 
 def is_denied(name: str, conditions: Conditions, deny: Sequence[str]) -> str | None:
-    """Say why no rows may be taken from a source, or give None if they may."""
+    """Return why no rows may be taken from a source, or None if they may."""
     for pattern in deny:
         if name == pattern or fnmatch.fnmatchcase(name, pattern):
             return f"it is denied by {pattern!r}"

@@ -147,7 +147,7 @@ def _contexts(
 
 
 def _bags(terms: Terms, owner: NDArray[np.int64]) -> Terms:
-    """Give the words of tables; the weight of a word grows with the log of the columns it is in."""
+    """Return the words of tables; the weight of a word grows with the log of the columns it is in."""
     chosen = terms.of_kind(WORD)
     known, codes = np.unique(chosen.terms, return_inverse=True)
     both, columns = np.unique(owner[chosen.places] * len(known) + codes, return_counts=True)

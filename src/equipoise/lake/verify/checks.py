@@ -56,7 +56,7 @@ def verify(
     lost, strange = unmatched_rows(old, new, list(gone.true), list(came.true))
     return Verification(
         (
-            judge("plan", _contradictions(asked), f"{asked.name} agrees with itself."),
+            judge("plan", _contradictions(asked), f"{asked.name} is consistent."),
             judge(
                 "base",
                 _differences(old, asked.counted, asked),
@@ -158,7 +158,9 @@ def _nothing_is_lost(
     wrong, apart = [], set(old.rows.column_names) ^ set(new.rows.column_names)
     if apart:
         names = ", ".join(map(repr, sorted(apart)))
-        wrong.append(f"{new.name} has other columns than {old.name}: only one of them has {names}")
+        wrong.append(
+            f"{new.name} has different columns from {old.name}: only one of them has {names}"
+        )
     tail = f"of {old.name} is neither in {new.name} nor listed as removed"
     wrong += [f"row {i:,} {tail}" for i in lost.tolist()]
     wrong += [f"{e} removes row {e.at:,} of {old.name}, {why}" for e, why in gone.untrue]
@@ -199,7 +201,7 @@ def _cells_are_as_planned(
                 told = f"the cell {plan.named(entry.cell)}" if entry.cell else "no cell"
                 true = f"row {entry.at:,} of {table.name} is of {plan.named(cell)}"
                 wrong.append(f"{entry} states {told}, but {true}")
-    return judge("cells", wrong, f"Every cell of {new.name} has the rows planned.")
+    return judge("cells", wrong, f"Every cell of {new.name} has the planned number of rows.")
 
 
 def _certificate_is_true(new: CheckedTable, plan: PlanFile) -> CheckOutcome:

@@ -79,7 +79,7 @@ def check_columns(
             # A new value of a closed list may be right, so it is mentioned but breaks nothing.
             fresh = sum(n for value, n in (asked + other).items() if value not in held)
             strange += [f"{name} ({fresh:,})"] if fresh else []
-    right = f"Every added value reads as those of its column in {old.name} do."
+    right = f"Every added value is written like the values of its column in {old.name}."
     if strange:
         more = [f"{len(strange) - _SHOWN:,} more"] if len(strange) > _SHOWN else []
         right += f" Columns of few values have new ones: {in_words([*strange[:_SHOWN], *more])}."
@@ -146,7 +146,7 @@ def _kind(held: Counter[str]) -> tuple[str, _Reads | None]:
         return "the values", lambda value: value in texts
     shapes = {_date_shape(text) for text in texts}
     if None not in shapes:
-        # Without a single shape, nothing tells which of them an added date must have.
+        # Without a single shape, it is unknown which one an added date must have.
         return ("the dates", _date_test(texts, *shapes)) if len(shapes) == 1 else ("", None)
     numbers = sum(n for text, n in texts.items() if _PLAIN.fullmatch(text))
     if numbers >= _NEARLY_ALL * held.total():

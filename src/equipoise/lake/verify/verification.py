@@ -23,7 +23,7 @@ class CheckOutcome:
     sentence: str
     examples: tuple[str, ...] = ()
     noted: bool = False
-    """Whether it holds only because the user asked for what was found."""
+    """Whether it holds only because the user requested what was found."""
 
     @property
     def word(self) -> str:

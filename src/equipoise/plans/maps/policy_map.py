@@ -210,7 +210,7 @@ def _group(counts: Counts, group: Group | str) -> Group:
         if name not in names:
             raise PatternError(
                 f"the group {whose} names {name!r}, which is not a sensitive attribute. The attributes are "
-                f"{', '.join(names)}; choose the label by `label_value`."
+                f"{', '.join(names)}; choose the label with `label_value`."
             )
         axis.code(value)
     if not whose:

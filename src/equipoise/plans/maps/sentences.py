@@ -74,7 +74,9 @@ def _region(map_: Landscape) -> list[str]:
     said = [f"{in_words(caps)}."] if caps else []
     if map_.kept:
         kept = in_words([limit.text for limit in map_.kept])
-        said.append(f"{kept[0].upper()}{kept[1:]} must stay: otherwise UB says nothing.")
+        said.append(
+            f"{kept[0].upper()}{kept[1:]} must stay: otherwise UB is undefined or always 0."
+        )
     if map_.is_empty:
         given = [limit.text for limit in (*map_.limits, *map_.built_in)]
         said.append(f"No point is inside all limits: {in_words([*given, 'x>=0', 'y>=0'])}.")

@@ -203,7 +203,7 @@ def _missing_text(table: BiasTable) -> str:
 
 
 def _skipped(counts: Counts) -> list[list[str]]:
-    lines = f"{whole(counts.skipped.lines)} that are no rows ({counts.skipped.named})"
+    lines = f"{whole(counts.skipped.lines)} that are not rows ({counts.skipped.named})"
     return [["skipped lines", lines]] if counts.skipped else []
 
 

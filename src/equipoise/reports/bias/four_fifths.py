@@ -122,7 +122,7 @@ def _sentences(
     overall = (
         f"Four-fifths rule for {label}: {below:,} of {len(telling):,} groups"
         f"{'' if every else ' shown'} have an impact ratio below {RULE} against the best-off group "
-        "of the same attributes, which is looked for among all groups measured."
+        "of the same attributes, which is chosen among all groups measured."
     )
     if not every:
         overall += (
@@ -167,7 +167,7 @@ def _lax(x: dict[str, Any], limit: float) -> str:
         f"{number(x['ub'])}, above the limit of {limit:g}. The ratio compares its rate of "
         f"{percent(x['rate'])} with the {percent(x['best_rate'])} of {x['best']}; UB compares it "
         f"with the overall rate of {percent(x['overall_rate'])}. The smaller the group, the closer "
-        "is that rate to the one of the others, and the larger is UB; here the group is "
+        "that rate is to the rate of the others, and the larger UB is; here the group is "
         f"{percent(x['share'])} of all rows."
     )
 

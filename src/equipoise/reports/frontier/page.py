@@ -47,7 +47,7 @@ def _figures(frontier: Frontier) -> list[list[str]]:
     figures = [[f"{frontier.now:.3f}", f"largest {kind} now"]]
     if found:
         tight = found[0]
-        figures.append([f"{tight.cost:,.6g}", f"least cost of tolerance {tight.tolerance:.4g}"])
+        figures.append([f"{tight.cost:,.6g}", f"least cost at tolerance {tight.tolerance:.4g}"])
     figures += [
         [f"{b.tolerance:.4g}", f"tolerance for a budget of {b.budget:,g}"]
         for b in frontier.budgets

@@ -34,7 +34,7 @@ _ERRORS = (
     ),
     "The largest |error| is that of each repeat, averaged over the repeats.",
     (
-        "Filled right is the share of removed values for which the method found the true one; "
+        "Imputed correctly is the share of removed values for which the method found the true one; "
         "this says little about UB, which depends on shares and not on single rows."
     ),
 )
@@ -126,7 +126,7 @@ def _facts(result: MissingResult, source: str | None) -> list[list[str]]:
         *([["table", source]] if source else []),
         *result.reading.facts,
         *([name, ", ".join(texts)] for name, texts in more if texts),
-        ["least rows of a group", whole(result.min_count)],
+        ["minimum rows of a group", whole(result.min_count)],
         ["seed", str(result.seed)],
         ["schema", result.to_dict()["schema"]],
         ["made by", f"equipoise {result.version}"],

@@ -26,10 +26,10 @@ _NAMES = {
     "cost_add": "cost of adding a row",
     "cost_delete": "cost of deleting a row",
     "at_least": "at least",
-    "min_rows": "least rows after the plan",
-    "max_rows": "most rows after the plan",
-    "available": "most rows that can be added",
-    "min_group": "least rows of a judged group",
+    "min_rows": "minimum rows after the plan",
+    "max_rows": "maximum rows after the plan",
+    "available": "maximum rows that can be added",
+    "min_group": "minimum rows of a judged group",
     "constrain": "judged groups",
     "extra": "additional rows",
     "plan_missing": "missing values count as values",
@@ -37,7 +37,7 @@ _NAMES = {
     "target": "targets K",
     "time_limit": "time limit",
 }
-"""Options whose own name would not tell a reader what they are."""
+"""Names of options whose own name does not explain what they are."""
 
 
 def render(plan: Plan, *, source: str | None = None, top: int = 50) -> str:

@@ -280,7 +280,7 @@ def _commands(
     if acquired.output is None or acquired.ledger is None:
         return []
     output, ledger = acquired.output, acquired.ledger
-    # A repair writes its plan beside its output unless told otherwise.
+    # A repair writes its plan beside its output by default.
     beside = f"{output}.plan.json"
     plan = plan_file or (beside if Path(beside).exists() else "PLAN")
     key = " --hash-key-file KEY" * listing.keyed

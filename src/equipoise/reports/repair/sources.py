@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 TABLES = 7
-"""Maximum number of tables with a colour of their own."""
+"""Maximum number of tables with their own colour."""
 WIDE = 30
 """If the largest need is more than this many times the least, shares are drawn, not rows."""
 LISTED = 8

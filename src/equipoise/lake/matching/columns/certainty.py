@@ -99,7 +99,7 @@ class Judge:
         return is_generic(self.headers[0][i])
 
     def doubt(self, i: int, j: int, score: float) -> str | None:
-        """Say why a match is not certain, or give None if it is."""
+        """Return why a match is not certain, or None if it is."""
         base, column = self.columns[i], self.table.columns[j]
         said = self.wording(i, j)
         if said.level == Level.OTHER:
@@ -194,7 +194,7 @@ class Judge:
         return None
 
     def doubt_of_values(self, i: int, j: int) -> str | None:
-        """Say why values alone do not identify a column, or give None if they do.
+        """Return why values alone do not identify a column, or None if they do.
 
         Known words, or many values, show what a column holds; but no values show whose they are.
         """
@@ -249,7 +249,7 @@ def say_other(base: str, column: str, words: Sequence[str]) -> str:
 def shared_headers(
     ours: Sequence[ColumnProfile], theirs: Sequence[ColumnProfile]
 ) -> list[tuple[int, int]]:
-    """Give the columns of exactly the same header, if a table has most of the base's headers.
+    """Return the columns of exactly the same header, if a table has most of the base's headers.
 
     Headers that say nothing, such as `v1` to `v30`, do not count: many tables have those.
     """

@@ -19,7 +19,7 @@ _SHARED = 0.6  # similarity from which on an added word such as "family" changes
 
 @functools.lru_cache(maxsize=200_000)
 def header_similarity(a: str, b: str) -> float:
-    """Give the similarity of two headers, from 0 to 1."""
+    """Return the similarity of two headers, from 0 to 1."""
     if a == b:
         return 1.0
     ours, theirs = words(a), words(b)
@@ -44,7 +44,7 @@ def same_words(a: str, b: str) -> bool:
 
 @functools.lru_cache(maxsize=200_000)
 def other_referent(a: str, b: str) -> str | None:
-    """Give a word by which one of two headers is about someone else or another time, if any."""
+    """Return a word by which one of two headers is about someone else or another time, if any."""
     ours, theirs = words(a), words(b)
     others = (set(ours) ^ set(theirs)) & listed("others")
     if others:
@@ -118,7 +118,7 @@ def _trigrams(text: str) -> set[str]:
 
 @functools.lru_cache(maxsize=100_000)
 def word_similarity(a: str, b: str) -> float:
-    """Give the similarity of two words, from 0 to 1.
+    """Return the similarity of two words, from 0 to 1.
 
     >>> word_similarity("sex", "gender"), word_similarity("int", "interest")
     (0.95, 0.9)
@@ -166,5 +166,5 @@ def _meanings() -> dict[str, int]:
 
 @functools.cache
 def listed(kind: str) -> frozenset[str]:
-    """Give the words of one of the lists in ``headers.toml``."""
+    """Return the words of one of the lists in ``headers.toml``."""
     return frozenset(stored()[kind])

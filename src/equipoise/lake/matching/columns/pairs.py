@@ -29,7 +29,7 @@ _MOSTLY = 0.5  # share of columns with a counterpart before one is guessed for a
 
 
 def likely_pairs(evidence: Evidence, want: Wanted) -> tuple[list[tuple[int, int]], _Matrix]:
-    """Give the pairs that fit together best, and the probability of every pair, given these."""
+    """Return the pairs that fit together best, and the probability of every pair, given these."""
     likely = one_to_one(evidence.logs + _SHIFT)
     if ((likely > _SETTLED) | (likely < 1 - _SETTLED)).all():
         return assigned(likely, _LEAST), likely
@@ -62,7 +62,7 @@ def guessed_pairs(
 def left_over_pairs(
     pairs: Sequence[tuple[int, int]], shared: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Give columns of the same header that are in no pair; their values may have nothing in common."""
+    """Return columns of the same header that are in no pair; their values may have nothing in common."""
     ours, theirs = {i for i, _ in pairs}, {j for _, j in pairs}
     return [(i, j) for i, j in shared if i not in ours and j not in theirs]
 
@@ -70,7 +70,7 @@ def left_over_pairs(
 def _supported(
     logs: _Matrix, comparison: Comparison, likely: _Matrix, eager: float = 1.0
 ) -> _Matrix:
-    """Give the probability of every pair, given those of the others."""
+    """Return the probability of every pair, given those of the others."""
     support = comparison.support(likely)
     best = np.where(logs > PLAUSIBLE, support, -np.inf)
     best = np.maximum(best.max(axis=1, keepdims=True), best.max(axis=0, keepdims=True))

@@ -200,7 +200,7 @@ class Comparison:
     theirs: Relations
 
     def support(self, pairs: _Matrix) -> _Matrix:
-        """Give the log-odds that other pairs, with these probabilities, add to every pair."""
+        """Return the log-odds that other pairs, with these probabilities, add to every pair."""
         ours, theirs = self._products
         return np.asarray((ours @ pairs @ theirs).sum(axis=0))
 
@@ -214,7 +214,7 @@ class Comparison:
         return np.array(ours), np.array(theirs)
 
     def between(self, rows: _Whole, columns: _Whole) -> tuple[_Matrix, _Matrix]:
-        """Give the log-odds that every two of some pairs add to each other, as they are and swapped."""
+        """Return the log-odds that every two of some pairs add to each other, as they are and swapped."""
         ours, theirs = np.ix_(rows, rows), np.ix_(columns, columns)
         found = np.zeros((2, len(rows), len(rows)))
         for x, u, y, v, agreement, penalty in self._terms:

@@ -24,7 +24,7 @@ class RequiredJudge:
     judge: Judge
 
     def doubt(self, i: int, j: int, _score: float) -> str | None:
-        """Say why a match of a required column is not certain, or give None if it is."""
+        """Return why a match of a required column is not certain, or None if it is."""
         name, column = self.want.columns[i].name, self.judge.table.columns[j]
         said = self.judge.wording(i, j)
         if said.level == Level.OTHER:

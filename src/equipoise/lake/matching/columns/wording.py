@@ -144,7 +144,7 @@ def _alike(a: str, b: str) -> float:
 
 
 def without_prefix(headers: Sequence[str]) -> tuple[str, ...]:
-    """Give the headers of a table without the first word that most of them have.
+    """Return the headers of a table without the first word that most of them have.
 
     >>> without_prefix(["src_age", "src_sex", "SRC_INCOME", "src_job_title", "note"])
     ('age', 'sex', 'INCOME', 'job_title', 'note')
@@ -185,7 +185,7 @@ def names_key(header: str) -> bool:
 
 
 def says_whose(header: str) -> str | None:
-    """Give a word by which a header refers to someone else, another time or place, if any.
+    """Return a word by which a header refers to someone else, another time or place, if any.
 
     >>> says_whose("mother_education"), says_whose("education")
     ('mother', None)
@@ -228,7 +228,7 @@ def _bag(tokens: Iterable[str]) -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
-    """Give the singular of a word, and the common stem of "collected" and "collection".
+    """Return the singular of a word, and the common stem of "collected" and "collection".
 
     >>> [_stem(word) for word in ("units", "status", "collected", "collection", "bed", "education")]
     ['unit', 'status', 'collect', 'collect', 'bed', 'education']

@@ -34,7 +34,7 @@ NEGATIONS = frozenset(
 
 @functools.lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
-    """Give a text without case, accents, and blanks and punctuation that carry no meaning.
+    """Return a text without case, accents, and blanks and punctuation that carry no meaning.
 
     Comparison signs, negation, minus signs and decimal points carry meaning and stay.
 
@@ -94,7 +94,7 @@ def _kept(text: str, i: int) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def compact(text: str) -> str:
-    """Give the normalised text without blanks.
+    """Return the normalised text without blanks.
 
     >>> compact("African-American"), compact("1 2")
     ('africanamerican', '1 2')
@@ -134,7 +134,7 @@ _RANGE = re.compile(rf"{_LEAD}({_NUMBER}) ?(?:…| and ) ?({_NUMBER}){_TAIL}")
 
 @functools.lru_cache(maxsize=4096)
 def quantities(plain: str) -> frozenset[str]:
-    """Give a threshold or range in one spelling; two if the words leave open where equality belongs."""
+    """Return a threshold or range in one spelling; two if the words leave open where equality belongs."""
     if _INTERVAL.fullmatch(plain):
         return frozenset({plain.replace(" ", "")})
     if found := _RANGE.fullmatch(plain):
@@ -155,7 +155,7 @@ def _strict_signs(sign: str, number: float) -> tuple[str, ...]:
 
 
 def keys_of(text: str) -> frozenset[str]:
-    """Give the spellings of a text for comparison: one, or two for some quantities."""
+    """Return the spellings of a text for comparison: one, or two for some quantities."""
     return quantities(normalise(text)) or frozenset({compact(text)})
 
 
@@ -169,5 +169,5 @@ def without_numbering(values: Iterable[str]) -> dict[str, str]:
 
 
 def negation(plain: str) -> tuple[str, ...]:
-    """Give the words of a normalised text that negate it."""
+    """Return the words of a normalised text that negate it."""
     return tuple(w for w in plain.split() if w in NEGATIONS or w.startswith(("!", "non")))

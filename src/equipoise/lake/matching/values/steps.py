@@ -247,7 +247,7 @@ def _is_slip_of_word(wrong: str, right: str) -> bool:
 
 
 def likeness(a: str, b: str) -> float:
-    """Give the similarity of two texts, from 0 to 1."""
+    """Return the similarity of two texts, from 0 to 1."""
     # The ratio of difflib depends on the order of the texts, and a map must not.
     first, second = sorted((a, b))
     return difflib.SequenceMatcher(None, first, second, autojunk=False).ratio()

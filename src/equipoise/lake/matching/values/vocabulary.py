@@ -127,5 +127,5 @@ def _by_codebook(
     values = {s: codebook[s] for s in source if s in codebook}
     found = Vocabularies.of(base, {s: n for s, n in source.items() if s not in values})
     guess = max(len(found.source), len(found.base)) <= LARGEST
-    why = f"the codebook gives {len(values)} of {len(source) - len(found.missing)} values"
+    why = f"the codebook maps {len(values)} of {len(source) - len(found.missing)} values"
     return replace(_open(found, why, guess=guess), values=values, step="codebook", certain=True)

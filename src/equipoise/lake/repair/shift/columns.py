@@ -40,7 +40,7 @@ class ComparedColumn:
 
     @classmethod
     def read(cls, base: pa.ChunkedArray, added: pa.ChunkedArray) -> ComparedColumn | str:
-        """Interpret a column, or give the reason why it is not compared."""
+        """Interpret a column, or return the reason why it is not compared."""
         types = (base.type, added.type)
         if any(pa.types.is_nested(t) for t in types):
             return "it holds nested values"
@@ -81,7 +81,7 @@ class ComparedColumn:
             if dated or sum(bool(_DATE.fullmatch(t)) for t in texts) >= _NUMERIC_SHARE * len(texts):
                 return f"it holds dates, {len(texts):,} different ones"
             if any(_names_rows(c) for c in codes):
-                return "nearly every value is another, as of an identifier"
+                return "nearly all values are different, as in an identifier"
         return cls("category", texts, (codes[0], codes[1]))
 
 

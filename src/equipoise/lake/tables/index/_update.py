@@ -163,7 +163,7 @@ class _Update:
         return [profile_table(table, self.engine, snapshot) for table in tables]
 
     def _known_profiles(self, entry: CatalogEntry, snapshot: str | None) -> list[Profiled]:
-        """Give what is known of a file whose date has changed but not its content."""
+        """Return what is known of a file whose date has changed but not its content."""
         old = _records.read_tables(self.connection, self.root, entry.name)
         if any(t.skipped.lines for t in old):  # the words of skipped lines are in no profile
             return self._new_profiles(entry, snapshot)
