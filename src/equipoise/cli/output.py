@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
 
 from equipoise.cli import options, terminal
 from equipoise.errors import InputError
@@ -26,6 +27,8 @@ _EXTENSIONS = {
 }
 _PRINTED = {"json": "JSON", "csv": "CSV", "markdown": "Markdown"}
 PICTURES = ("png", "svg")
+_FORMAT = f"{__name__}.format"  # where a context keeps the format that a flag asks for
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,11 @@ class Output:
 
     kind: str
     path: str | None
-    quiet: bool
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing but the result is printed."""
+        return bool(click.get_current_context().params.get("quiet"))
 
     def show(
         self,
@@ -74,17 +81,21 @@ class Output:
 
 def print_result(result: Result, *, as_json: bool) -> int:
     """Print a result as text or JSON, and return its exit code."""
-    return Output("json" if as_json else "text", None, quiet=False).show(result)
+    return Output("json" if as_json else "text", None).show(result)
 
 
-def output_options(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare where the result goes; the command gets an :class:`Output` as ``output``.
-
-    This decorator must be below those of other options, since it wraps the function.
-    """
+def output_options(*formats: str) -> Callable[[F], F]:
+    """Declare where the result goes; the command gets an :class:`Output` as ``output``."""
     flags = [
         options.option(
-            f"--{name}", "format_", flag_value=name, group="Output", help=f"Print {title}."
+            f"--{name}",
+            "format_",
+            flag_value=name,
+            group="Output",
+            help=f"Print {title}.",
+            is_eager=True,  # known before the file, of which it decides the format
+            expose_value=False,
+            callback=_note_format,
         )
         for name, title in _PRINTED.items()
         if name in formats
@@ -95,17 +106,16 @@ def output_options(*formats: str) -> Callable[[Callable[..., Any]], Callable[...
         "-o",
         common=True,
         help=f"File to write; the extension ({_extensions(formats)}) sets the format{pictures}.",
+        callback=lambda ctx, _, path: Output(
+            _output_format(ctx.meta.get(_FORMAT), path, formats), path
+        ),
     )
+    return options.stacked(*flags, file)
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def command(*args: Any, format_: str | None, output: str | None, **given: Any) -> Any:
-            kind = _output_format(format_, output, formats)
-            return function(*args, output=Output(kind, output, given["quiet"]), **given)
 
-        return options.stacked(*flags, file)(command)
-
-    return decorate
+def _note_format(ctx: click.Context, _: click.Parameter, name: str | None) -> None:
+    if name is not None:
+        ctx.meta[_FORMAT] = name
 
 
 def _extensions(formats: Iterable[str]) -> str:
