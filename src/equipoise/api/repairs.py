@@ -20,7 +20,7 @@ from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
     from equipoise.engines.base import Engine
-    from equipoise.lake.lake import Lake
+    from equipoise.lake.lake import Lake, read_plan
     from equipoise.lake.loop import Repaired
     from equipoise.lake.repair.apply import Applied, MissingColumns
     from equipoise.lake.verify.verification import Verification
@@ -102,7 +102,7 @@ def apply(
     for place in (output, sidecar):
         if place is not None and Path(place).resolve() == written:
             raise InputError(f"{place} is the plan, and would be replaced; name another file.")
-    made = _read_plan(plan) if isinstance(plan, (str, os.PathLike)) else plan
+    made = read_plan(plan)
     reading, given = made.counts.reading, {"encoding": encoding, "delimiter": delimiter}
     return apply_plan(
         made,
@@ -117,12 +117,6 @@ def apply(
         sidecar=sidecar,
         progress=stages.step,
     )
-
-
-def _read_plan(path: str | os.PathLike[str]) -> Plan:
-    from equipoise.plans import plan
-
-    return plan.Plan.read(path)
 
 
 class _Stages:

@@ -105,7 +105,7 @@ class Lake(Contents):
         top
             Maximum number of tables to return.
         **looking
-            Options of the search; see :class:`~equipoise.options.search.SearchRequest`.
+            Options of the search, as :func:`equipoise.repair` describes them.
         """
         from equipoise.lake.offers.find import find
 
@@ -165,8 +165,8 @@ class Lake(Contents):
         hash_key
             Key of the hashes in the ledger, so that nobody can guess rows from them.
         **options
-            Options of the search, see :class:`~equipoise.options.search.SearchRequest`, and limits
-            on the rows taken, see :class:`~equipoise.options.search.AcquisitionLimits`.
+            Options of the search, and limits on the rows taken, as :func:`equipoise.repair`
+            describes them.
         """
         from equipoise.lake.repair.acquire import acquire
 
