@@ -84,8 +84,6 @@ def takes(
         checked.__doc__ = _with_options(
             function.__doc__ or "", [text for k, text in described.items() if k not in names]
         )
-        # doctest passes over functions that are wrapped by another module, unless listed here.
-        function.__globals__.setdefault("__test__", {})[function.__name__] = function
         return checked
 
     return decorate

@@ -20,7 +20,7 @@ from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
     from equipoise.engines.base import Engine
-    from equipoise.lake.lake import Lake, read_plan
+    from equipoise.lake.lake import Lake
     from equipoise.lake.loop import Repaired
     from equipoise.lake.repair.apply import Applied, MissingColumns
     from equipoise.lake.verify.verification import Verification
@@ -94,6 +94,7 @@ def apply(
     (3, True, 0.0)
     """
     from equipoise.datasets.lookup import locate, locate_pool
+    from equipoise.lake.lake import read_plan
     from equipoise.lake.repair.apply import apply_plan
 
     stages = _Stages(progress)
