@@ -32,6 +32,7 @@ def test_a_seed_gives_the_same_and_another_does_not(material):
     assert first != other
 
 
+@pytest.mark.slow
 def test_side_by_side_gives_the_same_as_one_after_the_other(material):
     request = asked(versions=("u", "p"))
     assert run(material, request, MODEL, jobs=2) == run(material, request, MODEL, jobs=1)

@@ -20,6 +20,7 @@ QUICK = {"time_limit": 0.3}
 slow = settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 
 
+@pytest.mark.slow
 @slow
 @given(
     repairable(shape=(2, 2), labels=3, largest=60) | repairable(shape=(3,), largest=200),
@@ -43,6 +44,7 @@ def test_every_plan_is_within_its_tolerance(counts, tolerance, on, labels, allow
         assert all(after[cell] >= rows for cell, rows in before.items())
 
 
+@pytest.mark.slow
 @settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 @given(
     repairable(shape=(2,), largest=7) | repairable(shape=(3,), largest=3),
@@ -60,6 +62,7 @@ def test_the_lower_bound_is_one(counts, tolerance, labels):
         assert best <= plan.cost
 
 
+@pytest.mark.slow
 @settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 @given(
     repairable(shape=(2, 2), labels=3, largest=80, empty=False),
@@ -75,6 +78,7 @@ def test_it_is_never_worse_than_the_fall_back(counts, tolerance, on):
     assert plan.timed_out or plan.cost <= back.cost + 1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=3, suppress_health_check=[HealthCheck.too_slow])
 @given(
     repairable(shape=(2, 2), labels=3, largest=60, empty=False), st.sampled_from(["add", "both"])
@@ -90,6 +94,7 @@ def test_more_tolerance_never_costs_more_with_the_tighter_plan_at_hand(counts, a
     assert all(plan.reached for plan in plans)
 
 
+@pytest.mark.slow
 @settings(max_examples=3, suppress_health_check=[HealthCheck.too_slow])
 @given(repairable(shape=(2, 2), labels=3, largest=60, empty=False), st.sampled_from(TOLERANCES))
 def test_free_labels_cost_no_more_than_kept_ones_with_their_plan_at_hand(counts, tolerance):
