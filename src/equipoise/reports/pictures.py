@@ -42,7 +42,7 @@ class Picture:
 
     def to_altair(self) -> Any:
         """The picture as an Altair chart, to change it further."""
-        return alt.Chart.from_dict(dict(self.spec), validate=False)
+        return alt.Chart.from_dict(dict(self.spec))
 
     def save(self, path: str | os.PathLike[str], *, scale: float = 2.0) -> None:
         """Write the picture to a file, atomically.
