@@ -244,6 +244,7 @@ def test_asked_to_stop_it_leaves_no_temporary_files(tmp_path):
         while not list((tmp_path / "spill").iterdir()) and time.monotonic() < until:
             time.sleep(0.1)
         assert list((tmp_path / "spill").iterdir())
+        time.sleep(1)  # the folder comes first, the query after it
         process.terminate()
         assert process.wait(timeout=60) == 143
     finally:
