@@ -51,7 +51,7 @@ def refused(arguments, capsys, code=2):
     return lines[0]
 
 
-# --- the commands -------------------------------------------------------------------------
+# --- commands as people type them ------------------------------------------------------------------
 
 
 def test_zero_bias(cells, capsys):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -320,3 +324,26 @@ def test_chances_of_pairs_sum_to_one_at_most(logs):
     assert (likely >= 0).all()
     assert (likely.sum(axis=0) <= 1 + 1e-9).all()
     assert len(assigned(likely, 0.2)) <= min(likely.shape)
+
+
+def test_a_similarity_does_not_depend_on_the_order_of_sets():
+    """Texts hash differently in each process; shares that are no binary fractions show it."""
+    script = (
+        "from equipoise.lake.matching.columns.likeness import Likeness\n"
+        "class Side:\n"
+        "    columns = [type('Column', (), {'values': {}})]\n"
+        "    def __init__(self, step): "
+        "self.shares = [{f'value {i}': (i * step % 97 + 1) / 4803 for i in range(97)}]\n"
+        "print(repr(Likeness(Side(1), Side(7))._overlap(0, 0)))\n"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in range(4)
+    }
+    assert len(found) == 1

@@ -156,23 +156,17 @@ def apply_plan(
     request = plan.counts.request_for_rows()
     progress(f"counting {base.name}", 0)
     change = PlannedChange.of(plan, base, engine.counts(base, request), force=force)
-    add, delete = change.add, change.delete
+    delete = change.delete
     parts, added, shortfall = [], list[LocatedRow](), tuple[Shortfall, ...]()
-    if add.n:
+    if change.add.n:
         if pool is None:
             raise InputError(
-                f"the plan adds {rows_text(add.n)}; name the table that has them with `pool`."
+                f"the plan adds {rows_text(change.add.n)}; name the table that has them with `pool`."
             )
         _require_columns(base, pool, request, engine, missing_columns)
-        progress(f"counting {pool.name}", 1 / STEPS)
-        shortfall = _shortfall(add, engine.counts(pool, _lenient(request)))
-        if shortfall and not partial:
-            raise PoolTooSmall(
-                f"{pool.name} has too few rows for the plan: {_listed(shortfall)}; plan again with "
-                f"`available_from={pool.name!r}`, or set `partial` to take what there is."
-            )
+        shortfall = _require_enough(pool, change.add, request, engine, partial, progress)
         progress(f"choosing rows of {pool.name}", 2 / STEPS)
-        rows, added = choose_located(engine, pool, request, add, seed)
+        rows, added = choose_located(engine, pool, request, change.add, seed)
         parts = [(pool.name, rows)]
     progress(f"reading {base.name}", 3 / STEPS)
     removed = choose_located(engine, base, request, delete, seed)[1] if delete.n else []
@@ -283,6 +277,25 @@ def _require_columns(
             f"{', '.join(there)}. Add these columns, or leave them empty with "
             "`missing_columns='null'`."
         )
+
+
+def _require_enough(
+    pool: Source,
+    add: Counts,
+    request: CountRequest,
+    engine: Engine,
+    partial: bool,
+    progress: Reporter,
+) -> tuple[Shortfall, ...]:
+    """Refuse a pool with too few rows, unless a part of them is enough; return what is missing."""
+    progress(f"counting {pool.name}", 1 / STEPS)
+    shortfall = _shortfall(add, engine.counts(pool, _lenient(request)))
+    if shortfall and not partial:
+        raise PoolTooSmall(
+            f"{pool.name} has too few rows for the plan: {_listed(shortfall)}; plan again with "
+            f"`available_from={pool.name!r}`, or set `partial` to take what there is."
+        )
+    return shortfall
 
 
 # ------------------------------------------------------------------------------- words
