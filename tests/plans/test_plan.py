@@ -303,3 +303,13 @@ def test_a_heuristic_is_not_given_as_proved():
     )
     assert any("does not prove" in s for s in made.explanation)
     assert made.bound < made.cost
+
+
+def test_a_share_for_missing_labels_is_written_and_read_again():
+    rows = {"sex": ["m"] * 85 + ["w"] * 78, "hired": ["y"] * 30 + ["n"] * 50 + [None] * 5}
+    rows["hired"] += ["y"] * 10 + ["n"] * 60 + [None] * 8
+    how = {"sensitive_features": ["sex"], "label": "hired", "missing_label": "group"}
+    made = eq.plan(rows, **how, labels={"y": 0.3, "n": 0.6, MISSING: 0.1}, plan_missing=True)
+    again = eq.Plan.from_json(made.to_json())
+    assert again.cells == made.cells
+    assert again.request.labels == made.request.labels
