@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from equipoise.options.plan import Rounding
     from equipoise.plans.cells import Cells, Real, Whole
     from equipoise.plans.problem import Problem
-    from equipoise.plans.solvers.gap import Stopped
+    from equipoise.plans.solvers.incumbent import Stopped
 
 ANY_PLAN = 1e6
 """A gap at which a solver takes the first plan it finds."""

@@ -21,7 +21,8 @@ from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.request import SOLVER_GAP
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.coupled import relaxed_cost, solve_coupled
-from equipoise.plans.solvers.gap import GapSearch, Incumbent, holds_everything
+from equipoise.plans.solvers.gap import GapSearch
+from equipoise.plans.solvers.incumbent import Incumbent, holds_everything
 from equipoise.plans.solvers.separable import granularity, solve_bands, solve_separable
 
 if TYPE_CHECKING:

@@ -1,0 +1,59 @@
+"""The best plan of a search, and what ended the search."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from equipoise.plans.judgement import within_tolerance
+
+if TYPE_CHECKING:
+    from equipoise.plans.cells import Whole
+    from equipoise.plans.problem import Problem
+    from equipoise.plans.solvers.box import Box
+
+CLOSED = 1e-7
+"""A relative gap that counts as closed, because floats are not more exact."""
+
+Stopped: TypeAlias = Literal["gap", "work", "time"]
+"""What ended a search: the gap, or its limit of work or time."""
+
+
+@dataclass(eq=False)
+class Incumbent:
+    """The best plan so far, and the lower bound of the cost of any plan."""
+
+    rows: Whole | None = None
+    cost: float = math.inf
+    bound: float = 0.0
+    timed_out: bool = False
+    tried: set[bytes] = field(default_factory=set)
+
+    def near(self, gap: float) -> bool:
+        """Whether the gap between cost and bound is at most a share of the cost."""
+        return self.cost - self.bound <= max(gap, CLOSED) * self.cost
+
+    def stopped(self, gap: float) -> Stopped | None:
+        """What ended the search."""
+        if self.rows is None:
+            return None
+        return "gap" if self.near(gap) else "time" if self.timed_out else "work"
+
+    def offer(self, problem: Problem, rows: Whole | None, box: Box) -> None:
+        """Keep rows if they satisfy every constraint and cost less."""
+        if rows is None:
+            return
+        cost = problem.cells.total_cost(rows)
+        if cost < self.cost - 1e-9 and holds_everything(problem, rows, box):
+            self.rows, self.cost = rows, cost
+
+
+def holds_everything(problem: Problem, rows: Whole, box: Box) -> bool:
+    """Whether groups are within the tolerance of the rows' own frequencies, and these in the box."""
+    if not rows.sum() or not problem.holds(rows):
+        return False
+    frequencies = rows.sum(axis=0) / rows.sum()
+    if ((frequencies < box.low - 1e-12) | (frequencies > box.high + 1e-12)).any():
+        return False
+    return within_tolerance(problem, rows, problem.base)
