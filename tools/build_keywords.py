@@ -47,7 +47,7 @@ CLASSES = {
         "How a table is counted, and the options of the plans of a frontier.",
         ("CountKeywords",),
         (PlanOptions,),
-        left_out=("budget", "reference"),
+        left_out=("budget", "reference", "policy"),
     ),
     "SearchKeywords": Keywords("How rows are searched for.", requests=(SearchRequest,)),
     "PlanKeywords": Keywords(

@@ -103,6 +103,7 @@ class PlanKeywords(FrontierKeywords, SearchKeywords, total=False):
     """How a table is counted, the options of a plan, and how a lake is searched."""
 
     reference: Reference | None
+    policy: Any
     budget: float | None
 
 

@@ -16,7 +16,8 @@ from equipoise.errors import EquipoiseError, InputError
 from equipoise.lattice import Group, format_value
 from equipoise.plain import Grid
 from equipoise.plans.problem import Limit, Problem, pose
-from equipoise.plans.solution import ANY_PLAN, solve
+from equipoise.plans.rounds import solve
+from equipoise.plans.solution import ANY_PLAN
 from equipoise.plans.solvers.coupled import solve_coupled
 from equipoise.plans.tolerance import least_tolerance
 from equipoise.results import FlatTable, Result

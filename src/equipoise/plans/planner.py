@@ -11,8 +11,9 @@ from equipoise.plans.certificate import certify
 from equipoise.plans.infeasibility import Infeasible, explain_infeasible, explain_poor
 from equipoise.plans.plan import Plan, moves_as_counts, rows_after
 from equipoise.plans.problem import Problem, pose
+from equipoise.plans.rounds import solve
 from equipoise.plans.sentences import explain
-from equipoise.plans.solution import Solution, solve
+from equipoise.plans.solution import Solution
 from equipoise.plans.solvers.box import allowed_box
 from equipoise.plans.solvers.labels import cheapest_labels, zero_cost
 from equipoise.plans.tolerance import least_tolerance
