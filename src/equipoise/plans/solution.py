@@ -11,10 +11,10 @@ import numpy as np
 from equipoise.plans.judgement import drift, off_by, within_tolerance
 from equipoise.plans.patterns import cell_numbers
 from equipoise.plans.solvers.box import Box, allowed_box
-from equipoise.plans.solvers.centre import solve_new
 from equipoise.plans.solvers.closed_form import best_sizes, whole_rows
 from equipoise.plans.solvers.coupled import solve_coupled
 from equipoise.plans.solvers.labels import LabelChoice, cheapest_labels
+from equipoise.plans.solvers.own_frequencies import solve_new
 from equipoise.plans.solvers.separable import solve_separable
 
 if TYPE_CHECKING:

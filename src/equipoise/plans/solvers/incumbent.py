@@ -32,7 +32,7 @@ class Incumbent:
 
     def near(self, gap: float) -> bool:
         """Whether the gap between cost and bound is at most a share of the cost."""
-        return self.cost - self.bound <= max(gap, CLOSED) * self.cost
+        return self.rows is not None and self.cost - self.bound <= max(gap, CLOSED) * self.cost
 
     def stopped(self, gap: float) -> Stopped | None:
         """What ended the search."""
