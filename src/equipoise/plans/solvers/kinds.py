@@ -16,6 +16,8 @@ import numpy as np
 from equipoise.plans.cells import UNLIMITED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from equipoise.plans.cells import Cells, Edges, Real
@@ -29,9 +31,10 @@ WINDOW = 3
 WIDER = (16, 96, 768)
 """Windows that are tried for groups whose optimum is not in the first one."""
 
-CHUNK = 500_000
+CHUNK = 200_000
 """Numbers tried at once, to limit memory."""
 
+_PARTS = ("below", "above", "free", "start", "end")
 _HAIR = 1e-12  # rounding error of a product that should be whole
 _NEAR = 1e-9  # costs that differ by less are equal
 
@@ -129,7 +132,9 @@ class Lines:
         loose = free > 0
         start = np.where(loose, 0.0, np.maximum(_over(least_b, above), _over(size, 1 + above)))
         start = np.maximum(np.maximum(start, kinds.least[:, 0]), size - most_b)
-        end = np.minimum(kinds.most[:, 0], np.where(below > 0, most_b / np.maximum(below, 1e-30), BIG))
+        end = np.minimum(
+            kinds.most[:, 0], np.where(below > 0, most_b / np.maximum(below, 1e-30), BIG)
+        )
         far = np.where(end < BIG / 1e3, end, start)
         shape = np.broadcast_shapes(start.shape, n_b.shape)
         listed = (
@@ -151,14 +156,26 @@ class Lines:
     @property
     def impossible(self) -> Any:
         """Where the band and the bounds leave no rows at all."""
-        return (self.start > self.end * (1 + _HAIR) + _HAIR) | (self.below > self.above * (1 + _HAIR))
+        return (self.start > self.end * (1 + _HAIR) + _HAIR) | (
+            self.below > self.above * (1 + _HAIR)
+        )
 
     def at(self, where: Any) -> Lines:
         """Select single lines, as flat arrays; ``where`` has indices of intervals and kinds."""
         row, kind = where
-        parts = (self.below, self.above, self.free, self.start, self.end)
-        flat = (np.broadcast_to(p, self.corners.shape[1:])[row, kind] for p in parts)
-        return Lines(self.kinds.take(kind), *flat, self.corners[:, row, kind])
+        return self._with(
+            self.kinds.take(kind),
+            lambda part: np.broadcast_to(part, self.corners.shape[1:])[row, kind],
+            self.corners[:, row, kind],
+        )
+
+    def spread(self) -> Lines:
+        """The same with an axis for multipliers."""
+        return self._with(self.kinds, lambda part: part[:, None, :], self.corners)
+
+    def _with(self, kinds: Kinds, change: Callable[[Real], Real], corners: Real) -> Lines:
+        parts = {name: change(getattr(self, name)) for name in _PARTS}
+        return Lines(kinds=kinds, corners=corners, **parts)
 
     def solve(self, price_m: Real, price_c: Real, windows: tuple[int, ...] = WIDER) -> Solved:
         """Find the cheapest whole rows at prices that come on top of the costs.
@@ -166,23 +183,17 @@ class Lines:
         The prices have a line per interval and a column per multiplier; results have a third axis
         for the kinds. Without wider ``windows`` more of the bounds are real-valued, which is quick.
         """
-        lines = _spread(self)
         best = _wanted(self.kinds, price_c[:, :, None])
-        costs = _Costs(lines, price_m[:, :, None], price_c[:, :, None], best)
-        real = np.stack([costs.real(c[:, None, :]) for c in self.corners])
-        centre = np.floor(
-            np.take_along_axis(
-                np.broadcast_to(self.corners[:, :, None, :], real.shape), real.argmin(axis=0)[None], 0
-            )[0]
-        )
+        costs = _Costs(self.spread(), price_m[:, :, None], price_c[:, :, None], best)
+        centre = np.floor(costs.cheapest(self.corners[:, :, None, :]))
         value, outside, m, c = costs.search(centre, WINDOW)
         open_ = outside < value - _NEAR
         for window in windows:
             if not open_.any():
                 break
             i, j, k = np.nonzero(open_)
-            for start in range(0, len(i), CHUNK // window):
-                part = slice(start, start + CHUNK // window)
+            for start in range(0, len(i), CHUNK):
+                part = slice(start, start + CHUNK)
                 a, b, d = i[part], j[part], k[part]
                 flat = _Costs(self.at((a, d)), price_m[a, b], price_c[a, b], best[a, b, d])
                 found = flat.search(centre[a, b, d], window)
@@ -213,10 +224,10 @@ def _over(top: Any, bottom: Any) -> Real:
     return np.where(top <= 0, 0.0, np.minimum(top / np.maximum(bottom, 1e-30), BIG))
 
 
-def _spread(lines: Lines) -> Lines:
-    """The same with an axis for multipliers."""
-    parts = (lines.below, lines.above, lines.free, lines.start, lines.end)
-    return Lines(lines.kinds, *(p[:, None, :] for p in parts), lines.corners)
+def _portions(steps: Real, size: int) -> list[Real]:
+    """Split the first axis, so that arrays of all steps for ``size`` lines stay in the cache."""
+    many = max(1, CHUNK // max(size, 1))
+    return [steps[start : start + many] for start in range(0, len(steps), many)]
 
 
 def _wanted(kinds: Kinds, price: Real) -> Real:
@@ -252,32 +263,35 @@ class _Costs:
         kinds = self.lines.kinds
         return kinds.cost(0, m) + kinds.cost(1, c) + self.price_m * m + self.price_c * c
 
+    def cheapest(self, corners: Real) -> Real:
+        """The corner with the lowest real-valued cost."""
+        best, value = corners[0], np.full(self.best.shape, np.inf)
+        for part in _portions(corners, self.best.size):
+            cost = self.real(part)
+            place = cost.argmin(axis=0)[None]
+            least = np.take_along_axis(cost, place, 0)[0]
+            at = np.take_along_axis(np.broadcast_to(part, cost.shape), place, 0)[0]
+            best, value = np.where(least < value, at, best), np.minimum(least, value)
+        return best
+
     def search(self, centre: Real, window: int) -> tuple[Real, Real, Real, Real]:
         """Try whole numbers of m; the cost, a bound of the cost outside the window, m and c."""
         lines = self.lines
-        value = np.full(np.broadcast_shapes(centre.shape, self.best.shape), np.inf)
-        best_m, best_c = np.zeros((2, *value.shape))
-        if window <= 4:
-            for offset in range(1 - window, window + 1):
-                m = centre + offset
-                cost, c = self._whole(m)
-                better = cost < value - _NEAR
-                value = np.where(better, cost, value)
-                best_m, best_c = np.where(better, m, best_m), np.where(better, c, best_c)
-        else:
-            steps = np.arange(1 - window, window + 1, dtype=float)[:, None]
-            m = centre + steps
-            cost, c = self._whole(m)
+        steps = np.arange(1 - window, window + 1, dtype=float)
+        value = np.full(centre.shape, np.inf)
+        m, c = np.zeros((2, *centre.shape))
+        for part in _portions(steps.reshape(-1, *(1,) * centre.ndim), centre.size):
+            trial = centre + part
+            cost, other = self._whole(trial)
             place = cost.argmin(axis=0)[None]
-            value = np.take_along_axis(cost, place, 0)[0]
-            best_m = np.take_along_axis(m, place, 0)[0]
-            best_c = np.take_along_axis(c, place, 0)[0]
-        ends = []
-        for end in (centre - window, centre + window + 1):
-            inside = (end >= lines.start - _HAIR) & (end <= lines.end * (1 + _HAIR) + _HAIR)
-            ends.append(np.where(inside & (end >= 0), self.real(end), np.inf))
-        # Whole numbers beyond the range of m are impossible; the next ones inside it may be left out.
-        return value, np.minimum(*ends), best_m, best_c
+            least, at, then = (np.take_along_axis(a, place, 0)[0] for a in (cost, trial, other))
+            better = least < value - _NEAR
+            value = np.where(better, least, value)
+            m, c = np.where(better, at, m), np.where(better, then, c)
+        ends = np.stack([centre - window, centre + window + 1])
+        inside = (ends >= lines.start - _HAIR) & (ends <= lines.end * (1 + _HAIR) + _HAIR)
+        beyond = np.where(inside & (ends >= 0), self.real(ends), np.inf).min(axis=0)
+        return value, beyond, m, c
 
     def _whole(self, m: Real) -> tuple[Real, Real]:
         lines, kinds = self.lines, self.lines.kinds

@@ -24,31 +24,29 @@ def solve_new(
     *,
     candidates: Iterable[Whole] = (),
     effort: float = 1.0,
-    first: bool = False,
+    enough: float | None = None,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Incumbent:
     """Find a cheap plan relative to its own label frequencies, with a lower bound of the cost.
 
     The tolerance must be above zero. The label frequencies stay near ``base``, ``candidates`` are
-    rows known to be feasible, an ``effort`` below 1 searches less, and ``first`` takes any plan.
+    rows known to be feasible, and an ``effort`` below 1 searches less. With ``enough`` the search
+    only decides whether there is a plan that costs at most that.
     """
     if not problem.separable or problem.cells.labels > 2:
         from equipoise.plans.solvers import centre
 
         return centre.solve_new(
-            problem, base, candidates=candidates, effort=effort, first=first, progress=progress
+            problem, base, candidates=candidates, effort=effort, enough=enough, progress=progress
         )
     box = allowed_box(problem, base)
-    found = Incumbent()
+    found = Incumbent(problem.request.solver_gap, enough)
     for rows in (problem.have, *candidates):
         found.offer(problem, rows, box)
-    gap = math.inf if first else problem.request.solver_gap
-    if found.near(gap) or found.cost <= 0:
+    if found.done:
         return found
     deadline = time.monotonic() + problem.request.time_limit
-    search_two_labels(
-        problem, box, found, gap=gap, effort=effort, deadline=deadline, progress=progress
-    )
+    search_two_labels(problem, box, found, effort=effort, deadline=deadline, progress=progress)
     if found.rows is None and found.bound < math.inf:
         _plan_surely(problem, box, base, found)
     found.bound = min(found.bound, found.cost)

@@ -55,7 +55,7 @@ POLISHED = 0.01
 NARROW = 1e-9
 """Width of an interval that is not cut any further."""
 
-WIDE = 0.02
+WIDE = 0.01
 """Width of intervals that are bounded roughly."""
 
 IDLE = 12
@@ -79,16 +79,15 @@ def search_two_labels(
     box: Box,
     found: Incumbent,
     *,
-    gap: float,
     effort: float = 1.0,
     deadline: float = math.inf,
     progress: Callable[[float], None] = lambda _: None,
 ) -> None:
-    """Improve the best plan and its lower bound until they are within a relative gap.
+    """Improve the best plan and its lower bound until the search is done.
 
     Groups must be independent but for the balance of the labels. ``effort`` scales the limit of work.
     """
-    _Search(problem, box, found, gap, effort, deadline, progress).run()
+    _Search(problem, box, found, effort, deadline, progress).run()
 
 
 @dataclass(eq=False)
@@ -100,6 +99,10 @@ class Side:
     slope: Real  # rows of the rarer label beyond its share of all rows
     m: Real
     c: Real
+
+    def rows(self, interval: int, kind: Any) -> tuple[Real, Real]:
+        """The rows of every group, by label."""
+        return self.m[interval][kind], self.c[interval][kind]
 
 
 @dataclass(eq=False)
@@ -134,7 +137,6 @@ class _Search:
     problem: Problem
     box: Box
     found: Incumbent
-    gap: float
     effort: float
     deadline: float
     progress: Callable[[float], None]
@@ -145,9 +147,13 @@ class _Search:
         self.rare = int(cells.have.sum(axis=0).argmin())
         self.kinds, self.kind = kinds_of(cells, self.problem.edges, self.rare)
         self.step = granularity(np.concatenate([cells.add, cells.drop], axis=1))
-        prices = np.concatenate([cells.add[cells.most > cells.have], cells.drop[cells.least < cells.have]])
+        prices = np.concatenate(
+            [cells.add[cells.most > cells.have], cells.drop[cells.least < cells.have]]
+        )
         self.unit = float(np.median(prices[prices > 0])) if (prices > 0).any() else 1.0
-        self.most = self.effort * MOST_INTERVALS * (10 if self.problem.request.gap is not None else 1)
+        self.most = (
+            self.effort * MOST_INTERVALS * (10 if self.problem.request.gap is not None else 1)
+        )
 
     def run(self) -> None:
         """Cut the intervals with the lowest bounds until the bound is close enough to the cost."""
@@ -161,10 +167,10 @@ class _Search:
             open_ = open_.take(open_.bound < found.cost - 1e-9)
             floor = float(open_.bound.min(initial=found.cost))
             found.bound = max(found.bound, floor)
-            idle = 0 if floor > reached + self.gap * found.cost / 50 else idle + 1
+            idle = 0 if floor > reached + max(found.gap, 1e-6) * floor / 50 else idle + 1
             reached = max(reached, floor)
             self.progress(min(1.0, done / self.most))
-            if found.near(self.gap) or not len(open_.low) or idle > IDLE or self.spent(done):
+            if found.done or not len(open_.low) or idle > IDLE or self.spent(done):
                 break
             chosen = self.chosen(open_)
             if not chosen.any():
@@ -183,7 +189,7 @@ class _Search:
 
     def chosen(self, open_: Intervals) -> Any:
         """The intervals to cut: those with the lowest bounds, which hold the whole bound down."""
-        aim = max(self.found.cost * (1 - self.gap), float(open_.bound.min()) + 1e-9)
+        aim = max(self.found.cost * (1 - self.found.gap), float(open_.bound.min()) + 1e-9)
         below = (open_.bound < aim) & (open_.high - open_.low > NARROW)
         order = np.argsort(np.where(below, open_.bound, np.inf), kind="stable")
         chosen = np.zeros(len(order), np.bool_)
@@ -248,7 +254,9 @@ class _Search:
             price = share * kinds.add[:, 0] + (1 - share) * kinds.add[:, 1]
             for limit, distance in ((top, high[:, None] - share), (bottom, share - low[:, None])):
                 reach = price / np.maximum(distance, 1e-300)
-                np.minimum(limit, np.where(grows & (distance > 0), reach, np.inf).min(axis=1), out=limit)
+                np.minimum(
+                    limit, np.where(grows & (distance > 0), reach, np.inf).min(axis=1), out=limit
+                )
         return -bottom * (1 - 1e-9), top * (1 - 1e-9)
 
     # ------------------------------------------------------------------ constructing
@@ -270,8 +278,8 @@ class _Search:
                 break
             made = balanced_rows(
                 self.kinds.take(self.kind),
-                tuple(a[i][self.kind] for a in (low, high)),
-                tuple((s.m[i][self.kind], s.c[i][self.kind]) for s in (left, right)),
+                (low[i][self.kind], high[i][self.kind]),
+                (left.rows(i, self.kind), right.rows(i, self.kind)),
                 rate=float(rate[i]),
                 margin=float(margin[i]) * rows,
             )
@@ -296,7 +304,11 @@ def _take_nearest(
     place = np.where(there, sign * trial, -np.inf).argmax(axis=1)
     at = trial[line, place]
     nearer = there[line, place] & (~np.isfinite(side.value) | (sign * at >= sign * side.multiplier))
-    for name, new in (("multiplier", at), ("value", value[line, place]), ("slope", slope[line, place])):
+    for name, new in (
+        ("multiplier", at),
+        ("value", value[line, place]),
+        ("slope", slope[line, place]),
+    ):
         setattr(side, name, np.where(nearer, new, getattr(side, name)))
     side.m[nearer] = solved.m[line, place][nearer]
     side.c[nearer] = solved.c[line, place][nearer]
