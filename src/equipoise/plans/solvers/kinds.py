@@ -272,7 +272,7 @@ class _Costs:
             least = np.take_along_axis(cost, place, 0)[0]
             at = np.take_along_axis(np.broadcast_to(part, cost.shape), place, 0)[0]
             best, value = np.where(least < value, at, best), np.minimum(least, value)
-        return best
+        return np.asarray(best)
 
     def search(self, centre: Real, window: int) -> tuple[Real, Real, Real, Real]:
         """Try whole numbers of m; the cost, a bound of the cost outside the window, m and c."""
