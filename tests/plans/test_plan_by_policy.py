@@ -148,8 +148,9 @@ def test_the_four_fifths_rule_is_kept():
     plan = eq.plan(counted(HIRED), policy=policy)
     assert plan.reached
     assert checked(plan, policy).status == "inside"
-    # One row less, and no way of adding rows keeps the rule.
-    assert plan.cost == plan.additions == 7
+    # 44 of 154 women are 0.804 times 160 of 450 men; 43 of 153 are 0.790 times as many.
+    assert plan.cost == plan.additions == 4
+    assert plan.bound == 4
 
 
 def test_rules_that_a_plan_cannot_translate_are_refused_by_name():
@@ -261,10 +262,9 @@ def random_policy(chance, sizes, labels):
         limit = chance.choice([0.1, 0.2, 0.25, 1 / 3, 0.5])
         side = chance.choice(["max-abs-ub", "max-abs-ub", "max", "min"])
         rule[side] = -limit if side == "min" else limit
-        if chance.random() < 0.4:
+        if chance.random() < 0.5:
             rule["label"] = f"y{chance.randrange(labels)}"
-        if chance.random() < 0.3:
-            rule["k"] = chance.choice([0.8, 0.9, 1.1, 1.25])
+            rule["k"] = chance.choice([0.8, 0.9, 1, 1, 1.1, 1.25])
         rules.append(rule)
     return {"rules": rules}
 
@@ -347,7 +347,7 @@ def test_many_random_policies_pass_the_check():
             problem = pose(table(rows, sizes), PlanRequest(policy=policy, allow="both"))
         except InputError:
             continue
-        solution = solve(problem, first=True, effort=0.1)
+        solution = solve(problem, enough=np.inf, effort=0.1)
         if solution.rows is None:
             continue
         assert not len(problem.ruled.broken(solution.rows, 0.0))

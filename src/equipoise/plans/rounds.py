@@ -40,11 +40,14 @@ def solve(
     *,
     candidates: Iterable[Whole] = (),
     effort: float = 1.0,
-    first: bool = False,
+    enough: float | None = None,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Solution:
-    """Find the cheapest plan; with a policy, one after which a check of the table passes."""
-    how: dict[str, Any] = {"candidates": tuple(candidates), "effort": effort, "first": first}
+    """Find the cheapest plan; with a policy, one after which a check of the table passes.
+
+    With ``enough`` a search only decides whether a plan costs at most that.
+    """
+    how: dict[str, Any] = {"candidates": tuple(candidates), "effort": effort, "enough": enough}
     if problem.ruled is None:
         return solution.solve(problem, **how, progress=progress)
     if problem.ruled.best is None:
@@ -189,9 +192,10 @@ class _Ratios:
         """The bound at which no more needs to be searched."""
         if self.best is None:
             return math.inf
-        if self.how["first"]:
-            return -math.inf
         cost = _cost(self.problem, self.best)
+        asked = self.how["enough"]
+        if asked is not None and cost <= asked:
+            return -math.inf
         return cost - max(self.problem.request.solver_gap * cost, 1e-9)
 
     def solve(self, low: float, high: float, *, whole: bool) -> float:

@@ -58,7 +58,7 @@ def solve_new(
     *,
     candidates: Iterable[Whole] = (),
     effort: float = 1.0,
-    first: bool = False,
+    enough: float | None = None,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Incumbent:
     """Find a cheap plan relative to its own label frequencies, with a lower bound of the cost.
@@ -66,7 +66,9 @@ def solve_new(
     The tolerance must be above zero. The label frequencies stay near ``base``, ``candidates`` are
     rows known to be feasible, and an ``effort`` below 1 tries fewer centres.
     """
+    first = enough is not None and math.isinf(enough)
     search = _Search(problem, base, effort, first=first, progress=progress)
+    search.found.gap = problem.request.solver_gap
     for rows in (problem.have, *candidates):
         search.offer(rows)
     return search.run()
