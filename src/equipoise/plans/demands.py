@@ -12,12 +12,13 @@ from equipoise.lattice import Lattice, roll_up
 from equipoise.measures.findings import fitting_rules
 from equipoise.measures.uniform_bias import ub_of
 from equipoise.plans.cells import Edges
+from equipoise.plans.patterns import group_of
 from equipoise.plans.policy import BEST, UB
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from equipoise.counts import Counts
+    from equipoise.counts import Axis, Counts
     from equipoise.plans.cells import Real, Whole
     from equipoise.plans.policy import PlanPolicy
 
@@ -105,6 +106,7 @@ def bias_of(sums: Whole, totals: Whole) -> Real:
 class Ruled:
     """What a policy demands of every group of a table's lattice, if the group is large enough."""
 
+    axes: tuple[Axis, ...]  # the sensitive attributes
     lattice: Lattice  # the first column is not used, the second has the present rows
     codes: NDArray[np.int32]  # of the finest groups
     finest: NDArray[np.int64]  # the line of each finest group in the lattice
@@ -125,7 +127,15 @@ class Ruled:
         given = [(*rule.bounds, rule.k, rule.min_count) for rule in policy.rules]
         low, high, k, least = np.array([*given, (-np.inf, np.inf, 1.0, 1)]).T[:, fitting]
         layers, sizes = [Demands(low, high, k)], [least.astype(np.int64)]
-        made = cls(lattice, codes, lattice.find(codes), tuple(layers), tuple(sizes), None)
+        made = cls(
+            tuple(counts.sensitive),
+            lattice,
+            codes,
+            lattice.find(codes),
+            tuple(layers),
+            tuple(sizes),
+            None,
+        )
         if policy.ratio is None:
             return made
         held = fitting_rules(counts, lattice.codes, policy.rules, BEST) >= 0
@@ -210,6 +220,8 @@ class Ruled:
         large = self.judged(np.where(lifted, np.iinfo(np.int64).max, self.sizes))
         layers = tuple(d.where(at) for d, at in zip(self.layers, large, strict=True))
         edges = joint_edges(layers, slack)
+        if not slack:
+            self._refuse_contradiction(edges)
         low, high = edges.low, np.where(edges.high_shift > 0, np.inf, edges.high)
         is_finest = np.zeros(len(self.lattice), np.bool_)
         is_finest[self.finest] = True
@@ -225,6 +237,22 @@ class Ruled:
         parts = tuple(self.parts(line) for line in lines.tolist())
         own = tuple(d.take(self.finest) for d in layers)
         return Posed(judged, parts, own, tuple(d.take(lines) for d in layers))
+
+    def _refuse_contradiction(self, edges: Edges) -> None:
+        """Refuse limits under which the rates of a group cannot add up to one, at any frequencies."""
+        most = np.where(edges.high_shift > 0, np.inf, edges.high).max(axis=1)
+        least = edges.low.min(axis=1)
+        wrong = np.flatnonzero((most < 1) | (least > 1))
+        if len(wrong):
+            line = int(wrong[0])
+            above = most[line] < 1
+            sum_, word = (most[line], "most") if above else (least[line], "least")
+            group = group_of(self.axes, self.lattice.codes[line].tolist())
+            raise InputError(
+                f"`policy` contradicts itself: by the rules for {group}, the rates of its labels would "
+                f"add up to at {word} {sum_:.4g}, not 1; a K is meant for one label, so name the "
+                "label of the rule."
+            )
 
     def parts(self, line: int) -> NDArray[np.intp]:
         """The finest groups inside a group."""

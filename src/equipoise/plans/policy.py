@@ -72,6 +72,17 @@ class PlanPolicy:
         """The policy that the repaired table is checked against."""
         return Policy(rules=self.rules)
 
+    def without(self, left_out: Rule) -> PlanPolicy:
+        """The policy without a rule; no earlier rule takes back the groups that it decided for."""
+        # UB is never above 1, so this rule excludes nothing.
+        nothing = replace(left_out, max_abs=None, min=None, max=1.0, k=1.0)
+        kept = [nothing if rule is left_out else rule for rule in self.rules]
+        if left_out.key == BEST:
+            kept.remove(nothing)
+        if not any(rule is not nothing for rule in kept):
+            raise InputError("a policy needs a rule.")
+        return replace(self, rules=tuple(kept))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data that :meth:`from_dict` reads."""
         rules = [rule.to_dict() for rule in self.rules]

@@ -163,11 +163,13 @@ class _Ratios:
                 break
             _, _, low, high = heapq.heappop(heap)
             middle = (low + high) / 2
-            self.solve(middle, middle, whole=False)
+            known = self.best
             for ends in ((low, middle), (middle, high)):
                 bound = self.solve(*ends, whole=True)
                 if bound < math.inf:
                     heapq.heappush(heap, (bound, next(number), *ends))
+            if self.best is known:  # plans for ranges often keep the rule, too; here none did
+                self.solve(middle, middle, whole=False)
             self.progress((step + 1) / RANGES)
             if not heap:
                 break

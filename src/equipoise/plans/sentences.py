@@ -118,8 +118,8 @@ def _rules(problem: Problem, rows: Whole) -> Iterator[str]:
         failed, left = (int((c.found.rule == number).sum()) for c in (before, after))
         size = f", for groups of at least {rule.min_count:,} rows" if rule.min_count > 1 else ""
         yield (
-            f"Rule {number + 1}, {rule.words}{size}: {failed:,} pairs of a group and a label do not "
-            f"pass now, {left:,} after the repair."
+            f"Rule {number + 1}, {rule.words}{size}: pairs of a group and a label that do not pass: "
+            f"{failed:,} now, {left:,} after the repair."
         )
     yield f"Check of the repaired table: {after.outcome}"
 
