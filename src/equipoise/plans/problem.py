@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from equipoise.errors import InputError
-from equipoise.lattice import Group, format_value, roll_up
+from equipoise.lattice import Group, roll_up
 from equipoise.plans.cells import UNLIMITED, Band, Cells, Edges
-from equipoise.plans.demands import Demands, Ruled, joint_edges
+from equipoise.plans.demands import Demands, Ruled, joint_edges, refuse_missing
 from equipoise.plans.patterns import cell_numbers, group_of, members, sensitive_part
 from equipoise.plans.request import NUMBERED, PlanRequest
 from equipoise.plans.targets import (
@@ -21,6 +21,7 @@ from equipoise.plans.targets import (
     label_frequencies,
     require_agreement,
     require_consistent,
+    require_labels,
     resolve,
 )
 from equipoise.values import MISSING
@@ -255,7 +256,7 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
     codes, (have,) = known.finest()
     codes, have = _with_asked_for(counts, codes, have, request)
     rates = have.sum(axis=0) / have.sum()
-    _require_labels(counts, rates, request)
+    require_labels(counts.label, rates, plan_missing=request.plan_missing)
     ratios = resolve(Targets.of(request.target), counts, codes, have, rates)
     limits = tuple(_limits(counts, codes, request))
     cells = _cells(counts, codes, have, request, limits)
@@ -280,12 +281,7 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
 
 def _with_rules(problem: Problem) -> Problem:
     """Add what the policy of the request demands of the groups that are large enough now."""
-    if problem.aside:
-        raise InputError(
-            f"{problem.aside:,} rows have a missing value, which a check counts as groups of their "
-            "own; use `plan_missing=True` to plan for them, or `missing='drop'` to leave them out "
-            "here and in the check."
-        )
+    refuse_missing(problem.aside)
     ruled = Ruled.of(problem.counts, problem.codes, problem.have, problem.request.policy)
     return problem.demanding(ruled, np.zeros(len(ruled.lattice), np.bool_))
 
@@ -345,21 +341,6 @@ def _with_asked_for(
         np.concatenate([codes, np.array(list(new), np.int32)]),
         np.concatenate([have, np.zeros((len(new), have.shape[1]), np.int64)]),
     )
-
-
-def _require_labels(counts: Counts, rates: Real, request: PlanRequest) -> None:
-    values = counts.label.values
-    if len(values) < 2:
-        raise InputError(
-            f"the label {counts.label.name!r} has only one value; there is no bias to repair."
-        )
-    empty = [format_value(v) for v, r in zip(values, rates, strict=True) if not r]
-    absent = MISSING in values and not request.plan_missing
-    if empty and not (absent and len(empty) == 1):
-        raise InputError(
-            f"label {empty[0]} has no rows, so its frequency is 0 and no group can have a share of "
-            "it; leave it out of the counts."
-        )
 
 
 def _limits(counts: Counts, codes: NDArray[np.int32], request: PlanRequest) -> Iterable[Limit]:
