@@ -22,6 +22,7 @@ import contestants
 import lake_scale
 import lattice
 import machine
+import quick_plans
 import startup
 import tailoring
 import ugen
@@ -52,6 +53,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Section]] = {
     "lattice": lambda asked: lattice.section(asked.rows, asked.repeats),
     "contestants": lambda asked: contestants.section(asked.repeats),
     "plans": lambda asked: plans.section(asked.repeats),
+    "quick_plans": lambda _: quick_plans.section(),
     "ugen": lambda _: ugen.section(),
     "lake": lambda _: lake.section(),
     "lake_scale": lambda _: lake_scale.section(),
