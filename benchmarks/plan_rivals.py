@@ -2,11 +2,13 @@
 
 F_y is the share of label y in the repaired table, M_g the rows of group g in it. Whole numbers of
 rows are added to and deleted from every cell, and x_gy, what is left, lies between (1 − τ)·F_y·M_g
-and (1 + τ)·F_y·M_g. SCIP is given these products as they are. HiGHS has none: it is given two models
-with half the time each. In the first, products lie between their McCormick bounds in each of
-`PIECES` parts of the range of F_y, which relaxes the problem and bounds its cost. In the second, F
-is what the first one found and the band is narrower, so that rounding the labels' totals to whole
-rows does not break it: a plan. Plans are judged here in whole numbers.
+and (1 + τ)·F_y·M_g. SCIP is given these products as they are.
+
+HiGHS has no products and is given two models. In the first, each lies between its McCormick bounds
+in one of some parts of the range of F_y, which relaxes the problem and bounds its cost. In the
+second, F is what the first one found and the band is narrower, so that rounding the labels' totals
+to whole rows does not break it: a plan. This is done with one part, in real numbers, and with
+`PIECES` parts; the best plan and the best bound count. All plans are judged here in whole numbers.
 """
 
 from __future__ import annotations
@@ -122,29 +124,39 @@ def scip(model: Model, time_limit: float) -> dict[str, Any]:
 
 def highs(model: Model, time_limit: float) -> dict[str, Any]:
     start, started = time.perf_counter(), time.process_time()
-    relaxed = _solved(_relaxation(model), time_limit / 2)
-    found = None
-    if relaxed.x is not None:
-        rows = _rows(model, relaxed.x)
-        found = _solved(_centred(model, rows.sum(axis=0) / rows.sum()), time_limit / 2)
+    relaxed = _solved(_relaxation(model, 1), time_limit / 4, whole=False)
+    bounds, plans = [0.0], []
+    if relaxed.x is not None and relaxed.status == 0:
+        bounds.append(math.ceil(relaxed.fun - 1e-6))  # costs are whole
+        plans.append(_planned(model, relaxed.x, time_limit / 4))
+    parts = _solved(_relaxation(model, PIECES), time_limit / 4)
+    bounds.append(parts.mip_dual_bound or 0.0)
+    if parts.x is not None:
+        plans.append(_planned(model, parts.x, time_limit / 4))
     seconds = {"wall": time.perf_counter() - start, "cpu": time.process_time() - started}
-    cost, valid = None, True
-    if found is not None and found.x is not None:
-        cost = cost_of(model, _rows(model, found.x))
-        valid = cost is not None
-    bound = relaxed.mip_dual_bound
-    return {"cost": cost, "valid": valid, "bound": max(0.0, bound or 0.0), **seconds}
+    made = [rows for rows in plans if rows is not None]
+    costs = [cost for rows in made if (cost := cost_of(model, rows)) is not None]
+    valid = len(costs) == len(made)
+    return {"cost": min(costs, default=None), "valid": valid, "bound": max(bounds), **seconds}
 
 
-def _solved(model: dict[str, Any], time_limit: float) -> Any:
+def _planned(model: Model, x: Any, time_limit: float) -> Any:
+    """Rows of a plan around the frequencies of a relaxation, if there are any."""
+    cells = model.have.size
+    rows = model.have + (x[:cells] - x[cells : 2 * cells]).reshape(model.have.shape)
+    found = _solved(_centred(model, rows.sum(axis=0) / rows.sum()), time_limit).x
+    if found is None:
+        return None
+    moved = np.round(found[:cells] - found[cells : 2 * cells])
+    return model.have + moved.reshape(model.have.shape)
+
+
+def _solved(model: dict[str, Any], time_limit: float, *, whole: bool = True) -> Any:
     from scipy.optimize import milp
 
-    return milp(**model, options={"time_limit": time_limit, "mip_rel_gap": ENOUGH})
-
-
-def _rows(model: Model, x: Any) -> Any:
-    cells = model.have.size
-    return model.have + np.round(x[:cells] - x[cells : 2 * cells]).reshape(model.have.shape)
+    options = {"time_limit": time_limit, "mip_rel_gap": ENOUGH}
+    asked = model if whole else {**model, "integrality": np.zeros(len(model["c"]))}
+    return milp(**asked, options=options)
 
 
 class _Rows:
@@ -215,19 +227,19 @@ def _centred(model: Model, centre: Any) -> dict[str, Any]:
     return rows.model_of(np.zeros(0), np.zeros(0))
 
 
-def _relaxation(model: Model) -> dict[str, Any]:
+def _relaxation(model: Model, pieces: int) -> dict[str, Any]:
     """Products F_y·M_g between their bounds in the part of the range that F_y lies in."""
     labels = model.have.shape[1]
     cells, n = model.have.size, model.have.sum() + model.most
-    first_size, first_part = 3 * cells, 3 * cells + cells * PIECES
-    rows = _Rows(model, cells + cells * PIECES + labels * PIECES)
-    edges = np.linspace(model.low, model.high, PIECES + 1)  # a line an edge, a column a label
+    first_size, first_part = 3 * cells, 3 * cells + cells * pieces
+    rows = _Rows(model, cells + cells * pieces + labels * pieces)
+    edges = np.linspace(model.low, model.high, pieces + 1)  # a line an edge, a column a label
     for group in rows.of_group:
         rows.row([(group, 1.0)], {}, 1.0, math.inf)
         rows.row([(group, 1.0)], {2 * cells + int(c): -1.0 for c in group}, 0.0, 0.0)
         for y, c in enumerate(map(int, group)):
             product = 2 * cells + c
-            sizes = [first_size + c * PIECES + k for k in range(PIECES)]  # M_g, in its part
+            sizes = [first_size + c * pieces + k for k in range(pieces)]  # M_g, in its part
             rows.row([(c, 1.0)], {product: -1 - model.tolerance}, -math.inf, 0.0)
             rows.row([(c, 1.0)], {product: model.tolerance - 1}, 0.0, math.inf)
             rows.row([(group, -1.0)], dict.fromkeys(sizes, 1.0), 0.0, 0.0)
@@ -237,12 +249,12 @@ def _relaxation(model: Model) -> dict[str, Any]:
                 }
                 rows.row([], terms, low, high)
             for k, s in enumerate(sizes):
-                rows.row([], {s: 1.0, first_part + y * PIECES + k: -n}, -math.inf, 0.0)
+                rows.row([], {s: 1.0, first_part + y * pieces + k: -n}, -math.inf, 0.0)
     for y, label in enumerate(rows.of_label):
         rows.row([(label, 1.0)], {2 * cells + int(c): -1.0 for c in label}, 0.0, 0.0)
-        rows.row([], {first_part + y * PIECES + k: 1.0 for k in range(PIECES)}, 1.0, 1.0)
-    whole = np.concatenate([np.zeros(cells + cells * PIECES), np.ones(labels * PIECES)])
-    most = np.concatenate([np.full(cells + cells * PIECES, n), np.ones(labels * PIECES)])
+        rows.row([], {first_part + y * pieces + k: 1.0 for k in range(pieces)}, 1.0, 1.0)
+    whole = np.concatenate([np.zeros(cells + cells * pieces), np.ones(labels * pieces)])
+    most = np.concatenate([np.full(cells + cells * pieces, n), np.ones(labels * pieces)])
     return rows.model_of(whole, most)
 
 

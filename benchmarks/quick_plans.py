@@ -187,8 +187,9 @@ def _how(found: Mapping[str, Answers]) -> str:
     words = (
         "Unit costs, the whole lattice held to the tolerance on UB. A line names the table, the "
         "tolerance, whether labels are kept or free and what is allowed, and for each contestant "
-        "cost, gap between cost and bound, and seconds (median of 5 runs; of 1 where a run takes "
-        "more than a second). Counting is not timed."
+        "cost; gap between cost and bound; seconds by the clock and, in brackets, of the processor "
+        "(medians of 5 runs, by which bars are judged; of 1 where a run takes more than a second). "
+        "Counting is not timed."
     )
     if BEFORE in found:
         words += f" The code before is revision {REVISION}, with its default time limit of 60 s"
@@ -234,25 +235,25 @@ def _sizes(some: Sequence[Case]) -> list[str]:
 
 def _table(some: Sequence[Case], found: Mapping[str, Answers]) -> str:
     present = [name for name in found if any(case["name"] in found[name] for case in some)]
-    planned = some[0]["kind"] == "plan"
-    told = _plan_cells if planned else _other_cells
-    columns = ("cost", "gap", "s", "CPU s") if planned else ("s", "told")
-    header = ["case", *(f"{name}: {column}" for name in present for column in columns)]
+    told = _plan_cell if some[0]["kind"] == "plan" else _other_cell
     rows = [
-        [
-            case["name"],
-            *(cell for name in present for cell in told(found[name].get(case["name"], {}))),
-        ]
-        for case in some
+        [case["name"], *(told(found[name].get(case["name"])) for name in present)] for case in some
     ]
-    return markdown_table(header, rows)
+    return markdown_table(["case", *present], rows)
 
 
-def _plan_cells(answer: Answer) -> tuple[str, str, str, str]:
-    wall, processor = (f"{_median(answer, clock):.3g}" for clock in ("wall", "cpu"))
+def _plan_cell(answer: Answer | None) -> str:
+    if answer is None:
+        return ""
+    seconds = _seconds(answer)
     if answer.get("cost") is None:
-        return _without_plan(answer), f"bound {answer.get('bound', 0):,.0f}", wall, processor
-    return f"{answer['cost']:,.0f}", f"{_gap(answer):.2%}", wall, processor
+        return f"{_without_plan(answer)}, bound {answer.get('bound', 0):,.0f}; {seconds}"
+    return f"{answer['cost']:,.0f}; {_gap(answer):.2%}; {seconds}"
+
+
+def _seconds(answer: Answer) -> str:
+    processor = f" ({_median(answer, 'cpu'):.3g})" if "cpu" in answer else ""
+    return f"{_median(answer):.3g}{processor} s" if "wall" in answer else "not timed"
 
 
 def _without_plan(answer: Answer) -> str:
@@ -261,16 +262,19 @@ def _without_plan(answer: Answer) -> str:
     return "no plan" if answer.get("valid", True) else "not a plan"
 
 
-def _other_cells(answer: Answer) -> tuple[str, str]:
+def _other_cell(answer: Answer | None) -> str:
+    if answer is None:
+        return ""
     if "error" in answer:
-        return "", str(answer["error"]).splitlines()[0][:80]
+        return _without_plan(answer)
+    told = ""
     if "needed" in answer:
-        told = ", ".join(f"{option} {number:,.4g}" for option, number in answer["needed"].items())
-        return f"{_median(answer):.3g}", told or "nothing that helps"
+        found = [f"{option} {number:,.7g}" for option, number in answer["needed"].items()]
+        told = "; " + (", ".join(found) or "nothing that helps")
     if "points" in answer:
         gaps = [(cost - bound) / cost for _, cost, bound in answer["points"] if cost]
-        return f"{_median(answer):.3g}", f"{len(answer['points'])} points, gap {max(gaps):.2%}"
-    return f"{_median(answer):.3g}", ""
+        told = f"; {len(answer['points'])} points, largest gap {max(gaps):.2%}"
+    return _seconds(answer) + told
 
 
 def _median(answer: Answer, clock: str = "wall") -> float:
