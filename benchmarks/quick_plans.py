@@ -126,11 +126,16 @@ def _answers(chosen: Sequence[Case]) -> dict[str, Answers]:
     return found
 
 
+def _alone() -> bool:
+    """Whether this code is measured without the others."""
+    return os.environ.get("QUICK_PLANS") == "ours"
+
+
 def _askers(stack: ExitStack) -> dict[str, Callable[[Case], Answer | None]]:
     ours = Worker(HERE.parent / "src")
     stack.callback(ours.close)
     askers: dict[str, Callable[[Case], Answer | None]] = {OURS: ours.ask}
-    if os.environ.get("QUICK_PLANS") == "ours":
+    if _alone():
         return askers
     source = _source_before(stack)
     if source is not None:
@@ -194,6 +199,8 @@ def _how(found: Mapping[str, Answers]) -> str:
     if BEFORE in found:
         words += f" The code before is revision {REVISION}, with its default time limit of 60 s"
         words += f" ({BEFORE_LIMIT['tight']:g} s where a gap of 0.01 % is asked for)."
+        if _alone():
+            words += " Its answers are kept from an earlier run."
     else:
         words += f" The code before, revision {REVISION}, is not in this clone and was left out."
     rivals = [name for name in ("HiGHS", "SCIP") if name in found]

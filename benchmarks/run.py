@@ -5,7 +5,7 @@
     python benchmarks/run.py --rows 100000000       another size of the large table
     python benchmarks/run.py --write                and write them into RESULTS.md
 
-QUICK_PLANS=ours leaves the other contestants of `quick_plans` out, which take half an hour.
+QUICK_PLANS=ours leaves the other contestants of `quick_plans` out, which take three quarters of an hour.
 
 The exit code is 1 when a bar is missed.
 """
