@@ -276,12 +276,18 @@ def _other_cell(answer: Answer | None) -> str:
         return _without_plan(answer)
     told = ""
     if "needed" in answer:
-        found = [f"{option} {number:,.7g}" for option, number in answer["needed"].items()]
-        told = "; " + (", ".join(found) or "nothing that helps")
+        told = "; " + (", ".join(_helpful(answer["needed"])) or "nothing that helps")
     if "points" in answer:
         gaps = [(cost - bound) / cost for _, cost, bound in answer["points"] if cost]
         told = f"; {len(answer['points'])} points, largest gap {max(gaps):.2%}"
     return _seconds(answer) + told
+
+
+def _helpful(needed: Mapping[str, Any]) -> Iterator[str]:
+    """Changes that would help: options, and the values they need if these can be told in a word."""
+    for option, value in needed.items():
+        text = f"{value:,.7g}" if isinstance(value, (int, float)) else value
+        yield option if text is None else f"{option} {text}"
 
 
 def _median(answer: Answer, clock: str = "wall") -> float:
