@@ -157,6 +157,6 @@ def _whole() -> Iterator[Case]:
     for kind, name in (
         ("grid_search", "GridSearchCV, 12 fits on 2,380 rows"),
         ("repair", "repair of the demo"),
-        ("evaluate", "evaluate, 2,000 rows, 2 repeats"),
+        ("evaluate", "evaluate, 4,000 rows, 2 repeats"),
     ):
         yield {"family": "whole", "kind": kind, "name": name}

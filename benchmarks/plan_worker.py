@@ -7,6 +7,7 @@ case pays for imports, which are lazy.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -144,23 +145,35 @@ def _repair(_: dict[str, Any]) -> dict[str, Any]:
         files = [str(made / "people.parquet"), str(made / "lake")]
         asked = ["--sensitive", "sex,race", "--label", "income", "--tolerance", "0.1"]
         mapping = ["--mapping", str(made / "mapping.toml")]
-        start = time.perf_counter()
-        _run("repair", *files, *asked, *mapping, "-o", str(made / "again.parquet"))
-        return {"wall": [time.perf_counter() - start]}
+        again = ["-o", str(made / "again.parquet"), "--quiet"]
+        return _timed_run("repair", *files, *asked, *mapping, *again)
 
 
 def _evaluate(_: dict[str, Any]) -> dict[str, Any]:
-    line = "adult --sensitive sex,race --label income --tolerance 0.05 --max-rows 2000"
-    start = time.perf_counter()
-    _run("evaluate", *line.split(), "--repeats", "2", "--models", "logistic")
-    return {"wall": [time.perf_counter() - start]}
+    line = "adult --sensitive sex,race --label income --tolerance 0.05 --max-rows 4000"
+    # The other races have so few rows that a sample of them cannot be repaired.
+    where = ["--where", "race IN ('White', 'Black')"]
+    small = ["--repeats", "2", "--models", "logistic", "--quiet"]
+    return _timed_run("evaluate", *line.split(), *where, *small)
+
+
+def _timed_run(*arguments: str) -> dict[str, Any]:
+    start, started = time.perf_counter(), _of_children()
+    _run(*arguments)
+    return {"wall": [time.perf_counter() - start], "cpu": [_of_children() - started]}
+
+
+def _of_children() -> float:
+    """Seconds of the processor that child processes took so far."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _run(*arguments: str) -> None:
-    command = [sys.executable, "-m", "equipoise", *arguments, "--quiet"]
-    if arguments[0] == "demo":
-        command.pop()
-    subprocess.run(command, check=True, capture_output=True)
+    command = [sys.executable, "-m", "equipoise", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(arguments)}: {done.stderr}")
 
 
 WORKERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
