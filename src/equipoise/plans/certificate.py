@@ -300,8 +300,8 @@ def _constraints(problem: Problem, rows: Whole, solution: Solution) -> Iterator[
     request, have = problem.request, problem.have
     for limit in problem.limits:
         slack = problem.slack(limit, rows)
-        value = limit.rows + slack if limit.kind in ("at_least", "min_rows") else limit.rows - slack
-        yield Held(limit.words, slack >= 0, value, limit.rows)
+        value = limit.measured(rows, have, problem.aside)
+        yield Held(limit.words, slack >= 0, value, limit.stated)
     added, gone = (rows - have).clip(0), (have - rows).clip(0)
     if request.allow == "add" or request.deletable:
         lost = int(gone.ravel()[~deletable(problem.counts, problem.codes, request)].sum())

@@ -15,7 +15,8 @@ import numpy as np
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lattice import Group, format_value
 from equipoise.plain import Grid
-from equipoise.plans.problem import Limit, Problem, pose
+from equipoise.plans.limits import Limit
+from equipoise.plans.problem import Problem, pose
 from equipoise.plans.solution import ANY_PLAN, solve
 from equipoise.plans.solvers.coupled import solve_coupled
 from equipoise.plans.tolerance import least_tolerance

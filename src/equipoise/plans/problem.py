@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise.errors import InputError
 from equipoise.lattice import Group, format_value, roll_up
 from equipoise.plans.cells import UNLIMITED, Band, Cells, Edges
+from equipoise.plans.limits import Limit, limit_rows
 from equipoise.plans.patterns import cell_numbers, group_of, members, sensitive_part
 from equipoise.plans.request import NUMBERED, PlanRequest
 from equipoise.plans.targets import (
@@ -26,6 +27,7 @@ from equipoise.values import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -33,31 +35,8 @@ if TYPE_CHECKING:
     from equipoise.options.plan import Numbers, Reference
     from equipoise.plans.cells import Real, Whole
 
-Kind: TypeAlias = Literal["available", "at_least", "min_rows", "max_rows"]
-
 MOST_NEW_GROUPS = 10_000
 """Maximum number of empty groups that one pattern of `at_least` may create."""
-
-
-@dataclass(frozen=True, eq=False)
-class Limit:
-    """A bound on the rows that are added to some cells, or that they have after the repair."""
-
-    kind: Kind  # the parameter that set it
-    pattern: str
-    rows: int
-    cells: NDArray[np.intp]  # numbers of the cells that the pattern names
-
-    @property
-    def words(self) -> str:
-        """The limit as part of a sentence."""
-        # Plan files contain these words and are compared with them, so they must not change.
-        if self.kind == "available":
-            return f"at most {self.rows:,} rows of {self.pattern} can be added"
-        if self.kind == "at_least":
-            return f"at least {self.rows:,} rows of {self.pattern}"
-        least = "at least" if self.kind == "min_rows" else "at most"
-        return f"{least} {self.rows:,} rows in all"
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,14 +172,9 @@ class Problem:
         shared = all(self.slack(limit, rows) >= 0 for limit in self.coupling)
         return shared and self.cells.contain(rows)
 
-    def slack(self, limit: Limit, rows: Whole) -> int:
-        """The number of rows left until a limit; negative if it is broken."""
-        chosen = rows.ravel()[limit.cells]
-        if limit.kind == "available":
-            added = (chosen - self.have.ravel()[limit.cells]).clip(0)
-            return limit.rows - int(added.sum())
-        total = int(chosen.sum()) + (self.aside if limit.kind in ("min_rows", "max_rows") else 0)
-        return limit.rows - total if limit.kind == "max_rows" else total - limit.rows
+    def slack(self, limit: Limit, rows: Whole) -> Fraction:
+        """The rows left until a limit; negative if it is broken."""
+        return limit.slack(rows, self.have)
 
     def part(self, lines: NDArray[np.intp]) -> Problem:
         """The problem restricted to some groups."""
@@ -230,7 +204,7 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
     rates = have.sum(axis=0) / have.sum()
     _require_labels(counts, rates, request)
     ratios = resolve(Targets.of(request.target), counts, codes, have, rates)
-    limits = tuple(_limits(counts, codes, request))
+    limits = tuple(_limits(counts, codes, request, aside))
     cells = _cells(counts, codes, have, request, limits)
     judged, coarse = _judged(counts, codes, have, request, ratios)
     return Problem(
@@ -320,25 +294,27 @@ def _require_labels(counts: Counts, rates: Real, request: PlanRequest) -> None:
         )
 
 
-def _limits(counts: Counts, codes: NDArray[np.int32], request: PlanRequest) -> Iterable[Limit]:
+def _limits(
+    counts: Counts, codes: NDArray[np.int32], request: PlanRequest, aside: int
+) -> Iterable[Limit]:
     for kind in ("available", "at_least"):
         for pattern, rows in getattr(request, kind):
-            yield Limit(kind, pattern, int(rows), cell_numbers(counts, codes, pattern))
+            yield limit_rows(kind, pattern, int(rows), cell_numbers(counts, codes, pattern))
     everything = np.arange(len(codes) * len(counts.label))
     if request.min_rows is not None:
-        yield Limit("min_rows", "*", int(request.min_rows), everything)
+        yield limit_rows("min_rows", "*", int(request.min_rows), everything, aside=aside)
     if request.max_rows is not None:
-        yield Limit("max_rows", "*", int(request.max_rows), everything)
+        yield limit_rows("max_rows", "*", int(request.max_rows), everything, aside=aside)
 
 
 def _on_one(limit: Limit, k: int) -> bool:
     """Whether a limit applies to one cell, or is the minimum size of one group."""
-    if limit.kind in ("min_rows", "max_rows"):
+    if limit.kind not in ("available", "at_least", "at_least_each"):
         return False
     if len(limit.cells) <= 1:
         return True
     one_group = limit.cells[0] // k == limit.cells[-1] // k
-    return limit.kind == "at_least" and bool(one_group) and len(limit.cells) == k
+    return not limit.of_additions and bool(one_group) and len(limit.cells) == k
 
 
 def _cells(
@@ -360,7 +336,7 @@ def _cells(
     for limit in limits:
         if not _on_one(limit, k) or not len(limit.cells):
             continue
-        if limit.kind == "available":
+        if limit.of_additions:
             more[limit.cells] = np.minimum(more[limit.cells], limit.rows)
         elif len(limit.cells) == 1:
             least[limit.cells] = np.maximum(least[limit.cells], limit.rows)
