@@ -71,6 +71,9 @@ class FrontierKeywords(CountKeywords, total=False):
     priority: str | Sequence[str]
     available: Mapping[str, int] | Sequence[tuple[str, int]]
     at_least: Mapping[str, int] | Sequence[tuple[str, int]]
+    at_least_each: Mapping[str, int] | Sequence[tuple[str, int]]
+    group_shares: Mapping[str, float] | Sequence[tuple[str, float]]
+    share_tolerance: float
     min_rows: int | None
     max_rows: int | None
     deletable: str | Sequence[str]

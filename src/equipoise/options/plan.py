@@ -121,6 +121,32 @@ class PlanOptions:
         form="pattern numbers",
         accepts=_WHOLE,
     )
+    at_least_each: Numbers = option(
+        (),
+        help="Minimum number of rows of every group of some attributes after the repair: 'sex, race' "
+        "stands for all combinations of their values, also those without rows.",
+        group="Costs and limits",
+        metavar="ATTRIBUTES ROWS",
+        form="pattern numbers",
+        accepts=_WHOLE,
+    )
+    group_shares: Numbers = option(
+        (),
+        help="Share of all rows that a group has after the repair, within `share_tolerance`.",
+        group="Costs and limits",
+        metavar="PATTERN SHARE",
+        flags=("--group-share",),
+        form="pattern numbers",
+        accepts=_NUMBERS,
+    )
+    share_tolerance: float = option(
+        0.0,
+        help="Largest distance of a group from its share in `group_shares` or `target_shares`, as a "
+        "share of all rows. 0 requires the exact share, up to less than a row.",
+        group="Costs and limits",
+        at_least=0,
+        below=1,
+    )
     min_rows: int | None = option(
         None,
         help="Minimum number of rows after the repair.",

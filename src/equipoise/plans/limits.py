@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from equipoise.plans.cells import UNLIMITED
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -42,6 +44,7 @@ class Limit:
     most: Fraction | None = None
     share: Fraction = Fraction(0)  # of all rows, which is subtracted
     everything: int = 0  # number of all cells, if a share is subtracted
+    asked: str = ""  # the text of the request that it comes from, if that is not the pattern
 
     @property
     def of_additions(self) -> bool:
@@ -90,6 +93,12 @@ class Limit:
         if self.share:
             return int(rows.ravel()[self.cells].sum()) / max(int(rows.sum()), 1)
         return int(self.value(rows, have)) + (aside if self.kind in ("min_rows", "max_rows") else 0)
+
+    def reach(self, rows: int) -> float:
+        """More rows than this limit makes a plan add to a table of so many rows."""
+        if not self.share:
+            return 4.0 * self.rows if self.rows < UNLIMITED / 1e3 else 0.0
+        return 4.0 * rows / float(min(self.share, 1 - self.share))
 
     @property
     def stated(self) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,9 @@ import numpy as np
 from equipoise.errors import InputError
 from equipoise.lattice import Group, format_value, roll_up
 from equipoise.plans.cells import UNLIMITED, Band, Cells, Edges
-from equipoise.plans.limits import Limit, limit_rows
-from equipoise.plans.patterns import cell_numbers, group_of, members, sensitive_part
+from equipoise.plans.coverage import Minimum, add_empty_groups, minimums
+from equipoise.plans.limits import Limit, limit_rows, limit_share
+from equipoise.plans.patterns import cell_numbers, group_of, members
 from equipoise.plans.request import NUMBERED, PlanRequest
 from equipoise.plans.targets import (
     Ratios,
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from equipoise.counts import Counts
     from equipoise.options.plan import Numbers, Reference
     from equipoise.plans.cells import Real, Whole
-
-MOST_NEW_GROUPS = 10_000
-"""Maximum number of empty groups that one pattern of `at_least` may create."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,11 +197,12 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
             "no row has a value for every attribute and the label, so nothing can be planned."
         )
     codes, (have,) = known.finest()
-    codes, have = _with_asked_for(counts, codes, have, request)
+    asked = minimums(counts, codes, have, request.at_least, request.at_least_each)
+    codes, have = add_empty_groups(counts, codes, have, asked)
     rates = have.sum(axis=0) / have.sum()
     _require_labels(counts, rates, request)
     ratios = resolve(Targets.of(request.target), counts, codes, have, rates)
-    limits = tuple(_limits(counts, codes, request, aside))
+    limits = tuple(_limits(counts, codes, request, asked, aside))
     cells = _cells(counts, codes, have, request, limits)
     judged, coarse = _judged(counts, codes, have, request, ratios)
     return Problem(
@@ -225,7 +223,7 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
 def _refuse_missing(request: PlanRequest) -> None:
     """Refuse patterns of rows that stay unchanged."""
     constrain = request.constrain if isinstance(request.constrain, tuple) else ()
-    named = [p for n in NUMBERED for p, _ in getattr(request, n)]
+    named = [p for n in NUMBERED if n != "at_least_each" for p, _ in getattr(request, n)]
     for pattern in (*named, *request.priority, *request.deletable, *constrain):
         if not request.plan_missing and MISSING in Group.parse(pattern).values():
             raise InputError(
@@ -250,35 +248,6 @@ def known_rows(counts: Counts, *, plan_missing: bool) -> tuple[Counts, int]:
     return kept, int(counts.rows[absent].sum())
 
 
-def _with_asked_for(
-    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest
-) -> tuple[NDArray[np.int32], Whole]:
-    """Add lines for groups that have no rows yet and must get some."""
-    new: dict[tuple[int, ...], None] = {}
-    for pattern, rows in request.at_least:
-        group = Group.parse(pattern)
-        if not rows or len(members(counts, codes, sensitive_part(counts, group))):
-            continue
-        choices = [
-            [axis.code(group[axis.name])]
-            if axis.name in group
-            else [c for c, v in enumerate(axis.values) if v is not MISSING]
-            for axis in counts.sensitive
-        ]
-        lines = list(itertools.islice(itertools.product(*choices), MOST_NEW_GROUPS + 1))
-        if len(lines) > MOST_NEW_GROUPS:
-            raise InputError(
-                f"{pattern} has no rows and contains too many groups; name one of them."
-            )
-        new |= dict.fromkeys(lines)
-    if not new:
-        return codes, have
-    return (
-        np.concatenate([codes, np.array(list(new), np.int32)]),
-        np.concatenate([have, np.zeros((len(new), have.shape[1]), np.int64)]),
-    )
-
-
 def _require_labels(counts: Counts, rates: Real, request: PlanRequest) -> None:
     values = counts.label.values
     if len(values) < 2:
@@ -295,16 +264,27 @@ def _require_labels(counts: Counts, rates: Real, request: PlanRequest) -> None:
 
 
 def _limits(
-    counts: Counts, codes: NDArray[np.int32], request: PlanRequest, aside: int
+    counts: Counts,
+    codes: NDArray[np.int32],
+    request: PlanRequest,
+    asked: Sequence[Minimum],
+    aside: int,
 ) -> Iterable[Limit]:
-    for kind in ("available", "at_least"):
-        for pattern, rows in getattr(request, kind):
-            yield limit_rows(kind, pattern, int(rows), cell_numbers(counts, codes, pattern))
+    for pattern, rows in request.available:
+        yield limit_rows("available", pattern, int(rows), cell_numbers(counts, codes, pattern))
+    for kind, pattern, least, text in asked:
+        cells = cell_numbers(counts, codes, pattern)
+        yield replace(limit_rows(kind, pattern, least, cells), asked=text)
     everything = np.arange(len(codes) * len(counts.label))
     if request.min_rows is not None:
         yield limit_rows("min_rows", "*", int(request.min_rows), everything, aside=aside)
     if request.max_rows is not None:
         yield limit_rows("max_rows", "*", int(request.max_rows), everything, aside=aside)
+    for pattern, share in request.group_shares:
+        cells = cell_numbers(counts, codes, pattern)
+        if not len(cells):
+            raise InputError(f"`group_shares` names {pattern}, which has no rows.")
+        yield from limit_share(pattern, share, request.share_tolerance, cells, len(everything))
 
 
 def _on_one(limit: Limit, k: int) -> bool:

@@ -346,6 +346,6 @@ def _far(problem: Problem, centre: Real) -> float:
     """More rows than a plan adds to a cell."""
     rates = (problem.ratios * centre)[problem.ratios * centre > 0]
     far = 100.0 * (problem.have.sum() + problem.cells.least.sum() + len(problem.cells))
-    far += sum(4.0 * limit.rows for limit in problem.coupling if limit.rows < UNLIMITED / 1e3)
+    far += sum(limit.reach(int(problem.have.sum())) for limit in problem.coupling)
     far += 100 / (max(problem.request.tolerance, 1e-3) * float(rates.min())) if len(rates) else 0.0
     return float(far)
