@@ -72,6 +72,7 @@ def test_every_group_has_its_rows_at_the_least_cost(have, least, cells, toleranc
         assert plan.cost == pytest.approx(best)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     have=SMALL,
@@ -151,6 +152,7 @@ def test_what_cannot_be_asked_is_refused_with_the_reason(options, words):
         eq.plan(people(), **options)
 
 
+@pytest.mark.slow
 def test_an_infeasible_coverage_or_share_names_the_nearest_that_helps():
     pool = {"allow": "delete", "tolerance": 0.3, "reference": "original"}
     with pytest.raises(Infeasible) as none:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
+from equipoise.api.benchmarks import with_benchmarks
 from equipoise.api.keywords import takes
 from equipoise.api.measurement import COUNTING, count
 from equipoise.counts import Counts
@@ -95,7 +96,7 @@ def plan(
     pool = None if available_from is None else _counted_alike(available_from, counts, counting)
     if looking is not None:
         pool = _offered_by(lake, data, counts, looking, progress)
-    request = request.but(pool=pool)
+    request = with_benchmarks(request.but(pool=pool), counts, counting)
     made = make_plan(counts, request, candidates=candidates, progress=progress)
     # Standard input is no longer available when the plan is used.
     is_named = isinstance(data, (str, os.PathLike)) and os.fspath(data) != "-"
@@ -153,6 +154,7 @@ def frontier(
     counts = count(data, **columns, progress=progress, **counting)
     if available_from is not None:
         request = request.but(pool=_counted_alike(available_from, counts, counting))
+    request = with_benchmarks(request, counts, counting)
     budgets = [budget] if isinstance(budget, (int, float)) else list(budget)
     return make_frontier(
         counts, request, tolerances=tolerances, points=points, budgets=budgets, progress=progress

@@ -66,6 +66,9 @@ class FrontierKeywords(CountKeywords, total=False):
     labels: Any
     label_drift: float | None
     target: Any
+    target_rates: Any
+    target_shares: Any
+    target_count: str | None
     cost_add: Mapping[str, float] | Sequence[tuple[str, float]]
     cost_delete: Mapping[str, float] | Sequence[tuple[str, float]]
     priority: str | Sequence[str]

@@ -74,6 +74,27 @@ class PlanOptions:
         group="What is allowed",
         metavar="FILE|RULE",
     )
+    target_rates: Any = option(
+        None,
+        help="Table whose label rates by group are the targets, such as a census: rows, counts or "
+        "rates by some of the sensitive attributes and the label.",
+        group="What is allowed",
+        metavar="TABLE",
+    )
+    target_shares: Any = option(
+        None,
+        help="Table whose groups have the shares of all rows that groups should have, within "
+        "`share_tolerance`.",
+        group="What is allowed",
+        metavar="TABLE",
+    )
+    target_count: str | None = option(
+        None,
+        help="Column of `target_rates` and `target_shares` with the number of rows, or with the rate. "
+        "By default each line is a row.",
+        group="What is allowed",
+        metavar="COLUMN",
+    )
     cost_add: Numbers = option(
         (),
         help="Cost of adding a row that matches a pattern, instead of 1. The last match decides.",

@@ -10,6 +10,7 @@ from equipoise.plans.budget import Spent, spend
 from equipoise.plans.certificate import certify
 from equipoise.plans.infeasibility import Infeasible, explain_infeasible, explain_poor
 from equipoise.plans.plan import Plan, moves_as_counts, rows_after
+from equipoise.plans.prices import prices_of
 from equipoise.plans.problem import Problem, pose
 from equipoise.plans.sentences import explain
 from equipoise.plans.solution import Solution, solve
@@ -111,6 +112,7 @@ def _finished(problem: Problem, spent: Spent, kept: Whole | None) -> Plan:
     cost = problem.cells.total_cost(rows)
     certificate = certify(problem, solution, rows, cut_short=spent.cut_short)
     price = _price(problem, solution, cost, kept)
+    prices = prices_of(problem)
     return Plan(
         counts=problem.counts,
         request=problem.request,
@@ -122,9 +124,10 @@ def _finished(problem: Problem, spent: Spent, kept: Whole | None) -> Plan:
         timed_out=solution.timed_out,
         stopped=solution.stopped if spent.in_full else None,
         certificate=certificate,
-        explanation=explain(problem, spent, certificate, price),
+        explanation=explain(problem, spent, certificate, price, prices),
         steps=spent.steps,
         price=price,
+        prices=prices,
     )
 
 

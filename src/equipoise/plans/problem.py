@@ -10,6 +10,13 @@ import numpy as np
 
 from equipoise.errors import InputError
 from equipoise.lattice import Group, format_value, roll_up
+from equipoise.plans.benchmark import (
+    Lacking,
+    TargetRates,
+    TargetShares,
+    resolve_rates,
+    resolve_shares,
+)
 from equipoise.plans.cells import UNLIMITED, Band, Cells, Edges
 from equipoise.plans.coverage import Minimum, add_empty_groups, minimums
 from equipoise.plans.limits import Limit, limit_rows, limit_share
@@ -62,6 +69,7 @@ class Problem:
     coarse: tuple[Judged, ...]  # coarser ones, where that does not follow from their parts
     limits: tuple[Limit, ...]  # all limits on rows
     coupling: tuple[Limit, ...]  # those that several groups share
+    lacking: tuple[Lacking, ...] = ()  # what tables of targets lack
 
     @property
     def have(self) -> Whole:
@@ -201,8 +209,9 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
     codes, have = add_empty_groups(counts, codes, have, asked)
     rates = have.sum(axis=0) / have.sum()
     _require_labels(counts, rates, request)
-    ratios = resolve(Targets.of(request.target), counts, codes, have, rates)
-    limits = tuple(_limits(counts, codes, request, asked, aside))
+    ratios, lacking = _ratios(counts, codes, have, rates, request)
+    shares, also_lacking = _shares(counts, codes, have, request)
+    limits = tuple(_limits(counts, codes, request, asked, shares, aside))
     cells = _cells(counts, codes, have, request, limits)
     judged, coarse = _judged(counts, codes, have, request, ratios)
     return Problem(
@@ -216,6 +225,7 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
         judged=judged,
         coarse=coarse,
         limits=limits,
+        lacking=tuple(x for x in (lacking, also_lacking) if x is not None),
         coupling=tuple(x for x in limits if not _on_one(x, have.shape[1])),
     )
 
@@ -263,11 +273,38 @@ def _require_labels(counts: Counts, rates: Real, request: PlanRequest) -> None:
         )
 
 
+def _ratios(
+    counts: Counts, codes: NDArray[np.int32], have: Whole, rates: Real, request: PlanRequest
+) -> tuple[Ratios, Lacking | None]:
+    """The K of every group, from ratios or from the rates of another table."""
+    given = request.target_rates
+    if given is None:
+        return resolve(Targets.of(request.target), counts, codes, have, rates), None
+    if not isinstance(given, TargetRates):
+        raise InputError(f"`target_rates` must be read before a plan is made, not {given!r}.")
+    coarse = request.constrain == "marginals"
+    return resolve_rates(given, counts, codes, have, rates, coarse=coarse)
+
+
+def _shares(
+    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest
+) -> tuple[Numbers, Lacking | None]:
+    """The shares of groups, from the request and from another table."""
+    given = request.target_shares
+    if given is None:
+        return request.group_shares, None
+    if not isinstance(given, TargetShares):
+        raise InputError(f"`target_shares` must be read before a plan is made, not {given!r}.")
+    shares, lacking = resolve_shares(given, counts, codes, have)
+    return (*request.group_shares, *shares), lacking
+
+
 def _limits(
     counts: Counts,
     codes: NDArray[np.int32],
     request: PlanRequest,
     asked: Sequence[Minimum],
+    shares: Numbers,
     aside: int,
 ) -> Iterable[Limit]:
     for pattern, rows in request.available:
@@ -280,7 +317,7 @@ def _limits(
         yield limit_rows("min_rows", "*", int(request.min_rows), everything, aside=aside)
     if request.max_rows is not None:
         yield limit_rows("max_rows", "*", int(request.max_rows), everything, aside=aside)
-    for pattern, share in request.group_shares:
+    for pattern, share in shares:
         cells = cell_numbers(counts, codes, pattern)
         if not len(cells):
             raise InputError(f"`group_shares` names {pattern}, which has no rows.")
@@ -412,6 +449,8 @@ def _judged_finest(
             if not len(lines):
                 raise InputError(f"`constrain` names the group {pattern}, which has no rows.")
             wanted[lines] = True
+    if request.target_rates is not None:
+        wanted &= ~ratios.free
     # A group with its own target is always judged.
     return np.asarray((wanted & large) | ratios.given)
 

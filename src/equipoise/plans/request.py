@@ -11,6 +11,7 @@ from equipoise.counts import Counts
 from equipoise.errors import InputError
 from equipoise.lattice import Group
 from equipoise.options.plan import Allow, Numbers, PlanOptions, Reference, Rounding
+from equipoise.plans.benchmark import TargetRates, TargetShares
 from equipoise.plans.coverage import read_each
 from equipoise.plans.targets import Targets, read_shares
 from equipoise.validate import a_number
@@ -83,6 +84,14 @@ class PlanRequest(PlanOptions):
             object.__setattr__(self, "constrain", tuple(map(str, patterns)))
         if self.target is not None:
             object.__setattr__(self, "target", Targets.of(self.target))
+        if isinstance(self.target_rates, Mapping):
+            object.__setattr__(self, "target_rates", TargetRates.of(self.target_rates))
+        if isinstance(self.target_shares, Mapping):
+            object.__setattr__(self, "target_shares", TargetShares.of(self.target_shares))
+        if self.target is not None and self.target_rates is not None:
+            raise InputError(
+                "give either `target` or `target_rates`; both set the rates of groups."
+            )
         for name in ("priority", "deletable"):
             given = getattr(self, name)
             object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
@@ -107,7 +116,7 @@ class PlanRequest(PlanOptions):
             value = getattr(self, each.name)
             if value == each.default:
                 continue
-            if isinstance(value, (Counts, Targets)):
+            if isinstance(value, (Counts, Targets, TargetRates, TargetShares)):
                 value = value.to_dict()
             elif isinstance(value, tuple) and (each.name in NUMBERED or each.name == "labels"):
                 value = [[plain(key), number] for key, number in value]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from equipoise.lattice import format_value
 from equipoise.plain import in_words, rows_text
 from equipoise.plans.judgement import compared_with, off_target
+from equipoise.plans.prices import price_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,6 +34,7 @@ def explain(
     spent: Spent,
     certificate: Certificate,
     price: Mapping[str, float] | None,
+    prices: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[str, ...]:
     """Explain what a plan does and why."""
     solution, rows = spent.solution, spent.rows
@@ -45,6 +48,9 @@ def explain(
             _reasons(problem, solution, rows, certificate),
             _budget(problem, certificate, spent),
             _labels(problem, solution, certificate, price),
+            price_sentences(prices, problem.cells.total_cost(rows)),
+            (s for lacking in problem.lacking for s in lacking.sentences),
+            _new_groups(problem),
             _certainty(problem, solution, rows) if sure else (),
             _warnings(problem, rows),
             problem.counts.reading.sentences,
@@ -253,6 +259,18 @@ def _stopped(problem: Problem, solution: Solution) -> str:
     if asked is not None:
         return f"the search cannot prove a gap of {asked:g}"
     return "the search reached its limit of work; it continues with a `gap`, such as `gap=0.001`"
+
+
+def _new_groups(problem: Problem) -> Iterator[str]:
+    """Groups that get their first rows, because every group must have some."""
+    new = int((problem.have.sum(axis=1) == 0).sum())
+    if new and problem.request.at_least_each:
+        many = (
+            "1 group without rows gets its first ones"
+            if new == 1
+            else f"{new:,} groups without rows get their first ones"
+        )
+        yield f"{many}, so that every group has its minimum."
 
 
 def _warnings(problem: Problem, rows: Whole) -> Iterator[str]:

@@ -82,7 +82,7 @@ def _solve(
         )
         stopped = found.stopped(problem.request.solver_gap)
         return Solution(found.rows, found.bound, "centre", base, found.timed_out, stopped)
-    if problem.separable and not problem.may_drift:
+    if problem.separable and _balance(problem, base) is None:
         return _separated(problem, base, progress)
     return _coupled(problem, base)
 
