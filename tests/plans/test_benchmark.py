@@ -131,7 +131,7 @@ def test_shares_of_a_table_are_reached_and_what_it_lacks_keeps_its_share(compas)
     assert plan.reached
     assert abs(white - 0.45 * plan.after().n) < 1
     assert plan.prices["group_shares"] < plan.cost
-    more = {**compas.cells, ("w", "x", "L"): 50, ("w", "x", "M"): 15, ("w", "x", "H"): 8}
+    more = {**compas.cells(), ("w", "x", "L"): 50, ("w", "x", "M"): 15, ("w", "x", "H"): 8}
     counts = eq.Counts.from_mapping(more, sensitive=["sex", "race"], label="risk")
     plan = eq.plan(counts, target_shares=races, target_count="n", share_tolerance=0.001, **how)
     assert [str(g) for g in plan.lacking["target_shares"]] == ["race=x"]

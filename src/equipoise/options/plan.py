@@ -12,6 +12,8 @@ Allow: TypeAlias = Literal["add", "delete", "both"]
 Rounding: TypeAlias = Literal["floor", "nearest", "optimal"]
 ToleranceOn: TypeAlias = Literal["ub", "rate"]
 Reference: TypeAlias = Literal["new", "original"]
+SweepKind: TypeAlias = Literal["tolerance", "coverage", "budget", "cost-ratio", "label-drift"]
+"""What a frontier varies."""
 Numbers: TypeAlias = tuple[tuple[str, float], ...]
 """Patterns, each with a number; where several match a cell, the last one decides."""
 
