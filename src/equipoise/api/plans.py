@@ -180,6 +180,8 @@ def frontier(
     if available_from is not None:
         request = request.but(pool=_counted_alike(available_from, counts, counting))
     request = with_benchmarks(request, counts, counting)
+    if request.objective != "cost":
+        raise InputError("a frontier is about the cost; leave out `objective`.")
     budgets = [budget] if isinstance(budget, (int, float)) else list(budget)
     if sweep == "tolerance":
         given = values if tolerances is None else tolerances

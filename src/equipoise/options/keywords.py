@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 from equipoise.options.count import MissingPolicy
 from equipoise.options.evaluation import EqualRows, Impute
 from equipoise.options.measure import Adjustment, Sampling
-from equipoise.options.plan import Allow, Reference, Rounding, ToleranceOn
+from equipoise.options.plan import Allow, Objective, Reference, Rounding, ToleranceOn
 from equipoise.options.search import Dedupe, OtherColumns
 
 
@@ -109,6 +109,7 @@ class PlanKeywords(FrontierKeywords, SearchKeywords, total=False):
     """How a table is counted, the options of a plan, and how a lake is searched."""
 
     reference: Reference | None
+    objective: Objective
     budget: float | None
 
 

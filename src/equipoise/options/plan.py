@@ -12,6 +12,7 @@ Allow: TypeAlias = Literal["add", "delete", "both"]
 Rounding: TypeAlias = Literal["floor", "nearest", "optimal"]
 ToleranceOn: TypeAlias = Literal["ub", "rate"]
 Reference: TypeAlias = Literal["new", "original"]
+Objective: TypeAlias = Literal["cost", "rows", "additions", "groups"]
 SweepKind: TypeAlias = Literal["tolerance", "coverage", "budget", "cost-ratio", "label-drift"]
 """What a frontier varies."""
 Numbers: TypeAlias = tuple[tuple[str, float], ...]
@@ -96,6 +97,12 @@ class PlanOptions:
         "By default each line is a row.",
         group="What is allowed",
         metavar="COLUMN",
+    )
+    objective: Objective = option(
+        "cost",
+        help="What a plan minimises: the cost, the rows of the repaired table, the additions, or the "
+        "finest groups that change. Among equals the cheapest plan is taken.",
+        group="Costs and limits",
     )
     cost_add: Numbers = option(
         (),

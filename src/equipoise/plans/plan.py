@@ -102,6 +102,9 @@ class Plan(Drawable):
     prices
         The cost of a plan without each of ``target_rates``, ``group_shares`` and
         ``at_least_each``, by name.
+    optimum
+        For an objective other than the cost: its name, the value of the plan, and a lower bound of
+        the value of any plan. Then ``bound`` is about plans of this value.
     source
         Name of the table, if it has one.
     """
@@ -119,6 +122,7 @@ class Plan(Drawable):
     steps: tuple[Step, ...] = ()
     price: Mapping[str, float] | None = None
     prices: Mapping[str, float] = field(default_factory=dict)
+    optimum: Mapping[str, Any] | None = None
     stopped: str | None = None
     source: str | None = None
 
@@ -285,6 +289,7 @@ class Plan(Drawable):
             "steps": [s.to_dict() for s in self.steps],
             "price_of_labels": None if self.price is None else dict(self.price),
             "prices": dict(self.prices),
+            "optimum": None if self.optimum is None else dict(self.optimum),
             "lacking": {name: [str(g) for g in groups] for name, groups in self.lacking.items()},
             "request": self.request.to_dict(),
             "fingerprint": self.counts.fingerprint,
@@ -327,6 +332,7 @@ class Plan(Drawable):
             steps=steps,
             price=data["price_of_labels"],
             prices=data.get("prices", {}),
+            optimum=data.get("optimum"),
             stopped=data.get("stopped"),
             source=data.get("source"),
             time=data["created"],

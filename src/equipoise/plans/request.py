@@ -44,6 +44,7 @@ class PlanRequest(PlanOptions):
         for name, whole in NUMBERED.items():
             object.__setattr__(self, name, _read_numbers(name, getattr(self, name), whole=whole))
         _check_shares(self.group_shares)
+        self._check_objective()
         if self.priority and self.budget is None:
             raise InputError("`priority` orders what a budget pays for first; give `budget`, too.")
         if self.extra and (self.tolerance or self.allow != "add"):
@@ -72,6 +73,20 @@ class PlanRequest(PlanOptions):
             raise InputError(
                 f"`min_rows`, {self.min_rows:,}, is above `max_rows`, {self.max_rows:,}; no table "
                 "can satisfy both."
+            )
+
+    def _check_objective(self) -> None:
+        wanted = f"`objective={self.objective!r}`"
+        if self.objective == "cost":
+            return
+        if self.budget is not None:
+            raise InputError(f"{wanted} does not go with `budget`, which limits the cost.")
+        if self.tolerance:
+            return
+        if self.objective == "groups" or (self.objective == "rows" and self.allow != "add"):
+            raise InputError(
+                f"{wanted} needs a `tolerance` above 0"
+                + (" if rows may be deleted." if self.objective == "rows" else ".")
             )
 
     def _read_words(self) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from equipoise.plans.budget import Spent
     from equipoise.plans.cells import Real, Whole
     from equipoise.plans.certificate import Certificate
+    from equipoise.plans.objectives import Optimum
     from equipoise.plans.problem import Problem
     from equipoise.plans.solution import Solution
 
@@ -35,6 +36,7 @@ def explain(
     certificate: Certificate,
     price: Mapping[str, float] | None,
     prices: Mapping[str, float] = MappingProxyType({}),
+    optimum: Optimum | None = None,
 ) -> tuple[str, ...]:
     """Explain what a plan does and why."""
     solution, rows = spent.solution, spent.rows
@@ -51,7 +53,7 @@ def explain(
             price_sentences(prices, problem.cells.total_cost(rows)),
             (s for lacking in problem.lacking for s in lacking.sentences),
             _new_groups(problem),
-            _certainty(problem, solution, rows) if sure else (),
+            _certainty(problem, solution, rows, optimum) if sure else (),
             _warnings(problem, rows),
             problem.counts.reading.sentences,
         )
@@ -233,7 +235,12 @@ def _labels(
         )
 
 
-def _certainty(problem: Problem, solution: Solution, rows: Whole) -> Iterator[str]:
+def _certainty(
+    problem: Problem, solution: Solution, rows: Whole, optimum: Optimum | None
+) -> Iterator[str]:
+    if optimum is not None and optimum.value is not None:
+        yield from optimum.sentences
+        return
     cost = problem.cells.total_cost(rows)
     gap = max(cost - solution.bound, 0.0) / cost if cost else 0.0
     if solution.stopped is not None and cost:

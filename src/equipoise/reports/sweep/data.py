@@ -41,7 +41,7 @@ def curve(sweep: Sweep) -> dict[str, Any]:
             {"x": _x(sweep, p), "low": p.bound, "high": p.cost}
             for p in found
             if sweep.sweep in ("coverage", "label-drift")
-            and p.bound < p.cost - 1e-6 * max(p.cost, 1)
+            and 0 < p.bound < p.cost - 1e-6 * max(p.cost, 1)
         ],
         "none": [p.value for p in sweep.points if not p.found],
     }
