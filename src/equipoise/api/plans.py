@@ -169,7 +169,7 @@ def frontier(
     ...     values=[0, 0.1],
     ... )
     >>> [round(point.cost) for point in sweep.points]
-    [3107, 3098]
+    [3334, 3210]
     """
     from equipoise.plans.frontier import make_frontier
     from equipoise.plans.sweeps import make_sweep

@@ -171,7 +171,9 @@ def _because(problem: Problem, solution: Solution, rows: Whole, base: Real, line
             f"grows to {size:,.1f} rows."
         )
     request = problem.request
-    if request.at_least or request.min_rows is not None or request.extra:
+    shares = request.group_shares or request.target_shares is not None
+    sizes = request.at_least or request.at_least_each or request.min_rows is not None
+    if sizes or shares or request.extra or request.objective != "cost":
         return "."
     return (
         f"; {have[free] / have.sum():.2%} of its rows are {label}, the target is "

@@ -82,7 +82,7 @@ class Sweep(Drawable):
     ... )
     >>> sweep = eq.frontier(counts, sweep="coverage", values=[100, 200, 400], tolerance=0.05)
     >>> [(point.value, point.cost, point.smallest) for point in sweep.points]
-    [(100.0, 19.0, 155), (200.0, 60.0, 200), (400.0, 260.0, 400)]
+    [(100.0, 19.0, 161), (200.0, 58.0, 200), (400.0, 258.0, 400)]
 
     A point is *dominated* if another is at least as good in both criteria of the sweep, and better
     in one: cost and label drift, cost and remaining bias (budgets), or cost and the rows of the
@@ -106,10 +106,13 @@ class Sweep(Drawable):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What to read first."""
-        tolerance = self.request.tolerance
-        said = [f"The cheapest plan for each {WORDS[self.sweep]}, at tolerance {tolerance:g}."]
+        kind = "|UB|" if self.request.tolerance_on == "ub" else "difference of rates"
+        goal = f"that leaves a {kind} of at most {self.request.tolerance:g}"
+        said = [f"For each {WORDS[self.sweep]}, the cheapest plan {goal}."]
         if self.sweep == "budget":
-            said = ["The plan with the smallest bias that each budget pays for."]
+            said = [f"For each budget, the plan found that leaves the smallest {kind}."]
+        elif not self.request.tolerance:
+            said = [said[0].replace("at most 0", "0, up to rounding")]
         said.append(f"Groups are compared with the {self.reference} label frequencies.")
         found = [p for p in self.points if p.found]
         if len(found) > 1:
@@ -146,23 +149,17 @@ class Sweep(Drawable):
 
     def grid(self) -> Grid:
         """One line per value."""
-        headers = (
-            self.sweep, "least cost", "bound", "add", "delete", "rows", "smallest", "reached",
-            "drift", "",
-        )  # fmt: skip
-        rows = tuple(
-            (f"{p.value:,g}", "no plan", *[""] * 8)
-            if not p.found
-            else (
-                f"{p.value:,g}",
-                *(f"{number:,.6g}" for number in (p.cost, p.bound)),
-                *(f"{number:,}" for number in (p.additions, p.deletions, p.rows, p.smallest)),
-                *(f"{number:.4g}" for number in (p.reached, p.drift)),
-                "dominated" if p.dominated else "",
-            )
-            for p in self.points
-        )
-        return Grid(headers, rows, frozenset(range(9)))
+        headers = ["least cost", "bound", "add", "delete", "rows", "smallest", "reached", "drift"]
+        marked = [""] if any(p.dominated for p in self.points) else []
+        lines = []
+        for p in self.points:
+            told = [f"{p.value:,g}", "no plan", *[""] * 7]
+            if p.found:
+                told = [f"{number:,.6g}" for number in (p.value, p.cost, p.bound)]
+                told += [f"{n:,}" for n in (p.additions, p.deletions, p.rows, p.smallest)]
+                told += [f"{number:.4g}" for number in (p.reached, p.drift)]
+            lines.append((*told, *(["dominated" * p.dominated] if marked else [])))
+        return Grid((self.sweep, *headers, *marked), tuple(lines), frozenset(range(9)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

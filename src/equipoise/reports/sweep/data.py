@@ -21,7 +21,7 @@ def curve(sweep: Sweep) -> dict[str, Any]:
     ... )
     >>> data = curve(eq.frontier(counts, sweep="coverage", values=[100, 200], tolerance=0.05))
     >>> [(point["x"], point["y"]) for point in data["points"]]
-    [(100.0, 19.0), (200.0, 60.0)]
+    [(100.0, 19.0), (200.0, 58.0)]
     """
     found = [p for p in sweep.points if p.found]
     points = [item for p in found for item in _items(sweep, p)]
