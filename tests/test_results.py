@@ -143,6 +143,7 @@ def quick(tmp_path_factory):
         eq.diff(counts(), counts()),
         planned,
         planned.certificate,
+        eq.frontier(counts(), sweep="coverage", values=[100, 200], tolerance=0.1),
         eq.frontier(counts(), points=4),
         eq.policy_map(counts(), x="add sex=m, hired=no", y="add hired=yes"),
         infeasible(),
@@ -300,7 +301,7 @@ def test_what_has_charts_draws_them_as_png_and_svg(quick, trained, tmp_path):
     pytest.importorskip("vl_convert")
     examples = {**quick, **trained}
     drawn = {name: result for name, result in examples.items() if isinstance(result, Drawable)}
-    wanted = {"BiasTable", "Plan", "Frontier", "PolicyMap", "Repaired", "Evaluation"}
+    wanted = {"BiasTable", "Plan", "Frontier", "PolicyMap", "Repaired", "Evaluation", "Sweep"}
     assert wanted | {"MissingValues", "MissingSimulation"} == drawn.keys()
     for name, result in drawn.items():
         result.save_plot(tmp_path / "x.png", scale=1)

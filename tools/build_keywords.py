@@ -47,7 +47,7 @@ CLASSES = {
         "How a table is counted, and the options of the plans of a frontier.",
         ("CountKeywords",),
         (PlanOptions,),
-        left_out=("budget", "reference"),
+        left_out=("budget", "reference", "objective"),
     ),
     "SearchKeywords": Keywords("How rows are searched for.", requests=(SearchRequest,)),
     "PlanKeywords": Keywords(
@@ -97,7 +97,7 @@ from typing import Any, TypedDict
 from equipoise.options.count import MissingPolicy
 from equipoise.options.evaluation import EqualRows, Impute
 from equipoise.options.measure import Adjustment, Sampling
-from equipoise.options.plan import Allow, Reference, Rounding, ToleranceOn
+from equipoise.options.plan import Allow, Objective, Reference, Rounding, ToleranceOn
 from equipoise.options.search import Dedupe, OtherColumns
 '''
 

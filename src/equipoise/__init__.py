@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from equipoise.plans.infeasibility import Infeasible
     from equipoise.plans.maps.policy_map import PolicyMap
     from equipoise.plans.plan import Plan
+    from equipoise.plans.sweeps import Sweep
     from equipoise.values import ANY, MISSING
 
 _NAMES = {
@@ -74,6 +75,7 @@ _NAMES = {
     "plans.infeasibility": "Infeasible",
     "plans.maps.policy_map": "PolicyMap",
     "plans.plan": "Plan",
+    "plans.sweeps": "Sweep",
     "values": "ANY MISSING",
 }
 """The modules of the public names."""
@@ -102,6 +104,7 @@ __all__ = [
     "PolicyMap",
     "Repaired",
     "Rule",
+    "Sweep",
     "Tailored",
     "Verification",
     "apply",

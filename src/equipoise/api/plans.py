@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
+from equipoise.api.benchmarks import with_benchmarks
 from equipoise.api.keywords import takes
 from equipoise.api.measurement import COUNTING, count
 from equipoise.counts import Counts
 from equipoise.errors import InputError
 from equipoise.options import keyword_fields, take
-from equipoise.options.plan import PlanOptions
+from equipoise.options.plan import PlanOptions, SweepKind
 from equipoise.options.search import SearchRequest
 from equipoise.plans.request import PlanRequest
 from equipoise.progress import Reporter, silent
+from equipoise.validate import one_of
 
 if TYPE_CHECKING:
     from equipoise.lake.lake import Lake
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from equipoise.plans.frontier import Frontier
     from equipoise.plans.maps.policy_map import PolicyMap
     from equipoise.plans.plan import Plan
+    from equipoise.plans.sweeps import Sweep
 
 
 @takes(PlanOptions, SearchRequest, *COUNTING)
@@ -95,7 +98,7 @@ def plan(
     pool = None if available_from is None else _counted_alike(available_from, counts, counting)
     if looking is not None:
         pool = _offered_by(lake, data, counts, looking, progress)
-    request = request.but(pool=pool)
+    request = with_benchmarks(request.but(pool=pool), counts, counting)
     made = make_plan(counts, request, candidates=candidates, progress=progress)
     # Standard input is no longer available when the plan is used.
     is_named = isinstance(data, (str, os.PathLike)) and os.fspath(data) != "-"
@@ -109,25 +112,36 @@ def frontier(
     sensitive_features: Any = None,
     label: str | None = None,
     y: Any = None,
+    sweep: SweepKind = "tolerance",
+    values: Sequence[float] | None = None,
     tolerances: Sequence[float] | None = None,
-    points: int = 50,
+    points: int | None = None,
     budget: float | Sequence[float] = (),
     costs: Mapping[str, float] | None = None,
     available_from: Any = None,
     reference: Reference = "original",
     progress: Reporter = silent,
     **options: Unpack[FrontierKeywords],
-) -> Frontier:
-    """Find the lowest cost of a repair at each tolerance.
+) -> Frontier | Sweep:
+    """Find the lowest cost of a repair at each tolerance, or at each value of another option.
 
     Parameters
     ----------
     data, sensitive_features, label, y, progress
         Table and its columns, as in :func:`count`. Counts need no columns.
+    sweep
+        What varies: the ``"tolerance"``; the ``"coverage"``, the minimum number of rows of every
+        group of the attributes that ``at_least_each`` names, or of all; the ``"budget"``; the
+        ``"cost-ratio"`` of deletions to additions; or the ``"label-drift"``, for which label
+        frequencies are free.
+    values
+        Values to plan for. By default some that show the range.
     tolerances
-        Tolerances to plan for. By default ``points`` of them, up to the present bias.
+        The same as ``values`` of the tolerance. By default ``points`` of them, up to the present
+        bias.
     points
-        Number of tolerances.
+        Number of tolerances, budgets or values of the coverage; by default 50 tolerances, or 10 of
+        the others.
     budget
         One or more budgets, for each of which the smallest tolerance is found.
     costs, available_from
@@ -145,18 +159,44 @@ def frontier(
     ... )
     >>> [round(point.cost) for point in front.points]
     [6225, 4837]
+    >>> sweep = frontier(
+    ...     "adult",
+    ...     sensitive_features=["sex"],
+    ...     label="income",
+    ...     allow="both",
+    ...     tolerance=0.05,
+    ...     sweep="label-drift",
+    ...     values=[0, 0.1],
+    ... )
+    >>> [round(point.cost) for point in sweep.points]
+    [3334, 3210]
     """
     from equipoise.plans.frontier import make_frontier
+    from equipoise.plans.sweeps import make_sweep
 
     request, counting = take_plan({**options, "reference": reference}, costs)
     columns: dict[str, Any] = {"sensitive_features": sensitive_features, "label": label, "y": y}
     counts = count(data, **columns, progress=progress, **counting)
     if available_from is not None:
         request = request.but(pool=_counted_alike(available_from, counts, counting))
+    request = with_benchmarks(request, counts, counting)
+    if request.objective != "cost":
+        raise InputError("a frontier is about the cost; leave out `objective`.")
     budgets = [budget] if isinstance(budget, (int, float)) else list(budget)
-    return make_frontier(
-        counts, request, tolerances=tolerances, points=points, budgets=budgets, progress=progress
-    )
+    if sweep == "tolerance":
+        given = values if tolerances is None else tolerances
+        many = 50 if points is None else points
+        return make_frontier(
+            counts, request, tolerances=given, points=many, budgets=budgets, progress=progress
+        )
+    one_of("sweep", sweep, get_args(SweepKind))
+    if budgets or tolerances is not None:
+        raise InputError(
+            f"a sweep of the {sweep} has one `tolerance` and takes its numbers as `values`, not as "
+            "`tolerances` or `budget`."
+        )
+    many = 10 if points is None else points
+    return make_sweep(counts, request, sweep, values=values, points=many, progress=progress)
 
 
 @takes(*COUNTING)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from equipoise.api.benchmarks import with_benchmarks
 from equipoise.api.keywords import takes
 from equipoise.api.measurement import COUNTING, count
 from equipoise.api.plans import take_plan
@@ -231,7 +232,7 @@ def repair(
         counts,
         locate(data, **counts.reading.options),
         as_lake(lake, progress=progress),
-        request,
+        with_benchmarks(request, counts, counting),
         output,
         ledger=ledger,
         plan_file=plan_file,

@@ -12,6 +12,9 @@ Allow: TypeAlias = Literal["add", "delete", "both"]
 Rounding: TypeAlias = Literal["floor", "nearest", "optimal"]
 ToleranceOn: TypeAlias = Literal["ub", "rate"]
 Reference: TypeAlias = Literal["new", "original"]
+Objective: TypeAlias = Literal["cost", "rows", "additions", "groups"]
+SweepKind: TypeAlias = Literal["tolerance", "coverage", "budget", "cost-ratio", "label-drift"]
+"""What a frontier varies."""
 Numbers: TypeAlias = tuple[tuple[str, float], ...]
 """Patterns, each with a number; where several match a cell, the last one decides."""
 
@@ -74,6 +77,33 @@ class PlanOptions:
         group="What is allowed",
         metavar="FILE|RULE",
     )
+    target_rates: Any = option(
+        None,
+        help="Table whose label rates by group are the targets, such as a census: rows, counts or "
+        "rates by some of the sensitive attributes and the label.",
+        group="What is allowed",
+        metavar="TABLE",
+    )
+    target_shares: Any = option(
+        None,
+        help="Table whose groups have the shares of all rows that groups should have, within "
+        "`share_tolerance`.",
+        group="What is allowed",
+        metavar="TABLE",
+    )
+    target_count: str | None = option(
+        None,
+        help="Column of `target_rates` and `target_shares` with the number of rows, or with the rate. "
+        "By default each line is a row.",
+        group="What is allowed",
+        metavar="COLUMN",
+    )
+    objective: Objective = option(
+        "cost",
+        help="What a plan minimises: the cost, the rows of the repaired table, the additions, or the "
+        "finest groups that change. Among equals the cheapest plan is taken.",
+        group="Costs and limits",
+    )
     cost_add: Numbers = option(
         (),
         help="Cost of adding a row that matches a pattern, instead of 1. The last match decides.",
@@ -120,6 +150,32 @@ class PlanOptions:
         metavar="PATTERN ROWS",
         form="pattern numbers",
         accepts=_WHOLE,
+    )
+    at_least_each: Numbers = option(
+        (),
+        help="Minimum number of rows of every group of some attributes after the repair: 'sex, race' "
+        "stands for all combinations of their values, also those without rows.",
+        group="Costs and limits",
+        metavar="ATTRIBUTES ROWS",
+        form="pattern numbers",
+        accepts=_WHOLE,
+    )
+    group_shares: Numbers = option(
+        (),
+        help="Share of all rows that a group has after the repair, within `share_tolerance`.",
+        group="Costs and limits",
+        metavar="PATTERN SHARE",
+        flags=("--group-share",),
+        form="pattern numbers",
+        accepts=_NUMBERS,
+    )
+    share_tolerance: float = option(
+        0.0,
+        help="Largest distance of a group from its share in `group_shares` or `target_shares`, as a "
+        "share of all rows. 0 requires the exact share, up to less than a row.",
+        group="Costs and limits",
+        at_least=0,
+        below=1,
     )
     min_rows: int | None = option(
         None,

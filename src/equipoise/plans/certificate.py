@@ -298,10 +298,7 @@ def _constraints(problem: Problem, rows: Whole, solution: Solution) -> Iterator[
     change.
     """
     request, have = problem.request, problem.have
-    for limit in problem.limits:
-        slack = problem.slack(limit, rows)
-        value = limit.rows + slack if limit.kind in ("at_least", "min_rows") else limit.rows - slack
-        yield Held(limit.words, slack >= 0, value, limit.rows)
+    yield from _limits(problem, rows)
     added, gone = (rows - have).clip(0), (have - rows).clip(0)
     if request.allow == "add" or request.deletable:
         lost = int(gone.ravel()[~deletable(problem.counts, problem.codes, request)].sum())
@@ -324,6 +321,20 @@ def _constraints(problem: Problem, rows: Whole, solution: Solution) -> Iterator[
         words = f"cost at most {request.budget:g}"
         yield Held(words, pays(request.budget, cost), cost, request.budget)
     yield from _drift(problem, rows, solution)
+
+
+def _limits(problem: Problem, rows: Whole) -> Iterator[Held]:
+    """The limits on rows; one that every group of some attributes has is one line."""
+    together: dict[str, Held] = {}
+    for limit in problem.limits:
+        slack = problem.slack(limit, rows)
+        value = limit.measured(rows, problem.have, problem.aside)
+        if limit.kind != "at_least_each":
+            yield Held(limit.words, slack >= 0, value, limit.stated)
+        elif limit.asked not in together or value < together[limit.asked].value:
+            words = f"at least {limit.rows:,} rows of every group of {limit.asked}"
+            together[limit.asked] = Held(words, slack >= 0, value, limit.stated)
+    yield from together.values()
 
 
 def _drift(problem: Problem, rows: Whole, solution: Solution) -> Iterator[Held]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +99,12 @@ class Plan(Drawable):
         How much of each priority the budget paid for.
     price
         The cost with the label frequencies kept and with them free.
+    prices
+        The cost of a plan without each of ``target_rates``, ``group_shares`` and
+        ``at_least_each``, by name.
+    optimum
+        For an objective other than the cost: its name, the value of the plan, and a lower bound of
+        the value of any plan. Then ``bound`` is about plans of this value.
     source
         Name of the table, if it has one.
     """
@@ -115,6 +121,8 @@ class Plan(Drawable):
     explanation: tuple[str, ...]
     steps: tuple[Step, ...] = ()
     price: Mapping[str, float] | None = None
+    prices: Mapping[str, float] = field(default_factory=dict)
+    optimum: Mapping[str, Any] | None = None
     stopped: str | None = None
     source: str | None = None
 
@@ -156,6 +164,12 @@ class Plan(Drawable):
             label = self.counts.label.values[line[-1]]
             found.append(PlanCell(group, label, *(rows.get(line, 0) for rows in tables)))
         return tuple(found)
+
+    @functools.cached_property
+    def lacking(self) -> dict[str, tuple[Group, ...]]:
+        """The groups that a table of targets lacks, so that they have no target."""
+        found = pose(self.counts, self.request).lacking
+        return {each.option: (*each.ours, *each.zero) for each in found}
 
     @property
     def moves(self) -> tuple[PlanCell, ...]:
@@ -274,6 +288,9 @@ class Plan(Drawable):
             "explanation": list(self.explanation),
             "steps": [s.to_dict() for s in self.steps],
             "price_of_labels": None if self.price is None else dict(self.price),
+            "prices": dict(self.prices),
+            "optimum": None if self.optimum is None else dict(self.optimum),
+            "lacking": {name: [str(g) for g in groups] for name, groups in self.lacking.items()},
             "request": self.request.to_dict(),
             "fingerprint": self.counts.fingerprint,
             "cells": [c.to_dict() for c in self.cells],
@@ -314,6 +331,8 @@ class Plan(Drawable):
             explanation=tuple(data["explanation"]),
             steps=steps,
             price=data["price_of_labels"],
+            prices=data.get("prices", {}),
+            optimum=data.get("optimum"),
             stopped=data.get("stopped"),
             source=data.get("source"),
             time=data["created"],

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from equipoise.plans.budget import Spent, spend
 from equipoise.plans.certificate import certify
 from equipoise.plans.infeasibility import Infeasible, explain_infeasible, explain_poor
+from equipoise.plans.objectives import Optimum, optimise
 from equipoise.plans.plan import Plan, moves_as_counts, rows_after
+from equipoise.plans.prices import prices_of
 from equipoise.plans.problem import Problem, pose
 from equipoise.plans.sentences import explain
 from equipoise.plans.solution import Solution, solve
@@ -45,13 +47,14 @@ def make_plan(
     problem = pose(counts, request)
     kept = _with_labels_kept(problem)
     known = [rows_after(problem, plan) for plan in candidates] + ([] if kept is None else [kept])
-    solution = solve(problem, candidates=known, progress=lambda share: progress("planning", share))
+    optimum = optimise(problem, known, progress=lambda share: progress("planning", share))
+    solution = optimum.solution
     if solution.rows is None:
         raise _infeasible(problem, solution, explain=explain, progress=progress)
     spent = spend(problem, solution, progress=lambda share: progress("fitting the budget", share))
     if spent is None:
         raise explain_poor(problem)
-    return _finished(problem, spent, kept)
+    return _finished(problem, spent, kept, optimum)
 
 
 def _infeasible(
@@ -106,11 +109,14 @@ def _with_labels_kept(problem: Problem) -> Whole | None:
     return solve(problem.again(labels="keep", gap=None, time_limit=request.time_limit / 3)).rows
 
 
-def _finished(problem: Problem, spent: Spent, kept: Whole | None) -> Plan:
+def _finished(
+    problem: Problem, spent: Spent, kept: Whole | None, optimum: Optimum | None = None
+) -> Plan:
     solution, rows = spent.solution, spent.rows
     cost = problem.cells.total_cost(rows)
     certificate = certify(problem, solution, rows, cut_short=spent.cut_short)
     price = _price(problem, solution, cost, kept)
+    prices = prices_of(problem)
     return Plan(
         counts=problem.counts,
         request=problem.request,
@@ -122,9 +128,11 @@ def _finished(problem: Problem, spent: Spent, kept: Whole | None) -> Plan:
         timed_out=solution.timed_out,
         stopped=solution.stopped if spent.in_full else None,
         certificate=certificate,
-        explanation=explain(problem, spent, certificate, price),
+        explanation=explain(problem, spent, certificate, price, prices, optimum),
         steps=spent.steps,
         price=price,
+        prices=prices,
+        optimum=None if optimum is None or optimum.value is None else optimum.to_dict(),
     )
 
 

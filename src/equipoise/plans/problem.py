@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise.errors import InputError
 from equipoise.lattice import Group, format_value, roll_up
+from equipoise.plans.benchmark import (
+    Lacking,
+    TargetRates,
+    TargetShares,
+    resolve_rates,
+    resolve_shares,
+)
 from equipoise.plans.cells import UNLIMITED, Band, Cells, Edges
-from equipoise.plans.patterns import cell_numbers, group_of, members, sensitive_part
+from equipoise.plans.coverage import Minimum, add_empty_groups, minimums
+from equipoise.plans.limits import Limit, limit_rows, limit_share
+from equipoise.plans.patterns import cell_numbers, group_of, members
 from equipoise.plans.request import NUMBERED, PlanRequest
 from equipoise.plans.targets import (
     Ratios,
@@ -26,38 +34,13 @@ from equipoise.values import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from equipoise.counts import Counts
     from equipoise.options.plan import Numbers, Reference
     from equipoise.plans.cells import Real, Whole
-
-Kind: TypeAlias = Literal["available", "at_least", "min_rows", "max_rows"]
-
-MOST_NEW_GROUPS = 10_000
-"""Maximum number of empty groups that one pattern of `at_least` may create."""
-
-
-@dataclass(frozen=True, eq=False)
-class Limit:
-    """A bound on the rows that are added to some cells, or that they have after the repair."""
-
-    kind: Kind  # the parameter that set it
-    pattern: str
-    rows: int
-    cells: NDArray[np.intp]  # numbers of the cells that the pattern names
-
-    @property
-    def words(self) -> str:
-        """The limit as part of a sentence."""
-        # Plan files contain these words and are compared with them, so they must not change.
-        if self.kind == "available":
-            return f"at most {self.rows:,} rows of {self.pattern} can be added"
-        if self.kind == "at_least":
-            return f"at least {self.rows:,} rows of {self.pattern}"
-        least = "at least" if self.kind == "min_rows" else "at most"
-        return f"{least} {self.rows:,} rows in all"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +69,7 @@ class Problem:
     coarse: tuple[Judged, ...]  # coarser ones, where that does not follow from their parts
     limits: tuple[Limit, ...]  # all limits on rows
     coupling: tuple[Limit, ...]  # those that several groups share
+    lacking: tuple[Lacking, ...] = ()  # what tables of targets lack
 
     @property
     def have(self) -> Whole:
@@ -193,14 +177,9 @@ class Problem:
         shared = all(self.slack(limit, rows) >= 0 for limit in self.coupling)
         return shared and self.cells.contain(rows)
 
-    def slack(self, limit: Limit, rows: Whole) -> int:
-        """The number of rows left until a limit; negative if it is broken."""
-        chosen = rows.ravel()[limit.cells]
-        if limit.kind == "available":
-            added = (chosen - self.have.ravel()[limit.cells]).clip(0)
-            return limit.rows - int(added.sum())
-        total = int(chosen.sum()) + (self.aside if limit.kind in ("min_rows", "max_rows") else 0)
-        return limit.rows - total if limit.kind == "max_rows" else total - limit.rows
+    def slack(self, limit: Limit, rows: Whole) -> Fraction:
+        """The rows left until a limit; negative if it is broken."""
+        return limit.slack(rows, self.have)
 
     def part(self, lines: NDArray[np.intp]) -> Problem:
         """The problem restricted to some groups."""
@@ -226,11 +205,13 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
             "no row has a value for every attribute and the label, so nothing can be planned."
         )
     codes, (have,) = known.finest()
-    codes, have = _with_asked_for(counts, codes, have, request)
+    asked = minimums(counts, codes, have, request.at_least, request.at_least_each)
+    codes, have = add_empty_groups(counts, codes, have, asked)
     rates = have.sum(axis=0) / have.sum()
     _require_labels(counts, rates, request)
-    ratios = resolve(Targets.of(request.target), counts, codes, have, rates)
-    limits = tuple(_limits(counts, codes, request))
+    ratios, lacking = _ratios(counts, codes, have, rates, request)
+    shares, also_lacking = _shares(counts, codes, have, request)
+    limits = tuple(_limits(counts, codes, request, asked, shares, aside))
     cells = _cells(counts, codes, have, request, limits)
     judged, coarse = _judged(counts, codes, have, request, ratios)
     return Problem(
@@ -244,6 +225,7 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
         judged=judged,
         coarse=coarse,
         limits=limits,
+        lacking=tuple(x for x in (lacking, also_lacking) if x is not None),
         coupling=tuple(x for x in limits if not _on_one(x, have.shape[1])),
     )
 
@@ -251,7 +233,7 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
 def _refuse_missing(request: PlanRequest) -> None:
     """Refuse patterns of rows that stay unchanged."""
     constrain = request.constrain if isinstance(request.constrain, tuple) else ()
-    named = [p for n in NUMBERED for p, _ in getattr(request, n)]
+    named = [p for n in NUMBERED if n != "at_least_each" for p, _ in getattr(request, n)]
     for pattern in (*named, *request.priority, *request.deletable, *constrain):
         if not request.plan_missing and MISSING in Group.parse(pattern).values():
             raise InputError(
@@ -276,35 +258,6 @@ def known_rows(counts: Counts, *, plan_missing: bool) -> tuple[Counts, int]:
     return kept, int(counts.rows[absent].sum())
 
 
-def _with_asked_for(
-    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest
-) -> tuple[NDArray[np.int32], Whole]:
-    """Add lines for groups that have no rows yet and must get some."""
-    new: dict[tuple[int, ...], None] = {}
-    for pattern, rows in request.at_least:
-        group = Group.parse(pattern)
-        if not rows or len(members(counts, codes, sensitive_part(counts, group))):
-            continue
-        choices = [
-            [axis.code(group[axis.name])]
-            if axis.name in group
-            else [c for c, v in enumerate(axis.values) if v is not MISSING]
-            for axis in counts.sensitive
-        ]
-        lines = list(itertools.islice(itertools.product(*choices), MOST_NEW_GROUPS + 1))
-        if len(lines) > MOST_NEW_GROUPS:
-            raise InputError(
-                f"{pattern} has no rows and contains too many groups; name one of them."
-            )
-        new |= dict.fromkeys(lines)
-    if not new:
-        return codes, have
-    return (
-        np.concatenate([codes, np.array(list(new), np.int32)]),
-        np.concatenate([have, np.zeros((len(new), have.shape[1]), np.int64)]),
-    )
-
-
 def _require_labels(counts: Counts, rates: Real, request: PlanRequest) -> None:
     values = counts.label.values
     if len(values) < 2:
@@ -320,25 +273,65 @@ def _require_labels(counts: Counts, rates: Real, request: PlanRequest) -> None:
         )
 
 
-def _limits(counts: Counts, codes: NDArray[np.int32], request: PlanRequest) -> Iterable[Limit]:
-    for kind in ("available", "at_least"):
-        for pattern, rows in getattr(request, kind):
-            yield Limit(kind, pattern, int(rows), cell_numbers(counts, codes, pattern))
+def _ratios(
+    counts: Counts, codes: NDArray[np.int32], have: Whole, rates: Real, request: PlanRequest
+) -> tuple[Ratios, Lacking | None]:
+    """The K of every group, from ratios or from the rates of another table."""
+    given = request.target_rates
+    if given is None:
+        return resolve(Targets.of(request.target), counts, codes, have, rates), None
+    if not isinstance(given, TargetRates):
+        raise InputError(f"`target_rates` must be read before a plan is made, not {given!r}.")
+    coarse = request.constrain == "marginals"
+    return resolve_rates(given, counts, codes, have, rates, coarse=coarse)
+
+
+def _shares(
+    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest
+) -> tuple[Numbers, Lacking | None]:
+    """The shares of groups, from the request and from another table."""
+    given = request.target_shares
+    if given is None:
+        return request.group_shares, None
+    if not isinstance(given, TargetShares):
+        raise InputError(f"`target_shares` must be read before a plan is made, not {given!r}.")
+    shares, lacking = resolve_shares(given, counts, codes, have)
+    return (*request.group_shares, *shares), lacking
+
+
+def _limits(
+    counts: Counts,
+    codes: NDArray[np.int32],
+    request: PlanRequest,
+    asked: Sequence[Minimum],
+    shares: Numbers,
+    aside: int,
+) -> Iterable[Limit]:
+    for pattern, rows in request.available:
+        yield limit_rows("available", pattern, int(rows), cell_numbers(counts, codes, pattern))
+    for kind, pattern, least, text in asked:
+        cells = cell_numbers(counts, codes, pattern)
+        yield replace(limit_rows(kind, pattern, least, cells), asked=text)
     everything = np.arange(len(codes) * len(counts.label))
     if request.min_rows is not None:
-        yield Limit("min_rows", "*", int(request.min_rows), everything)
+        yield limit_rows("min_rows", "*", int(request.min_rows), everything, aside=aside)
     if request.max_rows is not None:
-        yield Limit("max_rows", "*", int(request.max_rows), everything)
+        yield limit_rows("max_rows", "*", int(request.max_rows), everything, aside=aside)
+    for pattern, share in shares:
+        cells = cell_numbers(counts, codes, pattern)
+        if not len(cells):
+            raise InputError(f"`group_shares` names {pattern}, which has no rows.")
+        yield from limit_share(pattern, share, request.share_tolerance, cells, len(everything))
 
 
 def _on_one(limit: Limit, k: int) -> bool:
     """Whether a limit applies to one cell, or is the minimum size of one group."""
-    if limit.kind in ("min_rows", "max_rows"):
+    if limit.kind not in ("available", "at_least", "at_least_each"):
         return False
     if len(limit.cells) <= 1:
         return True
     one_group = limit.cells[0] // k == limit.cells[-1] // k
-    return limit.kind == "at_least" and bool(one_group) and len(limit.cells) == k
+    return not limit.of_additions and bool(one_group) and len(limit.cells) == k
 
 
 def _cells(
@@ -360,7 +353,7 @@ def _cells(
     for limit in limits:
         if not _on_one(limit, k) or not len(limit.cells):
             continue
-        if limit.kind == "available":
+        if limit.of_additions:
             more[limit.cells] = np.minimum(more[limit.cells], limit.rows)
         elif len(limit.cells) == 1:
             least[limit.cells] = np.maximum(least[limit.cells], limit.rows)
@@ -456,6 +449,8 @@ def _judged_finest(
             if not len(lines):
                 raise InputError(f"`constrain` names the group {pattern}, which has no rows.")
             wanted[lines] = True
+    if request.target_rates is not None:
+        wanted &= ~ratios.free
     # A group with its own target is always judged.
     return np.asarray((wanted & large) | ratios.given)
 

@@ -11,6 +11,8 @@ from equipoise.counts import Counts
 from equipoise.errors import InputError
 from equipoise.lattice import Group
 from equipoise.options.plan import Allow, Numbers, PlanOptions, Reference, Rounding
+from equipoise.plans.benchmark import TargetRates, TargetShares
+from equipoise.plans.coverage import read_each
 from equipoise.plans.targets import Targets, read_shares
 from equipoise.validate import a_number
 from equipoise.values import plain
@@ -41,6 +43,8 @@ class PlanRequest(PlanOptions):
         self._read_words()
         for name, whole in NUMBERED.items():
             object.__setattr__(self, name, _read_numbers(name, getattr(self, name), whole=whole))
+        _check_shares(self.group_shares)
+        self._check_objective()
         if self.priority and self.budget is None:
             raise InputError("`priority` orders what a budget pays for first; give `budget`, too.")
         if self.extra and (self.tolerance or self.allow != "add"):
@@ -71,6 +75,20 @@ class PlanRequest(PlanOptions):
                 "can satisfy both."
             )
 
+    def _check_objective(self) -> None:
+        wanted = f"`objective={self.objective!r}`"
+        if self.objective == "cost":
+            return
+        if self.budget is not None:
+            raise InputError(f"{wanted} does not go with `budget`, which limits the cost.")
+        if self.tolerance:
+            return
+        if self.objective == "groups" or (self.objective == "rows" and self.allow != "add"):
+            raise InputError(
+                f"{wanted} needs a `tolerance` above 0"
+                + (" if rows may be deleted." if self.objective == "rows" else ".")
+            )
+
     def _read_words(self) -> None:
         if self.labels not in ("keep", "free"):
             object.__setattr__(self, "labels", read_shares(self.labels))
@@ -81,6 +99,14 @@ class PlanRequest(PlanOptions):
             object.__setattr__(self, "constrain", tuple(map(str, patterns)))
         if self.target is not None:
             object.__setattr__(self, "target", Targets.of(self.target))
+        if isinstance(self.target_rates, Mapping):
+            object.__setattr__(self, "target_rates", TargetRates.of(self.target_rates))
+        if isinstance(self.target_shares, Mapping):
+            object.__setattr__(self, "target_shares", TargetShares.of(self.target_shares))
+        if self.target is not None and self.target_rates is not None:
+            raise InputError(
+                "give either `target` or `target_rates`; both set the rates of groups."
+            )
         for name in ("priority", "deletable"):
             given = getattr(self, name)
             object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
@@ -105,7 +131,7 @@ class PlanRequest(PlanOptions):
             value = getattr(self, each.name)
             if value == each.default:
                 continue
-            if isinstance(value, (Counts, Targets)):
+            if isinstance(value, (Counts, Targets, TargetRates, TargetShares)):
                 value = value.to_dict()
             elif isinstance(value, tuple) and (each.name in NUMBERED or each.name == "labels"):
                 value = [[plain(key), number] for key, number in value]
@@ -120,6 +146,8 @@ NUMBERED = {
     "cost_delete": False,
     "available": True,
     "at_least": True,
+    "at_least_each": True,
+    "group_shares": False,
     "extra": True,
 }
 """Options that take patterns with numbers, and whether these must be whole."""
@@ -136,6 +164,23 @@ def request_from_dict(data: Mapping[str, Any]) -> PlanRequest:
     return PlanRequest(**given)
 
 
+def _check_shares(shares: Numbers) -> None:
+    """Refuse shares of groups that no table can have."""
+    totals: dict[tuple[str, ...], float] = {}
+    for pattern, share in dict(shares).items():
+        a_number(f"`group_shares` of {pattern}", share, above=0, below=1)
+        names = tuple(sorted(Group.parse(pattern)))
+        if not names:
+            raise InputError("`group_shares` names all rows, whose share is 1; name a group.")
+        totals[names] = totals.get(names, 0.0) + share
+    for names, total in totals.items():
+        if total > 1 + 1e-9:
+            raise InputError(
+                f"the shares of the groups of {', '.join(names)} add up to {total:.6g}; they can be "
+                "at most 1."
+            )
+
+
 def _read_numbers(name: str, given: Any, *, whole: bool) -> Numbers:
     """Read ``{pattern: number}`` or pairs of them."""
     pairs: Any = given.items() if isinstance(given, Mapping) else given
@@ -150,7 +195,7 @@ def _read_numbers(name: str, given: Any, *, whole: bool) -> Numbers:
         text = str(pattern) if isinstance(pattern, Group) else pattern
         if not isinstance(text, str):
             raise InputError(f"`{name}`: a pattern is text, as in 'sex=Female', not {pattern!r}.")
-        Group.parse(text)
+        read_each(text) if name == "at_least_each" else Group.parse(text)
         if isinstance(value, str):
             try:
                 value = float(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from equipoise.lattice import format_value
 from equipoise.plain import in_words, rows_text
 from equipoise.plans.judgement import compared_with, off_target
+from equipoise.plans.prices import price_sentences
 from equipoise.plans.solvers.incumbent import CLOSED
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from equipoise.plans.budget import Spent
     from equipoise.plans.cells import Real, Whole
     from equipoise.plans.certificate import Certificate
+    from equipoise.plans.objectives import Optimum
     from equipoise.plans.problem import Problem
     from equipoise.plans.solution import Solution
 
@@ -33,6 +36,8 @@ def explain(
     spent: Spent,
     certificate: Certificate,
     price: Mapping[str, float] | None,
+    prices: Mapping[str, float] = MappingProxyType({}),
+    optimum: Optimum | None = None,
 ) -> tuple[str, ...]:
     """Explain what a plan does and why."""
     solution, rows = spent.solution, spent.rows
@@ -46,7 +51,10 @@ def explain(
             _reasons(problem, solution, rows, certificate),
             _budget(problem, certificate, spent),
             _labels(problem, solution, certificate, price),
-            _certainty(problem, solution, rows) if sure else (),
+            price_sentences(prices, problem.cells.total_cost(rows)),
+            (s for lacking in problem.lacking for s in lacking.sentences),
+            _new_groups(problem),
+            _certainty(problem, solution, rows, optimum) if sure else (),
             _warnings(problem, rows),
             problem.counts.reading.sentences,
         )
@@ -164,7 +172,9 @@ def _because(problem: Problem, solution: Solution, rows: Whole, base: Real, line
             f"grows to {size:,.1f} rows."
         )
     request = problem.request
-    if request.at_least or request.min_rows is not None or request.extra:
+    shares = request.group_shares or request.target_shares is not None
+    sizes = request.at_least or request.at_least_each or request.min_rows is not None
+    if sizes or shares or request.extra or request.objective != "cost":
         return "."
     return (
         f"; {have[free] / have.sum():.2%} of its rows are {label}, the target is "
@@ -228,7 +238,12 @@ def _labels(
         )
 
 
-def _certainty(problem: Problem, solution: Solution, rows: Whole) -> Iterator[str]:
+def _certainty(
+    problem: Problem, solution: Solution, rows: Whole, optimum: Optimum | None
+) -> Iterator[str]:
+    if optimum is not None and optimum.value is not None:
+        yield from optimum.sentences
+        return
     cost = problem.cells.total_cost(rows)
     gap = max(cost - solution.bound, 0.0) / cost if cost else 0.0
     if solution.stopped is not None and cost:
@@ -258,6 +273,18 @@ def _stopped(problem: Problem, solution: Solution, gap: float) -> str:
     if asked is not None:
         return f"the search cannot prove a gap of {asked:g}"
     return "the search reached its limit of work; it continues with a `gap`, such as `gap=0.001`"
+
+
+def _new_groups(problem: Problem) -> Iterator[str]:
+    """Groups that get their first rows, because every group must have some."""
+    new = int((problem.have.sum(axis=1) == 0).sum())
+    if new and problem.request.at_least_each:
+        many = (
+            "1 group without rows gets its first ones"
+            if new == 1
+            else f"{new:,} groups without rows get their first ones"
+        )
+        yield f"{many}, so that every group has its minimum."
 
 
 def _warnings(problem: Problem, rows: Whole) -> Iterator[str]:

@@ -84,7 +84,7 @@ def _solve(
             problem, base, candidates=candidates, effort=effort, enough=enough, progress=progress
         )
         return Solution(found.rows, found.bound, "centre", base, found.timed_out, found.stopped)
-    if problem.separable and not problem.may_drift:
+    if problem.separable and label_balance(problem, base) is None:
         return _separated(problem, base, progress)
     return _coupled(problem, base)
 
@@ -101,7 +101,7 @@ def _separated(problem: Problem, base: Real, progress: Callable[[float], None]) 
 
 
 def _coupled(problem: Problem, base: Real, chosen: LabelChoice | None = None) -> Solution:
-    balance = _balance(problem, base)
+    balance = label_balance(problem, base)
     bound = -math.inf
     # HiGHS satisfies constraints up to its own tolerance; the second attempt keeps a margin to them.
     for inside in (0.0, 1e-5):
@@ -134,7 +134,7 @@ def _cheaper(problem: Problem, base: Real, rows: Whole | None) -> Whole | None:
     return other if fits and kept and problem.cells.total_cost(other) < cost - 1e-9 else rows
 
 
-def _balance(problem: Problem, base: Real) -> Box | None:
+def label_balance(problem: Problem, base: Real) -> Box | None:
     """The range for the resulting label frequencies, unless the other constraints imply it."""
     request = problem.request
     if not problem.may_drift or (problem.special and request.label_drift is None):

@@ -17,6 +17,7 @@ SUBJECTS = {
     "BiasTable": "bias",
     "Plan": "plan",
     "Frontier": "frontier",
+    "Sweep": "sweep",
     "PolicyMap": "policy_map",
     "Repaired": "repair",
     "Evaluation": "evaluation",

@@ -203,15 +203,12 @@ class RowModel:
                 row, cell, 1.0, least[chosen].astype(float), np.full(len(chosen), np.inf)
             )
         for limit in problem.coupling:
-            row, nothing = np.zeros(len(limit.cells), int), np.array([-np.inf])
-            if limit.kind == "available":  # of the additions alone
-                self.rows(row, limit.cells, np.ones(len(row)), nothing, np.array([limit.rows]))
-                continue
-            # Rows with missing values count to the size of the table, and are not in the model.
-            aside = problem.aside if limit.kind in ("min_rows", "max_rows") else 0
-            bound = np.array([float(limit.rows - aside)])
-            low, high = (nothing, bound) if limit.kind == "max_rows" else (bound, -nothing)
-            self.cell_rows(row, limit.cells, 1.0, low, high)
+            cell, factor = limit.coefficients
+            row, low, high = np.zeros(len(cell), int), np.array([limit.low]), np.array([limit.high])
+            if limit.of_additions:
+                self.rows(row, cell, factor, low, high)
+            else:
+                self.cell_rows(row, cell, factor, low, high)
 
     def balance(self, box: Box, inside: float, fixed: Whole | None = None) -> None:
         """Keep the label frequencies of the table in a box; ``fixed`` rows are outside the model."""
@@ -349,6 +346,6 @@ def _far(problem: Problem, centre: Real) -> float:
     """More rows than a plan adds to a cell."""
     rates = (problem.ratios * centre)[problem.ratios * centre > 0]
     far = 100.0 * (problem.have.sum() + problem.cells.least.sum() + len(problem.cells))
-    far += sum(4.0 * limit.rows for limit in problem.coupling if limit.rows < UNLIMITED / 1e3)
+    far += sum(limit.reach(int(problem.have.sum())) for limit in problem.coupling)
     far += 100 / (max(problem.request.tolerance, 1e-3) * float(rates.min())) if len(rates) else 0.0
     return float(far)

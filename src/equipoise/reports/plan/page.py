@@ -35,6 +35,11 @@ _NAMES = {
     "plan_missing": "missing values count as values",
     "may_vanish": "a group may lose all its rows",
     "target": "targets K",
+    "target_rates": "target rates",
+    "target_shares": "target shares of groups",
+    "at_least_each": "at least, for every group of",
+    "group_shares": "shares of groups",
+    "share_tolerance": "tolerance of shares",
     "time_limit": "time limit",
 }
 """Names of options whose own name does not explain what they are."""
@@ -199,6 +204,9 @@ def asked_grid(request: PlanRequest, plan: Plan | None = None) -> Grid:
 def _worded(name: str, value: Any) -> str:
     if name == "target" and not isinstance(value, str):
         return _targets(Targets.of(value))
+    if name in ("target_rates", "target_shares"):
+        table = value["rates"] if name == "target_rates" else value["shares"]
+        return f"{len(table):,} groups from {value['source'] or 'a table'}"
     if name == "labels" and not isinstance(value, str):
         return ", ".join(f"{format_value(v)} {share:g}" for v, share in value)
     if isinstance(value, bool):
