@@ -47,7 +47,7 @@ CLASSES = {
         "How a table is counted, and the options of the plans of a frontier.",
         ("CountKeywords",),
         (PlanOptions,),
-        left_out=("budget", "reference", "objective"),
+        left_out=("budget", "reference", "objective", "policy"),
     ),
     "SearchKeywords": Keywords("How rows are searched for.", requests=(SearchRequest,)),
     "PlanKeywords": Keywords(

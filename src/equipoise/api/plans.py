@@ -105,7 +105,8 @@ def plan(
     return replace(made, source=os.fspath(data) if is_named else None)
 
 
-@takes(PlanOptions, *COUNTING)
+# A policy has its own limits, which a frontier cannot vary.
+@takes(PlanOptions, *COUNTING, but=("policy",))
 def frontier(
     data: Any = None,
     *,

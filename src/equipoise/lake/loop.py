@@ -92,17 +92,25 @@ class Repaired(Drawable):
         said += [lack.sentence(name) for name, lack in self.lacks[:_SHOWN]]
         said += [self.chance] if self.chance else []
         if not self.plan.reached:
-            reached = self.plan.certificate.off_after
-            said.append(
-                f"With the rows of the lake, a tolerance of {self.tolerance:g} cannot be reached; "
-                f"the smallest one found is {reached:.3g}."
-            )
+            said.append(self._missed())
         elif not self.acquired.as_planned:
             said.append("The limits do not allow all these rows to be taken.")
         said += self.acquired.sentences
         if self.verification is not None:
             said.append(self.verification.sentences[0])
         return tuple(said)
+
+    def _missed(self) -> str:
+        left = self.plan.certificate.off_after
+        if self.plan.certificate.policy:
+            return (
+                "With the rows of the lake, the policy cannot be kept; in the nearest plan found, a "
+                f"group is outside its limits by {left:.3g}."
+            )
+        return (
+            f"With the rows of the lake, a tolerance of {self.tolerance:g} cannot be reached; "
+            f"the smallest one found is {left:.3g}."
+        )
 
     def _planned(self) -> str:
         if self.ideal is None:

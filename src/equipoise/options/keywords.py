@@ -110,6 +110,7 @@ class PlanKeywords(FrontierKeywords, SearchKeywords, total=False):
 
     reference: Reference | None
     objective: Objective
+    policy: Any
     budget: float | None
 
 

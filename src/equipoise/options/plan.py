@@ -104,6 +104,13 @@ class PlanOptions:
         "finest groups that change. Among equals the cheapest plan is taken.",
         group="Costs and limits",
     )
+    policy: Any = option(
+        None,
+        help="Rules that the repaired table must pass, as for a check: a TOML file with a [check] "
+        "table. A `tolerance` is then a rule that comes before them.",
+        group="What is allowed",
+        metavar="FILE",
+    )
     cost_add: Numbers = option(
         (),
         help="Cost of adding a row that matches a pattern, instead of 1. The last match decides.",

@@ -11,7 +11,14 @@ from equipoise.errors import LatticeTooLarge
 from equipoise.lattice import Group, format_value, roll_up
 from equipoise.measures.uniform_bias import ub_of
 from equipoise.plain import Grid
-from equipoise.plans.judgement import compared_with, drift, off_by, off_target, within_tolerance
+from equipoise.plans.judgement import (
+    check_rules,
+    compared_with,
+    drift,
+    off_by,
+    off_target,
+    within_tolerance,
+)
 from equipoise.plans.patterns import group_of
 from equipoise.plans.problem import Problem, deletable, offered
 from equipoise.plans.solvers.closed_form import rounding_bound
@@ -22,6 +29,7 @@ from equipoise.values import MISSING, Value, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from equipoise.measures.policy import Check
     from equipoise.plans.cells import Real, Whole
     from equipoise.plans.solution import Solution
 
@@ -76,7 +84,8 @@ class Certificate(Result):
         tolerance: whether every cell is within one row of its exact number, and the remaining
         bias of every group is at most ``rounding_bound``.
     off_before, off_after
-        The largest distance of a judged group from its target, measured as the tolerance is.
+        The largest distance of a judged group from its target, measured as the tolerance is. With
+        a policy: how far a group is outside the limits of its rule, or 0 if none is.
     rounding_bound
         Upper bound of ``off_after`` at zero tolerance, because rows are whole numbers. For
         groups of a few rows it is 1 or more, and then it says nothing.
@@ -95,6 +104,10 @@ class Certificate(Result):
         The constraints of the request, and whether each holds.
     targets
         Whether some group has a target K other than 1.
+    policy
+        Whether the rules of a policy decide. Then ``reached`` means that a check of the repaired
+        table passes, each rule is one of the ``constraints``, and its value the number of pairs of
+        a group and a label that do not pass.
     labels_planned, planned_at, cut_short
         The label frequencies and the tolerance the plan was made for, and whether the budget
         paid for only a part of it.
@@ -122,10 +135,13 @@ class Certificate(Result):
     labels_planned: tuple[float, ...] = ()
     planned_at: float = 0.0
     cut_short: bool = False
+    policy: bool = False
 
     @property
     def kind(self) -> str:
         """The quantity that the tolerance limits, as a formula."""
+        if self.policy:
+            return "excess over a limit"
         if self.tolerance_on == "rate":
             return "|f_gy − K·f_y|" if self.targets else "difference of rates"
         return "|f_gy/(K·f_y) − 1|" if self.targets else "|UB|"
@@ -134,6 +150,8 @@ class Certificate(Result):
     def sentences(self) -> tuple[str, ...]:
         """Whether the plan reaches its tolerance, as measured on the counts after it."""
         word = "is" if self.reached else "is not"
+        if self.policy:
+            return (f"The policy {word} kept: a check of the repaired table says so.",)
         return (f"The tolerance of {self.tolerance:g} {word} reached.",)
 
     def grid(self) -> Grid:
@@ -144,6 +162,8 @@ class Certificate(Result):
         if c.rounding_bound is not None:
             limit = f"up to rounding, ≤ {c.rounding_bound:.3g}"
         off = f"{c.kind} against {c.reference} frequencies {limit}"
+        if c.policy:
+            off = "largest excess over a limit of the policy"
         reached = "reached" if c.reached else "NOT reached"
         rows = (
             ("rows", f"{c.n_before:,}", f"{c.n_after:,}", ""),
@@ -161,11 +181,12 @@ class Certificate(Result):
     def _table(self) -> FlatTable:
         c = self
         off, largest = f"{c.kind} against {c.reference} frequencies", "largest |UB| of all groups"
+        limit = 0.0 if c.policy else c.tolerance
         rows: list[tuple[Any, ...]] = [
             ("rows", c.n_before, c.n_after, None, None),
             (largest, c.max_abs_ub_before, c.max_abs_ub_after, None, None),
             ("label drift (total variation)", None, c.label_drift, None, None),
-            (off, c.off_before, c.off_after, c.tolerance, c.reached),
+            (off, c.off_before, c.off_after, limit, c.reached),
             *((h.constraint, None, h.value, h.limit, h.holds) for h in c.constraints),
         ]
         return ("constraint", "before", "after", "limit", "holds"), rows
@@ -204,7 +225,7 @@ def certify(
     If a budget cut a plan for zero tolerance short, the remaining bias does not count as rounding.
     """
     have, base, request = problem.have, solution.base, problem.request
-    off = off_by(problem, rows, base)
+    before_off, off = (_off(problem, table, base) for table in (have, rows))
     bound = None
     if request.tolerance:
         good = within_tolerance(problem, rows, base)
@@ -213,13 +234,17 @@ def certify(
         good = _is_rounded(problem, rows, base) and off <= bound * (1 + 1e-9)
     (before, _), (after, groups) = _worst(problem, have), _worst(problem, rows)
     constraints = tuple(_constraints(problem, rows, solution))
+    if problem.ruled is not None:
+        passed = check_rules(problem, rows)
+        good = passed.status == "inside"
+        constraints = (*_rules(passed), *constraints)
     f, g = have.sum(axis=0) / have.sum(), rows.sum(axis=0) / max(rows.sum(), 1)
     return Certificate(
         tolerance=request.tolerance,
         tolerance_on=request.tolerance_on,
         reference=problem.reference,
         reached=good and not cut_short and all(c.holds for c in constraints),
-        off_before=off_by(problem, have, base),
+        off_before=before_off,
         off_after=off,
         rounding_bound=bound,
         max_abs_ub_before=0.0 if before is None else abs(before.ub),
@@ -236,8 +261,25 @@ def certify(
         targets=problem.special,
         labels_planned=tuple(base.tolist()),
         cut_short=cut_short,
+        policy=problem.ruled is not None,
         planned_at=solution.tolerance,
     )
+
+
+def _off(problem: Problem, rows: Whole, base: Real) -> float:
+    """The largest distance of a judged group from its target, or from the limits of its rule."""
+    off = off_by(problem, rows, base)
+    if problem.ruled is None:
+        return off
+    return max(off - float(problem.request.policy.tolerance), 0.0)
+
+
+def _rules(check: Check) -> Iterator[Held]:
+    """The rules of a policy, and how many pairs of a group and a label do not pass each."""
+    for number, rule in enumerate(check.policy.rules):
+        failed = int((check.found.rule == number).sum())
+        size = f", groups of at least {rule.min_count:,} rows" if rule.min_count > 1 else ""
+        yield Held(f"{rule.words}{size}", failed == 0, failed, 0)
 
 
 def _rounding_bound(problem: Problem, rows: Whole, base: Real) -> float:

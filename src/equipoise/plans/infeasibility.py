@@ -16,8 +16,10 @@ from equipoise.errors import EquipoiseError, InputError
 from equipoise.lattice import Group, format_value
 from equipoise.plain import Grid
 from equipoise.plans.limits import Limit
+from equipoise.plans.policy import PlanPolicy
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.solution import ANY_PLAN, solve
+from equipoise.plans.rounds import solve
+from equipoise.plans.solution import ANY_PLAN
 from equipoise.plans.solvers.coupled import solve_coupled
 from equipoise.plans.tolerance import least_tolerance
 from equipoise.results import FlatTable, Result
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from equipoise.counts import Counts
+    from equipoise.measures.rules import Rule
     from equipoise.plans.request import PlanRequest
 
 MOST_ROWS = 2**40
@@ -50,7 +53,7 @@ class Relaxation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return dict(vars(self))
+        return {k: v.to_dict() if isinstance(v, PlanPolicy) else v for k, v in vars(self).items()}
 
     def apply(self, request: PlanRequest) -> PlanRequest:
         """The request with this change."""
@@ -164,6 +167,10 @@ def _ways(problem: Problem) -> Iterator[Callable[[], Relaxation | None]]:
         yield lambda: _give_drift(problem)
     if request.pool is not None:
         yield lambda: _without_pool(problem)
+    if request.policy is not None:
+        yield from (
+            functools.partial(_without_rule, problem, rule) for rule in request.policy.rules
+        )
     yield lambda: _give_tolerance(problem)
     others: list[tuple[str, Any, str]] = []
     if request.extra:
@@ -264,7 +271,22 @@ def _give_tolerance(problem: Problem) -> Relaxation | None:
     if needed is None:
         return None
     sentence = f"A tolerance of {needed:g} can be reached."
+    if problem.request.policy is not None:
+        wider = needed - problem.request.policy.tolerance
+        sentence = f"With every limit of the policy wider by {wider:.4g} there is a plan."
     return Relaxation("tolerance", None, problem.request.tolerance, needed, sentence)
+
+
+def _without_rule(problem: Problem, rule: Rule) -> Relaxation | None:
+    """Leave out one rule of a policy, and exempt its groups from earlier rules."""
+    try:
+        policy = problem.request.policy.without(rule)
+    except InputError:
+        return None
+    if not _possible(problem.counts, problem.request.but(policy=policy)):
+        return None
+    sentence = f"Without the rule {rule.words} there is a plan."
+    return Relaxation("policy", None, rule.words, policy, sentence)
 
 
 def _give_drift(problem: Problem) -> Relaxation | None:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.plans.judgement import within_tolerance
-from equipoise.plans.solution import ANY_PLAN, Solution, label_balance, solve
+from equipoise.plans.rounds import solve
+from equipoise.plans.solution import ANY_PLAN, Solution, label_balance
 from equipoise.plans.solvers.fewest import fewest_groups
 
 if TYPE_CHECKING:

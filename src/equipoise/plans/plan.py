@@ -256,9 +256,12 @@ class Plan(Drawable):
 
     def __repr__(self) -> str:
         reached = "reaches" if self.reached else "does not reach"
+        goal = f"tolerance {self.request.tolerance:g}"
+        if self.certificate.policy:
+            reached, goal = "keeps" if self.reached else "does not keep", "the policy"
         return (
             f"<Plan: add {self.additions:,}, delete {self.deletions:,} of {self.counts.n:,} rows, "
-            f"cost {self.cost:,g}; {reached} tolerance {self.request.tolerance:g}>"
+            f"cost {self.cost:,g}; {reached} {goal}>"
         )
 
     __str__ = __repr__  # printing stays short; :meth:`text` has everything

@@ -13,8 +13,9 @@ from equipoise.plans.objectives import Optimum, optimise
 from equipoise.plans.plan import Plan, moves_as_counts, rows_after
 from equipoise.plans.prices import prices_of
 from equipoise.plans.problem import Problem, pose
+from equipoise.plans.rounds import solve
 from equipoise.plans.sentences import explain
-from equipoise.plans.solution import Solution, solve
+from equipoise.plans.solution import Solution
 from equipoise.plans.solvers.box import allowed_box
 from equipoise.plans.solvers.labels import cheapest_labels, zero_cost
 from equipoise.plans.tolerance import least_tolerance

@@ -19,6 +19,7 @@ from equipoise.plans.benchmark import (
 )
 from equipoise.plans.cells import UNLIMITED, Band, Cells, Edges
 from equipoise.plans.coverage import Minimum, add_empty_groups, minimums
+from equipoise.plans.demands import Demands, Ruled, joint_edges
 from equipoise.plans.limits import Limit, limit_rows, limit_share
 from equipoise.plans.patterns import cell_numbers, group_of, members
 from equipoise.plans.request import NUMBERED, PlanRequest
@@ -70,6 +71,9 @@ class Problem:
     limits: tuple[Limit, ...]  # all limits on rows
     coupling: tuple[Limit, ...]  # those that several groups share
     lacking: tuple[Lacking, ...] = ()  # what tables of targets lack
+    ruled: Ruled | None = None  # what the rules of a policy demand, if there is one
+    own: tuple[Demands, ...] = ()  # of these what holds for the finest groups
+    shared: tuple[Demands, ...] = ()  # and for the coarser ones
 
     @property
     def have(self) -> Whole:
@@ -84,6 +88,8 @@ class Problem:
     @property
     def plain(self) -> bool:
         """Whether every finest group must come to K = 1, and so the whole lattice does."""
+        if self.ruled is not None:
+            return False
         return bool(self.judged.all()) and bool((self.ratios == 1).all())
 
     @property
@@ -125,12 +131,19 @@ class Problem:
     @functools.cached_property
     def edges(self) -> Edges:
         """The limits of the finest groups; those that are not judged have none."""
-        return self._edges(self.ratios, self.request.tolerance).without(~self.judged)
+        return self._finest_edges(self.request.tolerance)
 
     @functools.cached_property
     def coarse_edges(self) -> Edges:
         """The limits of the coarser groups that are judged."""
+        if self.ruled is not None:
+            return joint_edges(self.shared, self.request.slack)
         return self._edges(self.coarse_ratios, self.request.tolerance)
+
+    def _finest_edges(self, tolerance: float) -> Edges:
+        if self.ruled is not None:
+            return joint_edges(self.own, tolerance - self.request.policy.tolerance)
+        return self._edges(self.ratios, tolerance).without(~self.judged)
 
     def _edges(self, ratios: Real, tolerance: float) -> Edges:
         return Edges.around(ratios, tolerance, self.request.tolerance_on)
@@ -139,7 +152,7 @@ class Problem:
         """The rates allowed to each finest group, around label frequencies."""
         edges = self.edges
         if tolerance is not None:
-            edges = self._edges(self.ratios, tolerance).without(~self.judged)
+            edges = self._finest_edges(tolerance)
         band = edges.at(centre, most)
         return Band(band.low, np.minimum(band.high, 1.0))
 
@@ -189,6 +202,20 @@ class Problem:
             cells=self.cells.take(lines),
             ratios=self.ratios[lines],
             judged=self.judged[lines],
+            own=tuple(demands.take(lines) for demands in self.own),
+        )
+
+    def demanding(self, ruled: Ruled, lifted: NDArray[np.bool_]) -> Problem:
+        """The same problem with other demands of a policy; they also apply to lifted groups."""
+        posed = ruled.posed(lifted, self.request.slack)
+        one = np.ones(self.cells.labels)
+        return replace(
+            self,
+            judged=posed.judged,
+            coarse=tuple(Judged(parts, one) for parts in posed.parts),
+            ruled=ruled,
+            own=posed.own,
+            shared=posed.coarse,
         )
 
     def again(self, **changes: Any) -> Problem:
@@ -213,8 +240,10 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
     shares, also_lacking = _shares(counts, codes, have, request)
     limits = tuple(_limits(counts, codes, request, asked, shares, aside))
     cells = _cells(counts, codes, have, request, limits)
-    judged, coarse = _judged(counts, codes, have, request, ratios)
-    return Problem(
+    nobody: tuple[NDArray[np.bool_], tuple[Judged, ...]] = (np.zeros(len(codes), np.bool_), ())
+    ruled = request.policy is not None
+    judged, coarse = nobody if ruled else _judged(counts, codes, have, request, ratios)
+    problem = Problem(
         counts=counts,
         request=request,
         codes=codes,
@@ -228,6 +257,19 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
         lacking=tuple(x for x in (lacking, also_lacking) if x is not None),
         coupling=tuple(x for x in limits if not _on_one(x, have.shape[1])),
     )
+    return _with_rules(problem) if ruled else problem
+
+
+def _with_rules(problem: Problem) -> Problem:
+    """Add what the policy of the request demands of the groups that are large enough now."""
+    if problem.aside:
+        raise InputError(
+            f"{problem.aside:,} rows have a missing value, which a check counts as groups of their "
+            "own; use `plan_missing=True` to plan for them, or `missing='drop'` to leave them out "
+            "here and in the check."
+        )
+    ruled = Ruled.of(problem.counts, problem.codes, problem.have, problem.request.policy)
+    return problem.demanding(ruled, np.zeros(len(ruled.lattice), np.bool_))
 
 
 def _refuse_missing(request: PlanRequest) -> None:

@@ -13,6 +13,7 @@ from equipoise.lattice import Group
 from equipoise.options.plan import Allow, Numbers, PlanOptions, Reference, Rounding
 from equipoise.plans.benchmark import TargetRates, TargetShares
 from equipoise.plans.coverage import read_each
+from equipoise.plans.policy import PlanPolicy
 from equipoise.plans.targets import Targets, read_shares
 from equipoise.validate import a_number
 from equipoise.values import plain
@@ -41,6 +42,8 @@ class PlanRequest(PlanOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._read_words()
+        if self.policy is not None:
+            self._read_policy()
         for name, whole in NUMBERED.items():
             object.__setattr__(self, name, _read_numbers(name, getattr(self, name), whole=whole))
         _check_shares(self.group_shares)
@@ -111,6 +114,27 @@ class PlanRequest(PlanOptions):
             given = getattr(self, name)
             object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
 
+    def _read_policy(self) -> None:
+        """Take the rules of a policy; the tolerance becomes one of them."""
+        if not isinstance(self.policy, PlanPolicy):
+            policy = PlanPolicy.of(self.policy, tolerance=self.tolerance, min_group=self.min_group)
+            object.__setattr__(self, "policy", policy)
+            object.__setattr__(self, "tolerance", policy.tolerance)
+        refused = {
+            "tolerance_on": ("ub", "rules limit UB"),
+            "constrain": ("all", "rules name the groups they apply to"),
+            "target": (None, "rules have their own K"),
+        }
+        for name, (usual, why) in refused.items():
+            if getattr(self, name) != usual:
+                raise InputError(f"`{name}` cannot be combined with `policy`, whose {why}.")
+        if self.reference == "original":
+            raise InputError(
+                "`policy` is checked on the repaired table, relative to its own label frequencies; "
+                "leave out `reference='original'`."
+            )
+        object.__setattr__(self, "reference", "new")
+
     def but(self, **changes: Any) -> PlanRequest:
         """The same request with something changed."""
         return replace(self, **changes)
@@ -118,6 +142,11 @@ class PlanRequest(PlanOptions):
     def widened(self, tolerance: float, **changes: Any) -> PlanRequest:
         """The same request at a tolerance above zero, without what goes with zero only."""
         return replace(self, tolerance=tolerance, extra=(), rounding="optimal", **changes)
+
+    @property
+    def slack(self) -> float:
+        """How far the limits of the policy are widened, because its rules cannot all be met."""
+        return 0.0 if self.policy is None else float(self.tolerance - self.policy.tolerance)
 
     @property
     def solver_gap(self) -> float:
@@ -131,7 +160,7 @@ class PlanRequest(PlanOptions):
             value = getattr(self, each.name)
             if value == each.default:
                 continue
-            if isinstance(value, (Counts, Targets, TargetRates, TargetShares)):
+            if isinstance(value, (Counts, Targets, TargetRates, TargetShares, PlanPolicy)):
                 value = value.to_dict()
             elif isinstance(value, tuple) and (each.name in NUMBERED or each.name == "labels"):
                 value = [[plain(key), number] for key, number in value]
@@ -161,6 +190,8 @@ def request_from_dict(data: Mapping[str, Any]) -> PlanRequest:
         raise InputError(f"a plan's request has no {', '.join(sorted(unknown))}.")
     if given.get("pool") is not None:
         given["pool"] = Counts.from_dict(given["pool"])
+    if given.get("policy") is not None:
+        given["policy"] = PlanPolicy.from_dict(given["policy"])
     return PlanRequest(**given)
 
 

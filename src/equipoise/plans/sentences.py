@@ -10,7 +10,7 @@ import numpy as np
 
 from equipoise.lattice import format_value
 from equipoise.plain import in_words, rows_text
-from equipoise.plans.judgement import compared_with, off_target
+from equipoise.plans.judgement import check_rules, compared_with, off_target
 from equipoise.plans.prices import price_sentences
 from equipoise.plans.solvers.incumbent import CLOSED
 
@@ -47,6 +47,7 @@ def explain(
         for part in (
             _headline(problem, rows, certificate),
             _outcome(certificate),
+            _rules(problem, rows),
             _small_groups(problem, solution, rows, certificate),
             _reasons(problem, solution, rows, certificate),
             _budget(problem, certificate, spent),
@@ -97,6 +98,9 @@ def _outcome(certificate: Certificate) -> Iterator[str]:
         )
     elif not c.reached:
         broken = [h.constraint for h in c.constraints if not h.holds]
+        if c.policy:
+            yield f"This plan does NOT meet the request. Violated: {in_words(broken) or 'the check'}."
+            return
         yield (
             f"This plan does NOT meet the request: the largest {c.kind} of a judged group is "
             f"{c.off_after:.4g}, and the tolerance is {c.tolerance:g}"
@@ -111,6 +115,21 @@ def _outcome(certificate: Certificate) -> Iterator[str]:
             f"Groups stay within {c.tolerance:g} relative to the original label frequencies; relative "
             f"to those of the repaired table, the largest |UB| is {c.max_abs_ub_after:.3g}."
         )
+
+
+def _rules(problem: Problem, rows: Whole) -> Iterator[str]:
+    """What each rule of a policy demands, and how many pairs it concerns."""
+    if problem.ruled is None:
+        return
+    before, after = (check_rules(problem, table) for table in (problem.have, rows))
+    for number, rule in enumerate(after.policy.rules):
+        failed, left = (int((c.found.rule == number).sum()) for c in (before, after))
+        size = f", for groups of at least {rule.min_count:,} rows" if rule.min_count > 1 else ""
+        yield (
+            f"Rule {number + 1}, {rule.words}{size}: pairs of a group and a label that do not pass: "
+            f"{failed:,} now, {left:,} after the repair."
+        )
+    yield f"Check of the repaired table: {after.outcome}"
 
 
 def _small_groups(
@@ -176,10 +195,8 @@ def _because(problem: Problem, solution: Solution, rows: Whole, base: Real, line
     sizes = request.at_least or request.at_least_each or request.min_rows is not None
     if sizes or shares or request.extra or request.objective != "cost":
         return "."
-    return (
-        f"; {have[free] / have.sum():.2%} of its rows are {label}, the target is "
-        f"{target[free]:.2%}."
-    )
+    held_to = "the target is" if problem.ruled is None else "of all rows after the repair"
+    return f"; {have[free] / have.sum():.2%} of its rows are {label}, {held_to} {target[free]:.2%}."
 
 
 def _budget(problem: Problem, certificate: Certificate, spent: Spent) -> Iterator[str]:
@@ -197,6 +214,7 @@ def _budget(problem: Problem, certificate: Certificate, spent: Spent) -> Iterato
         return
     asked, needed = certificate.tolerance, f"{spent.needed:,.6g}"
     goal = f"{asked:g}" if asked else "zero bias up to rounding"
+    goal = "the policy" if certificate.policy else goal
     buys = (
         f"With the budget of {budget:,g}, the best plan found has a largest {certificate.kind} of "
         f"{certificate.off_after:.4g}"

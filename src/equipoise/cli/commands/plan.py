@@ -25,13 +25,14 @@ Examples:
   equipoise plan adult -s sex -l income --tolerance 0.05 --allow both --min-rows 30000 \\
     --available 'sex=Female, income=>50K' 3000 --cost-add 'sex=Female' 2 --budget 7500
   equipoise plan adult -s sex,race -l income --min-group 100 --available-from more.parquet
+  equipoise plan adult -s sex -l income --policy equipoise.toml
   equipoise plan compas --labels free
   equipoise plan compas --target 'keep rates of: sex' --rounding floor
 
 Every plan has a certificate: the repaired counts, measured again over all groups.
 
-Exit codes: 0 the tolerance is reached (zero: up to rounding), 1 it is not reached or no plan is
-possible, 2 bad input.""",
+Exit codes: 0 the tolerance is reached (zero: up to rounding) or the policy is kept, 1 it is not or
+no plan is possible, 2 bad input.""",
 )
 @click.argument("data")
 @options.table

@@ -120,7 +120,7 @@ def bias_charts(
 def _figures(plan: Plan) -> list[list[str]]:
     proof = plan.certificate
     against = " against original frequencies" if proof.reference == "original" else ""
-    goal = f"tolerance {proof.tolerance:g}"
+    goal = "policy" if proof.policy else f"tolerance {proof.tolerance:g}"
     if proof.rounding_bound is not None:
         goal = "every target, up to rounding," if proof.targets else "zero bias, up to rounding,"
     figures = [
@@ -192,6 +192,9 @@ def asked_grid(request: PlanRequest, plan: Plan | None = None) -> Grid:
         ],
         "labels": request.labels,
     }
+    if request.policy is not None:
+        given["policy"] = "; ".join(rule.words for rule in request.policy.rules)
+        first |= {"tolerance": None, "tolerance_on": None}
     told = {**{k: v for k, v in first.items() if v is not None}, **given, **first}
     if request.pool is not None:
         told["pool"] = f"{request.pool.n:,} rows"

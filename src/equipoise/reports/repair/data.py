@@ -79,12 +79,16 @@ def _figures(done: Repaired) -> list[list[str]]:
         [f"{acquired.cost:,.6g}", "cost of the rows"],
         [_small(acquired.max_abs_ub_before), "largest |UB| before"],
         [_small(acquired.max_abs_ub_after), "largest |UB| after"],
-        ["yes" if done.reached else "NO", f"tolerance {done.tolerance:g} reached"],
+        ["yes" if done.reached else "NO", f"{_goal(done)} reached"],
     ]
     if checks is not None:
         holds = sum(finding.holds for finding in checks.findings)
         figures.append([f"{holds} of {len(checks.findings)}", "checks hold"])
     return figures
+
+
+def _goal(done: Repaired) -> str:
+    return "policy" if done.plan.certificate.policy else f"tolerance {done.tolerance:g}"
 
 
 # ---------------------------------------------------------------------- before and after
