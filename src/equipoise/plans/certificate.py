@@ -98,6 +98,9 @@ class Certificate(Result):
     labels_planned, planned_at, cut_short
         The label frequencies and the tolerance the plan was made for, and whether the budget
         paid for only a part of it.
+    has_tolerance
+        Whether a tolerance was requested. A plan made by hand can be without one; then it is
+        ``reached`` if every limit holds.
     """
 
     tolerance: float
@@ -122,6 +125,7 @@ class Certificate(Result):
     labels_planned: tuple[float, ...] = ()
     planned_at: float = 0.0
     cut_short: bool = False
+    has_tolerance: bool = True
 
     @property
     def kind(self) -> str:
@@ -133,6 +137,10 @@ class Certificate(Result):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Whether the plan reaches its tolerance, as measured on the counts after it."""
+        if not self.has_tolerance:
+            broken = sum(not held.holds for held in self.constraints)
+            limits = f"{broken:,} of the limits do not hold" if broken else "every limit holds"
+            return (f"No tolerance was requested; {limits}.",)
         word = "is" if self.reached else "is not"
         return (f"The tolerance of {self.tolerance:g} {word} reached.",)
 
@@ -145,6 +153,8 @@ class Certificate(Result):
             limit = f"up to rounding, ≤ {c.rounding_bound:.3g}"
         off = f"{c.kind} against {c.reference} frequencies {limit}"
         reached = "reached" if c.reached else "NOT reached"
+        if not c.has_tolerance:
+            off, reached = f"{c.kind} against {c.reference} frequencies", "no tolerance requested"
         rows = (
             ("rows", f"{c.n_before:,}", f"{c.n_after:,}", ""),
             (largest, f"{c.max_abs_ub_before:.4f}", f"{c.max_abs_ub_after:.4f}", measured),
@@ -161,11 +171,12 @@ class Certificate(Result):
     def _table(self) -> FlatTable:
         c = self
         off, largest = f"{c.kind} against {c.reference} frequencies", "largest |UB| of all groups"
+        asked = (c.tolerance, c.reached) if c.has_tolerance else (None, None)
         rows: list[tuple[Any, ...]] = [
             ("rows", c.n_before, c.n_after, None, None),
             (largest, c.max_abs_ub_before, c.max_abs_ub_after, None, None),
             ("label drift (total variation)", None, c.label_drift, None, None),
-            (off, c.off_before, c.off_after, c.tolerance, c.reached),
+            (off, c.off_before, c.off_after, *asked),
             *((h.constraint, None, h.value, h.limit, h.holds) for h in c.constraints),
         ]
         return ("constraint", "before", "after", "limit", "holds"), rows
@@ -197,7 +208,12 @@ class Certificate(Result):
 
 
 def certify(
-    problem: Problem, solution: Solution, rows: Whole, *, cut_short: bool = False
+    problem: Problem,
+    solution: Solution,
+    rows: Whole,
+    *,
+    cut_short: bool = False,
+    has_tolerance: bool = True,
 ) -> Certificate:
     """Measure the table that a plan leads to, and check it against the request.
 
@@ -206,7 +222,9 @@ def certify(
     have, base, request = problem.have, solution.base, problem.request
     off = off_by(problem, rows, base)
     bound = None
-    if request.tolerance:
+    if not has_tolerance:
+        good = True
+    elif request.tolerance:
         good = within_tolerance(problem, rows, base)
     else:
         bound = _rounding_bound(problem, rows, base)
@@ -237,6 +255,7 @@ def certify(
         labels_planned=tuple(base.tolist()),
         cut_short=cut_short,
         planned_at=solution.tolerance,
+        has_tolerance=has_tolerance,
     )
 
 

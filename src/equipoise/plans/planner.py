@@ -11,7 +11,7 @@ from equipoise.plans.certificate import certify
 from equipoise.plans.infeasibility import Infeasible, explain_infeasible, explain_poor
 from equipoise.plans.plan import Plan, moves_as_counts, rows_after
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.sentences import explain
+from equipoise.plans.sentences import explain, explain_groups
 from equipoise.plans.solution import Solution, solve
 from equipoise.plans.solvers.box import allowed_box
 from equipoise.plans.solvers.labels import cheapest_labels, zero_cost
@@ -111,6 +111,7 @@ def _finished(problem: Problem, spent: Spent, kept: Whole | None) -> Plan:
     cost = problem.cells.total_cost(rows)
     certificate = certify(problem, solution, rows, cut_short=spent.cut_short)
     price = _price(problem, solution, cost, kept)
+    reasons = explain_groups(problem, solution, rows, certificate)
     return Plan(
         counts=problem.counts,
         request=problem.request,
@@ -122,7 +123,8 @@ def _finished(problem: Problem, spent: Spent, kept: Whole | None) -> Plan:
         timed_out=solution.timed_out,
         stopped=solution.stopped if spent.in_full else None,
         certificate=certificate,
-        explanation=explain(problem, spent, certificate, price),
+        explanation=explain(problem, spent, certificate, price, reasons),
+        reasons=reasons,
         steps=spent.steps,
         price=price,
     )

@@ -209,8 +209,12 @@ class Problem:
         return pose(self.counts, self.request.but(**changes))
 
 
-def pose(counts: Counts, request: PlanRequest) -> Problem:
-    """Pose the problem that a request states about a table."""
+def pose(counts: Counts, request: PlanRequest, *, added: Counts | None = None) -> Problem:
+    """Pose the problem that a request states about a table.
+
+    It has every finest group with rows, those that must get some, and those to which a known plan
+    has ``added`` rows.
+    """
     _refuse_missing(request)
     known, aside = known_rows(counts, plan_missing=request.plan_missing)
     if not known.n:
@@ -219,6 +223,7 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
         )
     codes, (have,) = known.finest()
     codes, have = _with_asked_for(counts, codes, have, request)
+    codes, have = _with_added(counts, codes, have, added)
     rates = have.sum(axis=0) / have.sum()
     _require_labels(counts, rates, request)
     ratios = resolve(Targets.of(request.target), counts, codes, have, rates)
@@ -289,10 +294,27 @@ def _with_asked_for(
                 f"{pattern} has no rows and contains too many groups; name one of them."
             )
         new |= dict.fromkeys(lines)
+    return _with_lines(codes, have, list(new))
+
+
+def _with_added(
+    counts: Counts, codes: NDArray[np.int32], have: Whole, added: Counts | None
+) -> tuple[NDArray[np.int32], Whole]:
+    """Add lines for groups that have no rows yet and get some by a known plan."""
+    if added is None:
+        return codes, have
+    known = set(map(tuple, codes.tolist()))
+    got = map(tuple, added.with_axes(counts).codes[:, :-1].tolist())
+    return _with_lines(codes, have, [line for line in dict.fromkeys(got) if line not in known])
+
+
+def _with_lines(
+    codes: NDArray[np.int32], have: Whole, new: Sequence[tuple[int, ...]]
+) -> tuple[NDArray[np.int32], Whole]:
     if not new:
         return codes, have
     return (
-        np.concatenate([codes, np.array(list(new), np.int32)]),
+        np.concatenate([codes, np.array(new, np.int32)]),
         np.concatenate([have, np.zeros((len(new), have.shape[1]), np.int64)]),
     )
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SUBJECTS = {
     "BiasTable": "bias",
     "Plan": "plan",
+    "PlanComparison": "plan_comparison",
     "Frontier": "frontier",
     "PolicyMap": "policy_map",
     "Repaired": "repair",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equipoise.counts import Counts
-    from equipoise.plans.maps.moves import Move
+    from equipoise.plans.moves import Move
     from equipoise.plans.maps.search import Search
 
 _ZERO = Fraction(0)

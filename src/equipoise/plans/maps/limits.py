@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from equipoise.lattice import Group
-    from equipoise.plans.maps.moves import Move
+    from equipoise.plans.moves import Move
     from equipoise.plans.maps.search import Surface
 
 LARGEST = 10**15

@@ -15,7 +15,7 @@ from equipoise.plain import Grid
 from equipoise.plans.maps.geometry import Affine
 from equipoise.plans.maps.landscape import Landscape, exact
 from equipoise.plans.maps.limits import LARGEST, MapLimit, deletion_limits, kept_rows
-from equipoise.plans.maps.moves import Move
+from equipoise.plans.moves import Move
 from equipoise.plans.maps.search import Search, Surface
 from equipoise.plans.maps.sentences import map_sentences, rows_text
 from equipoise.plans.maps.window import QUADRANT, window

@@ -17,7 +17,7 @@ from equipoise.validate import at_least
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from equipoise.plans.maps.moves import Move
+    from equipoise.plans.moves import Move
     from equipoise.plans.maps.search import Search
 
 _ZERO = Fraction(0)

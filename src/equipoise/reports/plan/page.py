@@ -12,7 +12,15 @@ from equipoise.plans.plan import steps_grid
 from equipoise.plans.targets import Targets
 from equipoise.reports.charts.before_after import bias_chart
 from equipoise.reports.charts.vega import CaptionedChart
-from equipoise.reports.frame.html import Section, bullets, html_table, more, paragraph, render_page
+from equipoise.reports.frame.html import (
+    Section,
+    bullets,
+    folded,
+    html_table,
+    more,
+    paragraph,
+    render_page,
+)
 from equipoise.reports.plan.charts import change_chart
 from equipoise.reports.plan.data import biases, changes
 
@@ -39,6 +47,9 @@ _NAMES = {
 }
 """Names of options whose own name does not explain what they are."""
 
+_UNFOLDED = 20
+"""Maximum number of groups whose sentences are shown at once."""
+
 
 def render(plan: Plan, *, source: str | None = None, top: int = 50) -> str:
     """The page of a plan.
@@ -59,6 +70,7 @@ def render(plan: Plan, *, source: str | None = None, top: int = 50) -> str:
         Section("said", "Summary", [bullets(plan.explanation)]),
         Section("charts", "Charts", plot(plan)),
         Section("cells", "Cells that change", [cells if plan.moves else paragraph("None.")]),
+        *_reasons(plan),
         _certificate(plan),
     ]
     if plan.steps:
@@ -72,6 +84,16 @@ def render(plan: Plan, *, source: str | None = None, top: int = 50) -> str:
         sections=sections,
         facts=_facts(plan, source),
     )
+
+
+def _reasons(plan: Plan) -> list[Section]:
+    """A sentence for each group that changes; the summary has those of the largest changes only."""
+    if not plan.reasons:
+        return []
+    said = bullets(plan.reasons)
+    if len(plan.reasons) > _UNFOLDED:
+        said = folded(f"All {len(plan.reasons):,} groups that change", said)
+    return [Section("reasons", "Groups that change", [said])]
 
 
 def plot(plan: Plan) -> list[CaptionedChart]:
@@ -178,8 +200,11 @@ def asked_grid(request: PlanRequest, plan: Plan | None = None) -> Grid:
     """The request in words; options at their default only if a reader needs to know them."""
     given = request.to_dict()
     given.pop("pool", None)  # a whole table of counts, named by its rows below
+    zero = "zero bias, up to rounding"
+    if plan is not None and not plan.certificate.has_tolerance:
+        zero = "none"
     first: dict[str, Any] = {
-        "tolerance": "zero bias, up to rounding" if not request.tolerance else request.tolerance,
+        "tolerance": request.tolerance or zero,
         "tolerance_on": "|UB|" if request.tolerance_on == "ub" else "difference of rates",
         "reference": f"{plan.certificate.reference} label frequencies" if plan else None,
         "allow": {"add": "additions", "delete": "deletions", "both": "additions and deletions"}[
