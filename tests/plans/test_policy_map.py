@@ -15,8 +15,8 @@ from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError
 from equipoise.measures.table import bias_table
 from equipoise.plans.maps.limits import MapLimit
-from equipoise.plans.moves import Move
 from equipoise.plans.maps.policy_map import policy_map
+from equipoise.plans.moves import Move
 
 MEN = "add sex=Male, income=<=50K"
 FEWER_MEN = "delete sex=Male, income=>50K"

@@ -304,6 +304,7 @@ def policy_map(
     tolerance: float = 0.0,
     x_max: float | None = None,
     y_max: float | None = None,
+    at: Sequence[int] | None = None,
     progress: Reporter = silent,
     **options: Unpack[CountKeywords],
 ) -> PolicyMap:
@@ -326,6 +327,9 @@ def policy_map(
         Largest |UB| that is accepted.
     x_max, y_max
         Largest x and y that are drawn.
+    at
+        Rows of x and of y at a point of the map. The result shows what the moves do to all groups
+        there, and its method ``scenario()`` makes the plan of that point. By default the best point.
     **options
         Options of :func:`count`.
 
@@ -358,6 +362,7 @@ def policy_map(
         tolerance=tolerance,
         x_max=x_max,
         y_max=y_max,
+        at=at,
     )
 
 
@@ -369,9 +374,7 @@ def take_plan(
     return take(PlanRequest, {**given, "available": given.get("available") or ()})
 
 
-def _with_costs(
-    options: Mapping[str, Any], costs: Mapping[str, float] | None
-) -> dict[str, Any]:
+def _with_costs(options: Mapping[str, Any], costs: Mapping[str, float] | None) -> dict[str, Any]:
     """Put costs by move among the options, each with its kind."""
     given = dict(options)
     for kind in ("add", "delete"):

@@ -165,7 +165,9 @@ class PlanComparison(Drawable):
     def _least(self, values: Sequence[float]) -> tuple[float, str]:
         """The least of a number of each plan, and the plans that have it."""
         least = min(values)
-        return least, in_words([f"“{n}”" for n, v in zip(self.names, values, strict=True) if v == least])
+        return least, in_words(
+            [f"“{n}”" for n, v in zip(self.names, values, strict=True) if v == least]
+        )
 
     def _alone(self, place: int, name: str) -> str:
         alone = self.only(place)

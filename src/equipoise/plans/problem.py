@@ -222,8 +222,7 @@ def pose(counts: Counts, request: PlanRequest, *, added: Counts | None = None) -
             "no row has a value for every attribute and the label, so nothing can be planned."
         )
     codes, (have,) = known.finest()
-    codes, have = _with_asked_for(counts, codes, have, request)
-    codes, have = _with_added(counts, codes, have, added)
+    codes, have = _with_asked_for(counts, codes, have, request, added)
     rates = have.sum(axis=0) / have.sum()
     _require_labels(counts, rates, request)
     ratios = resolve(Targets.of(request.target), counts, codes, have, rates)
@@ -274,10 +273,18 @@ def known_rows(counts: Counts, *, plan_missing: bool) -> tuple[Counts, int]:
 
 
 def _with_asked_for(
-    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest
+    counts: Counts,
+    codes: NDArray[np.int32],
+    have: Whole,
+    request: PlanRequest,
+    added: Counts | None,
 ) -> tuple[NDArray[np.int32], Whole]:
-    """Add lines for groups that have no rows yet and must get some."""
+    """Add lines for groups that have no rows yet and must get some, or do get some."""
     new: dict[tuple[int, ...], None] = {}
+    if added is not None:
+        known = set(map(tuple, codes.tolist()))
+        got = map(tuple, added.with_axes(counts).codes[:, :-1].tolist())
+        new = dict.fromkeys(line for line in got if line not in known)
     for pattern, rows in request.at_least:
         group = Group.parse(pattern)
         if not rows or len(members(counts, codes, sensitive_part(counts, group))):
@@ -294,27 +301,10 @@ def _with_asked_for(
                 f"{pattern} has no rows and contains too many groups; name one of them."
             )
         new |= dict.fromkeys(lines)
-    return _with_lines(codes, have, list(new))
-
-
-def _with_added(
-    counts: Counts, codes: NDArray[np.int32], have: Whole, added: Counts | None
-) -> tuple[NDArray[np.int32], Whole]:
-    """Add lines for groups that have no rows yet and get some by a known plan."""
-    if added is None:
-        return codes, have
-    known = set(map(tuple, codes.tolist()))
-    got = map(tuple, added.with_axes(counts).codes[:, :-1].tolist())
-    return _with_lines(codes, have, [line for line in dict.fromkeys(got) if line not in known])
-
-
-def _with_lines(
-    codes: NDArray[np.int32], have: Whole, new: Sequence[tuple[int, ...]]
-) -> tuple[NDArray[np.int32], Whole]:
     if not new:
         return codes, have
     return (
-        np.concatenate([codes, np.array(new, np.int32)]),
+        np.concatenate([codes, np.array(list(new), np.int32)]),
         np.concatenate([have, np.zeros((len(new), have.shape[1]), np.int64)]),
     )
 

@@ -62,9 +62,7 @@ def make_scenario(
     problem = pose(counts, request, added=_as_counts(counts, added))
     rows = _rows_after(problem, added, gone)
     has_tolerance = "tolerance" in given
-    certificate = certify(
-        problem, _as_solution(problem, rows), rows, has_tolerance=has_tolerance
-    )
+    certificate = certify(problem, _as_solution(problem, rows), rows, has_tolerance=has_tolerance)
     reasons = explain_moves(problem, rows)
     kept = [move for move, _ in moves]
     return Plan(

@@ -44,7 +44,9 @@ def command(
     quiet: bool,  # noqa: ARG001 - the output asks the context for it
 ) -> int:
     """Put PLANS for the same table side by side: rows, cost, label drift, and UB of every group."""
-    if output.path is not None and Path(output.path).resolve() in [Path(p).resolve() for p in plans]:
+    if output.path is not None and Path(output.path).resolve() in [
+        Path(p).resolve() for p in plans
+    ]:
         raise InputError(f"{output.path} is one of the plans, and would be replaced.")
     from equipoise.api.plans import compare
 

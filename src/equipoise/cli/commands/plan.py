@@ -115,11 +115,11 @@ def _drawn(data: str, given: dict[str, Any]) -> Plan:
         if context.get_parameter_source(name) is ParameterSource.DEFAULT:
             del given[name]
     signed = {"add": 1, "delete": -1}
-    listed = {k: [(p, s * n) for p, n in moves if s * n > 0] for k, s in signed.items()}
+    given |= {k: [(p, s * n) for p, n in moves if s * n > 0] for k, s in signed.items()}
     with arguments.library_arguments(data, given) as keywords:
         from equipoise.api.plans import scenario
 
-        return scenario(data, **listed, **keywords)
+        return scenario(data, **keywords)
 
 
 def _refusal(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.lattice import format_value
 from equipoise.measures.display import whole
 from equipoise.plain import Grid, counted
-from equipoise.plans.plan import steps_grid
+from equipoise.plans.plan import SCENARIO, steps_grid
 from equipoise.plans.targets import Targets
 from equipoise.reports.charts.before_after import bias_chart
 from equipoise.reports.charts.vega import CaptionedChart
@@ -88,7 +88,7 @@ def render(plan: Plan, *, source: str | None = None, top: int = 50) -> str:
 
 def _reasons(plan: Plan) -> list[Section]:
     """A sentence for each group that changes; the summary has those of the largest changes only."""
-    if not plan.reasons:
+    if set(plan.reasons) <= set(plan.explanation):
         return []
     said = bullets(plan.reasons)
     if len(plan.reasons) > _UNFOLDED:
@@ -140,12 +140,13 @@ def _figures(plan: Plan) -> list[list[str]]:
     goal = f"tolerance {proof.tolerance:g}"
     if proof.rounding_bound is not None:
         goal = "every target, up to rounding," if proof.targets else "zero bias, up to rounding,"
+    goal = f"{goal}{against} reached" if proof.has_tolerance else "every limit holds"
     figures = [
         [whole(plan.additions), "rows to add"],
         [whole(plan.deletions), "rows to delete"],
         [f"{proof.max_abs_ub_before:.3f}", "largest |UB| now"],
         [_small(proof.max_abs_ub_after), "largest |UB| after"],
-        ["yes" if plan.reached else "NO", f"{goal}{against} reached"],
+        ["yes" if plan.reached else "NO", goal],
     ]
     # At unit costs the cost is the number of rows, which is there already.
     if plan.cost != plan.additions + plan.deletions:
@@ -179,18 +180,20 @@ def _facts(plan: Plan, source: str | None) -> list[list[str]]:
         ["label", counts.label.name],
         ["cost", f"{plan.cost:,.6g}"],
         ["no plan costs less than", sure if plan.reached and plan.bound else "–"],
-        ["found by", plan.method + _ended(plan)],
+        ["found by", _found(plan)],
         ["fingerprint of the counts", f"sha256:{counts.fingerprint}"],
         ["made by", f"equipoise {plan.version}"],
         ["time", plan.created],
     ]
 
 
-def _ended(plan: Plan) -> str:
-    """Why the search for the cheapest plan was stopped, if it was."""
+def _found(plan: Plan) -> str:
+    """How the plan was found, and why the search was stopped, if it was."""
+    if plan.method == SCENARIO:
+        return "hand, not optimised"
     if plan.stopped == "work":
-        return ", stopped at the limit of work"
-    return ", stopped at the time limit" if plan.timed_out else ""
+        return f"{plan.method}, stopped at the limit of work"
+    return plan.method + (", stopped at the time limit" if plan.timed_out else "")
 
 
 # ----------------------------------------------------------------------------- request

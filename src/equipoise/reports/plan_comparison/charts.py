@@ -38,7 +38,9 @@ def group_chart(data: Mapping[str, Any]) -> Spec:
     ``data`` is that of :func:`equipoise.reports.plan_comparison.data.group_lines`.
     """
     lines, names = data["lines"], data["names"]
-    low, high = (f([0.0, *(line[end] for line in lines)]) for f, end in ((min, "low"), (max, "high")))
+    low, high = (
+        f([0.0, *(line[end] for line in lines)]) for f, end in ((min, "low"), (max, "high"))
+    )
     room = 0.03 * (high - low or 1.0)
     ends = (low - room, high + room)
     scale = alt.Scale(domain=list(ends), nice=False)
@@ -52,9 +54,7 @@ def group_chart(data: Mapping[str, Any]) -> Spec:
     return beside(
         alt.layer(
             zero,
-            spans.encode(
-                x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=name_axis(lines)
-            ),
+            spans.encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=name_axis(lines)),
             points.encode(x=at, y=name_axis(lines), **_looks(names), **ABOUT),
         ),
         lines,

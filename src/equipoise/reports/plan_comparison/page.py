@@ -76,7 +76,9 @@ def _figures(both: PlanComparison) -> list[list[str]]:
 
 def _measured(both: PlanComparison) -> str:
     label, told = both.counts.label.name, both.biases.told
-    mirrored = "" if told is None else f" Only one label of {label} is shown, as the other mirrors it."
+    mirrored = (
+        "" if told is None else f" Only one label of {label} is shown, as the other mirrors it."
+    )
     return (
         "Each UB is measured against the label frequencies of its own table; the largest "
         f"differences come first.{mirrored}"
