@@ -138,7 +138,7 @@ class PlanComparison(Drawable):
         yield from self._extremes()
         same = [cell for cell in self.cells if len(set(cell.changes)) == 1]
         if same and len(self.plans) > 1:
-            yield f"The plans agree on {len(same):,} of {_cells_text(len(self.cells))} that change."
+            yield f"All plans make the same change to {_cells_text(len(same))}."
         for place, name in enumerate(self.names):
             if len(self.plans) > 1:
                 yield self._alone(place, name)
