@@ -11,7 +11,7 @@ from equipoise.errors import InputError
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import number
 from equipoise.plain import Grid, csv_text, in_words, rows_text
-from equipoise.plans.group_biases import GroupBiases, group_biases
+from equipoise.plans.planned_biases import PlannedBiases, planned_biases
 from equipoise.plans.plan import SCENARIO, Plan
 from equipoise.results import Drawable, FlatTable, column_names
 from equipoise.values import Value, plain
@@ -99,10 +99,10 @@ class PlanComparison(Drawable):
         return f"{len(self.plans)} plans for {rows_text(self.counts.n)}, side by side"
 
     @functools.cached_property
-    def biases(self) -> GroupBiases:
+    def biases(self) -> PlannedBiases:
         """UB of every group and label now and after each plan."""
         tables = [plan.after() for plan in self.plans]
-        return group_biases(self.counts, tables, plan_missing=self._plans_missing)
+        return planned_biases(self.counts, tables, plan_missing=self._plans_missing)
 
     @property
     def _plans_missing(self) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import InputError
-from equipoise.plans.group_biases import GroupBiases, group_biases
+from equipoise.plans.planned_biases import PlannedBiases, planned_biases
 from equipoise.plans.plan import Plan
 from equipoise.plans.scenario import make_scenario
 from equipoise.values import MISSING
@@ -21,7 +21,7 @@ class Effect:
 
     point: MapPoint
     plan: Plan
-    biases: GroupBiases
+    biases: PlannedBiases
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -41,7 +41,7 @@ def measure_effect(map_: Landscape, point: MapPoint) -> Effect:
     """Measure what the moves of a point do to all groups."""
     # A cost of the moves does not change what they do, and not every cost is one of cells.
     plan = _scenario(map_, int(point.x), int(point.y), {})
-    after = group_biases(map_.counts, [plan.after()], plan_missing=plan.request.plan_missing)
+    after = planned_biases(map_.counts, [plan.after()], plan_missing=plan.request.plan_missing)
     return Effect(point, plan, after)
 
 

@@ -11,7 +11,7 @@ from equipoise.plans.comparison import NOW
 
 if TYPE_CHECKING:
     from equipoise.plans.comparison import PlanComparison
-    from equipoise.plans.group_biases import GroupBias
+    from equipoise.plans.planned_biases import PlannedBias
 
 LINES = 24
 """Maximum number of groups in the chart."""
@@ -66,9 +66,9 @@ def group_lines(both: PlanComparison) -> dict[str, Any]:
     }
 
 
-def _numbers(row: GroupBias) -> list[float]:
+def _numbers(row: PlannedBias) -> list[float]:
     return [ub for ub in (row.before, *row.after) if math.isfinite(ub)]
 
 
-def _largest(row: GroupBias) -> float:
+def _largest(row: PlannedBias) -> float:
     return max(map(abs, _numbers(row)), default=0.0)

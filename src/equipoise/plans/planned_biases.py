@@ -27,7 +27,7 @@ MEMORY = 1_000_000_000
 
 
 @dataclass(frozen=True)
-class GroupBias:
+class PlannedBias:
     """UB of a group and label before and after, each against its own table's label frequencies."""
 
     group: Group
@@ -52,28 +52,28 @@ class GroupBias:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupBiases:
+class PlannedBiases:
     """UB of all groups and labels, those that change most first."""
 
-    rows: tuple[GroupBias, ...]
+    rows: tuple[PlannedBias, ...]
     told: Value | None  # with two labels the rarer one, since the other mirrors it
     is_complete: bool  # whether the whole lattice was measured, or only the finest groups
 
     @property
-    def telling(self) -> tuple[GroupBias, ...]:
+    def telling(self) -> tuple[PlannedBias, ...]:
         """The rows without those that mirror others."""
         return tuple(r for r in self.rows if self.told is None or r.label == self.told)
 
 
-def group_biases(
+def planned_biases(
     before: Counts, after: Sequence[Counts], *, plan_missing: bool = False
-) -> GroupBiases:
+) -> PlannedBiases:
     """Measure all groups before and after; without ``plan_missing``, rows with missing values are left out.
 
     >>> from equipoise.counts import Counts
     >>> rows = {("m", "y"): 6, ("m", "n"): 4, ("w", "y"): 2, ("w", "n"): 8}
     >>> counts = Counts.from_mapping(rows, sensitive=["sex"], label="hired")
-    >>> for row in group_biases(counts, [counts + counts.select("sex=m")]).telling:
+    >>> for row in planned_biases(counts, [counts + counts.select("sex=m")]).telling:
     ...     print(row.group, row.label, round(row.before, 3), round(row.after[0], 3))
     sex=m y -0.5 -0.286
     sex=w y 0.5 0.571
@@ -86,7 +86,7 @@ def group_biases(
     values = first.label.values
     present = [y for y in range(len(values)) if any(t[:, y].any() for t in tables)]
     rows = [
-        GroupBias(
+        PlannedBias(
             group_of(first.sensitive, line),
             values[y],
             float(ub[0][i, y]),
@@ -98,7 +98,7 @@ def group_biases(
     rarer = min(present, key=lambda y: int(tables[0][:, y].sum())) if len(present) == 2 else None
     told = None if rarer is None else values[rarer]
     ordered = tuple(sorted(rows, key=lambda row: -row.change))
-    return GroupBiases(ordered, told, is_complete)
+    return PlannedBiases(ordered, told, is_complete)
 
 
 def _tables(counts: Sequence[Counts]) -> tuple[NDArray[np.int32], list[NDArray[np.int64]]]:
