@@ -11,8 +11,8 @@ from equipoise.errors import InputError
 from equipoise.lattice import Group, format_value
 from equipoise.measures.display import number
 from equipoise.plain import Grid, csv_text, in_words, rows_text
-from equipoise.plans.planned_biases import PlannedBiases, planned_biases
 from equipoise.plans.plan import SCENARIO, Plan
+from equipoise.plans.planned_biases import PlannedBiases, planned_biases
 from equipoise.results import Drawable, FlatTable, column_names
 from equipoise.values import Value, plain
 
@@ -243,7 +243,7 @@ class PlanComparison(Drawable):
         """UB of each group now and after each plan, the largest differences first."""
         rows = tuple(
             (str(r.group), format_value(r.label), number(r.before), *map(number, r.after))
-            for r in self.biases.telling[:top]
+            for r in self.biases.telling(top)
         )
         headers = ("UB of group", self.counts.label.name, NOW, *self.names)
         return Grid(headers, rows, frozenset(range(2, len(headers))))
@@ -261,7 +261,7 @@ class PlanComparison(Drawable):
         """The comparison as text."""
         parts = ["\n".join([self.heading, *self.sentences]), self.totals().text()]
         for grid, n in (
-            (self.grid(top), len(self.biases.telling)),
+            (self.grid(top), len(self.biases)),
             (self.changes(top), len(self.cells)),
         ):
             left = n - len(grid.rows)

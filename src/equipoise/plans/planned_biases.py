@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -51,18 +52,47 @@ class PlannedBias:
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PlannedBiases:
     """UB of all groups and labels, those that change most first."""
 
-    rows: tuple[PlannedBias, ...]
+    counts: Counts  # before, with the rows that are measured
+    lines: NDArray[np.int32]  # the groups
+    ub: NDArray[np.float64]  # by table, group and label
+    order: NDArray[np.intp]  # of group × labels + label
     told: Value | None  # with two labels the rarer one, since the other mirrors it
     is_complete: bool  # whether the whole lattice was measured, or only the finest groups
 
+    def __len__(self) -> int:
+        """Number of groups, each with every label that is not the mirror of another."""
+        return len(self._telling)
+
+    @functools.cached_property
+    def rows(self) -> tuple[PlannedBias, ...]:
+        """Every group and label."""
+        return self._made(self.order)
+
+    def telling(self, top: int | None = None) -> tuple[PlannedBias, ...]:
+        """The first rows, without those that mirror others."""
+        return self._made(self._telling[:top])
+
     @property
-    def telling(self) -> tuple[PlannedBias, ...]:
-        """The rows without those that mirror others."""
-        return tuple(r for r in self.rows if self.told is None or r.label == self.told)
+    def _telling(self) -> NDArray[np.intp]:
+        if self.told is None:
+            return self.order
+        label = self.counts.label
+        return np.asarray(self.order[self.order % len(label) == label.code(self.told)])
+
+    def _made(self, places: NDArray[np.intp]) -> tuple[PlannedBias, ...]:
+        """Make rows only of what is asked for: a lattice can have a million of them."""
+        axes, values = self.counts.sensitive, self.counts.label.values
+        made = []
+        for place in places.tolist():
+            line, y = divmod(place, len(values))
+            before, *after = self.ub[:, line, y].tolist()
+            group = group_of(axes, self.lines[line].tolist())
+            made.append(PlannedBias(group, values[y], before, tuple(after)))
+        return tuple(made)
 
 
 def planned_biases(
@@ -73,7 +103,7 @@ def planned_biases(
     >>> from equipoise.counts import Counts
     >>> rows = {("m", "y"): 6, ("m", "n"): 4, ("w", "y"): 2, ("w", "n"): 8}
     >>> counts = Counts.from_mapping(rows, sensitive=["sex"], label="hired")
-    >>> for row in planned_biases(counts, [counts + counts.select("sex=m")]).telling:
+    >>> for row in planned_biases(counts, [counts + counts.select("sex=m")]).telling():
     ...     print(row.group, row.label, round(row.before, 3), round(row.after[0], 3))
     sex=m y -0.5 -0.286
     sex=w y 0.5 0.571
@@ -82,23 +112,30 @@ def planned_biases(
     first = known[0]
     codes, tables = _tables([first, *(c.with_axes(first) for c in known[1:])])
     lines, sums, is_complete = _rolled_up(first, codes, tables)
-    ub = [_ub(rows, table.sum(axis=0)) for rows, table in zip(sums, tables, strict=True)]
-    values = first.label.values
-    present = [y for y in range(len(values)) if any(t[:, y].any() for t in tables)]
-    rows = [
-        PlannedBias(
-            group_of(first.sensitive, line),
-            values[y],
-            float(ub[0][i, y]),
-            tuple(float(each[i, y]) for each in ub[1:]),
-        )
-        for i, line in enumerate(lines.tolist())
-        for y in present
-    ]
-    rarer = min(present, key=lambda y: int(tables[0][:, y].sum())) if len(present) == 2 else None
-    told = None if rarer is None else values[rarer]
-    ordered = tuple(sorted(rows, key=lambda row: -row.change))
-    return PlannedBiases(ordered, told, is_complete)
+    ub = np.stack([_ub(rows, t.sum(axis=0)) for rows, t in zip(sums, tables, strict=True)])
+    totals = np.array([t.sum(axis=0) for t in tables])
+    present = np.flatnonzero(totals.any(axis=0))
+    told = None
+    if len(present) == 2:
+        told = first.label.values[int(present[totals[0, present].argmin()])]
+    return PlannedBiases(
+        counts=first,
+        lines=lines,
+        ub=ub,
+        order=_order(ub, present),
+        told=told,
+        is_complete=is_complete,
+    )
+
+
+def _order(ub: NDArray[np.float64], present: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The groups and labels by the largest difference between their tables; absent labels are left out."""
+    known = ~np.isnan(ub)
+    most = np.where(known, ub, -np.inf).max(axis=0)
+    least = np.where(known, ub, np.inf).min(axis=0)
+    change = np.where(known.any(axis=0), most - least, 0.0)
+    places = np.argsort(-change, axis=None, kind="stable")
+    return places[np.isin(places % ub.shape[2], present)]
 
 
 def _tables(counts: Sequence[Counts]) -> tuple[NDArray[np.int32], list[NDArray[np.int64]]]:

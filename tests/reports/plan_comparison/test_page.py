@@ -46,7 +46,7 @@ def test_the_page_is_whole_and_fetches_nothing(both):
 @pytest.mark.slow
 def test_tables_are_cut_with_a_word_about_the_rest(both):
     _, page = read(both, top=2)
-    assert f"… and {len(both.biases.telling) - 2} more groups." in page.words
+    assert f"… and {len(both.biases) - 2} more groups." in page.words
     assert f"… and {len(both.cells) - 2} more cells." in page.words
 
 
@@ -55,11 +55,11 @@ def test_charts_hold_the_numbers_of_the_comparison(both):
     data = group_lines(both)
     assert data == json.loads(json.dumps(data, allow_nan=False))
     drawn = {(p["name"], p["table"]): p["ub"] for p in data["points"]}
-    for row in both.biases.telling[:3]:
+    for row in both.biases.telling(3):
         name = f"{row.group} → {row.label}"
         for table, ub in zip(("now", *both.names), (row.before, *row.after), strict=True):
             assert drawn[name, table] == ub
-    assert len(data["lines"]) + data["left_out"] == len(both.biases.telling)
+    assert len(data["lines"]) + data["left_out"] == len(both.biases)
     draw_and_check(group_chart(data))
     rows = moved_rows(both)
     assert [(b["add"], b["delete"]) for b in rows["bars"]] == [

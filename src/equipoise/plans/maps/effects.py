@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import InputError
-from equipoise.plans.planned_biases import PlannedBiases, planned_biases
 from equipoise.plans.plan import Plan
+from equipoise.plans.planned_biases import PlannedBiases, planned_biases
 from equipoise.plans.scenario import make_scenario
 from equipoise.values import MISSING
 
@@ -21,7 +22,13 @@ class Effect:
 
     point: MapPoint
     plan: Plan
-    biases: PlannedBiases
+
+    @functools.cached_property
+    def biases(self) -> PlannedBiases:
+        """UB of every group and label before and after the moves."""
+        plan = self.plan
+        missing = plan.request.plan_missing
+        return planned_biases(plan.counts, [plan.after()], plan_missing=missing)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -40,9 +47,7 @@ class Effect:
 def measure_effect(map_: Landscape, point: MapPoint) -> Effect:
     """Measure what the moves of a point do to all groups."""
     # A cost of the moves does not change what they do, and not every cost is one of cells.
-    plan = _scenario(map_, int(point.x), int(point.y), {})
-    after = planned_biases(map_.counts, [plan.after()], plan_missing=plan.request.plan_missing)
-    return Effect(point, plan, after)
+    return Effect(point, _scenario(map_, int(point.x), int(point.y), {}))
 
 
 def plan_of(map_: Landscape, x: int, y: int) -> Plan:

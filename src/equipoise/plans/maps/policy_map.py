@@ -51,7 +51,7 @@ class PolicyMap(Landscape, Drawable):
     >>> map_ = eq.policy_map(counts, **moves, at=(5, 10))
     >>> plan = map_.scenario()
     >>> plan.additions, plan.deletions, round(plan.certificate.max_abs_ub_after, 3)
-    (10, 5, 0.071)
+    (10, 5, 0.078)
     """
 
     @property
@@ -117,7 +117,7 @@ class PolicyMap(Landscape, Drawable):
 
     def effects(self, top: int | None = None) -> Grid:
         """UB of every group before and after the moves of the chosen point, as a table for people."""
-        rows = () if self.effect is None else self.effect.biases.telling[:top]
+        rows = () if self.effect is None else self.effect.biases.telling(top)
         headers = ("group", self.counts.label.name, "UB now", "UB after", "change")
         lines = tuple(
             (
@@ -139,7 +139,7 @@ class PolicyMap(Landscape, Drawable):
         )
         parts = [self.heading, about, self.grid().text(), said]
         if self.effect is not None:
-            left = len(self.effect.biases.telling[top:])
+            left = max(len(self.effect.biases) - top, 0)
             title = f"All groups at x = {self.effect.point.x:,} and y = {self.effect.point.y:,}"
             more = f"\n… and {left:,} more" if left else ""
             parts.append(f"{title}\n\n{self.effects(top).text()}{more}")

@@ -42,7 +42,7 @@ def group_lines(both: PlanComparison) -> dict[str, Any]:
     ('UB for outcome=hired', [('sex=w', 'now', 0.2), ('sex=w', 'drawn', 0.092), ('sex=m', 'now', -0.067), ('sex=m', 'drawn', -0.033)])
     """
     told = both.biases.told
-    rows = sorted(both.biases.telling, key=lambda row: -_largest(row))
+    rows = sorted(both.biases.telling(), key=lambda row: -_largest(row))
     rows = [row for row in rows if _numbers(row)]
     shown = rows[:LINES]
     label = both.counts.label

@@ -29,7 +29,7 @@ def render(both: PlanComparison, *, source: str | None = None, top: int = 50) ->
     (True, True, False, False)
     """
     counts = both.counts
-    groups = html_table(both.grid(top), more(len(both.biases.telling[top:]), "groups"))
+    groups = html_table(both.grid(top), more(max(len(both.biases) - top, 0), "groups"))
     cells = html_table(both.changes(top), more(len(both.cells[top:]), "cells"))
     return render_page(
         title=f"{counted(len(both.plans), 'plan')} side by side: {counts.label.name} by "

@@ -42,7 +42,7 @@ def _effect(map_: PolicyMap, top: int) -> list[Section]:
         f"UB of every group before and after x = {x} and y = {y}, each against the label "
         "frequencies of its own table; the largest changes come first."
     )
-    table = html_table(map_.effects(top), more(len(effect.biases.telling[top:]), "groups"))
+    table = html_table(map_.effects(top), more(max(len(effect.biases) - top, 0), "groups"))
     return [Section("groups", "What the moves do to all groups", [said, table])]
 
 
