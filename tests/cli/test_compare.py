@@ -189,3 +189,24 @@ def test_printed_and_on_a_page_the_point_is_part_of_the_map(capsys, tmp_path):
 )
 def test_bad_points_are_refused(at, words, capsys):
     assert words in refused([*MAP, "--at", *at], capsys)
+
+
+# --- carried out -----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_scenario_is_carried_out_by_repair(tmp_path, capsys):
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "more.csv").write_text("sex,hired\n" + "w,y\n" * 100, encoding="utf-8")
+    (tmp_path / "equipoise.toml").write_text("[repair]\ntolerance = 0.3\n", encoding="utf-8")
+    output(["plan", "people.csv", *HOW, *MOVES, "-o", "drawn.json"], capsys)
+    given = ["repair", "people.csv", "lake", "--plan", "drawn.json", "--dedupe", "multiset", "-q"]
+    assert "--tolerance is settled by the plan" in refused(
+        [*given, "--tolerance", "0.1", "-o", "out.csv"], capsys
+    )
+    assert "--sensitive is settled by the plan" in refused([*given, *HOW, "-o", "out.csv"], capsys)
+    assert "is the plan, and would be replaced" in refused([*given, "-o", "drawn.json"], capsys)
+    said = json.loads(output([*given, "--dry-run", "--json"], capsys))
+    assert said["is_given"]
+    assert (said["acquired"]["added"], said["acquired"]["removed"]) == (30, 5)
+    assert (said["plan"]["additions"], said["plan"]["deletions"]) == (30, 5)

@@ -149,6 +149,7 @@ def test_it_says_that_it_was_made_by_hand_and_whether_the_tolerance_is_reached(c
         assert (
             any(f"reaches the tolerance of {tolerance:g}" in s for s in plan.explanation) == reached
         )
+    assert not eq.scenario(counts, add={"sex=w, o=h": 10}, tolerance=None).certificate.has_tolerance
     plan = eq.scenario(counts, add={"sex=w, o=h": 10})
     assert plan.exit_code == 0
     assert plan.certificate.sentences == ("No tolerance was requested; every limit holds.",)
@@ -198,6 +199,34 @@ def test_limits_that_are_given_are_measured(counts, limit, words):
     assert plan.exit_code == 1
     assert any(words in s for s in plan.explanation)
     assert eq.Plan.from_json(plan.to_json()).certificate == plan.certificate
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"target": "keep rates of: sex"},
+        {"target": {"sex=w": {"h": 0.9}}, "tolerance": 0.3},
+        {"labels": {"h": 0.3, "n": 0.7}, "tolerance": 0.1},
+        {"labels": "keep", "tolerance": 0.1},
+        {"tolerance": 0.1, "tolerance_on": "rate", "reference": "original"},
+        {"tolerance": 0.1, "constrain": ["sex=w"], "min_group": 100},
+        {"tolerance": 0, "labels": "keep"},
+        {"tolerance": 0, "reference": "original", "label_drift": 0.1},
+    ],
+)
+def test_every_way_to_measure_is_read_back(counts, options):
+    plan = eq.scenario(counts, add={"sex=w, o=h": 10}, **options)
+    again = eq.Plan.from_json(plan.to_json())
+    assert again.to_json() == plan.to_json()
+    assert again.certificate == plan.certificate
+    assert plan.certificate.has_tolerance == ("tolerance" in options)
+
+
+def test_labels_that_are_to_be_kept_are_a_limit(counts):
+    for tolerance, holds in ((0.02, False), (0.1, True)):
+        plan = eq.scenario(counts, add={"sex=w, o=h": 10}, labels="keep", tolerance=tolerance)
+        (held,) = (h for h in plan.certificate.constraints if "label frequency" in h.constraint)
+        assert held.holds is holds
 
 
 def test_a_pool_is_a_limit_that_is_measured(counts):

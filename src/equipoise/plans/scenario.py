@@ -45,7 +45,7 @@ def make_scenario(
     ``options`` are those of a request. If they name no tolerance, the plan has none; what they do
     not limit is free.
     """
-    given = dict(options or {})
+    given = {name: value for name, value in (options or {}).items() if value is not None}
     request = PlanRequest(**{"allow": "both", "labels": "free", **given})
     listed: dict[Kind, Any] = {"add": add, "delete": delete}
     moves = [
