@@ -194,19 +194,28 @@ def test_bad_points_are_refused(at, words, capsys):
 # --- carried out -----------------------------------------------------------------------------------
 
 
+def table(path, first, **rows):
+    """A table of people with a number of each sex and label."""
+    listed = [cell.split("_") for cell, n in rows.items() for _ in range(n)]
+    lines = [f"{i},{sex},{hired}" for i, (sex, hired) in enumerate(listed, first)]
+    path.write_text("\n".join(["id,sex,hired", *lines]), encoding="utf-8")
+
+
 @pytest.mark.slow
 def test_a_scenario_is_carried_out_by_repair(tmp_path, capsys):
     (tmp_path / "lake").mkdir()
-    (tmp_path / "lake" / "more.csv").write_text("sex,hired\n" + "w,y\n" * 100, encoding="utf-8")
+    table(tmp_path / "staff.csv", 0, Female_yes=4, Female_no=11, Male_yes=16, Male_no=29)
+    table(tmp_path / "lake" / "more.csv", 1000, Female_yes=20, Male_no=20)
     (tmp_path / "equipoise.toml").write_text("[repair]\ntolerance = 0.3\n", encoding="utf-8")
-    output(["plan", "people.csv", *HOW, *MOVES, "-o", "drawn.json"], capsys)
-    given = ["repair", "people.csv", "lake", "--plan", "drawn.json", "--dedupe", "multiset", "-q"]
+    moves = ["--move", "sex=Female, hired=yes", "+3", "--move", "sex=Male, hired=no", "-5"]
+    output(["plan", "staff.csv", *HOW, *moves, "-o", "drawn.json"], capsys)
+    given = ["repair", "staff.csv", "lake", "--plan", "drawn.json", "-q"]
     assert "--tolerance is settled by the plan" in refused(
         [*given, "--tolerance", "0.1", "-o", "out.csv"], capsys
     )
     assert "--sensitive is settled by the plan" in refused([*given, *HOW, "-o", "out.csv"], capsys)
     assert "is the plan, and would be replaced" in refused([*given, "-o", "drawn.json"], capsys)
-    said = json.loads(output([*given, "--dry-run", "--json"], capsys))
+    said = json.loads(output([*given, "-o", "out.csv", "--json"], capsys))
     assert said["is_given"]
-    assert (said["acquired"]["added"], said["acquired"]["removed"]) == (30, 5)
-    assert (said["plan"]["additions"], said["plan"]["deletions"]) == (30, 5)
+    assert (said["acquired"]["added"], said["acquired"]["removed"]) == (3, 5)
+    assert len((tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()) == 1 + 60 + 3 - 5
