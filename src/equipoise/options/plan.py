@@ -183,7 +183,7 @@ class PlanOptions:
     gap: float | None = option(
         None,
         help="Relative gap between the cost and its lower bound at which the search stops. By "
-        "default it stops after a fixed amount of work.",
+        "default 0.002, or after a fixed amount of work.",
         group="Search",
         at_least=0,
         below=math.inf,

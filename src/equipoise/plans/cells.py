@@ -113,20 +113,16 @@ class Band:
     high: Real
 
     @classmethod
-    def around(cls, rates: Any, tolerance: Any, *, most: Any = None, on: str = "ub") -> Band:
+    def around(cls, rates: Any, tolerance: Any, *, on: str = "ub") -> Band:
         """The band around target rates: relative (``"ub"``) or absolute (``"rate"``).
-
-        With ``most`` it is the union of the bands around all targets from ``rates`` to ``most``,
-        for bounds that hold for all of them.
 
         >>> Band.around([[0.25, 0.75]], 0.2).high.round(2)
         array([[0.3, 0.9]])
         """
-        least = np.atleast_2d(np.asarray(rates, float))
-        most = least if most is None else np.atleast_2d(np.asarray(most, float))
+        at = np.atleast_2d(np.asarray(rates, float))
         if on == "ub":
-            return cls(np.maximum(least * (1 - tolerance), 0.0), most * (1 + tolerance))
-        return cls(np.maximum(least - tolerance, 0.0), most + tolerance)
+            return cls(np.maximum(at * (1 - tolerance), 0.0), at * (1 + tolerance))
+        return cls(np.maximum(at - tolerance, 0.0), at + tolerance)
 
     def lines(self, n: int) -> Band:
         """Repeat the band for each of n groups."""
@@ -136,3 +132,48 @@ class Band:
     def take(self, lines: Any) -> Band:
         """Select the lines of some groups."""
         return Band(self.low[lines], self.high[lines])
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """The limits on each label's share of a group, as functions of the label's frequency f.
+
+    A share lies between ``low·f + low_shift`` and ``high·f + high_shift``. There is a line per
+    group and a column per label. No slope is negative, so limits rise with the frequency.
+    """
+
+    low: Real
+    low_shift: Real
+    high: Real
+    high_shift: Real
+
+    @classmethod
+    def around(cls, ratios: Real, tolerance: float, on: str = "ub") -> Edges:
+        """The limits at a tolerance around K times the frequency, relative or absolute.
+
+        >>> edges = Edges.around(np.ones((1, 2)), 0.2)
+        >>> edges.at(np.array([0.25, 0.75])).high.round(2)
+        array([[0.3, 0.9]])
+        """
+        none = np.zeros_like(ratios)
+        if on == "ub":
+            return cls(ratios * max(1 - tolerance, 0.0), none, ratios * (1 + tolerance), none)
+        return cls(ratios, none - tolerance, ratios, none + tolerance)
+
+    def at(self, rates: Real, most: Real | None = None) -> Band:
+        """The band at label frequencies, or the union of the bands from ``rates`` to ``most``."""
+        most = rates if most is None else most
+        low = np.maximum(self.low * rates + self.low_shift, 0.0)
+        return Band(low, self.high * most + self.high_shift)
+
+    def without(self, lines: Any) -> Edges:
+        """The same, with no limits for the given lines."""
+        free = lines[:, None]
+        low, low_shift, high = (
+            np.where(free, 0.0, part) for part in (self.low, self.low_shift, self.high)
+        )
+        return Edges(low, low_shift, high, np.where(free, 1.0, self.high_shift))
+
+    def take(self, lines: Any) -> Edges:
+        """Select the lines of some groups."""
+        return Edges(**{f.name: getattr(self, f.name)[lines] for f in fields(self)})

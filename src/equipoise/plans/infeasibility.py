@@ -180,7 +180,7 @@ def _possible(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> 
     """Whether a plan is found for a request."""
     try:
         problem = pose(counts, request.but(gap=ANY_PLAN))
-        return solve(problem, first=True, effort=effort).rows is not None
+        return solve(problem, enough=math.inf, effort=effort).rows is not None
     except InputError:
         return False
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from equipoise.errors import InputError
 from equipoise.lattice import Group, format_value, roll_up
-from equipoise.plans.cells import UNLIMITED, Band, Cells
+from equipoise.plans.cells import UNLIMITED, Band, Cells, Edges
 from equipoise.plans.patterns import cell_numbers, group_of, members, sensitive_part
 from equipoise.plans.request import NUMBERED, PlanRequest
 from equipoise.plans.targets import (
@@ -138,22 +138,30 @@ class Problem:
         """The finest group of a line."""
         return group_of(self.counts.sensitive, self.codes[line].tolist())
 
+    @functools.cached_property
+    def edges(self) -> Edges:
+        """The limits of the finest groups; those that are not judged have none."""
+        return self._edges(self.ratios, self.request.tolerance).without(~self.judged)
+
+    @functools.cached_property
+    def coarse_edges(self) -> Edges:
+        """The limits of the coarser groups that are judged."""
+        return self._edges(self.coarse_ratios, self.request.tolerance)
+
+    def _edges(self, ratios: Real, tolerance: float) -> Edges:
+        return Edges.around(ratios, tolerance, self.request.tolerance_on)
+
     def band(self, centre: Real, tolerance: float | None = None, most: Real | None = None) -> Band:
         """The rates allowed to each finest group, around label frequencies."""
-        band = self._around(self.ratios, centre, tolerance, most)
-        free = ~self.judged[:, None]
-        return Band(np.where(free, 0.0, band.low), np.where(free, 1.0, np.minimum(band.high, 1.0)))
+        edges = self.edges
+        if tolerance is not None:
+            edges = self._edges(self.ratios, tolerance).without(~self.judged)
+        band = edges.at(centre, most)
+        return Band(band.low, np.minimum(band.high, 1.0))
 
     def coarse_band(self, centre: Real, most: Real | None = None) -> Band:
         """The rates allowed to each coarser group."""
-        return self._around(self.coarse_ratios, centre, None, most)
-
-    def _around(
-        self, ratios: Real, centre: Real, tolerance: float | None, most: Real | None
-    ) -> Band:
-        tolerance = self.request.tolerance if tolerance is None else tolerance
-        high = None if most is None else ratios * most
-        return Band.around(ratios * centre, tolerance, most=high, on=self.request.tolerance_on)
+        return self.coarse_edges.at(centre, most)
 
     @functools.cached_property
     def coarse_ratios(self) -> Real:

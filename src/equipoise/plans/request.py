@@ -18,7 +18,7 @@ from equipoise.values import plain
 ALLOW: tuple[Allow, ...] = get_args(Allow)
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 REFERENCES: tuple[Reference, ...] = get_args(Reference)
-SOLVER_GAP = 1e-4
+SOLVER_GAP = 2e-3
 """Relative gap at which a solver may stop by default."""
 
 

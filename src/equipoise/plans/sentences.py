@@ -12,6 +12,7 @@ from equipoise.measures.display import number
 from equipoise.measures.uniform_bias import ub_of
 from equipoise.plain import in_words, rows_text
 from equipoise.plans.judgement import compared_with, off_target
+from equipoise.plans.solvers.incumbent import CLOSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -260,7 +261,7 @@ def _certainty(problem: Problem, solution: Solution, rows: Whole) -> Iterator[st
     if solution.stopped is not None and cost:
         yield (
             f"It costs {cost:,.6g}; no plan costs less than {solution.bound:,.6g}, a gap of {gap:.2%}: "
-            f"{_stopped(problem, solution)}."
+            f"{_stopped(problem, solution, gap)}."
         )
     elif solution.timed_out:
         yield f"The time limit was reached: a plan could be cheaper by up to {gap:.2%}."
@@ -270,10 +271,14 @@ def _certainty(problem: Problem, solution: Solution, rows: Whole) -> Iterator[st
         yield f"No plan is cheaper by more than {gap:.2%}."
 
 
-def _stopped(problem: Problem, solution: Solution) -> str:
+def _stopped(problem: Problem, solution: Solution, gap: float) -> str:
     asked = problem.request.gap
+    if gap <= CLOSED:
+        return "this is the cheapest"
+    if solution.stopped == "gap" and asked is None:
+        return f"the search ends at {problem.request.solver_gap:g}, or at the `gap` that is set"
     if solution.stopped == "gap":
-        return "this is the cheapest" if asked is None else f"the gap of {asked:g} is reached"
+        return f"the gap of {asked:g} is reached"
     if solution.stopped == "time":
         early = "" if asked is None else f" before the gap of {asked:g} was reached"
         return f"the time limit of {problem.request.time_limit:g} seconds ended the search{early}"

@@ -11,10 +11,10 @@ import numpy as np
 from equipoise.plans.judgement import drift, off_by, within_tolerance
 from equipoise.plans.patterns import cell_numbers
 from equipoise.plans.solvers.box import Box, allowed_box
-from equipoise.plans.solvers.centre import solve_new
 from equipoise.plans.solvers.closed_form import best_sizes, whole_rows
 from equipoise.plans.solvers.coupled import solve_coupled
 from equipoise.plans.solvers.labels import LabelChoice, cheapest_labels
+from equipoise.plans.solvers.own_frequencies import solve_new
 from equipoise.plans.solvers.separable import solve_separable
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from equipoise.options.plan import Rounding
     from equipoise.plans.cells import Cells, Real, Whole
     from equipoise.plans.problem import Problem
-    from equipoise.plans.solvers.gap import Stopped
+    from equipoise.plans.solvers.incumbent import Stopped
 
 ANY_PLAN = 1e6
 """A gap at which a solver takes the first plan it finds."""
@@ -51,14 +51,18 @@ def solve(
     *,
     candidates: Iterable[Whole] = (),
     effort: float = 1.0,
-    first: bool = False,
+    enough: float | None = None,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Solution:
-    """Find the cheapest plan by the method that fits the problem."""
-    found = _solve(problem, candidates, effort, progress, first=first)
-    if found.rows is None and found.bound < math.inf and not found.timed_out and not first:
+    """Find the cheapest plan by the method that fits the problem.
+
+    With ``enough`` a search only decides whether a plan costs at most that; infinite: whether
+    there is one.
+    """
+    found = _solve(problem, candidates, effort, progress, enough)
+    if found.rows is None and found.bound < math.inf and not found.timed_out and enough is None:
         any_plan = replace(problem, request=problem.request.but(gap=ANY_PLAN))
-        other = _solve(any_plan, candidates, effort, progress, first=True)
+        other = _solve(any_plan, candidates, effort, progress, math.inf)
         found = replace(found, rows=other.rows, timed_out=other.timed_out)
     return replace(found, tolerance=problem.request.tolerance)
 
@@ -68,8 +72,7 @@ def _solve(
     candidates: Iterable[Whole],
     effort: float,
     progress: Callable[[float], None],
-    *,
-    first: bool,
+    enough: float | None,
 ) -> Solution:
     base = problem.base
     if (problem.cells.least > problem.cells.most).any():
@@ -78,10 +81,9 @@ def _solve(
         return _zero(problem, base)
     if problem.reference == "new":
         found = solve_new(
-            problem, base, candidates=candidates, effort=effort, first=first, progress=progress
+            problem, base, candidates=candidates, effort=effort, enough=enough, progress=progress
         )
-        stopped = found.stopped(problem.request.solver_gap)
-        return Solution(found.rows, found.bound, "centre", base, found.timed_out, stopped)
+        return Solution(found.rows, found.bound, "centre", base, found.timed_out, found.stopped)
     if problem.separable and not problem.may_drift:
         return _separated(problem, base, progress)
     return _coupled(problem, base)

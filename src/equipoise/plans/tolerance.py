@@ -79,7 +79,7 @@ def _affordable(
 ) -> Solution | None:
     trial = replace(problem, request=problem.request.widened(tolerance))
     candidates = () if known is None else (known,)
-    found = solve(trial, candidates=candidates, effort=0.05, first=math.isinf(budget))
+    found = solve(trial, candidates=candidates, effort=0.05, enough=budget)
     if found.rows is None or not pays(budget, problem.cells.total_cost(found.rows)):
         return None
     return found

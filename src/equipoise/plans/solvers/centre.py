@@ -21,7 +21,8 @@ from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.request import SOLVER_GAP
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.coupled import relaxed_cost, solve_coupled
-from equipoise.plans.solvers.gap import GapSearch, Incumbent, holds_everything
+from equipoise.plans.solvers.gap import GapSearch
+from equipoise.plans.solvers.incumbent import Incumbent, holds_everything
 from equipoise.plans.solvers.separable import granularity, solve_bands, solve_separable
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def solve_new(
     *,
     candidates: Iterable[Whole] = (),
     effort: float = 1.0,
-    first: bool = False,
+    enough: float | None = None,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Incumbent:
     """Find a cheap plan relative to its own label frequencies, with a lower bound of the cost.
@@ -65,7 +66,9 @@ def solve_new(
     The tolerance must be above zero. The label frequencies stay near ``base``, ``candidates`` are
     rows known to be feasible, and an ``effort`` below 1 tries fewer centres.
     """
+    first = enough is not None and math.isinf(enough)
     search = _Search(problem, base, effort, first=first, progress=progress)
+    search.found.gap = problem.request.solver_gap
     for rows in (problem.have, *candidates):
         search.offer(rows)
     return search.run()

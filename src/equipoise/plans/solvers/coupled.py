@@ -269,23 +269,23 @@ class RowModel:
             )
 
     def _hold_products(self, problem: Problem, product: Any, size: Any) -> None:
-        """Keep the rows of judged groups within the tolerance of their products."""
-        k, request = self.k, problem.request
-        finest = [
-            (np.array([line]), problem.ratios[line]) for line in np.flatnonzero(problem.judged)
-        ]
-        for lines, ratios in [*finest, *((j.lines, j.k) for j in problem.coarse)]:
+        """Keep the rows of judged groups within the limits that their products set."""
+        k, edges, coarse = self.k, problem.edges, problem.coarse_edges
+        held = [(np.array([line]), edges.take(line)) for line in np.flatnonzero(problem.judged)]
+        held += [(j.lines, coarse.take(number)) for number, j in enumerate(problem.coarse)]
+        for lines, edge in held:
             cell = (lines[:, None] * k + np.arange(k)).ravel()
             row = np.tile(np.arange(k), len(lines))
-            for sign in (1, -1):  # rows ≤ (1 + τ)·K·W or K·W + τ·M, and the same from below
-                ub = request.tolerance_on == "ub"
-                wide = ratios[row] * (1 + sign * request.tolerance * ub)
-                i, j, value = row, product[cell], -sign * wide
-                if not ub:
-                    i = np.concatenate([row, np.repeat(np.arange(k), len(lines))])
-                    j = np.concatenate([j, np.tile(size[lines], k)])
-                    more = np.full(k * len(lines), -request.tolerance)
-                    value = np.concatenate([value, more])
+            each = np.repeat(np.arange(k), len(lines))
+            i, j = (
+                np.concatenate([row, each]),
+                np.concatenate([product[cell], np.tile(size[lines], k)]),
+            )
+            for sign, slope, shift in (
+                (1, edge.high, edge.high_shift),
+                (-1, edge.low, edge.low_shift),
+            ):
+                value = -sign * np.concatenate([slope[row], shift[each]])
                 low, high = np.full(k, -np.inf), np.zeros(k)
                 self.cell_rows(row, cell, float(sign), low, high, (i, j, value))
 

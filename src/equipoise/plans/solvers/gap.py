@@ -1,4 +1,4 @@
-"""The best plan of a search, and closing the gap between its cost and the lower bound.
+"""Closing the gap between the cost of the best plan and the lower bound.
 
 Boxes of label frequencies are split, the one with the lowest bound first. In a box, a linear
 relaxation replaces the product of a group's size and a label's own frequency; the balance of the
@@ -12,12 +12,11 @@ import heapq
 import itertools
 import math
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.solvers.box import Box
 from equipoise.plans.solvers.coupled import Corridor, Coupled, RowModel
 from equipoise.plans.solvers.separable import granularity
@@ -25,14 +24,9 @@ from equipoise.plans.solvers.separable import granularity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from equipoise.plans.cells import Real, Whole
+    from equipoise.plans.cells import Real
     from equipoise.plans.problem import Problem
-
-CLOSED = 1e-7
-"""A relative gap that counts as closed, because floats are not more exact."""
-
-Stopped: TypeAlias = Literal["gap", "work", "time"]
-"""What ended a search: the gap, or its limit of work or time."""
+    from equipoise.plans.solvers.incumbent import Incumbent
 
 CONSTRUCTED = 12
 """Number of frequencies around which plans are constructed; later, models in whole rows suffice."""
@@ -45,45 +39,6 @@ NARROW = 1e-9
 
 SECONDS = 10.0
 """Time limit of one model in whole rows, in seconds."""
-
-
-@dataclass(eq=False)
-class Incumbent:
-    """The best plan so far, and the lower bound of the cost of any plan."""
-
-    rows: Whole | None = None
-    cost: float = math.inf
-    bound: float = 0.0
-    timed_out: bool = False
-    tried: set[bytes] = field(default_factory=set)
-
-    def near(self, gap: float) -> bool:
-        """Whether the gap between cost and bound is at most a share of the cost."""
-        return self.cost - self.bound <= max(gap, CLOSED) * self.cost
-
-    def stopped(self, gap: float) -> Stopped | None:
-        """What ended the search."""
-        if self.rows is None:
-            return None
-        return "gap" if self.near(gap) else "time" if self.timed_out else "work"
-
-    def offer(self, problem: Problem, rows: Whole | None, box: Box) -> None:
-        """Keep rows if they satisfy every constraint and cost less."""
-        if rows is None:
-            return
-        cost = problem.cells.total_cost(rows)
-        if cost < self.cost - 1e-9 and holds_everything(problem, rows, box):
-            self.rows, self.cost = rows, cost
-
-
-def holds_everything(problem: Problem, rows: Whole, box: Box) -> bool:
-    """Whether groups are within the tolerance of the rows' own frequencies, and these in the box."""
-    if not rows.sum() or not problem.holds(rows):
-        return False
-    frequencies = rows.sum(axis=0) / rows.sum()
-    if ((frequencies < box.low - 1e-12) | (frequencies > box.high + 1e-12)).any():
-        return False
-    return within_tolerance(problem, rows, problem.base)
 
 
 @dataclass

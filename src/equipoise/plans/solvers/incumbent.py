@@ -1,0 +1,73 @@
+"""The best plan of a search, and what ended the search."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from equipoise.plans.judgement import within_tolerance
+
+if TYPE_CHECKING:
+    from equipoise.plans.cells import Whole
+    from equipoise.plans.problem import Problem
+    from equipoise.plans.solvers.box import Box
+
+CLOSED = 1e-7
+"""A relative gap that counts as closed, because floats are not more exact."""
+
+Stopped: TypeAlias = Literal["gap", "work", "time"]
+"""What ended a search: the gap, or its limit of work or time."""
+
+
+@dataclass(eq=False)
+class Incumbent:
+    """The best plan so far, and the lower bound of the cost of any plan.
+
+    A search is done when the two are within the relative ``gap``. If only ``enough`` matters, it is
+    done when a plan costs at most that, or when every plan is proved to cost more.
+    """
+
+    gap: float = 0.0
+    enough: float | None = None
+    rows: Whole | None = None
+    cost: float = math.inf
+    bound: float = 0.0
+    timed_out: bool = False
+    tried: set[bytes] = field(default_factory=set)
+
+    @property
+    def done(self) -> bool:
+        """Whether a search need not go on."""
+        if self.enough is not None and (self.cost <= self.enough or self.bound > self.enough):
+            return True
+        return self.cost <= 0 or self.near(self.gap)
+
+    def near(self, gap: float) -> bool:
+        """Whether the gap between cost and bound is at most a share of the cost."""
+        return self.rows is not None and self.cost - self.bound <= max(gap, CLOSED) * self.cost
+
+    @property
+    def stopped(self) -> Stopped | None:
+        """What ended the search."""
+        if self.rows is None:
+            return None
+        return "gap" if self.near(self.gap) else "time" if self.timed_out else "work"
+
+    def offer(self, problem: Problem, rows: Whole | None, box: Box) -> None:
+        """Keep rows if they satisfy every constraint and cost less."""
+        if rows is None:
+            return
+        cost = problem.cells.total_cost(rows)
+        if cost < self.cost - 1e-9 and holds_everything(problem, rows, box):
+            self.rows, self.cost = rows, cost
+
+
+def holds_everything(problem: Problem, rows: Whole, box: Box) -> bool:
+    """Whether groups are within the tolerance of the rows' own frequencies, and these in the box."""
+    if not rows.sum() or not problem.holds(rows):
+        return False
+    frequencies = rows.sum(axis=0) / rows.sum()
+    if ((frequencies < box.low - 1e-12) | (frequencies > box.high + 1e-12)).any():
+        return False
+    return within_tolerance(problem, rows, problem.base)
