@@ -254,3 +254,13 @@ class PlanOptions:
 
     def __post_init__(self) -> None:
         check(self)
+
+
+MEASURED = (
+    *("tolerance", "tolerance_on", "reference", "allow", "labels", "label_drift", "target"),
+    *("cost_add", "cost_delete", "available", "at_least", "min_rows", "max_rows", "deletable"),
+    *("constrain", "min_group", "plan_missing", "may_vanish", "policy"),
+    *("target_rates", "target_shares", "target_count", "group_shares", "share_tolerance"),
+    "at_least_each",
+)
+"""What a plan made by hand is measured by; the other options only steer the search for a plan."""

@@ -111,6 +111,9 @@ class Certificate(Result):
     labels_planned, planned_at, cut_short
         The label frequencies and the tolerance the plan was made for, and whether the budget
         paid for only a part of it.
+    has_tolerance
+        Whether a tolerance was requested. A plan made by hand can be without one; then it is
+        ``reached`` if every limit holds.
     """
 
     tolerance: float
@@ -136,6 +139,7 @@ class Certificate(Result):
     planned_at: float = 0.0
     cut_short: bool = False
     policy: bool = False
+    has_tolerance: bool = True
 
     @property
     def kind(self) -> str:
@@ -149,6 +153,10 @@ class Certificate(Result):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Whether the plan reaches its tolerance, as measured on the counts after it."""
+        if not self.has_tolerance:
+            broken = sum(not held.holds for held in self.constraints)
+            limits = f"{broken:,} of the limits do not hold" if broken else "every limit holds"
+            return (f"No tolerance was requested; {limits}.",)
         word = "is" if self.reached else "is not"
         if self.policy:
             return (f"The policy {word} kept: a check of the repaired table says so.",)
@@ -165,6 +173,8 @@ class Certificate(Result):
         if c.policy:
             off = "largest excess over a limit of the policy"
         reached = "reached" if c.reached else "NOT reached"
+        if not c.has_tolerance:
+            off, reached = f"{c.kind} against {c.reference} frequencies", "no tolerance requested"
         rows = (
             ("rows", f"{c.n_before:,}", f"{c.n_after:,}", ""),
             (largest, f"{c.max_abs_ub_before:.4f}", f"{c.max_abs_ub_after:.4f}", measured),
@@ -182,11 +192,12 @@ class Certificate(Result):
         c = self
         off, largest = f"{c.kind} against {c.reference} frequencies", "largest |UB| of all groups"
         limit = 0.0 if c.policy else c.tolerance
+        asked = (limit, c.reached) if c.has_tolerance else (None, None)
         rows: list[tuple[Any, ...]] = [
             ("rows", c.n_before, c.n_after, None, None),
             (largest, c.max_abs_ub_before, c.max_abs_ub_after, None, None),
             ("label drift (total variation)", None, c.label_drift, None, None),
-            (off, c.off_before, c.off_after, limit, c.reached),
+            (off, c.off_before, c.off_after, *asked),
             *((h.constraint, None, h.value, h.limit, h.holds) for h in c.constraints),
         ]
         return ("constraint", "before", "after", "limit", "holds"), rows
@@ -218,7 +229,12 @@ class Certificate(Result):
 
 
 def certify(
-    problem: Problem, solution: Solution, rows: Whole, *, cut_short: bool = False
+    problem: Problem,
+    solution: Solution,
+    rows: Whole,
+    *,
+    cut_short: bool = False,
+    has_tolerance: bool = True,
 ) -> Certificate:
     """Measure the table that a plan leads to, and check it against the request.
 
@@ -227,7 +243,9 @@ def certify(
     have, base, request = problem.have, solution.base, problem.request
     before_off, off = (_off(problem, table, base) for table in (have, rows))
     bound = None
-    if request.tolerance:
+    if not has_tolerance:
+        good = True
+    elif request.tolerance:
         good = within_tolerance(problem, rows, base)
     else:
         bound = _rounding_bound(problem, rows, base)
@@ -263,6 +281,7 @@ def certify(
         cut_short=cut_short,
         policy=problem.ruled is not None,
         planned_at=solution.tolerance,
+        has_tolerance=has_tolerance,
     )
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from equipoise.plans.cells import Whole
 
 SCHEMA = "equipoise.plan/1"
+SCENARIO = "scenario"
+"""The method of plans that were made by hand."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ class Plan(Drawable):
     cost, bound
         Cost of the plan, and a lower bound of the cost of any plan for the same request.
     method
-        Method that found it: ``"closed form"``, ``"separated"``, ``"solver"`` or ``"centre"``.
+        Method that found it: ``"closed form"``, ``"separated"``, ``"solver"`` or ``"centre"``; or
+        ``"scenario"`` if it was made by hand, for which ``bound`` is 0.
     timed_out
         Whether the time limit ended the search before the plan was proved to be the cheapest.
     stopped
@@ -94,7 +97,9 @@ class Plan(Drawable):
     certificate
         The measured result of the plan.
     explanation
-        The plan in sentences.
+        The plan in sentences, with the reasons for the largest changes.
+    reasons
+        A sentence on every group that changes, the largest changes first.
     steps
         How much of each priority the budget paid for.
     price
@@ -119,6 +124,7 @@ class Plan(Drawable):
     timed_out: bool
     certificate: Certificate
     explanation: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     price: Mapping[str, float] | None = None
     prices: Mapping[str, float] = field(default_factory=dict)
@@ -256,12 +262,12 @@ class Plan(Drawable):
 
     def __repr__(self) -> str:
         reached = "reaches" if self.reached else "does not reach"
-        goal = f"tolerance {self.request.tolerance:g}"
+        goal = f"; {reached} tolerance {self.request.tolerance:g}"
         if self.certificate.policy:
-            reached, goal = "keeps" if self.reached else "does not keep", "the policy"
+            goal = f"; {'keeps' if self.reached else 'does not keep'} the policy"
         return (
             f"<Plan: add {self.additions:,}, delete {self.deletions:,} of {self.counts.n:,} rows, "
-            f"cost {self.cost:,g}; {reached} {goal}>"
+            f"cost {self.cost:,g}{goal if self.certificate.has_tolerance else ', made by hand'}>"
         )
 
     __str__ = __repr__  # printing stays short; :meth:`text` has everything
@@ -289,6 +295,7 @@ class Plan(Drawable):
             "n_after": self.certificate.n_after,
             "certificate": self.certificate.to_dict(),
             "explanation": list(self.explanation),
+            "reasons": list(self.reasons),
             "steps": [s.to_dict() for s in self.steps],
             "price_of_labels": None if self.price is None else dict(self.price),
             "prices": dict(self.prices),
@@ -332,6 +339,7 @@ class Plan(Drawable):
             timed_out=data["timed_out"],
             certificate=Certificate.from_dict(data["certificate"]),
             explanation=tuple(data["explanation"]),
+            reasons=tuple(data.get("reasons", ())),
             steps=steps,
             price=data["price_of_labels"],
             prices=data.get("prices", {}),
@@ -386,12 +394,16 @@ def _contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
         yield "counts"
     if data["cells"] != [cell.to_dict() for cell in plan.cells]:
         yield "cells"
-    problem = pose(plan.counts, plan.request)
+    problem = pose(plan.counts, plan.request, added=plan.add)
     rows = rows_after(problem, plan)
     written = plan.certificate
+    # Only a plan made by hand can be without a tolerance.
+    has_tolerance = written.has_tolerance or plan.method != SCENARIO or plan.request.tolerance > 0
     base, at = np.array(written.labels_planned), written.planned_at
     solution = Solution(rows, plan.bound, "solver", base, tolerance=at)
-    proved = certify(problem, solution, rows, cut_short=written.cut_short)
+    proved = certify(
+        problem, solution, rows, cut_short=written.cut_short, has_tolerance=has_tolerance
+    )
     if not _alike(written.to_dict(), proved.to_dict()):
         yield "certificate"
     totals = {

@@ -14,7 +14,7 @@ from equipoise.plans.plan import Plan, moves_as_counts, rows_after
 from equipoise.plans.prices import prices_of
 from equipoise.plans.problem import Problem, pose
 from equipoise.plans.rounds import solve
-from equipoise.plans.sentences import explain
+from equipoise.plans.sentences import explain, explain_groups
 from equipoise.plans.solution import Solution
 from equipoise.plans.solvers.box import allowed_box
 from equipoise.plans.solvers.labels import cheapest_labels, zero_cost
@@ -118,6 +118,7 @@ def _finished(
     certificate = certify(problem, solution, rows, cut_short=spent.cut_short)
     price = _price(problem, solution, cost, kept)
     prices = prices_of(problem)
+    reasons = explain_groups(problem, solution, rows, certificate)
     return Plan(
         counts=problem.counts,
         request=problem.request,
@@ -129,7 +130,8 @@ def _finished(
         timed_out=solution.timed_out,
         stopped=solution.stopped if spent.in_full else None,
         certificate=certificate,
-        explanation=explain(problem, spent, certificate, price, prices, optimum),
+        explanation=explain(problem, spent, certificate, price, reasons, prices, optimum),
+        reasons=reasons,
         steps=spent.steps,
         price=price,
         prices=prices,

@@ -223,8 +223,12 @@ class Problem:
         return pose(self.counts, self.request.but(**changes))
 
 
-def pose(counts: Counts, request: PlanRequest) -> Problem:
-    """Pose the problem that a request states about a table."""
+def pose(counts: Counts, request: PlanRequest, *, added: Counts | None = None) -> Problem:
+    """Pose the problem that a request states about a table.
+
+    It has every finest group with rows, those that must get some, and those to which a known plan
+    has ``added`` rows.
+    """
     _refuse_missing(request)
     known, aside = known_rows(counts, plan_missing=request.plan_missing)
     if not known.n:
@@ -233,7 +237,7 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
         )
     codes, (have,) = known.finest()
     asked = minimums(counts, codes, have, request.at_least, request.at_least_each)
-    codes, have = add_empty_groups(counts, codes, have, asked)
+    codes, have = add_empty_groups(counts, codes, have, asked, added)
     rates = have.sum(axis=0) / have.sum()
     _require_labels(counts, rates, request)
     ratios, lacking = _ratios(counts, codes, have, rates, request)
