@@ -135,7 +135,7 @@ def _rules(problem: Problem, rows: Whole) -> Iterator[str]:
         failed, left = (int((c.found.rule == place).sum()) for c in (before, after))
         size = f", for groups of at least {rule.min_count:,} rows" if rule.min_count > 1 else ""
         yield (
-            f"Rule {number + 1}, {rule.words}{size}: pairs of a group and a label that do not pass: "
+            f"Rule {place + 1}, {rule.words}{size}: pairs of a group and a label that do not pass: "
             f"{failed:,} now, {left:,} after the repair."
         )
     yield f"Check of the repaired table: {after.outcome}"

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from equipoise.plans.cells import Band, Real, Whole
-    from equipoise.plans.problem import Judged, Problem
+    from equipoise.plans.judged import Judged
+    from equipoise.plans.problem import Problem
     from equipoise.plans.solvers.box import Box
 
 _Entries: TypeAlias = tuple[Any, Any, Any]

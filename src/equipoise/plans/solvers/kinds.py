@@ -106,7 +106,7 @@ def kinds_of(cells: Cells, edges: Edges, rare: int) -> tuple[Kinds, NDArray[np.i
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
+class Curves:
     """Kinds in bands: the corners of their costs, which do not depend on prices.
 
     All arrays have a line per interval and a column per kind, or are flat.
@@ -121,7 +121,7 @@ class Lines:
     corners: Real  # stacked on the first axis
 
     @classmethod
-    def of(cls, kinds: Kinds, low: Real, high: Real) -> Lines:
+    def of(cls, kinds: Kinds, low: Real, high: Real) -> Curves:
         """Prepare kinds whose share of the rarer label lies between ``low`` and ``high``."""
         with np.errstate(divide="ignore"):
             below = np.minimum((1 - high) / high, BIG)
@@ -160,7 +160,7 @@ class Lines:
             self.below > self.above * (1 + _HAIR)
         )
 
-    def at(self, where: Any) -> Lines:
+    def at(self, where: Any) -> Curves:
         """Select single lines, as flat arrays; ``where`` has indices of intervals and kinds."""
         row, kind = where
         return self._with(
@@ -169,13 +169,13 @@ class Lines:
             self.corners[:, row, kind],
         )
 
-    def spread(self) -> Lines:
+    def spread(self) -> Curves:
         """The same with an axis for multipliers."""
         return self._with(self.kinds, lambda part: part[:, None, :], self.corners)
 
-    def _with(self, kinds: Kinds, change: Callable[[Real], Real], corners: Real) -> Lines:
+    def _with(self, kinds: Kinds, change: Callable[[Real], Real], corners: Real) -> Curves:
         parts = {name: change(getattr(self, name)) for name in _PARTS}
-        return Lines(kinds=kinds, corners=corners, **parts)
+        return Curves(kinds=kinds, corners=corners, **parts)
 
     def solve(self, price_m: Real, price_c: Real, windows: tuple[int, ...] = WIDER) -> Solved:
         """Find the cheapest whole rows at prices that come on top of the costs.
@@ -240,7 +240,7 @@ def _wanted(kinds: Kinds, price: Real) -> Real:
 class _Costs:
     """The priced costs of lines, in real and in whole numbers of m."""
 
-    lines: Lines
+    lines: Curves
     price_m: Real
     price_c: Real
     best: Real
