@@ -20,7 +20,7 @@ from equipoise.plans.benchmark import (
 from equipoise.plans.cells import UNLIMITED, Band, Cells, Edges
 from equipoise.plans.coverage import Minimum, add_empty_groups, minimums
 from equipoise.plans.limits import Limit, limit_rows, limit_share
-from equipoise.plans.patterns import cell_numbers, group_of, members
+from equipoise.plans.patterns import cell_numbers, group_of, members, numbers_of
 from equipoise.plans.request import NUMBERED, PlanRequest
 from equipoise.plans.targets import (
     Ratios,
@@ -226,7 +226,7 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
         coarse=coarse,
         limits=limits,
         lacking=tuple(x for x in (lacking, also_lacking) if x is not None),
-        coupling=tuple(x for x in limits if not _on_one(x, have.shape[1])),
+        coupling=tuple(x for x in limits if x.binding and not _on_one(x, have.shape[1])),
     )
 
 
@@ -309,8 +309,8 @@ def _limits(
 ) -> Iterable[Limit]:
     for pattern, rows in request.available:
         yield limit_rows("available", pattern, int(rows), cell_numbers(counts, codes, pattern))
-    for kind, pattern, least, text in asked:
-        cells = cell_numbers(counts, codes, pattern)
+    for kind, pattern, least, text, group in asked:
+        cells = numbers_of(counts, codes, group)
         yield replace(limit_rows(kind, pattern, least, cells), asked=text)
     everything = np.arange(len(codes) * len(counts.label))
     if request.min_rows is not None:
