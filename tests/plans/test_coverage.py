@@ -178,3 +178,36 @@ def test_a_plan_with_coverage_and_shares_is_written_and_read_again():
     again = eq.Plan.from_json(plan.to_json())
     assert again.to_dict() == plan.to_dict()
     assert request_from_dict(plan.request.to_dict()) == plan.request
+
+
+VACUOUS = (
+    {"at_least_each": {"sex": 0}},
+    {"at_least_each": {"sex, race": 0, "hired": 0}},
+    {"at_least": {"sex=m": 0}},
+    {"group_shares": {"sex=w": 0.5}, "share_tolerance": 0.6},
+)
+
+
+@pytest.mark.parametrize("limit", VACUOUS)
+@pytest.mark.parametrize("tolerance", [0.0, 0.1])
+def test_a_limit_that_excludes_nothing_changes_nothing(limit, tolerance):
+    how = {"tolerance": tolerance, "allow": "both", "reference": "original"}
+    plain, limited = eq.plan(people(), **how), eq.plan(people(), **how, **limit)
+    assert [c.to_dict() for c in limited.cells] == [c.to_dict() for c in plain.cells]
+    assert (limited.bound, limited.method) == (plain.bound, plain.method)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("allow", ["add", "both"])
+def test_with_new_frequencies_coverage_and_shares_hold_and_the_bound_is_true(allow):
+    have = np.array([[3, 4], [1, 3]])
+    tables = all_tables(have, allow=allow, more=5)
+    size, everything = tables.sum(axis=2), tables.sum(axis=(1, 2))
+    near = abs(10 * size[:, 1] - 5 * everything) <= everything
+    allowed = within(tables, have, 0.25, reference="new") & (size >= 6).all(axis=1) & near
+    best = costs(tables[allowed], have).min()
+    asked = {"group_shares": {"sex=w": 0.5}, "share_tolerance": 0.1, "at_least_each": {"sex": 6}}
+    plan = eq.plan(counts_of(have), tolerance=0.25, allow=allow, **asked)
+    assert plan.reached
+    assert plan.bound <= best
+    assert plan.cost == best

@@ -33,6 +33,7 @@ class Minimum(NamedTuple):
     pattern: str
     rows: int
     asked: str
+    group: Group  # of the pattern
 
 
 def read_each(text: str) -> dict[str, Selector]:
@@ -57,10 +58,13 @@ def minimums(
     counts: Counts, codes: NDArray[np.int32], have: Whole, at_least: Numbers, each: Numbers
 ) -> list[Minimum]:
     """Every minimum that a request sets, one per pattern and one per group of the attributes."""
-    found = [Minimum("at_least", pattern, int(rows), pattern) for pattern, rows in at_least]
+    found = [
+        Minimum("at_least", pattern, int(rows), pattern, Group.parse(pattern))
+        for pattern, rows in at_least
+    ]
     for text, rows in each:
         groups = _every_group(counts, codes, have, text)
-        found += [Minimum("at_least_each", str(group), int(rows), text) for group in groups]
+        found += [Minimum("at_least_each", str(group), int(rows), text, group) for group in groups]
     return found
 
 
@@ -106,7 +110,7 @@ def add_empty_groups(
         got = map(tuple, added.with_axes(counts).codes[:, :-1].tolist())
         new = dict.fromkeys(line for line in got if line not in known)
     for minimum in asked:
-        group = Group.parse(minimum.pattern)
+        group = minimum.group
         if not minimum.rows or len(members(counts, codes, sensitive_part(counts, group))):
             continue
         choices = [

@@ -52,6 +52,11 @@ class Limit:
         return self.kind == "available"
 
     @property
+    def binding(self) -> bool:
+        """Whether some table could break it; a minimum of no rows excludes none."""
+        return self.share > 0 or self.most is not None or bool(self.least and self.least > 0)
+
+    @property
     def low(self) -> float:
         """The lower bound for a solver; minus infinity if there is none."""
         if self.least is None:

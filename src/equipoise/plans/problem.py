@@ -22,7 +22,7 @@ from equipoise.plans.coverage import Minimum, add_empty_groups, minimums
 from equipoise.plans.demands import Demands, Ruled, joint_edges
 from equipoise.plans.judged import Judged, judged_groups
 from equipoise.plans.limits import Limit, limit_rows, limit_share
-from equipoise.plans.patterns import cell_numbers, group_of
+from equipoise.plans.patterns import cell_numbers, group_of, numbers_of
 from equipoise.plans.request import NUMBERED, PlanRequest
 from equipoise.plans.targets import (
     Ratios,
@@ -250,7 +250,7 @@ def pose(counts: Counts, request: PlanRequest, *, added: Counts | None = None) -
         coarse=coarse,
         limits=limits,
         lacking=tuple(x for x in (lacking, also_lacking) if x is not None),
-        coupling=tuple(x for x in limits if not _on_one(x, have.shape[1])),
+        coupling=tuple(x for x in limits if x.binding and not _on_one(x, have.shape[1])),
     )
     return _with_rules(problem) if ruled else problem
 
@@ -346,8 +346,8 @@ def _limits(
 ) -> Iterable[Limit]:
     for pattern, rows in request.available:
         yield limit_rows("available", pattern, int(rows), cell_numbers(counts, codes, pattern))
-    for kind, pattern, least, text in asked:
-        cells = cell_numbers(counts, codes, pattern)
+    for kind, pattern, least, text, group in asked:
+        cells = numbers_of(counts, codes, group)
         yield replace(limit_rows(kind, pattern, least, cells), asked=text)
     everything = np.arange(len(codes) * len(counts.label))
     if request.min_rows is not None:
