@@ -368,7 +368,8 @@ def _contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
     rows = rows_after(problem, plan)
     written = plan.certificate
     base, at = np.array(written.labels_planned), written.planned_at
-    solution = Solution(rows, plan.bound, "solver", base, tolerance=at)
+    held = np.array(written.sizes) if written.sizes else None
+    solution = Solution(rows, plan.bound, "solver", base, tolerance=at, held=held)
     proved = certify(problem, solution, rows, cut_short=written.cut_short)
     if not _alike(written.to_dict(), proved.to_dict()):
         yield "certificate"

@@ -90,7 +90,7 @@ def nearest_plan(counts: Counts, request: PlanRequest, *, progress: Reporter = s
     rows = found[1].rows
     needed = problem.cells.total_cost(rows)
     # The sizes before rounding belong to zero tolerance, which this plan was not made for.
-    spent = Spent(solution=replace(found[1], sizes=None), rows=rows, needed=needed)
+    spent = Spent(solution=replace(found[1], sizes=None, held=None), rows=rows, needed=needed)
     return _finished(problem, spent, None)
 
 

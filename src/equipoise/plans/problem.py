@@ -35,6 +35,16 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["available", "at_least", "min_rows", "max_rows"]
 
+NO_LIMITS: dict[str, Any] = {
+    "available": (),
+    "at_least": (),
+    "min_rows": None,
+    "max_rows": None,
+    "pool": None,
+    "label_drift": None,
+}
+"""Options without which a request limits neither rows nor the move of label frequencies."""
+
 MOST_NEW_GROUPS = 10_000
 """Maximum number of empty groups that one pattern of `at_least` may create."""
 
@@ -211,6 +221,12 @@ class Problem:
             ratios=self.ratios[lines],
             judged=self.judged[lines],
         )
+
+    def unlimited(self) -> Problem:
+        """The same problem without limits on rows and on the move of label frequencies."""
+        request = self.request.but(**NO_LIMITS)
+        cells = _cells(self.counts, self.codes, self.have, request, ())
+        return replace(self, request=request, cells=cells, limits=(), coupling=())
 
     def again(self, **changes: Any) -> Problem:
         """The same problem with changes to the request."""

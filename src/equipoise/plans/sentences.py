@@ -190,13 +190,7 @@ def _budget(problem: Problem, certificate: Certificate, spent: Spent) -> Iterato
         f"With the budget of {budget:,g}, the best plan found has a largest {certificate.kind} of "
         f"{certificate.off_after:.4g}"
     )
-    if spent.passed_over is None:
-        yield f"{buys}; {goal} would cost {needed}."
-    else:
-        yield (
-            f"{buys}. Zero bias up to rounding costs {needed}, but would leave "
-            f"{spent.passed_over:.4g}, which is more, so that plan is not used."
-        )
+    yield f"{buys}; {goal} would cost {needed}."
 
 
 def _labels(

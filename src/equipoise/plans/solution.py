@@ -6,24 +6,20 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import numpy as np
-
-from equipoise.plans.judgement import drift, off_by, within_tolerance
-from equipoise.plans.patterns import cell_numbers
+from equipoise.plans.judgement import drift, within_tolerance
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.centre import solve_new
-from equipoise.plans.solvers.closed_form import best_sizes, whole_rows
 from equipoise.plans.solvers.coupled import solve_coupled
-from equipoise.plans.solvers.labels import LabelChoice, cheapest_labels
 from equipoise.plans.solvers.separable import solve_separable
+from equipoise.plans.solvers.zero import solve_zero
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from equipoise.options.plan import Rounding
-    from equipoise.plans.cells import Cells, Real, Whole
+    from equipoise.plans.cells import Real, Whole
     from equipoise.plans.problem import Problem
     from equipoise.plans.solvers.incumbent import Stopped
+    from equipoise.plans.solvers.labels import LabelChoice
 
 ANY_PLAN = 1e6
 """A gap at which a solver takes the first plan it finds."""
@@ -41,7 +37,9 @@ class Solution:
     base: Real  # the label frequencies the plan was made for
     timed_out: bool = False
     stopped: Stopped | None = None
-    sizes: Real | None = None  # of each group before rounding, at zero tolerance
+    sizes: Real | None = None  # of each finest group before rounding, at zero tolerance
+    held: Real | None = None  # the same of the judged groups, the coarser ones last
+    short: float = 0.0  # rows that limits lack at zero tolerance, if there is no plan
     chosen: LabelChoice | None = None  # if labels were free at zero tolerance
     tolerance: float = 0.0  # the one the plan was made for, which a budget may have raised
 
@@ -56,7 +54,8 @@ def solve(
 ) -> Solution:
     """Find the cheapest plan by the method that fits the problem."""
     found = _solve(problem, candidates, effort, progress, first=first)
-    if found.rows is None and found.bound < math.inf and not found.timed_out and not first:
+    again = problem.request.tolerance and not first  # at zero tolerance no gap ends a search
+    if found.rows is None and found.bound < math.inf and not found.timed_out and again:
         any_plan = replace(problem, request=problem.request.but(gap=ANY_PLAN))
         other = _solve(any_plan, candidates, effort, progress, first=True)
         found = replace(found, rows=other.rows, timed_out=other.timed_out)
@@ -75,7 +74,7 @@ def _solve(
     if (problem.cells.least > problem.cells.most).any():
         return Solution(None, math.inf, "separated", base)
     if not problem.request.tolerance:
-        return _zero(problem, base)
+        return _zero(problem, effort)
     if problem.reference == "new":
         found = solve_new(
             problem, base, candidates=candidates, effort=effort, first=first, progress=progress
@@ -98,7 +97,7 @@ def _separated(problem: Problem, base: Real, progress: Callable[[float], None]) 
     return Solution(found.rows, found.cost, "separated", base)
 
 
-def _coupled(problem: Problem, base: Real, chosen: LabelChoice | None = None) -> Solution:
+def _coupled(problem: Problem, base: Real) -> Solution:
     balance = _balance(problem, base)
     bound = -math.inf
     # HiGHS satisfies constraints up to its own tolerance; the second attempt keeps a margin to them.
@@ -107,11 +106,11 @@ def _coupled(problem: Problem, base: Real, chosen: LabelChoice | None = None) ->
         rows = found.rows
         # With a margin the model is narrower than the problem, so its bound does not count.
         bound = bound if inside else found.bound
-        if rows is None or not problem.request.tolerance or within_tolerance(problem, rows, base):
+        if rows is None or within_tolerance(problem, rows, base):
             break
         rows = None
     rows = _cheaper(problem, base, rows)
-    return Solution(rows, bound, "solver", base, found.timed_out, chosen=chosen)
+    return Solution(rows, bound, "solver", base, found.timed_out)
 
 
 def _cheaper(problem: Problem, base: Real, rows: Whole | None) -> Whole | None:
@@ -120,7 +119,7 @@ def _cheaper(problem: Problem, base: Real, rows: Whole | None) -> Whole | None:
     A solver that ran out of time may return a worse plan than that.
     """
     request = problem.request
-    if not problem.coarse or problem.special or not request.tolerance:
+    if not problem.coarse or problem.special:
         return rows
     strict = problem.again(min_group=1, constrain="all")
     if len(strict.cells) != len(problem.cells) or request.label_drift is not None:
@@ -137,66 +136,15 @@ def _balance(problem: Problem, base: Real) -> Box | None:
     request = problem.request
     if not problem.may_drift or (problem.special and request.label_drift is None):
         return None
-    if not request.tolerance and request.labels != "free":
-        # Rounding moves the table by up to a row per group.
-        room = max(len(problem.cells), 1) / max(float(problem.have.sum()), 1.0)
-        return Box(np.maximum(base - room, 0), base + room)
     return allowed_box(problem, base)
 
 
-def _zero(problem: Problem, base: Real) -> Solution:
-    """Solve for zero bias in closed form, or by a solver if groups are coupled."""
-    chosen = None
-    if problem.request.labels == "free" and problem.judged.any():
-        chosen = cheapest_labels(problem, base, allowed_box(problem, base))
-        if not math.isfinite(chosen.cost):
-            return Solution(None, math.inf, "closed form", base)
-        base = chosen.rates
-    loose = problem.request.labels != "free" and not problem.judged.all()
-    held = problem.special and problem.request.label_drift is not None
-    if not problem.separable or loose or held:
-        return _coupled(problem, base, chosen)
-    cells = problem.cells.take(problem.judged)
-    targets = problem.ratios[problem.judged] * base
-    sizes = best_sizes(cells, targets, _extra(problem))
-    if not sizes.feasible.all():
-        return Solution(None, math.inf, "closed form", base)
-    rows = _rounded(problem, cells, targets, sizes.size, base)
-    size = problem.have.sum(axis=1).astype(float)
-    size[problem.judged] = sizes.size
-    if (rows > problem.cells.most).any() or (rows < problem.cells.least).any():
-        return Solution(None, math.inf, "closed form", base)
-    bound = 0.0
-    if chosen is None or chosen.proved:
-        bound = _whole_bound(cells, targets, sizes.size)
-    return Solution(rows, bound, "closed form", base, sizes=size, chosen=chosen)
-
-
-def _whole_bound(cells: Cells, targets: Real, size: Real) -> float:
-    """Lower bound of the cost in whole rows: rounding saves at most a row per cell, and its share."""
-    change = size[:, None] * targets - cells.have
-    exact = (np.where(change > 0, cells.add, -cells.drop) * change).sum()
-    saved = np.maximum(cells.add, cells.drop) * (1 + targets.shape[1] * targets)
-    return max(float(exact - saved.sum()), 0.0)
-
-
-def _rounded(problem: Problem, cells: Cells, targets: Real, size: Real, base: Real) -> Whole:
-    """Round to whole rows; the optimal rounding also depends on the resulting label frequencies."""
-    wanted = problem.request.rounding
-    ways: tuple[Rounding, ...] = ("optimal", "nearest") if wanted == "optimal" else (wanted,)
-    tried = []
-    for way in ways:
-        rows = problem.have.copy()
-        rows[problem.judged] = whole_rows(cells, targets, size, way)
-        tried.append(rows)
-    return min(tried, key=lambda rows: (off_by(problem, rows, base), int(rows.sum())))
-
-
-def _extra(problem: Problem) -> Whole | None:
-    if not problem.request.extra:
-        return None
-    extra = np.zeros(len(problem.cells), np.int64)
-    k = problem.have.shape[1]
-    for pattern, rows in problem.request.extra:
-        extra[np.unique(cell_numbers(problem.counts, problem.codes, pattern) // k)] = int(rows)
-    return extra[problem.judged]
+def _zero(problem: Problem, effort: float) -> Solution:
+    """Solve for zero bias: exact sizes, rounded to whole rows."""
+    found = solve_zero(problem, effort)
+    method: Method = "closed form" if found.alone else "solver"
+    solution = Solution(found.rows, found.bound, method, found.base, chosen=found.chosen)
+    if found.exact is None:
+        return solution
+    exact = found.exact
+    return replace(solution, sizes=exact.rows.sum(axis=1), held=exact.sizes, short=exact.short)
