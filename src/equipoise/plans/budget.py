@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.plans.judgement import compared_with, off_target
+from equipoise.plans.judgement import compared_with, keeps_limits, off_target
 from equipoise.plans.patterns import cell_numbers
 from equipoise.plans.tolerance import least_tolerance, pays, what_is_left
 
@@ -76,9 +76,11 @@ def spend(
         rows, steps = _serve(problem, solution.rows, budget)
         cut = not request.tolerance
         return replace(everything, rows=rows, steps=steps, in_full=False, cut_short=cut)
-    part, unless = _best_part(problem, solution, budget)
-    found = least_tolerance(problem, budget, unless=unless, progress=progress)
-    best, remains = (part, unless) if found is None or found[0] >= unless else (found[1], found[0])
+    best, remains = None, math.inf
+    for trial in (problem.unlimited(), problem) if problem.limited else (problem,):
+        best, remains = _least_left(trial, solution, budget, progress)
+        if best is not None and best.rows is not None and keeps_limits(problem, best.rows):
+            break
     if best is None or best.rows is None:
         return None
     return Spent(
@@ -88,6 +90,15 @@ def spend(
         in_full=False,
         cut_short=not request.tolerance and remains > 0,
     )
+
+
+def _least_left(
+    problem: Problem, solution: Solution, budget: float, progress: Callable[[float], None]
+) -> tuple[Solution | None, float]:
+    """The plan within a budget that leaves the least: a part of the full plan, or another plan."""
+    part, unless = _best_part(problem, solution, budget)
+    found = least_tolerance(problem, budget, unless=unless, progress=progress)
+    return (part, unless) if found is None or found[0] >= unless else (found[1], found[0])
 
 
 def _held_to(problem: Problem, found: Solution) -> Real:

@@ -223,7 +223,7 @@ def certify(
     else:
         good = within_a_row(problem, rows, base, solution.held)
         good = good and keeps_frequencies(problem, rows, base)
-    if not request.tolerance:
+    if not request.tolerance and not request.exact:
         bound = _rounding_bound(problem, rows, base)
     (before, _), (after, groups) = _worst(problem, have), _worst(problem, rows)
     constraints = tuple(_constraints(problem, rows, solution))
@@ -338,10 +338,7 @@ def _drift(problem: Problem, rows: Whole, solution: Solution) -> Iterator[Held]:
     if request.label_drift is not None:
         limit = request.label_drift
         words = f"no label frequency moves by more than {limit:g} of itself"
-        fine = relative <= limit + 1e-12
-        if not request.tolerance and not fine:
-            fine = keeps_drift(problem, rows)
-        yield Held(words, fine, relative, limit)
+        yield Held(words, keeps_drift(problem, rows), relative, limit)
     elif request.labels != "free" and request.tolerance and not problem.special:
         value = relative if request.tolerance_on == "ub" else absolute
         unit = "of itself" if request.tolerance_on == "ub" else "(absolute)"

@@ -125,15 +125,23 @@ def within_a_row(problem: Problem, rows: Whole, base: Real, sizes: Real) -> bool
 
 
 def keeps_drift(problem: Problem, rows: Whole) -> bool:
-    """Whether no label frequency moves further than a request allows, at zero tolerance.
+    """Whether no label frequency moves further than a request allows.
 
-    Rounding moves a label by less than a row per group, whatever the limit is.
+    At zero tolerance rounding may move a label by a row per group, whatever the limit is.
     """
-    share, n, totals = problem.request.label_drift, float(rows.sum()), rows.sum(axis=0)
-    if share is None:
+    request, n, totals = problem.request, float(rows.sum()), rows.sum(axis=0)
+    if (
+        request.label_drift is None
+        or drift(rows, problem.base, "ub") <= request.label_drift + 1e-12
+    ):
         return True
-    room = np.maximum(share * problem.base * n, len(rows) + 1.0)
-    return bool((np.abs(totals - problem.base * n) <= room + 1e-9).all())
+    room = np.maximum(request.label_drift * problem.base * n, len(rows) + 1.0)
+    return not request.tolerance and bool((np.abs(totals - problem.base * n) <= room).all())
+
+
+def keeps_limits(problem: Problem, rows: Whole) -> bool:
+    """Whether rows keep all limits on rows and on the move of label frequencies."""
+    return problem.holds(rows) and keeps_drift(problem, rows)
 
 
 def off_by(problem: Problem, rows: Whole, base: Real) -> float:

@@ -11,7 +11,7 @@ from equipoise.plans.certificate import certify
 from equipoise.plans.infeasibility import Infeasible, explain_infeasible, explain_poor
 from equipoise.plans.plan import Plan, moves_as_counts, rows_after
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.sentences import explain
+from equipoise.plans.sentences import explain, why_not
 from equipoise.plans.solution import Solution, solve
 from equipoise.plans.solvers.box import allowed_box
 from equipoise.plans.solvers.labels import cheapest_labels, zero_cost
@@ -69,6 +69,7 @@ def _infeasible(
     return explain_infeasible(
         problem,
         proved=proved,
+        reason=why_not(problem, solution),
         progress=lambda share: progress("searching for changes that help", share),
     )
 
@@ -100,10 +101,13 @@ def _with_labels_kept(problem: Problem) -> Whole | None:
     if request.labels != "free" or not request.tolerance or request.budget is not None:
         return None
     if not problem.separable or request.label_drift is not None:
+        problem = problem.unlimited()  # as the plan is made first, in case that no limit binds
+    if problem.coarse:
         return None
     if problem.reference == "original":
         return None  # fixed frequencies are the same, kept or free
-    return solve(problem.again(labels="keep", gap=None, time_limit=request.time_limit / 3)).rows
+    rows = solve(problem.again(labels="keep", gap=None, time_limit=request.time_limit / 3)).rows
+    return rows if rows is not None and rows.shape == problem.have.shape else None
 
 
 def _finished(problem: Problem, spent: Spent, kept: Whole | None) -> Plan:
@@ -122,10 +126,18 @@ def _finished(problem: Problem, spent: Spent, kept: Whole | None) -> Plan:
         timed_out=solution.timed_out,
         stopped=solution.stopped if spent.in_full else None,
         certificate=certificate,
-        explanation=explain(problem, spent, certificate, price),
+        explanation=explain(problem, spent, certificate, price, _rounded_cost(problem, solution)),
         steps=spent.steps,
         price=price,
     )
+
+
+def _rounded_cost(problem: Problem, solution: Solution) -> float | None:
+    """The cost of zero bias up to rounding, for a plan that leaves no bias at all."""
+    if solution.parts is None:
+        return None
+    rows = solve(problem.again(exact=False, budget=None, priority=())).rows
+    return None if rows is None else problem.cells.total_cost(rows)
 
 
 def _price(

@@ -222,6 +222,11 @@ class Problem:
             judged=self.judged[lines],
         )
 
+    @property
+    def limited(self) -> bool:
+        """Whether the request limits rows or the move of label frequencies."""
+        return any(getattr(self.request, name) not in ((), None) for name in NO_LIMITS)
+
     def unlimited(self) -> Problem:
         """The same problem without limits on rows and on the move of label frequencies."""
         request = self.request.but(**NO_LIMITS)

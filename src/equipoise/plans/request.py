@@ -57,6 +57,8 @@ class PlanRequest(PlanOptions):
                 f"`rounding={self.rounding!r}` needs `tolerance=0`; with a tolerance, whole rows are "
                 "chosen by cost."
             )
+        if self.exact:
+            self._require_no_residual_alone()
         if self.extra and self.labels == "free":
             raise InputError(
                 "`extra` needs label frequencies that are kept or given, not `labels='free'`."
@@ -69,6 +71,27 @@ class PlanRequest(PlanOptions):
             raise InputError(
                 f"`min_rows`, {self.min_rows:,}, is above `max_rows`, {self.max_rows:,}; no table "
                 "can satisfy both."
+            )
+
+    def _require_no_residual_alone(self) -> None:
+        """Refuse what does not go with a plan that leaves no bias at all."""
+        if self.tolerance:
+            raise InputError(
+                f"`exact` leaves no bias at all, and `tolerance={self.tolerance:g}` allows some; use "
+                "`tolerance=0`, or leave `exact` out."
+            )
+        if self.rounding != "optimal" or self.extra:
+            other = "extra" if self.extra else "rounding"
+            raise InputError(f"`exact` leaves nothing to round, so `{other}` does not go with it.")
+        if self.target is not None:
+            raise InputError(
+                "`exact` needs equal rates in all groups: targets K are decimal numbers, which whole "
+                "rows meet only up to rounding; leave `exact` or `target` out."
+            )
+        if self.reference == "original" and self.labels != "keep":
+            raise InputError(
+                "`exact` compares groups with the repaired table, so `reference='original'` needs "
+                "`labels='keep'`, with which both are the same."
             )
 
     def _read_words(self) -> None:
@@ -91,7 +114,8 @@ class PlanRequest(PlanOptions):
 
     def widened(self, tolerance: float, **changes: Any) -> PlanRequest:
         """The same request at a tolerance above zero, without what goes with zero only."""
-        return replace(self, tolerance=tolerance, extra=(), rounding="optimal", **changes)
+        zero = {"extra": (), "rounding": "optimal", "exact": False}
+        return replace(self, tolerance=tolerance, **{**zero, **changes})
 
     @property
     def solver_gap(self) -> float:

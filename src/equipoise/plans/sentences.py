@@ -32,8 +32,9 @@ def explain(
     spent: Spent,
     certificate: Certificate,
     price: Mapping[str, float] | None,
+    rounded: float | None = None,
 ) -> tuple[str, ...]:
-    """Explain what a plan does and why."""
+    """Explain what a plan does and why; ``rounded`` is the cost of zero bias up to rounding."""
     solution, rows = spent.solution, spent.rows
     sure = certificate.reached and spent.in_full
     return tuple(
@@ -42,6 +43,7 @@ def explain(
             _headline(problem, rows, certificate),
             _outcome(certificate),
             _small_groups(problem, solution, rows, certificate),
+            _exactness(problem, solution, rows, certificate, rounded),
             _reasons(problem, solution, rows, certificate),
             _budget(problem, certificate, spent),
             _labels(problem, solution, certificate, price),
@@ -125,6 +127,48 @@ def _small_groups(
         f"such groups. `tolerance={RESIDUAL:g}` limits the remaining bias of every group, at a higher cost; "
         "`min_group` leaves small groups out."
     )
+
+
+def _exactness(
+    problem: Problem,
+    solution: Solution,
+    rows: Whole,
+    certificate: Certificate,
+    rounded: float | None,
+) -> Iterator[str]:
+    """What it takes to leave no bias at all, and what that costs."""
+    if solution.parts is None or not certificate.reached:
+        return
+    yield f"No bias is left: the rows of every judged group are a multiple of {_parts(problem, solution)}."
+    if rounded is None:
+        return
+    cost = problem.cells.total_cost(rows)
+    yield (
+        f"This costs {cost:,.6g}; up to rounding, zero bias costs {rounded:,.6g}: the price of "
+        f"leaving nothing is {cost - rounded:,.6g}."
+    )
+
+
+def _parts(problem: Problem, solution: Solution) -> str:
+    assert solution.parts is not None  # noqa: S101 - only asked for plans without bias
+    names = map(format_value, problem.counts.label.values)
+    return in_words(
+        [f"{p:,} {n}" for n, p in zip(names, solution.parts.tolist(), strict=True) if p]
+    )
+
+
+def why_not(problem: Problem, solution: Solution) -> str:
+    """Why there is no plan for zero tolerance, as the end of a sentence."""
+    if solution.parts is not None:
+        return (
+            "; without any bias the rows of every judged group are a multiple of "
+            f"{_parts(problem, solution)}"
+        )
+    if solution.short:
+        return f"; at zero bias they lack {rows_text(math.ceil(solution.short))}"
+    if solution.held is not None:
+        return "; no rounding of the exact numbers keeps them"
+    return ""
 
 
 def _reasons(

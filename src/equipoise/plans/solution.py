@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -10,8 +11,10 @@ from equipoise.plans.judgement import drift, within_tolerance
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.centre import solve_new
 from equipoise.plans.solvers.coupled import solve_coupled
+from equipoise.plans.solvers.multiples import solve_exactly
 from equipoise.plans.solvers.separable import solve_separable
 from equipoise.plans.solvers.zero import solve_zero
+from equipoise.plans.trials import least_limited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,6 +43,7 @@ class Solution:
     sizes: Real | None = None  # of each finest group before rounding, at zero tolerance
     held: Real | None = None  # the same of the judged groups, the coarser ones last
     short: float = 0.0  # rows that limits lack at zero tolerance, if there is no plan
+    parts: Whole | None = None  # rows of each label that each group is a multiple of, without bias
     chosen: LabelChoice | None = None  # if labels were free at zero tolerance
     tolerance: float = 0.0  # the one the plan was made for, which a budget may have raised
 
@@ -52,14 +56,37 @@ def solve(
     first: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Solution:
-    """Find the cheapest plan by the method that fits the problem."""
+    """Find the cheapest plan by the method that fits the problem.
+
+    Limits that exclude nothing of the plan do not change it, unless ``first`` asks for any plan.
+    """
+    known, end = tuple(candidates), time.monotonic() + problem.request.time_limit
+
+    def trial(posed: Problem) -> Solution:
+        left = max(end - time.monotonic(), problem.request.time_limit / 10)
+        hurried = replace(posed, request=posed.request.but(time_limit=left))
+        return _solve_or_any(hurried, known, effort, progress, first=first)
+
+    at_once = first and problem.request.tolerance
+    found = trial(problem) if at_once else least_limited(problem, trial)
+    return replace(found, tolerance=problem.request.tolerance)
+
+
+def _solve_or_any(
+    problem: Problem,
+    candidates: tuple[Whole, ...],
+    effort: float,
+    progress: Callable[[float], None],
+    *,
+    first: bool,
+) -> Solution:
     found = _solve(problem, candidates, effort, progress, first=first)
     again = problem.request.tolerance and not first  # at zero tolerance no gap ends a search
     if found.rows is None and found.bound < math.inf and not found.timed_out and again:
         any_plan = replace(problem, request=problem.request.but(gap=ANY_PLAN))
         other = _solve(any_plan, candidates, effort, progress, first=True)
         found = replace(found, rows=other.rows, timed_out=other.timed_out)
-    return replace(found, tolerance=problem.request.tolerance)
+    return found
 
 
 def _solve(
@@ -73,6 +100,8 @@ def _solve(
     base = problem.base
     if (problem.cells.least > problem.cells.most).any():
         return Solution(None, math.inf, "separated", base)
+    if problem.request.exact:
+        return _exactly(problem)
     if not problem.request.tolerance:
         return _zero(problem, effort)
     if problem.reference == "new":
@@ -148,3 +177,12 @@ def _zero(problem: Problem, effort: float) -> Solution:
         return solution
     exact = found.exact
     return replace(solution, sizes=exact.rows.sum(axis=1), held=exact.sizes, short=exact.short)
+
+
+def _exactly(problem: Problem) -> Solution:
+    """Solve for no bias at all: whole multiples of the same numbers of each label."""
+    found = solve_exactly(problem)
+    method: Method = "closed form" if found.alone else "solver"
+    base = problem.base if found.chosen is None else found.base
+    solution = Solution(found.rows, found.bound, method, base, chosen=found.chosen)
+    return replace(solution, parts=found.parts)

@@ -27,6 +27,7 @@ class Answer:
     x: Real | None
     value: float
     impossible: bool = False
+    proved: bool = True  # whether there is no lower value
 
 
 class Program:
@@ -145,7 +146,7 @@ class Program:
         )
         if found.x is None:
             return Answer(None, math.inf, impossible=found.status == 2)
-        return Answer(found.x, float(found.fun))
+        return Answer(found.x, float(found.fun), proved=found.status == 0)
 
     def read(self, x: Real) -> Real:
         """The rows of each cell."""

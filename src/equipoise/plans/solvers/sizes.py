@@ -38,8 +38,11 @@ class Exact:
     short: float = 0.0  # rows that the limits lack in total
 
 
-def exact_plan(problem: Problem, base: Real) -> Exact | None:
-    """The cheapest plan of zero bias in real numbers, or None if there is none."""
+def exact_plan(problem: Problem, base: Real, *, tied: bool = False) -> Exact | None:
+    """The cheapest plan of zero bias in real numbers, or None if there is none.
+
+    With ``tied``, any of the cheapest ones will do.
+    """
     judged = problem.judged
     targets = (problem.ratios * base)[judged]
     sizes = best_sizes(problem.cells.take(judged), targets, _extra(problem))
@@ -49,7 +52,7 @@ def exact_plan(problem: Problem, base: Real) -> Exact | None:
         rows = problem.have.astype(float)
         rows[judged] = exact_rows(sizes.size, targets)
         return Exact(rows, sizes.size, problem.cells.total_cost(rows))
-    return _programmed(problem, base, sizes)
+    return _programmed(problem, base, sizes, tied=tied)
 
 
 def stands_alone(problem: Problem) -> bool:
@@ -71,12 +74,12 @@ def holds_drift(problem: Problem) -> bool:
     return problem.request.label_drift is not None and not whole_table
 
 
-def _programmed(problem: Problem, base: Real, sizes: Sizes) -> Exact | None:
+def _programmed(problem: Problem, base: Real, sizes: Sizes, *, tied: bool) -> Exact | None:
     for elastic in (False, True):
         if elastic and not problem.coupling:
             return None
         model = _Sizes(problem, base, sizes, elastic=elastic)
-        found = model.solve()
+        found = model.solve(tied=tied)
         if found is not None:
             return found
     return None
@@ -114,14 +117,15 @@ class _Sizes:
         for number, limit in enumerate(problem.coupling):
             p.hold_limit(limit, short=self.short[number] if elastic else None)
 
-    def solve(self) -> Exact | None:
+    def solve(self, *, tied: bool) -> Exact | None:
         """Minimise what is short, then the cost, then the rows."""
         p, cells, limit = self.program, self.problem.cells, self.problem.request.time_limit
         both = np.concatenate([p.gain, p.lose])
         lines = np.repeat(np.arange(len(cells)), cells.labels) / max(len(cells), 1)
         rows = np.concatenate([1 + IN_ORDER * lines, -1 - IN_ORDER * lines])
         prices = [p.price(both, np.concatenate([cells.add.ravel(), cells.drop.ravel()]))]
-        prices.append(p.price(both, rows))
+        if not tied:
+            prices.append(p.price(both, rows))
         if len(self.short):
             prices.insert(0, p.price(self.short, 1.0))
         x = None

@@ -1,18 +1,14 @@
-"""Zero bias under limits: label frequencies, exact sizes, and their rounding, with limits as needed.
-
-A limit takes part only if the plan without it breaks it. So a limit that excludes nothing of
-a plan changes nothing of it.
-"""
+"""Zero bias under limits: label frequencies, the exact plan at these, and its rounding."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from equipoise.plans.solvers.box import allowed_box
 from equipoise.plans.solvers.labels import LabelChoice, cheapest_labels, searched_labels
-from equipoise.plans.solvers.rounding import keeps_frequencies, rounded, rounding_cost
+from equipoise.plans.solvers.rounding import rounded, rounding_cost
 from equipoise.plans.solvers.sizes import Exact, exact_plan, stands_alone
 
 if TYPE_CHECKING:
@@ -37,49 +33,6 @@ class Zero:
 
 def solve_zero(problem: Problem, effort: float = 1.0) -> Zero:
     """Find the plan for zero bias: the exact plan under all limits, rounded as the request says."""
-    unlimited = problem.unlimited()
-    trial = unlimited
-    while True:
-        found = _solved(trial, effort)
-        if found.rows is not None and _meets(problem, found.rows, found.base):
-            return found
-        if _is_all_of(trial, problem):
-            return found
-        trial = _with_broken(problem, unlimited, trial, found.rows)
-
-
-def _meets(problem: Problem, rows: Whole, base: Real) -> bool:
-    return problem.holds(rows) and keeps_frequencies(problem, rows, base)
-
-
-def _is_all_of(trial: Problem, problem: Problem) -> bool:
-    limited = trial.cells is problem.cells and len(trial.coupling) == len(problem.coupling)
-    return limited and trial.request.label_drift == problem.request.label_drift
-
-
-def _with_broken(
-    problem: Problem, unlimited: Problem, trial: Problem, rows: Whole | None
-) -> Problem:
-    """A trial together with the limits that its plan breaks; with all of them if it has none."""
-    if rows is None:
-        return replace(problem)
-    bounded = trial.cells is problem.cells or not problem.cells.contain(rows)
-    coupling = tuple(
-        limit
-        for limit in problem.coupling
-        if limit in trial.coupling or problem.slack(limit, rows) < 0
-    )
-    moved = not keeps_frequencies(problem, rows, problem.base)
-    moved |= trial.request.label_drift is not None
-    return replace(
-        problem,
-        cells=problem.cells if bounded else unlimited.cells,
-        coupling=coupling,
-        request=problem.request if moved else problem.request.but(label_drift=None),
-    )
-
-
-def _solved(problem: Problem, effort: float) -> Zero:
     base, chosen = problem.base, None
     if problem.request.labels == "free":
         chosen = _chosen(problem, effort)
@@ -107,7 +60,7 @@ def _chosen(problem: Problem, effort: float) -> LabelChoice:
         start = alone.rates
 
     def cost(rates: Real) -> float:
-        exact = exact_plan(problem, rates)
+        exact = exact_plan(problem, rates, tied=True)
         return math.inf if exact is None else exact.cost + SHORT * exact.short
 
     return searched_labels(cost, [start, box.clip(problem.base)], box, effort)
