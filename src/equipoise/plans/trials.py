@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from equipoise.plans.judgement import keeps_drift, keeps_limits
+from equipoise.plans.judgement import keeps_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,17 +50,25 @@ def _has_all_limits(trial: Problem, problem: Problem) -> bool:
 
 
 def _joined(problem: Problem, unlimited: Problem, trial: Problem, rows: Whole) -> Problem:
-    """A trial together with the limits that its plan breaks."""
-    bounded = trial.cells is problem.cells or not problem.cells.contain(rows)
+    """A trial with more of the limits that its plan breaks: one kind at a time, cells first.
+
+    Limits of another kind that are broken as well may hold once these do.
+    """
+    fits = problem.cells.contain(rows)
+    bounded = trial.cells is problem.cells or not fits
     coupling = tuple(
         limit
         for limit in problem.coupling
-        if limit in trial.coupling or problem.slack(limit, rows) < 0
+        if limit in trial.coupling or (fits and problem.slack(limit, rows) < 0)
     )
-    moved = trial.request.label_drift is not None or not keeps_drift(problem, rows)
+    drifts = trial.request.label_drift is not None
+    if fits and len(coupling) == len(trial.coupling):
+        if drifts or problem.request.label_drift is None:
+            return problem  # it breaks a limit that it has: the solver was not exact
+        drifts = True
     return replace(
         problem,
         cells=problem.cells if bounded else unlimited.cells,
         coupling=coupling,
-        request=problem.request if moved else problem.request.but(label_drift=None),
+        request=problem.request if drifts else problem.request.but(label_drift=None),
     )
