@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from equipoise.plans.problem import Problem
 
 
-class Found(Protocol):
+class Proposal(Protocol):
     """The outcome of a trial."""
 
     @property
@@ -25,7 +25,7 @@ class Found(Protocol):
         """The rows of each cell after the repair; None if there is no plan."""
 
 
-Outcome = TypeVar("Outcome", bound=Found)
+Outcome = TypeVar("Outcome", bound=Proposal)
 
 
 def least_limited(problem: Problem, solve: Callable[[Problem], Outcome]) -> Outcome:

@@ -46,7 +46,7 @@ be the lowest cost at each tolerance. With --reference new it is the lowest cost
 )
 @options.request(
     PlanOptions,
-    but=("tolerance", "rounding", "extra", "budget", "priority"),
+    but=("tolerance", "rounding", "exact", "extra", "budget", "priority"),
     reference={
         "default": "original",
         "help": "Label frequencies that groups are compared with: the present ones (original) or "

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Minimum:
     """The columns of a program at its minimum, or None with whether it is proved to have none."""
 
     x: Real | None
@@ -124,14 +124,14 @@ class Program:
         price[columns] = each
         return price
 
-    def minimise(self, price: Real, *, time_limit: float, gap: float = 0.0) -> Answer:
+    def minimise(self, price: Real, *, time_limit: float, gap: float = 0.0) -> Minimum:
         """Minimise the sum of columns, each with a price."""
         from scipy import sparse
         from scipy.optimize import Bounds, LinearConstraint
 
         low, high = np.concatenate(self.low), np.concatenate(self.high)
         if (low > high).any():
-            return Answer(None, math.inf, impossible=True)
+            return Minimum(None, math.inf, impossible=True)
         constraints = []
         if self.parts:
             i, j, value, *bounds = (np.concatenate(a) for a in zip(*self.parts, strict=True))
@@ -145,8 +145,8 @@ class Program:
             options={"time_limit": max(time_limit, 0.05), "mip_rel_gap": gap},
         )
         if found.x is None:
-            return Answer(None, math.inf, impossible=found.status == 2)
-        return Answer(found.x, float(found.fun), proved=found.status == 0)
+            return Minimum(None, math.inf, impossible=found.status == 2)
+        return Minimum(found.x, float(found.fun), proved=found.status == 0)
 
     def read(self, x: Real) -> Real:
         """The rows of each cell."""
