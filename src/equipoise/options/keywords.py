@@ -63,6 +63,7 @@ class FrontierKeywords(CountKeywords, total=False):
     tolerance_on: ToleranceOn
     allow: Allow
     rounding: Rounding
+    exact: bool
     labels: Any
     label_drift: float | None
     target: Any

@@ -56,6 +56,11 @@ class PlanOptions:
         help="How exact numbers become whole rows at zero tolerance.",
         group="What is allowed",
     )
+    exact: bool = option(
+        False,
+        help="Leave no bias at all, not even that of rounding, at zero tolerance. Often expensive.",
+        group="What is allowed",
+    )
     labels: Any = option(
         "keep",
         help="Label frequencies of the repaired table: keep the present ones within the tolerance, "

@@ -15,13 +15,16 @@ from equipoise.plans.judgement import (
     check_rules,
     compared_with,
     drift,
+    keeps_drift,
     off_by,
     off_target,
+    within_a_row,
     within_tolerance,
 )
 from equipoise.plans.patterns import group_of
 from equipoise.plans.problem import Problem, deletable, offered
 from equipoise.plans.solvers.closed_form import rounding_bound
+from equipoise.plans.solvers.rounding import keeps_frequencies
 from equipoise.plans.tolerance import pays
 from equipoise.results import FlatTable, Result
 from equipoise.values import MISSING, Value, plain
@@ -81,8 +84,8 @@ class Certificate(Result):
         The requested tolerance, what it limits, and the label frequencies it refers to.
     reached
         Whether every judged group is within the tolerance and every limit holds. At zero
-        tolerance: whether every cell is within one row of its exact number, and the remaining
-        bias of every group is at most ``rounding_bound``.
+        tolerance: whether every label of every judged group is less than one row off its exact
+        number, which is the group's size in ``sizes`` times its target.
     off_before, off_after
         The largest distance of a judged group from its target, measured as the tolerance is. With
         a policy: how far a group is outside the limits of its rule, or 0 if none is.
@@ -114,6 +117,8 @@ class Certificate(Result):
     has_tolerance
         Whether a tolerance was requested. A plan made by hand can be without one; then it is
         ``reached`` if every limit holds.
+    sizes
+        At zero tolerance, the sizes of the judged groups before rounding, the finest groups first.
     """
 
     tolerance: float
@@ -140,6 +145,7 @@ class Certificate(Result):
     cut_short: bool = False
     policy: bool = False
     has_tolerance: bool = True
+    sizes: tuple[float, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -245,11 +251,13 @@ def certify(
     bound = None
     if not has_tolerance:
         good = True
-    elif request.tolerance:
+    elif request.tolerance or solution.held is None:  # of zero, if not even rounding counts
         good = within_tolerance(problem, rows, base)
     else:
+        good = within_a_row(problem, rows, base, solution.held)
+        good = good and keeps_frequencies(problem, rows, base)
+    if not request.tolerance and not request.exact:
         bound = _rounding_bound(problem, rows, base)
-        good = _is_rounded(problem, rows, base) and off <= bound * (1 + 1e-9)
     (before, _), (after, groups) = _worst(problem, have), _worst(problem, rows)
     constraints = tuple(_constraints(problem, rows, solution))
     if problem.ruled is not None:
@@ -282,6 +290,7 @@ def certify(
         policy=problem.ruled is not None,
         planned_at=solution.tolerance,
         has_tolerance=has_tolerance,
+        sizes=() if solution.held is None else tuple(solution.held.tolist()),
     )
 
 
@@ -317,16 +326,6 @@ def _rounding_bound(problem: Problem, rows: Whole, base: Real) -> float:
     rates = compared_with(problem, rows, base).real
     anything = max(1.0, 1 / rates[rates > 0].min(initial=1.0) - 1)  # no rate can be further off
     return float(min((own + moved) / (1 - moved), anything) if moved < 1 else anything)
-
-
-def _is_rounded(problem: Problem, rows: Whole, base: Real) -> bool:
-    """Whether every label of every group is within one row of a common multiple of its target."""
-    every, targets = problem.judged_rows(rows), problem.judged_ratios * base
-    given = targets > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        least = np.where(given, (every - 1) / targets, 0.0).max(axis=1, initial=0.0)
-        most = np.where(given, (every + 1) / targets, np.inf).min(axis=1, initial=np.inf)
-    return bool((least <= most * (1 + 1e-9)).all() and (every[~given] <= 1).all())
 
 
 def _worst(problem: Problem, rows: Whole) -> tuple[Worst | None, int]:
@@ -400,15 +399,12 @@ def _limits(problem: Problem, rows: Whole) -> Iterator[Held]:
 
 def _drift(problem: Problem, rows: Whole, solution: Solution) -> Iterator[Held]:
     """The limit on how far label frequencies move, if the request has one."""
-    request, base = problem.request, solution.base
+    request, base = problem.request, problem.base
     relative, absolute = (drift(rows, base, on) for on in ("ub", "rate"))
     if request.label_drift is not None:
         limit = request.label_drift
         words = f"no label frequency moves by more than {limit:g} of itself"
-        fine = relative <= limit + 1e-12 or (
-            not request.tolerance and absolute * rows.sum() <= len(rows) + 1
-        )
-        yield Held(words, bool(fine), relative, limit)
+        yield Held(words, keeps_drift(problem, rows), relative, limit)
     elif request.labels != "free" and request.tolerance and not problem.special:
         value = relative if request.tolerance_on == "ub" else absolute
         unit = "of itself" if request.tolerance_on == "ub" else "(absolute)"

@@ -104,9 +104,16 @@ class Infeasible(EquipoiseError, Result):
 
 
 def explain_infeasible(
-    problem: Problem, *, proved: bool, progress: Callable[[float], None] = lambda _: None
+    problem: Problem,
+    *,
+    proved: bool,
+    reason: str = "",
+    progress: Callable[[float], None] = lambda _: None,
 ) -> Infeasible:
-    """Find every single change that would make a request feasible."""
+    """Find every single change that would make a request feasible.
+
+    ``reason`` is what is known already, as the end of a sentence.
+    """
     found = []
     end = time.monotonic() + min(problem.request.time_limit, PATIENCE)
     hurried = min(problem.request.time_limit, EACH)
@@ -120,7 +127,7 @@ def explain_infeasible(
         progress(tried / len(ways))
     sentence = "No plan was found that meets all limits, which does not prove that there is none."
     if proved:
-        sentence = f"No plan meets all limits of the request{_shortest(problem)}."
+        sentence = f"No plan meets all limits of the request{_shortest(problem) or reason}."
     if tried < len(ways):
         sentence += " There was not enough time to try every single change."
     elif not found:
@@ -175,6 +182,8 @@ def _ways(problem: Problem) -> Iterator[Callable[[], Relaxation | None]]:
     others: list[tuple[str, Any, str]] = []
     if request.extra:
         others.append(("extra", (), "Without the extra rows there is a plan."))
+    if request.exact:
+        others.append(("exact", False, "Up to rounding, without `exact`, there is a plan."))
     if request.labels != "free":
         others.append(("labels", "free", "With `labels='free'` there is a plan."))
     if request.allow != "both":

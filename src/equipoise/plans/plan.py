@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,11 @@ from equipoise.lattice import Group, format_value
 from equipoise.plain import Grid, csv_text
 from equipoise.plans.budget import Step
 from equipoise.plans.certificate import Certificate, certify
+from equipoise.plans.judgement import within_a_row
 from equipoise.plans.patterns import group_of
 from equipoise.plans.problem import Problem, pose
 from equipoise.plans.request import PlanRequest, request_from_dict
-from equipoise.plans.solution import Solution
+from equipoise.plans.solution import Solution, solve
 from equipoise.results import Drawable, FlatTable, column_names
 from equipoise.values import MISSING, Value, plain
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping
 
-    from equipoise.plans.cells import Whole
+    from equipoise.plans.cells import Real, Whole
 
 SCHEMA = "equipoise.plan/1"
 SCENARIO = "scenario"
@@ -400,10 +401,13 @@ def _contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
     # Only a plan made by hand can be without a tolerance.
     has_tolerance = written.has_tolerance or plan.method != SCENARIO or plan.request.tolerance > 0
     base, at = np.array(written.labels_planned), written.planned_at
-    solution = Solution(rows, plan.bound, "solver", base, tolerance=at)
+    held = np.array(written.sizes) if written.sizes else _sizes_again(problem, plan, rows)
+    solution = Solution(rows, plan.bound, "solver", base, tolerance=at, held=held)
     proved = certify(
         problem, solution, rows, cut_short=written.cut_short, has_tolerance=has_tolerance
     )
+    if not written.sizes:
+        proved = replace(proved, sizes=())
     if not _alike(written.to_dict(), proved.to_dict()):
         yield "certificate"
     totals = {
@@ -416,6 +420,22 @@ def _contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
     for name, value in totals.items():
         if not _alike(data[name], value):
             yield name.replace("_", " ")
+
+
+def _sizes_again(problem: Problem, plan: Plan, rows: Whole) -> Real | None:
+    """The sizes before rounding, for a plan of a version that did not write them."""
+    written = plan.certificate
+    exactly = plan.request.exact or plan.request.tolerance or not written.reached
+    if exactly or written.off_after == 0 or plan.method == SCENARIO:
+        return None
+    found = solve(problem)
+    alike = np.allclose(found.base, written.labels_planned, atol=1e-9)
+    if found.held is not None and alike and within_a_row(problem, rows, found.base, found.held):
+        return found.held
+    raise InputError(
+        "this plan for zero bias is of an earlier version, which rounded by another rule and did not "
+        "write the sizes that it rounded; make it again."
+    )
 
 
 def _alike(one: Any, other: Any) -> bool:

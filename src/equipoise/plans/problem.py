@@ -42,6 +42,19 @@ if TYPE_CHECKING:
     from equipoise.options.plan import Numbers, Reference
     from equipoise.plans.cells import Real, Whole
 
+NO_LIMITS: dict[str, Any] = {
+    "available": (),
+    "at_least": (),
+    "at_least_each": (),
+    "min_rows": None,
+    "max_rows": None,
+    "pool": None,
+    "label_drift": None,
+    "group_shares": (),
+    "target_shares": None,
+}
+"""Options without which a request limits neither rows nor the move of label frequencies."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
@@ -208,6 +221,19 @@ class Problem:
             own=posed.own,
             shared=posed.coarse,
         )
+
+    @property
+    def limited(self) -> bool:
+        """Whether the request limits rows or the move of label frequencies."""
+        return any(getattr(self.request, name) not in ((), None) for name in NO_LIMITS)
+
+    def unlimited(self) -> Problem:
+        """The same problem without limits on rows and on the move of label frequencies."""
+        request = self.request.but(**NO_LIMITS)
+        cells = _cells(self.counts, self.codes, self.have, request, ())
+        # Another objective sets its own prices, which are not those of the request.
+        cells = replace(cells, add=self.cells.add, drop=self.cells.drop)
+        return replace(self, request=request, cells=cells, limits=(), coupling=())
 
     def again(self, **changes: Any) -> Problem:
         """The same problem with changes to the request."""

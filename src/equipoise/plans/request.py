@@ -64,6 +64,8 @@ class PlanRequest(PlanOptions):
                 f"`rounding={self.rounding!r}` needs `tolerance=0`; with a tolerance, whole rows are "
                 "chosen by cost."
             )
+        if self.exact:
+            self._require_no_residual_alone()
         if self.extra and self.labels == "free":
             raise InputError(
                 "`extra` needs label frequencies that are kept or given, not `labels='free'`."
@@ -90,6 +92,28 @@ class PlanRequest(PlanOptions):
             raise InputError(
                 f"{wanted} needs a `tolerance` above 0"
                 + (" if rows may be deleted." if self.objective == "rows" else ".")
+            )
+
+    def _require_no_residual_alone(self) -> None:
+        """Refuse what does not go with a plan that leaves no bias at all."""
+        if self.tolerance:
+            raise InputError(
+                f"`exact` leaves no bias at all, and `tolerance={self.tolerance:g}` allows some; use "
+                "`tolerance=0`, or leave `exact` out."
+            )
+        if self.rounding != "optimal" or self.extra:
+            other = "extra" if self.extra else "rounding"
+            raise InputError(f"`exact` leaves nothing to round, so `{other}` does not go with it.")
+        for name in ("target", "target_rates", "policy"):
+            if getattr(self, name) is not None:
+                raise InputError(
+                    "`exact` needs equal rates in all groups: targets K are decimal numbers, which "
+                    f"whole rows meet only up to rounding; leave `exact` or `{name}` out."
+                )
+        if self.reference == "original" and self.labels != "keep":
+            raise InputError(
+                "`exact` compares groups with the repaired table, so `reference='original'` needs "
+                "`labels='keep'`, with which both are the same."
             )
 
     def _read_words(self) -> None:
@@ -141,7 +165,8 @@ class PlanRequest(PlanOptions):
 
     def widened(self, tolerance: float, **changes: Any) -> PlanRequest:
         """The same request at a tolerance above zero, without what goes with zero only."""
-        return replace(self, tolerance=tolerance, extra=(), rounding="optimal", **changes)
+        zero = {"extra": (), "rounding": "optimal", "exact": False}
+        return replace(self, tolerance=tolerance, **{**zero, **changes})
 
     @property
     def slack(self) -> float:

@@ -155,4 +155,6 @@ def _as_solution(problem: Problem, rows: Whole) -> Solution:
     is_free = request.labels == "free" and request.label_drift is None
     if is_free and problem.reference == "new" and not request.tolerance:
         base = rows.sum(axis=0) / rows.sum()  # it comes with the frequencies it leads to
-    return Solution(rows, 0.0, "solver", base, tolerance=request.tolerance)
+    # Nothing was rounded: at zero tolerance each group is held to its target at its own size.
+    held = None if request.tolerance else problem.judged_rows(rows).sum(axis=1).astype(float)
+    return Solution(rows, 0.0, "solver", base, tolerance=request.tolerance, held=held)

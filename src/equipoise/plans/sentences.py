@@ -45,8 +45,12 @@ def explain(
     reasons: Sequence[str],
     prices: Mapping[str, float] = MappingProxyType({}),
     optimum: Optimum | None = None,
+    rounded: float | None = None,
 ) -> tuple[str, ...]:
-    """Explain what a plan does and why; ``reasons`` are those of :func:`explain_groups`."""
+    """Explain what a plan does and why; ``reasons`` are those of :func:`explain_groups`.
+
+    ``rounded`` is the cost of zero bias up to rounding.
+    """
     solution, rows = spent.solution, spent.rows
     sure = certificate.reached and spent.in_full
     return tuple(
@@ -56,6 +60,7 @@ def explain(
             _outcome(certificate),
             _rules(problem, rows),
             _small_groups(problem, solution, rows, certificate),
+            _exactness(problem, solution, rows, certificate, rounded),
             _first(reasons),
             _budget(problem, certificate, spent),
             _labels(problem, solution, certificate, price),
@@ -164,6 +169,48 @@ def _small_groups(
     )
 
 
+def _exactness(
+    problem: Problem,
+    solution: Solution,
+    rows: Whole,
+    certificate: Certificate,
+    rounded: float | None,
+) -> Iterator[str]:
+    """What it takes to leave no bias at all, and what that costs."""
+    if solution.parts is None or not certificate.reached:
+        return
+    yield f"No bias is left: the rows of every judged group are a multiple of {_parts(problem, solution)}."
+    if rounded is None:
+        return
+    cost = problem.cells.total_cost(rows)
+    yield (
+        f"This costs {cost:,.6g}; up to rounding, zero bias costs {rounded:,.6g}: the price of "
+        f"leaving nothing is {cost - rounded:,.6g}."
+    )
+
+
+def _parts(problem: Problem, solution: Solution) -> str:
+    assert solution.parts is not None  # noqa: S101 - only asked for plans without bias
+    names = map(format_value, problem.counts.label.values)
+    return in_words(
+        [f"{p:,} {n}" for n, p in zip(names, solution.parts.tolist(), strict=True) if p]
+    )
+
+
+def why_not(problem: Problem, solution: Solution) -> str:
+    """Why there is no plan for zero tolerance, as the end of a sentence."""
+    if solution.parts is not None:
+        return (
+            "; without any bias the rows of every judged group are a multiple of "
+            f"{_parts(problem, solution)}"
+        )
+    if solution.short:
+        return f"; at zero bias they lack {rows_text(math.ceil(solution.short))}"
+    if solution.held is not None:
+        return "; no rounding of the exact numbers keeps them"
+    return ""
+
+
 def explain_groups(
     problem: Problem, solution: Solution, rows: Whole, certificate: Certificate
 ) -> tuple[str, ...]:
@@ -242,13 +289,7 @@ def _budget(problem: Problem, certificate: Certificate, spent: Spent) -> Iterato
         f"With the budget of {budget:,g}, the best plan found has a largest {certificate.kind} of "
         f"{certificate.off_after:.4g}"
     )
-    if spent.passed_over is None:
-        yield f"{buys}; {goal} would cost {needed}."
-    else:
-        yield (
-            f"{buys}. Zero bias up to rounding costs {needed}, but would leave "
-            f"{spent.passed_over:.4g}, which is more, so that plan is not used."
-        )
+    yield f"{buys}; {goal} would cost {needed}."
 
 
 def _labels(

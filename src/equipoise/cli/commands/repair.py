@@ -38,7 +38,7 @@ Exit codes: 0 success, 1 the tolerance was not reached or a check failed, 2 bad 
 @click.argument("data")
 @click.argument("lake", nargs=-1, required=True)
 @options.table
-@options.request(PlanOptions, but=("reference", "rounding", "extra", "budget", "priority"))
+@options.request(PlanOptions, but=("reference", "rounding", "exact", "extra", "budget", "priority"))
 @options.available_from
 @options.file(
     "--plan",

@@ -40,6 +40,7 @@ _NAMES = {
     "min_group": "minimum rows of a judged group",
     "constrain": "judged groups",
     "extra": "additional rows",
+    "exact": "no bias is left at all",
     "plan_missing": "missing values count as values",
     "may_vanish": "a group may lose all its rows",
     "target": "targets K",
