@@ -78,6 +78,16 @@ class Demands:
         return np.where(self.k == 1, ub, 1 - (1 - ub) / self.k)
 
 
+def refuse_missing(rows: int) -> None:
+    """Refuse rows with missing values that a plan would set aside."""
+    if rows:
+        raise InputError(
+            f"{rows:,} rows have a missing value, which a check counts as groups of their own; use "
+            "`plan_missing=True` to plan for them, or `missing='drop'` to leave them out here and in "
+            "the check."
+        )
+
+
 def joint_edges(demands: tuple[Demands, ...], slack: float) -> Edges:
     """The limits on shares that meet several demands at once."""
     first, *others = (d.widened(slack).edges for d in demands)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import InputError
-from equipoise.lattice import Group, format_value
+from equipoise.lattice import Group
 from equipoise.plans.benchmark import (
     Lacking,
     TargetRates,
@@ -19,7 +19,7 @@ from equipoise.plans.benchmark import (
 )
 from equipoise.plans.cells import UNLIMITED, Band, Cells, Edges
 from equipoise.plans.coverage import Minimum, add_empty_groups, minimums
-from equipoise.plans.demands import Demands, Ruled, joint_edges
+from equipoise.plans.demands import Demands, Ruled, joint_edges, refuse_missing
 from equipoise.plans.judged import Judged, judged_groups
 from equipoise.plans.limits import Limit, limit_rows, limit_share
 from equipoise.plans.patterns import cell_numbers, group_of, numbers_of
@@ -28,6 +28,7 @@ from equipoise.plans.targets import (
     Ratios,
     Targets,
     label_frequencies,
+    require_labels,
     resolve,
 )
 from equipoise.values import MISSING
@@ -256,7 +257,7 @@ def pose(counts: Counts, request: PlanRequest, *, added: Counts | None = None) -
     asked = minimums(counts, codes, have, request.at_least, request.at_least_each)
     codes, have = add_empty_groups(counts, codes, have, asked, added)
     rates = have.sum(axis=0) / have.sum()
-    _require_labels(counts, rates, request)
+    require_labels(counts.label, rates, plan_missing=request.plan_missing)
     ratios, lacking = _ratios(counts, codes, have, rates, request)
     shares, also_lacking = _shares(counts, codes, have, request)
     limits = tuple(_limits(counts, codes, request, asked, shares, aside))
@@ -283,12 +284,7 @@ def pose(counts: Counts, request: PlanRequest, *, added: Counts | None = None) -
 
 def _with_rules(problem: Problem) -> Problem:
     """Add what the policy of the request demands of the groups that are large enough now."""
-    if problem.aside:
-        raise InputError(
-            f"{problem.aside:,} rows have a missing value, which a check counts as groups of their "
-            "own; use `plan_missing=True` to plan for them, or `missing='drop'` to leave them out "
-            "here and in the check."
-        )
+    refuse_missing(problem.aside)
     ruled = Ruled.of(problem.counts, problem.codes, problem.have, problem.request.policy)
     return problem.demanding(ruled, np.zeros(len(ruled.lattice), np.bool_))
 
@@ -319,21 +315,6 @@ def known_rows(counts: Counts, *, plan_missing: bool) -> tuple[Counts, int]:
             absent |= counts.codes[:, position] == axis.codes[MISSING]
     kept = replace(counts, codes=counts.codes[~absent], rows=counts.rows[~absent])
     return kept, int(counts.rows[absent].sum())
-
-
-def _require_labels(counts: Counts, rates: Real, request: PlanRequest) -> None:
-    values = counts.label.values
-    if len(values) < 2:
-        raise InputError(
-            f"the label {counts.label.name!r} has only one value; there is no bias to repair."
-        )
-    empty = [format_value(v) for v, r in zip(values, rates, strict=True) if not r]
-    absent = MISSING in values and not request.plan_missing
-    if empty and not (absent and len(empty) == 1):
-        raise InputError(
-            f"label {empty[0]} has no rows, so its frequency is 0 and no group can have a share of "
-            "it; leave it out of the counts."
-        )
 
 
 def _ratios(
