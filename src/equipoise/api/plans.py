@@ -313,6 +313,8 @@ def frontier(
     if request.objective != "cost":
         raise InputError("a frontier is about the cost; leave out `objective`.")
     budgets = [budget] if isinstance(budget, (int, float)) else list(budget)
+    if values is not None and tolerances is not None:
+        raise InputError("give either `values` or `tolerances`, not both.")
     if sweep == "tolerance":
         given = values if tolerances is None else tolerances
         many = 50 if points is None else points

@@ -21,6 +21,8 @@ from equipoise.plans.solvers.fewest import fewest_groups
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from numpy.typing import NDArray
+
     from equipoise.options.plan import Objective
     from equipoise.plans.cells import Whole
     from equipoise.plans.problem import Problem
@@ -82,13 +84,14 @@ def optimise(
     objective = problem.request.objective
     if objective == "cost":
         return Optimum(solve(problem, candidates=known, effort=effort, progress=progress), "cost")
+    end = time.monotonic() + problem.request.time_limit
     if objective == "groups":
-        return _fewest_changes(problem, known)
+        return _fewest_changes(problem, known, end)
     if not problem.request.tolerance:
         return _at_zero(problem)
     if objective == "additions" or problem.request.allow == "add":
-        return _fewest_additions(problem, known)
-    return _smallest_table(problem, known)
+        return _fewest_additions(problem, known, end)
+    return _smallest_table(problem, end)
 
 
 def _priced(problem: Problem, add: Any, drop: Any) -> Problem:
@@ -126,56 +129,60 @@ def _value(problem: Problem, rows: Whole) -> int:
     return int((rows != problem.have).any(axis=1).sum())
 
 
+def _hurried(problem: Problem, end: float, part: float = 1.0) -> Problem:
+    """The problem with a part of the time that is left as its limit."""
+    left = max((end - time.monotonic()) * part, 0.1)
+    return replace(problem, request=problem.request.but(time_limit=left))
+
+
 def _cheapest(problem: Problem, limited: Problem, known: list[Whole]) -> Solution:
     """The cheapest plan of a limited problem; one of the known ones if it is cheaper."""
     found = solve(limited, candidates=known)
     fits = [x for x in known if limited.holds(x) and within_tolerance(problem, x, problem.base)]
+    cost = problem.cells.total_cost
     for rows in fits:
-        if found.rows is None or problem.cells.total_cost(rows) < problem.cells.total_cost(
-            found.rows
-        ):
+        if found.rows is None or cost(rows) < cost(found.rows):
             found = replace(found, rows=rows)
     return found
 
 
-def _fewest_additions(problem: Problem, known: list[Whole]) -> Optimum:
+def _fewest_additions(problem: Problem, known: list[Whole], end: float) -> Optimum:
     """First with additions as the only cost, then with their number as a limit."""
     objective = problem.request.objective
-    first = solve(_priced(problem, 1.0, 0.0), candidates=known)
+    first = solve(_hurried(_priced(problem, 1.0, 0.0), end, 0.5), candidates=known)
     if first.rows is None:
         return Optimum(first, objective)
     additions = int((first.rows - problem.have).clip(0).sum())
-    limit = (*problem.request.available, ("*", additions))
-    found = _cheapest(problem, problem.again(available=limit), [*known, first.rows])
+    limited = problem.again(available=(*problem.request.available, ("*", additions)))
+    found = _cheapest(problem, _hurried(limited, end), [*known, first.rows])
+    late = first.timed_out or found.timed_out
     start = int(problem.have.sum()) + problem.aside if objective == "rows" else 0
     bound = start + max(math.ceil(first.bound - 1e-6), 0)
     value = start + additions
-    best = first if found.rows is None else found
-    return Optimum(best, objective, value, min(bound, value))
+    return Optimum(replace(found, timed_out=late), objective, value, min(bound, value))
 
 
-def _smallest_table(problem: Problem, known: list[Whole]) -> Optimum:
+def _smallest_table(problem: Problem, end: float) -> Optimum:
     """Bisect the largest number of rows for which there is a plan."""
-    start = solve(problem, candidates=known)
+    start = solve(_hurried(_priced(problem, 1.0, 0.0), end, 0.3))  # deletes rather than adds
     if start.rows is None:
         return Optimum(start, "rows")
-    end = time.monotonic() + problem.request.time_limit / 2
-    best = start.rows
+    best, trials = start.rows, 0
     low, high = _fewest_possible(problem), int(best.sum()) + problem.aside
-    proved, trials, late = low, 0, False
-    while low < high and trials < TRIALS and not late:
+    proved, stop = low, end - 0.3 * (end - time.monotonic())
+    while low < high and trials < TRIALS and time.monotonic() < stop:
         middle = (low + high) // 2
         limited = problem.again(max_rows=middle, gap=ANY_PLAN)
-        found = solve(limited, enough=math.inf)
+        found = solve(_hurried(limited, stop, 0.3), enough=math.inf)
         if found.rows is None:
             low = middle + 1
             proved = low if found.bound == math.inf else proved
         else:
             best, high = found.rows, int(found.rows.sum()) + problem.aside
-        trials, late = trials + 1, time.monotonic() > end
-    limited = problem.again(max_rows=high)
-    found = replace(_cheapest(problem, limited, [best]), timed_out=late)
-    return Optimum(found, "rows", high, min(proved, high))
+        trials += 1
+    found = _cheapest(problem, _hurried(problem.again(max_rows=high), end), [best])
+    late = found.timed_out or time.monotonic() >= stop
+    return Optimum(replace(found, timed_out=late), "rows", high, min(proved, high))
 
 
 def _fewest_possible(problem: Problem) -> int:
@@ -188,22 +195,47 @@ def _fewest_possible(problem: Problem) -> int:
 # --- fewest changed groups ------------------------------------------------------------------------
 
 
-def _fewest_changes(problem: Problem, known: list[Whole]) -> Optimum:
-    held = problem.reference == "original"
-    if held and problem.have.size <= MOST_CELLS:
+def _fewest_changes(problem: Problem, known: list[Whole], end: float) -> Optimum:
+    """Change only groups that must change; if that does not suffice, search for others."""
+    must = _must_change(problem)
+    rows = _any_plan(_hurried(problem, end, 0.3), ~must)
+    if rows is not None:
+        return _settled(problem, rows, int(must.sum()), end)
+    if problem.reference == "original" and problem.have.size <= MOST_CELLS:
         balance = label_balance(problem, problem.base)
         for inside in (0.0, 1e-5):
-            found = fewest_groups(problem, problem.base, balance, inside=inside)
+            limited = _hurried(problem, end, 0.5)
+            found = fewest_groups(limited, problem.base, balance, inside=inside)
             rows = found.rows
             if rows is None:
                 break
             if problem.holds(rows) and within_tolerance(problem, rows, problem.base):
-                limited = _frozen(problem, (rows == problem.have).all(axis=1))
-                best = _cheapest(problem, limited, [rows])
-                value = _value(problem, rows)
-                best = replace(best, timed_out=found.timed_out)
-                return Optimum(best, "groups", value, min(found.bound, value))
-    return _leave_out(problem, known)
+                return _settled(problem, rows, found.bound, end, late=found.timed_out)
+    return _leave_out(problem, known, must, end)
+
+
+def _settled(
+    problem: Problem, rows: Whole, bound: int, end: float, *, late: bool = False
+) -> Optimum:
+    """The cheapest plan that changes no other groups than some rows do."""
+    value = _value(problem, rows)
+    limited = _hurried(_frozen(problem, (rows == problem.have).all(axis=1)), end)
+    best = _cheapest(problem, limited, [rows])
+    late = late or best.timed_out
+    return Optimum(replace(best, timed_out=late), "groups", value, min(bound, value))
+
+
+def _must_change(problem: Problem) -> NDArray[np.bool_]:
+    """The groups that cannot stay as they are, whatever happens to the others."""
+    cells, have = problem.cells, problem.have
+    must = (have.sum(axis=1) < cells.group_least) | (have < cells.least).any(axis=1)
+    must |= (have > cells.most).any(axis=1)
+    if problem.reference == "original":  # against new frequencies, it depends on the others
+        for line in np.flatnonzero(problem.judged & ~must):
+            alone = np.arange(len(must)) == line
+            one = replace(problem, judged=alone, coarse=())
+            must[line] = not within_tolerance(one, have, problem.base)
+    return np.asarray(must)
 
 
 def _frozen(problem: Problem, lines: Any) -> Problem:
@@ -215,17 +247,18 @@ def _frozen(problem: Problem, lines: Any) -> Problem:
     )
 
 
-def _leave_out(problem: Problem, known: list[Whole]) -> Optimum:
+def _leave_out(
+    problem: Problem, known: list[Whole], must: NDArray[np.bool_], end: float
+) -> Optimum:
     """Let as many groups as possible stay as they are, those with the cheapest changes first."""
-    start = solve(problem, candidates=known)
+    start = solve(_hurried(problem, end, 0.3), candidates=known)
     if start.rows is None:
         return Optimum(start, "groups")
-    best, trials = start.rows, 0
+    best, trials, stop = start.rows, 0, end - 0.3 * (end - time.monotonic())
     fixed = (best == problem.have).all(axis=1)
     cheap = np.argsort(problem.cells.cost(best), kind="stable")
-    queue = [np.array([line for line in cheap if not fixed[line]], int)]
-    end = time.monotonic() + problem.request.time_limit / 2
-    while queue and trials < TRIALS and time.monotonic() <= end:
+    queue = [cheap[~fixed[cheap] & ~must[cheap]]]
+    while queue and trials < TRIALS and time.monotonic() < stop:
         lines = queue.pop(0)
         lines = lines[~fixed[lines]]
         if not len(lines):
@@ -233,23 +266,19 @@ def _leave_out(problem: Problem, known: list[Whole]) -> Optimum:
         trial = fixed.copy()
         trial[lines] = True
         trials += 1
-        found = _any_plan(problem, trial)
+        found = _any_plan(_hurried(problem, stop, 0.3), trial)
         if found is not None:
             best, fixed = found, (found == problem.have).all(axis=1) | trial
         elif len(lines) > 1:
             half = (len(lines) + 1) // 2
             queue = [lines[:half], lines[half:], *queue]
-    found_rows = _cheapest(problem, _frozen(problem, fixed), [best])
-    value = _value(problem, best if found_rows.rows is None else found_rows.rows)
     valid = problem.holds(problem.have) and within_tolerance(problem, problem.have, problem.base)
-    return Optimum(found_rows, "groups", value, min(0 if valid else 1, value))
+    bound = max(int(must.sum()), 0 if valid else 1)
+    return _settled(problem, best, bound, end, late=time.monotonic() >= stop)
 
 
 def _any_plan(problem: Problem, stay: Any) -> Whole | None:
+    """Any plan in which some groups stay as they are."""
     limited = _frozen(problem, stay)
-    short = (problem.have.sum(axis=1) < problem.cells.group_least) & stay
-    out = (problem.have < problem.cells.least) | (problem.have > problem.cells.most)
-    if short.any() or out[stay].any():
-        return None
-    quick = replace(limited, request=problem.request.but(gap=ANY_PLAN))
+    quick = replace(limited, request=limited.request.but(gap=ANY_PLAN))
     return solve(quick, enough=math.inf).rows
