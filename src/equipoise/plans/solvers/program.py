@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.plans.cells import UNLIMITED
-from equipoise.plans.highs import solve_milp
+from equipoise.plans.highs import Model
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Real
@@ -125,27 +125,19 @@ class Program:
 
     def minimise(self, price: Real, *, time_limit: float, gap: float = 0.0) -> Minimum:
         """Minimise the sum of columns, each with a price."""
-        from scipy import sparse
-        from scipy.optimize import Bounds, LinearConstraint
-
         low, high = np.concatenate(self.low), np.concatenate(self.high)
         if (low > high).any():
             return Minimum(None, math.inf, impossible=True)
-        constraints = []
-        if self.parts:
-            i, j, value, *bounds = (np.concatenate(a) for a in zip(*self.parts, strict=True))
-            matrix = sparse.csr_array((value, (i, j)), shape=(self.height, self.width))
-            constraints = [LinearConstraint(matrix, *bounds)]
-        found = solve_milp(
-            price,
-            integrality=np.concatenate(self.whole),
-            bounds=Bounds(low, high),
-            constraints=constraints,
-            options={"time_limit": max(time_limit, 0.05), "mip_rel_gap": gap},
-        )
-        if found.x is None:
-            return Minimum(None, math.inf, impossible=found.status == 2)
-        return Minimum(found.x, float(found.fun), proved=found.status == 0)
+        model = Model(price, low=low, high=high)
+        for i, j, value, least, most in _joined(self.parts):
+            model.add_rows(i, j, value, low=least, high=most)
+        whole = np.flatnonzero(np.concatenate(self.whole))
+        if len(whole):
+            model.whole(whole)
+        found = model.solve(time_limit=time_limit, gap=gap)
+        if found.columns is None:
+            return Minimum(None, math.inf, impossible=found.status == "infeasible")
+        return Minimum(found.columns, found.cost, proved=found.optimal)
 
     def read(self, x: Real) -> Real:
         """The rows of each cell."""
@@ -157,3 +149,8 @@ def _bound(high: Any) -> Any:
     """Bounds of columns; what stands for none becomes infinite."""
     high = np.asarray(high, float)
     return np.where(high >= UNLIMITED / 2, np.inf, high)
+
+
+def _joined(parts: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """All rows together, because HiGHS takes one large block quicker than many small ones."""
+    return [tuple(np.concatenate(each) for each in zip(*parts, strict=True))] if parts else []
