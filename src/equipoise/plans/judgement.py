@@ -131,6 +131,49 @@ def check_rules(problem: Problem, rows: Whole) -> Check:
     return policy.checked.check(bias_table(counts, options))
 
 
+def exact_rows(sizes: Real, targets: Real) -> Real:
+    """The rows of groups of given sizes at zero bias, before rounding.
+
+    What is a whole number but for the rounding of floats is that number: plans, their bounds and
+    their certificates all ask this function, so that they mean the same by "within a row".
+
+    >>> exact_rows(np.array([10.0]), np.array([[0.1 + 0.2, 0.7]])).tolist()
+    [[3.0, 7.0]]
+    """
+    exact = sizes[:, None] * targets
+    whole = np.rint(exact)
+    return np.where(np.abs(exact - whole) <= _NEAR * np.maximum(whole, 1.0), whole, exact)
+
+
+def within_a_row(problem: Problem, rows: Whole, base: Real, sizes: Real) -> bool:
+    """Whether each label of each judged group is less than a row off its exact number.
+
+    ``sizes`` are those of the judged groups before rounding, the coarser groups last.
+    """
+    exact = exact_rows(sizes, problem.judged_ratios * base)
+    return bool((np.abs(problem.judged_rows(rows) - exact) < 1).all())
+
+
+def keeps_drift(problem: Problem, rows: Whole) -> bool:
+    """Whether no label frequency moves further than a request allows.
+
+    At zero tolerance rounding may move a label by a row per group, whatever the limit is.
+    """
+    request, n, totals = problem.request, float(rows.sum()), rows.sum(axis=0)
+    if (
+        request.label_drift is None
+        or drift(rows, problem.base, "ub") <= request.label_drift + 1e-12
+    ):
+        return True
+    room = np.maximum(request.label_drift * problem.base * n, len(rows) + 1.0)
+    return not request.tolerance and bool((np.abs(totals - problem.base * n) <= room).all())
+
+
+def keeps_limits(problem: Problem, rows: Whole) -> bool:
+    """Whether rows keep all limits on rows and on the move of label frequencies."""
+    return problem.holds(rows) and keeps_drift(problem, rows)
+
+
 def off_by(problem: Problem, rows: Whole, base: Real) -> float:
     """The largest distance of a judged group from its target.
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from equipoise.plans import solution
 from equipoise.plans.judgement import check_rules
-from equipoise.plans.problem import Limit
+from equipoise.plans.limits import limit_rows
 from equipoise.plans.solution import Solution
 from equipoise.plans.solvers.box import allowed_box
 
@@ -125,7 +125,7 @@ def _holding_below(problem: Problem, lifted: NDArray[np.bool_]) -> Problem:
             continue  # it was judged before, and is again, to the last digit
         judged[line] = False
         cells = (ruled.parts(line)[:, None] * k + np.arange(k)).ravel()
-        held.append(Limit("max_rows", "a small group", min(sizes) - 1, cells))
+        held.append(limit_rows("max_rows", "a small group", min(sizes) - 1, cells))
     other = problem.demanding(ruled, judged)
     return replace(other, coupling=(*problem.coupling, *held))
 

@@ -37,11 +37,16 @@ class Incumbent:
     tried: set[bytes] = field(default_factory=set)
 
     @property
+    def settled(self) -> bool:
+        """Whether it is decided what the search is only asked for: if some cost is enough."""
+        if self.cost <= 0:
+            return True
+        return self.enough is not None and (self.cost <= self.enough or self.bound > self.enough)
+
+    @property
     def done(self) -> bool:
         """Whether a search need not go on."""
-        if self.enough is not None and (self.cost <= self.enough or self.bound > self.enough):
-            return True
-        return self.cost <= 0 or self.near(self.gap)
+        return self.settled or self.near(self.gap)
 
     def near(self, gap: float) -> bool:
         """Whether the gap between cost and bound is at most a share of the cost."""

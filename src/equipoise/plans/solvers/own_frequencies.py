@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.incumbent import Incumbent
+from equipoise.plans.solvers.many_labels import search_many_labels
 from equipoise.plans.solvers.separable import solve_separable
 from equipoise.plans.solvers.two_labels import search_two_labels
 
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
 
     from equipoise.plans.cells import Real, Whole
     from equipoise.plans.problem import Problem
+
+
+FINISHED = 120
+"""Maximum number of cells of two labels for which linear programs finish what is left of the gap."""
+
+QUICK = 0.2
+"""With less effort than this, a requested gap is not searched for until it is reached."""
 
 
 def solve_new(
@@ -33,7 +41,7 @@ def solve_new(
     rows known to be feasible, and an ``effort`` below 1 searches less. With ``enough`` the search
     only decides whether there is a plan that costs at most that.
     """
-    if not problem.separable or problem.cells.labels > 2:
+    if problem.coarse:
         from equipoise.plans.solvers import centre
 
         return centre.solve_new(
@@ -46,7 +54,19 @@ def solve_new(
     if found.done:
         return found
     deadline = time.monotonic() + problem.request.time_limit
-    search_two_labels(problem, box, found, effort=effort, deadline=deadline, progress=progress)
+    if problem.cells.labels == 2 and problem.separable:
+        search_two_labels(problem, box, found, effort=effort, deadline=deadline, progress=progress)
+    if not found.done and (problem.cells.labels > 2 or problem.have.size <= FINISHED):
+        asked = problem.request.gap is not None and effort >= QUICK
+        search_many_labels(
+            problem,
+            box,
+            found,
+            gap=found.gap,
+            effort=math.inf if asked else effort,
+            deadline=deadline,
+            progress=progress,
+        )
     if found.rows is None and found.bound < math.inf:
         _plan_surely(problem, box, base, found)
     found.bound = min(found.bound, found.cost)
