@@ -147,7 +147,8 @@ class ManyLabels(PlanSearch):
         low = np.min([node.box.low for node in nodes], axis=0)
         high = np.max([node.box.high for node in nodes], axis=0)
         self.exact = tiny
-        bound = self.in_whole_rows(Box(low, high), nodes=POLISHED)
+        asked = math.isinf(self.effort)
+        bound = self.in_whole_rows(Box(low, high), nodes=100 * POLISHED if asked else POLISHED)
         self.exact = False
         self.heap = [(max(b, bound), n, node) for b, n, node in self.heap]
         heapq.heapify(self.heap)
@@ -178,7 +179,7 @@ class ManyLabels(PlanSearch):
             mended = self.rounding.repair(rows, 20 + rows.size)
             if mended is not None:
                 self.found.offer(self.problem, self.rounding.trim(mended, rows.size), self.box)
-        return self.rounded(cutoff) if bound == math.inf else self.rounded(bound)
+        return self.beyond(cutoff) if bound == math.inf else self.rounded(bound)
 
     @property
     def cutoff(self) -> float:
@@ -192,8 +193,14 @@ class ManyLabels(PlanSearch):
     def raise_bound(self) -> None:
         """No plan costs less than the boxes that are left, or than what was not searched for."""
         lowest = self.heap[0][0] if self.heap else math.inf
-        bound = min(lowest, self.floor, self.rounded(self.cutoff))
+        bound = min(lowest, self.floor, self.beyond(self.cutoff))
         self.found.bound = max(self.found.bound, min(bound, self.found.cost))
+
+    def beyond(self, cost: float) -> float:
+        """The lowest possible cost above one that no plan has, nor a lower one."""
+        if not self.step or not math.isfinite(cost):
+            return self.rounded(cost)
+        return (math.floor(cost / self.step + 1e-9) + 1) * self.step
 
     def rounded(self, cost: float) -> float:
         """Round a bound up to the next possible cost, if costs are multiples of a step."""

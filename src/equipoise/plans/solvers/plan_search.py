@@ -35,7 +35,10 @@ WORK = 30_000
 COARSE = 3.0
 """Width of a band, in rows, below which a group's whole rows are chosen before others balance."""
 
-EXPLORED = 16_000
+LARGE = 240
+"""Number of cells above which real-valued rows are rounded in one way only."""
+
+EXPLORED = 8_000
 """Number of groups that are planned by themselves for frequencies all over the box."""
 
 
@@ -153,6 +156,8 @@ class PlanSearch:
                     off = self.imbalance(rows[at], box.middle)
                     middles.append((float(costs[at]) + off, next(self.number), box.middle))
                     self.found.offer(self.problem, rows[at][kinds.back], self.box)
+        lowest = heap[0][0] if heap else math.inf
+        self.found.bound = max(self.found.bound, min(lowest, self.found.cost))
         for cost, _, centre in sorted(middles, key=lambda m: m[:2])[:3]:
             if cost < 1.05 * self.found.cost and not self.late():
                 self.plan_at(self.point(centre), centre)
@@ -174,9 +179,12 @@ class PlanSearch:
         if relaxed.rows is None:
             return
         planned = self.with_small_groups(relaxed, centre)
-        for rows in (planned, relaxed.rows) if planned is not relaxed.rows else (planned,):
+        large = relaxed.rows.size > LARGE
+        tries = 40 + relaxed.rows.size // (2 if large else 1)
+        ways = [planned] if large and planned is not None else [planned, relaxed.rows]
+        for rows in ways if planned is not relaxed.rows else [planned]:
             if rows is not None:
-                for whole in self.rounding.near(rows[self.kinds.back], 40 + rows.size):
+                for whole in self.rounding.near(rows[self.kinds.back], tries, once=large):
                     self.found.offer(self.problem, whole, self.box)
             self.rounding.frozen[:] = False
 
