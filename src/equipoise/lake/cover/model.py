@@ -37,7 +37,7 @@ class Clock:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class CoverAnswer:
     """Result of HiGHS: rows, if any, and a bound on the objective."""
 
     bound: float
@@ -92,7 +92,7 @@ class CoverRelaxation:
         first = np.maximum(dual, dual.max() * 1e-6) if dual.any() else np.ones(len(dual))
         return [first, 1.0 / self.supply.need]
 
-    def cheaper(self, cost: float, clock: Clock, limits: CoverLimits) -> Answer:
+    def cheaper(self, cost: float, clock: Clock, limits: CoverLimits) -> CoverAnswer:
         """Search with HiGHS for a cover within limits that costs less than a known one."""
         slack = cost * (1 + CLOSE) - self._sum
         kept = np.flatnonzero(self._reduced <= slack)
@@ -138,12 +138,12 @@ class CoverModel:
         """Number of rows in a unit of each column; none in tables."""
         return np.concatenate([self.unit, np.zeros(len(self.cost) - len(self.unit))])
 
-    def largest(self, clock: Clock) -> Answer:
+    def largest(self, clock: Clock) -> CoverAnswer:
         """Maximize the number of rows."""
         answer = self._solve(-self._rows, clock)
         return replace(answer, bound=-answer.bound)
 
-    def cheapest(self, known: float, clock: Clock) -> Answer:
+    def cheapest(self, known: float, clock: Clock) -> CoverAnswer:
         """Minimize the cost, given the cost of a known solution."""
         # HiGHS also stops at an absolute gap, which must be small compared with the cost.
         scale = 1e3 / known if known > 0 else 1.0
@@ -162,10 +162,10 @@ class CoverModel:
         matrix = sparse.vstack([self.matrix, sparse.csr_array(lines)], format="csr")
         return replace(self, matrix=matrix, right=np.append(self.right, right))
 
-    def _solve(self, objective: Real, clock: Clock) -> Answer:
+    def _solve(self, objective: Real, clock: Clock) -> CoverAnswer:
         seconds = clock.left
         if seconds <= 0:
-            return Answer(bound=self._relaxed(objective), timed_out=True)
+            return CoverAnswer(bound=self._relaxed(objective), timed_out=True)
         model, entry = Model(objective, low=self.low, high=self.high), self.matrix.tocoo()
         free = np.full(len(self.right), -np.inf)
         i, j = entry.coords
@@ -177,7 +177,7 @@ class CoverModel:
             bound = self._relaxed(objective)
         columns = found.columns
         take = None if columns is None else self._read(self._whole_rows(columns))
-        return Answer(bound, take, timed_out=timed_out)
+        return CoverAnswer(bound, take, timed_out=timed_out)
 
     def _relaxed(self, objective: Real) -> float:
         """Bound the objective by the relaxation, if HiGHS had no time for the integer model."""

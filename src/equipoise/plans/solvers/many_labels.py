@@ -16,7 +16,7 @@ import numpy as np
 from equipoise.plans.solvers.box import Box
 from equipoise.plans.solvers.incumbent import CLOSED
 from equipoise.plans.solvers.plan_search import PlanSearch, band_over
-from equipoise.plans.solvers.relaxation import Kinds, Relaxation, Relaxed
+from equipoise.plans.solvers.relaxation import FrequencyRelaxation, Kinds, Relaxed
 from equipoise.plans.solvers.separable import solve_separable
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class ManyLabels(PlanSearch):
     def __init__(self, *asked: Any) -> None:
         super().__init__(*asked)
         self.heap, self.floor, self.looked = [], math.inf, 0
-        self.whole: Relaxation | None = None
+        self.whole: FrequencyRelaxation | None = None
         self.small = self.problem.have.size <= (WHOLE if math.isinf(self.effort) else SMALL)
 
     # ------------------------------------------------------------------------- searching
@@ -148,7 +148,7 @@ class ManyLabels(PlanSearch):
         high = np.max([node.box.high for node in nodes], axis=0)
         self.exact = tiny
         asked = math.isinf(self.effort)
-        bound = self.in_whole_rows(Box(low, high), nodes=100 * POLISHED if asked else POLISHED)
+        bound = self.in_whole_rows(Box(low, high), nodes=10 * POLISHED if asked else POLISHED)
         self.exact = False
         self.heap = [(max(b, bound), n, node) for b, n, node in self.heap]
         heapq.heapify(self.heap)
@@ -166,7 +166,7 @@ class ManyLabels(PlanSearch):
     def in_whole_rows(self, box: Box, nodes: int) -> float:
         """Bound a box in whole rows, and offer what is found; the bound is rounded."""
         if self.whole is None:
-            self.whole = Relaxation(self.problem, Kinds.all(self.problem), whole=True)
+            self.whole = FrequencyRelaxation(self.problem, Kinds.all(self.problem), whole=True)
         whole, back, cutoff = self.whole, self.kinds.back, self.cutoff
         whole.share(self.relaxation.least[back], self.relaxation.most[back])
         whole.cheaper(cutoff)

@@ -17,7 +17,7 @@ import numpy as np
 
 from equipoise.plans.cells import Band
 from equipoise.plans.solvers.box import Box
-from equipoise.plans.solvers.relaxation import Kinds, Relaxation
+from equipoise.plans.solvers.relaxation import FrequencyRelaxation, Kinds
 from equipoise.plans.solvers.rounding import Rounding
 from equipoise.plans.solvers.separable import granularity, solve_bands, solve_separable
 
@@ -37,6 +37,9 @@ COARSE = 3.0
 
 LARGE = 240
 """Number of cells above which real-valued rows are rounded in one way only."""
+
+MOST_BOXES = 160
+"""Number of boxes that are explored at most, however few groups there are."""
 
 EXPLORED = 8_000
 """Number of groups that are planned by themselves for frequencies all over the box."""
@@ -60,7 +63,7 @@ class PlanSearch:
         cells = problem.cells
         self.step = granularity(np.concatenate([cells.add, cells.drop], axis=1))
         self.kinds = Kinds.of(problem)
-        self.relaxation = Relaxation(problem, self.kinds)
+        self.relaxation = FrequencyRelaxation(problem, self.kinds)
         self.rounding = Rounding(problem, box)
         self.number = itertools.count()
         self.real = math.inf
@@ -139,7 +142,7 @@ class PlanSearch:
 
         Where groups are small, their whole rows depend on the frequencies more than the balance.
         """
-        kinds, left = self.kinds, int(self.effort_of(EXPLORED) / len(self.kinds))
+        kinds, left = self.kinds, int(min(self.effort_of(EXPLORED) / len(self.kinds), MOST_BOXES))
         heap = [(0.0, next(self.number), self.box)]
         middles: list[tuple[float, int, Real]] = []
         while heap and left > 0 and heap[0][0] < self.found.cost and not self.late():

@@ -83,7 +83,7 @@ class Relaxed(NamedTuple):
     balance: Real | float = 0.0  # price of one more row of each label, for all groups together
 
 
-class Relaxation:
+class FrequencyRelaxation:
     """The model, kept and solved again for other boxes."""
 
     def __init__(self, problem: Problem, kinds: Kinds, *, whole: bool = False) -> None:
