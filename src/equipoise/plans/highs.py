@@ -1,6 +1,6 @@
 """HiGHS, with standard output kept for results, one thread, and work counted instead of timed.
 
-A :class:`Model` is built once and solved again after changes: HiGHS starts from the basis of the
+A :class:`LinearModel` is built once and solved again after changes: HiGHS starts from the basis of the
 solution before. HiGHS writes stray lines past Python, straight to file descriptor 1, where they
 would be in the middle of a result that is piped on.
 """
@@ -49,12 +49,12 @@ class Answer:
         return self.status == "optimal"
 
 
-class Model:
+class LinearModel:
     """A linear model, possibly with whole numbers: least cost, bounds on columns and on rows.
 
     The cost must be bounded from below by the bounds of the columns, which may be infinite.
 
-    >>> model = Model([1.0, 2.0], low=[0, 0], high=[9, 9])
+    >>> model = LinearModel([1.0, 2.0], low=[0, 0], high=[9, 9])
     >>> model.add_rows([0, 0], [0, 1], [2.0, 3.0], low=[7.0], high=[np.inf])
     >>> model.solve().columns.tolist()
     [3.5, 0.0]

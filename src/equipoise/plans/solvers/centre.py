@@ -120,7 +120,9 @@ class _Search:
         gap = self.problem.request.gap
         if gap is None or found.rows is None or self.enough() or found.near(gap):
             return found
-        if self.effort >= QUICK:
+        if self.effort >= QUICK and not self.problem.coarse:
+            self.many_labels()
+        elif self.effort >= QUICK:
             GapSearch(self.problem, found, self.box, gap, self.deadline, self.construct).run()
         return found
 

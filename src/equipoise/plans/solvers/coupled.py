@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from equipoise.plans.cells import UNLIMITED
-from equipoise.plans.highs import Answer, Model
+from equipoise.plans.highs import Answer, LinearModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -312,7 +312,7 @@ class RowModel:
     ) -> Answer:
         """Solve the model in whole or in real numbers."""
         rest = self.columns - 2 * self.n
-        model = Model(
+        model = LinearModel(
             np.concatenate([self.price, np.zeros(rest)]),
             low=np.concatenate([self.add_low, np.zeros(self.n + rest)]),
             high=np.concatenate([self.add_high, self.drop_high, np.full(rest, np.inf)]),

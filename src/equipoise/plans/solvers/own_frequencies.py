@@ -56,7 +56,8 @@ def solve_new(
     deadline = time.monotonic() + problem.request.time_limit
     if problem.cells.labels == 2 and problem.separable:
         search_two_labels(problem, box, found, effort=effort, deadline=deadline, progress=progress)
-    if not found.done and (problem.cells.labels > 2 or problem.have.size <= FINISHED):
+    rest = problem.cells.labels > 2 or not problem.separable or problem.have.size <= FINISHED
+    if rest and not found.done:
         asked = problem.request.gap is not None and effort >= QUICK
         search_many_labels(
             problem,
