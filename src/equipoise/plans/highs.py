@@ -128,6 +128,16 @@ class Model:
         for row, column, each in zip(i.tolist(), j.tolist(), value.tolist(), strict=True):
             put(row, column, each)
 
+    def basis(self) -> Any:
+        """The basis of the last solution, to resume from after rows were put in again."""
+        return self._highs.getBasis()
+
+    def resume(self, basis: Any) -> None:
+        """Start the next solution from a basis, if it fits the model."""
+        fits = len(basis.row_status) == self.height and len(basis.col_status) == self.width
+        if basis.valid and fits:
+            self._highs.setBasis(basis)
+
     def start(self, columns: Any) -> None:
         """Give a solution of a model in whole numbers to start from."""
         import highspy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -15,6 +16,7 @@ from equipoise.plans.solvers.centre import solve_new
 from equipoise.plans.solvers.closed_form import best_sizes, whole_rows
 from equipoise.plans.solvers.coupled import solve_coupled
 from equipoise.plans.solvers.labels import LabelChoice, cheapest_labels
+from equipoise.plans.solvers.overlap.fixed import solve_fixed
 from equipoise.plans.solvers.separable import solve_separable
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ def _solve(
         return Solution(found.rows, found.bound, "centre", base, found.timed_out, stopped)
     if problem.separable and not problem.may_drift:
         return _separated(problem, base, progress)
-    return _coupled(problem, base)
+    return _overlapping(problem, base, effort, progress, first=first)
 
 
 def _separated(problem: Problem, base: Real, progress: Callable[[float], None]) -> Solution:
@@ -98,20 +100,30 @@ def _separated(problem: Problem, base: Real, progress: Callable[[float], None]) 
     return Solution(found.rows, found.cost, "separated", base)
 
 
+def _overlapping(
+    problem: Problem, base: Real, effort: float, progress: Callable[[float], None], *, first: bool
+) -> Solution:
+    """Plan for groups that depend on each other, with a tolerance above zero."""
+    deadline = time.monotonic() + problem.request.time_limit
+    found = solve_fixed(
+        problem,
+        base,
+        _balance(problem, base),
+        gap=ANY_PLAN if first else problem.request.solver_gap,
+        deadline=deadline,
+        effort=effort,
+        progress=progress,
+    )
+    rows = found.rows
+    if not found.near(problem.request.solver_gap):
+        rows = _cheaper(problem, base, rows)
+    return Solution(rows, found.bound, "solver", base, found.timed_out)
+
+
 def _coupled(problem: Problem, base: Real, chosen: LabelChoice | None = None) -> Solution:
-    balance = _balance(problem, base)
-    bound = -math.inf
-    # HiGHS satisfies constraints up to its own tolerance; the second attempt keeps a margin to them.
-    for inside in (0.0, 1e-5):
-        found = solve_coupled(problem, base, balance=balance, inside=inside)
-        rows = found.rows
-        # With a margin the model is narrower than the problem, so its bound does not count.
-        bound = bound if inside else found.bound
-        if rows is None or not problem.request.tolerance or within_tolerance(problem, rows, base):
-            break
-        rows = None
-    rows = _cheaper(problem, base, rows)
-    return Solution(rows, bound, "solver", base, found.timed_out, chosen=chosen)
+    """Plan for groups that depend on each other, at zero tolerance."""
+    found = solve_coupled(problem, base, balance=_balance(problem, base))
+    return Solution(found.rows, found.bound, "solver", base, found.timed_out, chosen=chosen)
 
 
 def _cheaper(problem: Problem, base: Real, rows: Whole | None) -> Whole | None:

@@ -1,0 +1,168 @@
+"""Plans for overlapping groups against fixed label frequencies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.plans.cells import Band
+from equipoise.plans.judgement import within_tolerance
+from equipoise.plans.solvers.incumbent import CLOSED
+from equipoise.plans.solvers.overlap.groups import Groups, cuts_at
+from equipoise.plans.solvers.overlap.moves import Frame, Walk
+from equipoise.plans.solvers.overlap.relaxation import Relaxation
+from equipoise.plans.solvers.overlap.whole import SMALL, solve_whole
+from equipoise.plans.solvers.separable import granularity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from equipoise.plans.cells import Real, Whole
+    from equipoise.plans.problem import Problem
+    from equipoise.plans.solvers.box import Box
+    from equipoise.plans.solvers.overlap.relaxation import Relaxed
+
+FIRST, PATIENCE = 20_000, 400
+"""Number of moves until whole rows must be found, and after the last that were cheaper."""
+
+MARGINS = (0.0, 1e-6)
+"""Margins in rows: with the second, what floats allow is within the tolerance in fractions, too."""
+
+
+@dataclass(eq=False)
+class Found:
+    """The best rows so far, and the lower bound of the cost of any."""
+
+    rows: Whole | None = None
+    cost: float = math.inf
+    bound: float = 0.0
+    timed_out: bool = False
+
+    def near(self, gap: float) -> bool:
+        """Whether the gap between cost and bound is at most a share of the cost."""
+        return self.rows is not None and self.cost - self.bound <= max(gap, CLOSED) * self.cost
+
+
+def solve_fixed(
+    problem: Problem,
+    base: Real,
+    balance: Box | None,
+    *,
+    gap: float,
+    deadline: float,
+    effort: float = 1.0,
+    progress: Callable[[float], None] = lambda _: None,
+) -> Found:
+    """Find cheap whole rows whose groups are within the limits around ``base``, and a bound.
+
+    The label frequencies of the table must lie in ``balance``, if given.
+    """
+    return _Fixed(problem, base, balance, gap, deadline, effort).run(progress)
+
+
+class _Fixed:
+    def __init__(
+        self,
+        problem: Problem,
+        base: Real,
+        balance: Box | None,
+        gap: float,
+        deadline: float,
+        effort: float,
+    ) -> None:
+        self.problem, self.base, self.balance = problem, base, balance
+        self.gap, self.deadline, self.effort = max(gap, CLOSED), deadline, effort
+        self.groups, self.found = Groups.of(problem), Found()
+        self.cuts = cuts_at(self.groups.edges, base)
+        self.step = cost_step(problem)
+
+    def run(self, progress: Callable[[float], None]) -> Found:
+        found, problem = self.found, self.problem
+        self.offer(problem.have)
+        if found.cost <= 0:
+            return found
+        relaxation = Relaxation(problem, self.groups)
+        relaxation.deadline = self.deadline
+        relaxed = relaxation.solve(self.cuts, self.balance)
+        found.bound = rounded_up(relaxed.bound, self.step)
+        progress(0.5)
+        if found.bound == math.inf:
+            return found
+        self.walk(relaxed)
+        progress(0.8)
+        if problem.have.size <= SMALL and not found.near(self.gap) and not found.timed_out:
+            self.finish()
+        found.timed_out &= not found.near(self.gap)
+        return found
+
+    def walk(self, start: Relaxed) -> None:
+        """Make whole rows of real-valued ones."""
+        at, table = self.base, None
+        if self.balance is not None:
+            table = Band(self.balance.low[None], self.balance.high[None])
+        frame = Frame.of(self.problem, self.groups, self.groups.band(at, at), table)
+        walk = Walk(frame, start, accepts=self.accepts, deadline=self.deadline)
+        enough = self.found.bound / (1 - self.gap) if self.gap < 1 else math.inf
+        first, patience = int(FIRST * self.effort), max(int(PATIENCE * self.effort), 20)
+        self.offer(walk.run(first=first, patience=patience, enough=enough))
+        self.found.timed_out |= walk.late
+
+    def finish(self) -> None:
+        """Solve a small problem in whole rows."""
+        found = self.found
+        for margin in MARGINS:
+            solved = solve_whole(
+                self.problem,
+                self.groups,
+                self.cuts,
+                self.balance,
+                gap=self.gap,
+                deadline=self.deadline,
+                start=found.rows,
+                cheaper=found.cost,
+                inside=margin,
+                effort=self.effort,
+            )
+            found.timed_out |= solved.timed_out
+            if not margin:  # with a margin the model is narrower, so its bound does not count
+                found.bound = max(found.bound, rounded_up(solved.bound, self.step))
+            before = found.cost
+            self.offer(solved.rows)
+            if solved.rows is None or found.cost < before or found.near(self.gap):
+                break
+        found.bound = min(found.bound, found.cost)
+
+    def offer(self, rows: Whole | None) -> None:
+        """Keep rows that hold everything and cost less."""
+        if rows is None:
+            return
+        cost = self.problem.cells.total_cost(rows)
+        if cost < self.found.cost - 1e-9 and self.accepts(rows):
+            self.found.rows, self.found.cost = rows.copy(), cost
+
+    def accepts(self, rows: Whole) -> bool:
+        """Whether rows hold every limit, in whole numbers and fractions."""
+        if not rows.sum() or not self.problem.holds(rows):
+            return False
+        if self.balance is not None:
+            shares = rows.sum(axis=0) / rows.sum()
+            low, high = self.balance.low - 1e-12, self.balance.high + 1e-12
+            if ((shares < low) | (shares > high)).any():
+                return False
+        return within_tolerance(self.problem, rows, self.base)
+
+
+def cost_step(problem: Problem) -> float | None:
+    """The largest number that all costs are multiples of, if there is one."""
+    cells = problem.cells
+    return granularity(np.concatenate([cells.add, cells.drop], axis=1))
+
+
+def rounded_up(bound: float, step: float | None) -> float:
+    """Round a bound up to the next possible cost, if costs are multiples of a step."""
+    if not math.isfinite(bound):
+        return bound if bound > 0 else 0.0
+    return max(math.ceil(bound / step - 1e-5) * step if step else bound - 1e-9, 0.0)

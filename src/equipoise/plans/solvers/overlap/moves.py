@@ -1,0 +1,253 @@
+"""Whole rows near a real-valued plan, by moves of single rows.
+
+A move adds a row, deletes one, or exchanges one for a row of another label of the same group. What
+breaks a limit has a price, and the move that lowers cost and price most is made. Where no move
+does, the price of every broken limit rises; once nothing is broken, all prices fall, so that the
+search goes on to cheaper rows. All moves of all groups are evaluated at once.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.plans.solvers.overlap.groups import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from equipoise.plans.cells import Band, Cells, Real, Whole
+    from equipoise.plans.problem import Limit, Problem
+    from equipoise.plans.solvers.overlap.groups import Groups
+    from equipoise.plans.solvers.overlap.relaxation import Prices, Relaxed
+
+BROKEN = 1e-9
+"""A limit broken by less, in rows, may hold; the judge decides."""
+
+RESTING = 10
+"""Number of steps during which a move is not taken back."""
+
+RISING, FALLING = 1.3, 0.9
+"""Factors for the prices of broken limits, and for all prices once nothing is broken."""
+
+DEARER = 1.3
+"""The price of a broken limit to begin with, relative to what breaking it by a row would save."""
+
+EXCHANGED = 6
+"""Maximum number of labels with which rows are exchanged in one move."""
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """What rows must keep: shares of groups in bands, and the table's shares in the last band."""
+
+    problem: Problem
+    inside: Any  # sparse, groups (the whole table last) × lines
+    normals: Real  # group × limit × label: the sums of a group times these must not be above 0
+
+    @classmethod
+    def of(cls, problem: Problem, groups: Groups, band: Band, table: Band | None) -> Frame:
+        """Make a frame of bands at fixed label frequencies; ``table`` has one line."""
+        from scipy import sparse
+
+        inside, low, high = groups.inside, band.low, band.high
+        if table is not None:
+            everything = sparse.csr_array(np.ones((1, inside.shape[1])))
+            inside = sparse.vstack([inside, everything]).tocsr()
+            low, high = np.concatenate([low, table.low]), np.concatenate([high, table.high])
+        return cls(problem, inside, _normals(type(band)(low, high)))
+
+
+def _normals(band: Band) -> Real:
+    k = band.low.shape[1]
+    if k == 2:
+        band = folded(band)
+    eye = np.eye(k)
+    normals = np.concatenate([eye - band.high[:, :, None], band.low[:, :, None] - eye], axis=1)
+    return np.asarray(normals[:, [0, 2]] if k == 2 else normals)
+
+
+def moves_of(k: int) -> NDArray[np.int64]:
+    """All moves of a group: rows of each label more or less."""
+    eye = np.eye(k, dtype=np.int64)
+    moves = [*eye, *-eye]
+    if k <= EXCHANGED:
+        moves += [a - b for a in eye for b in eye if (a != b).any()]
+    return np.array(moves)
+
+
+class Walk:
+    """A walk from move to move, which keeps the cheapest rows that pass a test."""
+
+    def __init__(
+        self,
+        frame: Frame,
+        start: Relaxed,
+        *,
+        accepts: Callable[[Whole], bool],
+        deadline: float = math.inf,
+    ) -> None:
+        problem = frame.problem
+        self.frame, self.problem, self.cells = frame, problem, problem.cells
+        self.accepts, self.deadline = accepts, deadline
+        self.moves = moves_of(self.cells.labels)
+        self.back = [int((self.moves == -m).all(axis=1).argmax()) for m in self.moves]
+        rows = self.cells.have if start.rows is None else np.rint(start.rows)
+        self.rows = np.clip(rows, self.cells.least, self.cells.most).astype(np.int64)
+        self.fill()
+        self.lines = frame.inside.T.tocsr()  # line × groups
+        self.sums = np.asarray(frame.inside @ self.rows.astype(float))
+        self.steps = frame.normals @ self.moves.T  # group × limit × move
+        self.prices, shared = self.first_prices(start.prices)
+        self.shared = [
+            _Shared(problem, limit, self.moves, price)
+            for limit, price in zip(problem.coupling, shared.tolist(), strict=True)
+        ]
+        self.change_costs = change_costs(self.cells, self.rows, self.moves)
+        self.rests = np.zeros(self.change_costs.shape, np.int64)
+        self.best: Whole | None = None
+        self.cost, self.done, self.late = math.inf, 0, False
+
+    def first_prices(self, known: Prices | None) -> tuple[Real, Real]:
+        """Above the prices of the linear model, so that breaking a limit does not pay."""
+        usual, shape = typical_price(self.cells), self.frame.normals.shape[:2]
+        none = np.full(len(self.problem.coupling), usual)
+        if known is None:
+            return np.full(shape, usual), none
+        prices = known.groups
+        if len(prices) < shape[0]:
+            prices = np.concatenate([prices, known.table[None]])
+        if self.cells.labels == 2:  # more of one label is less of the other
+            prices = prices[:, :2] + prices[:, [3, 2]]
+        return np.maximum(DEARER * prices, usual), np.maximum(DEARER * known.shared, none)
+
+    def fill(self) -> None:
+        """Give every group its least number of rows, label by label."""
+        for y in np.argsort(-self.rows.sum(axis=0), kind="stable"):
+            short = (self.cells.group_least - self.rows.sum(axis=1)).clip(0)
+            self.rows[:, y] += np.minimum(short, self.cells.most[:, y] - self.rows[:, y])
+
+    def run(self, *, first: int, patience: int, enough: float) -> Whole | None:
+        """Walk until the cost is low enough.
+
+        Without rows that pass it ends after ``first`` steps, with them ``patience`` steps after the
+        last that were cheaper.
+        """
+        last = self.done + first
+        while self.done < last and self.cost > enough:
+            self.late = time.monotonic() > self.deadline
+            if self.late:
+                break
+            if self.step():
+                last = self.done + patience
+        return self.best
+
+    def step(self) -> bool:
+        """Make the best move; whether the rows before it were the cheapest that pass."""
+        excess = np.einsum("glk,gk->gl", self.frame.normals, self.sums)
+        broken = excess > BROKEN
+        over = [limit.excess(self.rows) for limit in self.shared]
+        better = False
+        if not broken.any() and not any(o > 0 for o in over):
+            better = self.keep()
+            self.scale(FALLING)
+        gain = self.gains(excess, over)
+        line, move = divmod(int(gain.argmin()), len(self.moves))
+        if gain[line, move] >= -1e-9:
+            self.prices[broken] *= RISING
+            for limit, o in zip(self.shared, over, strict=True):
+                limit.price *= RISING if o > 0 else 1.0
+        self.done += 1
+        if np.isfinite(gain[line, move]):
+            self.make(line, move)
+        return better
+
+    def keep(self) -> bool:
+        cost = self.cells.total_cost(self.rows)
+        if cost < self.cost - 1e-9 and self.accepts(self.rows):
+            self.best, self.cost = self.rows.copy(), cost
+            return True
+        return False
+
+    def scale(self, factor: float) -> None:
+        self.prices *= factor
+        for limit in self.shared:
+            limit.price *= factor
+
+    def gains(self, excess: Real, over: list[int]) -> Real:
+        """What each move of each line adds to the cost and to the price of what is broken."""
+        after = excess[:, :, None] + self.steps
+        np.maximum(after, 0.0, out=after)
+        after -= np.maximum(excess, 0.0)[:, :, None]
+        priced = np.einsum("glm,gl->gm", after, self.prices)
+        gain = self.lines @ priced + self.change_costs
+        for limit, o in zip(self.shared, over, strict=True):
+            gain += limit.priced(self.rows, o)
+        gain = np.round(gain, 9)  # sums in another order must not choose another move
+        gain[self.refused()] = np.inf
+        return np.asarray(gain)
+
+    def refused(self) -> Any:
+        """Moves out of the bounds of cells and groups, and those taken back too soon."""
+        cells, moves = self.cells, self.moves
+        full, bare = self.rows >= cells.most, self.rows <= cells.least
+        size = self.rows.sum(axis=1, keepdims=True)
+        least = (size + moves.sum(axis=1)) < np.minimum(size, cells.group_least[:, None])
+        out = (full @ (moves > 0).T) | (bare @ (moves < 0).T)
+        return out | least | (self.rests > self.done)
+
+    def make(self, line: int, move: int) -> None:
+        self.rows[line] += self.moves[move]
+        groups = self.lines.indices[self.lines.indptr[line] : self.lines.indptr[line + 1]]
+        self.sums[groups] += self.moves[move]
+        self.rests[line, self.back[move]] = self.done + RESTING
+        one = self.cells.take([line])
+        self.change_costs[line] = change_costs(one, self.rows[[line]], self.moves)[0]
+
+
+class _Shared:
+    """A limit that groups share, as a part of the price of moves."""
+
+    def __init__(self, problem: Problem, limit: Limit, moves: Any, price: float) -> None:
+        self.problem, self.limit, self.moves, self.price = problem, limit, moves, price
+        named = np.zeros(problem.have.size, np.bool_)
+        named[limit.cells] = True
+        self.named = named.reshape(problem.have.shape)
+
+    def excess(self, rows: Whole) -> int:
+        return -self.problem.slack(self.limit, rows)
+
+    def priced(self, rows: Whole, over: int) -> Real:
+        if self.limit.kind == "available":
+            more, less = (
+                self.named & (rows >= self.problem.have),
+                self.named & (rows > self.problem.have),
+            )
+            effect = more @ self.moves.clip(0).T + less @ self.moves.clip(None, 0).T
+        else:
+            effect = self.named @ self.moves.T
+            effect = effect if self.limit.kind == "max_rows" else -effect
+        return np.asarray(self.price * (np.maximum(over + effect, 0) - max(over, 0)))
+
+
+def change_costs(cells: Cells, rows: Whole, moves: NDArray[np.int64]) -> Real:
+    """What each move costs, or saves where it takes back a change."""
+    change = rows - cells.have
+    up = np.where(change >= 0, cells.add, -cells.drop)
+    down = np.where(change <= 0, cells.drop, -cells.add)
+    return np.asarray(up @ moves.clip(0).T - down @ moves.clip(None, 0).T)
+
+
+def typical_price(cells: Cells) -> float:
+    """The price of a row to begin with: the usual cost of one."""
+    costs = np.concatenate(
+        [cells.add[cells.most > cells.have], cells.drop[cells.least < cells.have]]
+    )
+    costs = costs[costs > 0]
+    return float(np.median(costs)) if costs.size else 1.0
