@@ -23,6 +23,7 @@ from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.coupled import relaxed_cost, solve_coupled
 from equipoise.plans.solvers.gap import GapSearch
 from equipoise.plans.solvers.incumbent import Incumbent, holds_everything
+from equipoise.plans.solvers.overlap.own import search_coupled
 from equipoise.plans.solvers.separable import granularity, solve_bands, solve_separable
 
 if TYPE_CHECKING:
@@ -97,14 +98,13 @@ class _Search:
         if self.enough():
             return found
         self.surely()
+        if not self.problem.separable or not self.problem.judged.all():
+            return self.overlapping()
         if self.first and not self.enough():
             self.construct(self.base)
             if self.enough():
                 return found
-        # Ignoring the limits that couple groups keeps the bound valid, and plans may still meet them.
         centres = self.explore()
-        if not self.problem.separable and found.bound < math.inf and not self.enough():
-            centres = [*self.widest(), *centres]
         if found.bound < math.inf and not self.enough():
             self.build(centres)
         found.bound = min(found.bound, found.cost)
@@ -114,6 +114,21 @@ class _Search:
         if self.effort >= QUICK:
             GapSearch(self.problem, found, self.box, gap, self.deadline, self.construct).run()
         return found
+
+    def overlapping(self) -> Incumbent:
+        """Search for plans of groups that depend on each other."""
+        gap = self.problem.request.solver_gap
+        if not self.enough():
+            search_coupled(
+                self.problem,
+                self.box,
+                self.found,
+                gap=1e6 if self.first else gap,
+                effort=self.effort,
+                deadline=self.deadline,
+                progress=self.progress,
+            )
+        return self.found
 
     def enough(self) -> bool:
         return self.found.cost <= 0 or (self.first and self.found.rows is not None)
@@ -160,21 +175,6 @@ class _Search:
         """Cost of moving a plan's labels to a centre, at the usual price of a row."""
         off = np.abs(rows.sum(axis=0) - centre * rows.sum()).sum() / 2
         return float(off * np.median(self.problem.cells.add))
-
-    def widest(self) -> list[Real]:
-        """Bound coupled groups by one model, with the bands around the whole box."""
-        low, high = self.box.low, self.box.high
-        wide = solve_coupled(
-            self.problem, low, most=high, balance=self.box, time_limit=self.seconds
-        )
-        self.found.bound = max(self.found.bound, min(wide.bound, self.found.cost))
-        centres: list[Real] = []
-        rows = wide.rows
-        while rows is not None and len(centres) < 3:
-            self.offer(rows)
-            centres.append(self.box.clip(rows.sum(axis=0) / max(int(rows.sum()), 1)))
-            rows = solve_coupled(self.problem, centres[-1], time_limit=self.seconds).rows
-        return centres
 
     def costs(self, boxes: list[Box]) -> tuple[Real, Whole]:
         """The lowest cost with every group in the band around a box, for several boxes at once."""
@@ -245,7 +245,7 @@ class _Search:
         """Make plans around the best centres."""
         deep = self.dive(self.bisect()) if self.small else []
         chosen = [*deep[:1], *centres, self.base]
-        if self.small or not self.problem.separable:
+        if self.small:
             chosen = [self.polished(chosen), *chosen]
         missed = 0
         needed = 1 if self.effort < QUICK else len(chosen)
@@ -273,8 +273,7 @@ class _Search:
             return
         self.settle(centre)
         for rows in (1.0, 3.0, 0.0):
-            whole = self.small or not self.problem.separable
-            plan = (self.balanced if whole else self.balanced_by_largest)(centre, rows)
+            plan = (self.balanced if self.small else self.balanced_by_largest)(centre, rows)
             if plan is not None:
                 self.offer(plan)
                 return

@@ -12,7 +12,7 @@ from equipoise.plans.cells import Band
 from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.solvers.incumbent import CLOSED
 from equipoise.plans.solvers.overlap.groups import Groups, cuts_at
-from equipoise.plans.solvers.overlap.moves import Frame, Walk
+from equipoise.plans.solvers.overlap.moves import PATIENCE, Frame, Walk, first_moves
 from equipoise.plans.solvers.overlap.relaxation import Relaxation
 from equipoise.plans.solvers.overlap.whole import SMALL, solve_whole
 from equipoise.plans.solvers.separable import granularity
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from equipoise.plans.problem import Problem
     from equipoise.plans.solvers.box import Box
     from equipoise.plans.solvers.overlap.relaxation import Relaxed
-
-FIRST, PATIENCE = 20_000, 400
-"""Number of moves until whole rows must be found, and after the last that were cheaper."""
 
 MARGINS = (0.0, 1e-6)
 """Margins in rows: with the second, what floats allow is within the tolerance in fractions, too."""
@@ -106,7 +103,8 @@ class _Fixed:
         frame = Frame.of(self.problem, self.groups, self.groups.band(at, at), table)
         walk = Walk(frame, start, accepts=self.accepts, deadline=self.deadline)
         enough = self.found.bound / (1 - self.gap) if self.gap < 1 else math.inf
-        first, patience = int(FIRST * self.effort), max(int(PATIENCE * self.effort), 20)
+        patience = max(int(PATIENCE * self.effort), 20)
+        first = first_moves(self.problem.have.size, self.effort)
         self.offer(walk.run(first=first, patience=patience, enough=enough))
         self.found.timed_out |= walk.late
 

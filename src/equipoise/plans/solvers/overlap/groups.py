@@ -100,12 +100,12 @@ class Cuts:
         return np.asarray(factor[:, None] * (self.f[y][:, None] - np.eye(k)[y]))
 
 
-def cuts_at(edges: Edges, rates: Real) -> tuple[Cuts, ...]:
-    """The limits at fixed label frequencies."""
+def cuts_at(edges: Edges, low: Real, high: Real | None = None) -> tuple[Cuts, ...]:
+    """The limits at label frequencies, or those that hold at all from ``low`` to ``high``."""
     none = np.zeros(len(edges.low))
     return (
-        Cuts(1, edges.high, edges.high_shift, rates, none),
-        Cuts(-1, edges.low, edges.low_shift, rates, none),
+        Cuts(1, edges.high, edges.high_shift, low, none),
+        Cuts(-1, edges.low, edges.low_shift, low if high is None else high, none),
     )
 
 

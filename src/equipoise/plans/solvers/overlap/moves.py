@@ -36,6 +36,9 @@ RESTING = 10
 RISING, FALLING = 1.3, 0.9
 """Factors for the prices of broken limits, and for all prices once nothing is broken."""
 
+FIRST, PATIENCE = 20_000, 400
+"""Number of moves until whole rows must be found, and after the last that were cheaper."""
+
 DEARER = 1.3
 """The price of a broken limit to begin with, relative to what breaking it by a row would save."""
 
@@ -109,7 +112,8 @@ class Walk:
             _Shared(problem, limit, self.moves, price)
             for limit, price in zip(problem.coupling, shared.tolist(), strict=True)
         ]
-        self.change_costs = change_costs(self.cells, self.rows, self.moves)
+        self.more, self.less = self.moves.clip(0), (-self.moves).clip(0)
+        self.change_costs = np.array([self.costs_of(line) for line in range(len(self.cells))])
         self.rests = np.zeros(self.change_costs.shape, np.int64)
         self.best: Whole | None = None
         self.cost, self.done, self.late = math.inf, 0, False
@@ -169,6 +173,7 @@ class Walk:
         return better
 
     def keep(self) -> bool:
+        """Keep the rows if they pass and are the cheapest; whether they are."""
         cost = self.cells.total_cost(self.rows)
         if cost < self.cost - 1e-9 and self.accepts(self.rows):
             self.best, self.cost = self.rows.copy(), cost
@@ -176,6 +181,7 @@ class Walk:
         return False
 
     def scale(self, factor: float) -> None:
+        """Change all prices by a factor."""
         self.prices *= factor
         for limit in self.shared:
             limit.price *= factor
@@ -203,12 +209,19 @@ class Walk:
         return out | least | (self.rests > self.done)
 
     def make(self, line: int, move: int) -> None:
+        """Make a move, which is not taken back for a while."""
         self.rows[line] += self.moves[move]
         groups = self.lines.indices[self.lines.indptr[line] : self.lines.indptr[line + 1]]
         self.sums[groups] += self.moves[move]
         self.rests[line, self.back[move]] = self.done + RESTING
-        one = self.cells.take([line])
-        self.change_costs[line] = change_costs(one, self.rows[[line]], self.moves)[0]
+        self.change_costs[line] = self.costs_of(line)
+
+    def costs_of(self, line: int) -> Real:
+        """What each move of a line costs now."""
+        cells, change = self.cells, self.rows[line] - self.cells.have[line]
+        up = np.where(change >= 0, cells.add[line], -cells.drop[line])
+        down = np.where(change <= 0, cells.drop[line], -cells.add[line])
+        return np.asarray(self.more @ up + self.less @ down)
 
 
 class _Shared:
@@ -236,12 +249,9 @@ class _Shared:
         return np.asarray(self.price * (np.maximum(over + effect, 0) - max(over, 0)))
 
 
-def change_costs(cells: Cells, rows: Whole, moves: NDArray[np.int64]) -> Real:
-    """What each move costs, or saves where it takes back a change."""
-    change = rows - cells.have
-    up = np.where(change >= 0, cells.add, -cells.drop)
-    down = np.where(change <= 0, cells.drop, -cells.add)
-    return np.asarray(up @ moves.clip(0).T - down @ moves.clip(None, 0).T)
+def first_moves(cells: int, effort: float) -> int:
+    """Number of moves until whole rows must be found."""
+    return max(int(effort * min(FIRST, 20 * cells)), 200)
 
 
 def typical_price(cells: Cells) -> float:
