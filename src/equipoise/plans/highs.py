@@ -138,9 +138,16 @@ class Model:
         if basis.valid and fits:
             self._highs.setBasis(basis)
 
-    def start(self, columns: Any) -> None:
-        """Give a solution of a model in whole numbers to start from."""
+    def start(self, columns: Any, *, good: bool = False) -> None:
+        """Give a solution of a model in whole numbers to start from.
+
+        For a ``good`` one HiGHS looks for no better one except by branching, which is also where
+        it looks at the clock.
+        """
         import highspy
+
+        if good:
+            self._highs.setOptionValue("mip_heuristic_effort", 0.0)
 
         given = highspy.HighsSolution()
         given.col_value = np.asarray(columns, float).tolist()
@@ -162,7 +169,8 @@ class Model:
         """
         most = 2**31 - 1
         for name, value in (
-            ("time_limit", max(time_limit, 0.001)),
+            # HiGHS counts the seconds of all solutions of a model together.
+            ("time_limit", self._highs.getRunTime() + max(time_limit, 0.001)),
             ("mip_rel_gap", gap),
             ("mip_max_nodes", most if nodes is None else nodes),
             ("simplex_iteration_limit", most if iterations is None else iterations),

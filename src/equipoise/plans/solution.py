@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from equipoise.plans.judgement import drift, off_by, within_tolerance
+from equipoise.plans.judgement import off_by, within_tolerance
 from equipoise.plans.patterns import cell_numbers
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.centre import solve_new
@@ -57,6 +57,7 @@ def solve(
     progress: Callable[[float], None] = lambda _: None,
 ) -> Solution:
     """Find the cheapest plan by the method that fits the problem."""
+    candidates = tuple(candidates)
     found = _solve(problem, candidates, effort, progress, first=first)
     if found.rows is None and found.bound < math.inf and not found.timed_out and not first:
         any_plan = replace(problem, request=problem.request.but(gap=ANY_PLAN))
@@ -67,7 +68,7 @@ def solve(
 
 def _solve(
     problem: Problem,
-    candidates: Iterable[Whole],
+    candidates: tuple[Whole, ...],
     effort: float,
     progress: Callable[[float], None],
     *,
@@ -78,6 +79,49 @@ def _solve(
         return Solution(None, math.inf, "separated", base)
     if not problem.request.tolerance:
         return _zero(problem, base)
+    if problem.coupling:
+        return _limited(problem, candidates, effort, progress, first=first)
+    return _tolerated(problem, candidates, effort, progress, first=first)
+
+
+def _limited(
+    problem: Problem,
+    candidates: tuple[Whole, ...],
+    effort: float,
+    progress: Callable[[float], None],
+    *,
+    first: bool,
+) -> Solution:
+    """Plan without the limits that groups share, and with them only if that plan breaks one.
+
+    A limit that excludes nothing changes nothing in this way.
+    """
+    start = time.monotonic()
+    free = replace(problem, coupling=())
+    found = _tolerated(free, candidates, effort, lambda share: progress(share / 2), first=first)
+    if found.bound == math.inf:
+        return found
+    if found.rows is not None and problem.holds(found.rows):
+        return found
+    asked = problem.request.time_limit
+    left = max(asked - (time.monotonic() - start), 0.02 * asked)
+    rest = replace(problem, request=problem.request.but(time_limit=left))
+    held = _tolerated(
+        rest, candidates, effort, lambda share: progress(0.5 + share / 2), first=first
+    )
+    return replace(held, bound=max(held.bound, found.bound))
+
+
+def _tolerated(
+    problem: Problem,
+    candidates: tuple[Whole, ...],
+    effort: float,
+    progress: Callable[[float], None],
+    *,
+    first: bool,
+) -> Solution:
+    """Plan at a tolerance above zero."""
+    base = problem.base
     if problem.reference == "new":
         found = solve_new(
             problem, base, candidates=candidates, effort=effort, first=first, progress=progress
@@ -86,7 +130,7 @@ def _solve(
         return Solution(found.rows, found.bound, "centre", base, found.timed_out, stopped)
     if problem.separable and not problem.may_drift:
         return _separated(problem, base, progress)
-    return _overlapping(problem, base, effort, progress, first=first)
+    return _overlapping(problem, base, candidates, effort, progress, first=first)
 
 
 def _separated(problem: Problem, base: Real, progress: Callable[[float], None]) -> Solution:
@@ -101,7 +145,13 @@ def _separated(problem: Problem, base: Real, progress: Callable[[float], None]) 
 
 
 def _overlapping(
-    problem: Problem, base: Real, effort: float, progress: Callable[[float], None], *, first: bool
+    problem: Problem,
+    base: Real,
+    candidates: tuple[Whole, ...],
+    effort: float,
+    progress: Callable[[float], None],
+    *,
+    first: bool,
 ) -> Solution:
     """Plan for groups that depend on each other, with a tolerance above zero."""
     deadline = time.monotonic() + problem.request.time_limit
@@ -109,39 +159,20 @@ def _overlapping(
         problem,
         base,
         _balance(problem, base),
+        candidates=candidates,
         gap=ANY_PLAN if first else problem.request.solver_gap,
         deadline=deadline,
         effort=effort,
+        until=problem.request.gap is not None and not first,
         progress=progress,
     )
-    rows = found.rows
-    if not found.near(problem.request.solver_gap):
-        rows = _cheaper(problem, base, rows)
-    return Solution(rows, found.bound, "solver", base, found.timed_out)
+    return Solution(found.rows, found.bound, "solver", base, found.timed_out)
 
 
 def _coupled(problem: Problem, base: Real, chosen: LabelChoice | None = None) -> Solution:
     """Plan for groups that depend on each other, at zero tolerance."""
     found = solve_coupled(problem, base, balance=_balance(problem, base))
     return Solution(found.rows, found.bound, "solver", base, found.timed_out, chosen=chosen)
-
-
-def _cheaper(problem: Problem, base: Real, rows: Whole | None) -> Whole | None:
-    """The plan that repairs every group on its own, if it is valid and costs less.
-
-    A solver that ran out of time may return a worse plan than that.
-    """
-    request = problem.request
-    if not problem.coarse or problem.special or not request.tolerance:
-        return rows
-    strict = problem.again(min_group=1, constrain="all")
-    if len(strict.cells) != len(problem.cells) or request.label_drift is not None:
-        return rows
-    other = solve_separable(strict.cells, strict.band(base)).rows
-    cost = math.inf if rows is None else problem.cells.total_cost(rows)
-    fits = problem.holds(other) and within_tolerance(problem, other, base)
-    kept = request.labels == "free" or drift(other, base, request.tolerance_on) <= request.tolerance
-    return other if fits and kept and problem.cells.total_cost(other) < cost - 1e-9 else rows
 
 
 def _balance(problem: Problem, base: Real) -> Box | None:

@@ -126,6 +126,7 @@ class _Search:
                 gap=1e6 if self.first else gap,
                 effort=self.effort,
                 deadline=self.deadline,
+                until=self.problem.request.gap is not None and not self.first,
                 progress=self.progress,
             )
         return self.found

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.plans.cells import Band
+from equipoise.plans.cells import Band, Edges
 from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.solvers.incumbent import CLOSED
 from equipoise.plans.solvers.overlap.groups import Groups, cuts_at
-from equipoise.plans.solvers.overlap.moves import PATIENCE, Frame, Walk, first_moves
+from equipoise.plans.solvers.overlap.moves import Frame, Walk, first_moves, patience_with
 from equipoise.plans.solvers.overlap.relaxation import Relaxation
-from equipoise.plans.solvers.overlap.whole import SMALL, solve_whole
-from equipoise.plans.solvers.separable import granularity
+from equipoise.plans.solvers.overlap.whole import most_cells, solve_whole
+from equipoise.plans.solvers.separable import granularity, solve_separable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from equipoise.plans.cells import Real, Whole
     from equipoise.plans.problem import Problem
@@ -48,16 +48,35 @@ def solve_fixed(
     base: Real,
     balance: Box | None,
     *,
+    candidates: Iterable[Whole] = (),
     gap: float,
     deadline: float,
     effort: float = 1.0,
+    until: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Found:
     """Find cheap whole rows whose groups are within the limits around ``base``, and a bound.
 
-    The label frequencies of the table must lie in ``balance``, if given.
+    The label frequencies of the table must lie in ``balance``, if given. ``until`` searches until
+    the gap is reached or the time is up, however much work that is.
     """
-    return _Fixed(problem, base, balance, gap, deadline, effort).run(progress)
+    search = _Fixed(problem, base, balance, gap, deadline, math.inf if until else effort)
+    for rows in (problem.have, separated(problem, base, problem.request.tolerance), *candidates):
+        search.offer(rows)
+    return search.run(progress)
+
+
+def separated(problem: Problem, base: Real, tolerance: float) -> Whole | None:
+    """Rows with every finest group repaired on its own, which repairs all others as well.
+
+    They are dear, and there at once.
+    """
+    if not problem.coarse or problem.special:
+        return None
+    every = Edges.around(np.ones(problem.have.shape), tolerance, problem.request.tolerance_on)
+    band = every.at(base)
+    solved = solve_separable(problem.cells, Band(band.low, np.minimum(band.high, 1.0)))
+    return solved.rows if solved.feasible else None
 
 
 class _Fixed:
@@ -78,8 +97,7 @@ class _Fixed:
 
     def run(self, progress: Callable[[float], None]) -> Found:
         found, problem = self.found, self.problem
-        self.offer(problem.have)
-        if found.cost <= 0:
+        if found.cost <= 0 or (found.rows is not None and self.gap >= 1):
             return found
         relaxation = Relaxation(problem, self.groups)
         relaxation.deadline = self.deadline
@@ -87,10 +105,11 @@ class _Fixed:
         found.bound = rounded_up(relaxed.bound, self.step)
         progress(0.5)
         if found.bound == math.inf:
+            found.bound = found.cost
             return found
         self.walk(relaxed)
         progress(0.8)
-        if problem.have.size <= SMALL and not found.near(self.gap) and not found.timed_out:
+        if problem.have.size <= most_cells(self.effort) and not found.timed_out:
             self.finish()
         found.timed_out &= not found.near(self.gap)
         return found
@@ -103,7 +122,7 @@ class _Fixed:
         frame = Frame.of(self.problem, self.groups, self.groups.band(at, at), table)
         walk = Walk(frame, start, accepts=self.accepts, deadline=self.deadline)
         enough = self.found.bound / (1 - self.gap) if self.gap < 1 else math.inf
-        patience = max(int(PATIENCE * self.effort), 20)
+        patience = patience_with(self.effort)
         first = first_moves(self.problem.have.size, self.effort)
         self.offer(walk.run(first=first, patience=patience, enough=enough))
         self.found.timed_out |= walk.late
@@ -111,7 +130,7 @@ class _Fixed:
     def finish(self) -> None:
         """Solve a small problem in whole rows."""
         found = self.found
-        for margin in MARGINS:
+        for margin in MARGINS if not found.near(self.gap) else ():
             solved = solve_whole(
                 self.problem,
                 self.groups,
@@ -127,9 +146,11 @@ class _Fixed:
             found.timed_out |= solved.timed_out
             if not margin:  # with a margin the model is narrower, so its bound does not count
                 found.bound = max(found.bound, rounded_up(solved.bound, self.step))
-            before = found.cost
-            self.offer(solved.rows)
-            if solved.rows is None or found.cost < before or found.near(self.gap):
+            before, rows = found.cost, solved.rows
+            self.offer(rows)
+            if rows is None or found.cost < before:
+                break
+            if self.problem.cells.total_cost(rows) >= before - 1e-9:
                 break
         found.bound = min(found.bound, found.cost)
 

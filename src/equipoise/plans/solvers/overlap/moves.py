@@ -39,6 +39,9 @@ RISING, FALLING = 1.3, 0.9
 FIRST, PATIENCE = 20_000, 400
 """Number of moves until whole rows must be found, and after the last that were cheaper."""
 
+MORE = 5
+"""How much more patience a search has that must reach a gap."""
+
 DEARER = 1.3
 """The price of a broken limit to begin with, relative to what breaking it by a row would save."""
 
@@ -251,7 +254,12 @@ class _Shared:
 
 def first_moves(cells: int, effort: float) -> int:
     """Number of moves until whole rows must be found."""
-    return max(int(effort * min(FIRST, 20 * cells)), 200)
+    return max(int(min(effort, 1.0) * min(FIRST, 20 * cells)), 200)
+
+
+def patience_with(effort: float) -> int:
+    """Number of moves after the last cheaper rows."""
+    return int(np.clip(PATIENCE * effort, 20, MORE * PATIENCE))
 
 
 def typical_price(cells: Cells) -> float:

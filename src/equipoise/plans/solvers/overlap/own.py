@@ -20,9 +20,9 @@ import numpy as np
 from equipoise.plans.cells import Band
 from equipoise.plans.solvers.box import Box
 from equipoise.plans.solvers.incumbent import CLOSED, Incumbent, holds_everything
-from equipoise.plans.solvers.overlap.fixed import cost_step, rounded_up
+from equipoise.plans.solvers.overlap.fixed import cost_step, rounded_up, separated
 from equipoise.plans.solvers.overlap.groups import Groups, cuts_at, cuts_in
-from equipoise.plans.solvers.overlap.moves import PATIENCE, Frame, Walk, first_moves
+from equipoise.plans.solvers.overlap.moves import Frame, Walk, first_moves, patience_with
 from equipoise.plans.solvers.overlap.relaxation import Relaxation
 from equipoise.plans.solvers.overlap.whole import SMALL, solve_whole
 
@@ -63,13 +63,16 @@ def search_coupled(
     gap: float,
     effort: float = 1.0,
     deadline: float = math.inf,
+    until: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> None:
     """Improve a plan and the bound of its cost until they meet within a gap, or the work is done.
 
     The label frequencies of the repaired table lie in ``box``. ``found`` is updated; its bound is
-    infinite if there is proved to be no plan.
+    infinite if there is proved to be no plan. ``until`` searches until the gap is reached or the
+    time is up, however much work that is.
     """
+    effort = math.inf if until else effort
     _Search(problem, box, found, gap, effort, deadline, progress).run()
 
 
@@ -101,7 +104,7 @@ class _Search:
         self.best_rates: Real | None = None  # where real-valued rows are cheapest
         self.best_bound = math.inf
         share = effort * WORK / problem.have.size
-        self.most = int(np.clip(share, *LOOKED))
+        self.most = math.inf if effort == math.inf else int(np.clip(share, *LOOKED))
         self.trials = int(np.clip(share, *TRIED))
 
     # ---------------------------------------------------------------------------- bounds
@@ -109,7 +112,14 @@ class _Search:
     def run(self) -> None:
         """Look into the box with the lowest bound, until it is close enough to the best cost."""
         found, looked = self.found, 0
-        self.construct(self.box.clip(self.problem.base))
+        base, request = self.box.clip(self.problem.base), self.problem.request
+        # Around fixed frequencies, this tolerance suffices for all frequencies within it.
+        t = request.tolerance
+        self.offer(
+            separated(self.problem, base, t / (2 + t) if request.tolerance_on == "ub" else t / 2)
+        )
+        if not self.enough():
+            self.construct(base)
         while self.heap and not self.enough():
             if looked >= self.most or self.late():
                 break
@@ -120,7 +130,9 @@ class _Search:
             self.look(bound, box)
             looked += 1
             found.bound = max(found.bound, self.lowest())
-            self.progress(min(1.0, looked / self.most))
+            self.progress(
+                self.closed() if self.effort == math.inf else min(1.0, looked / self.most)
+            )
         found.bound = max(found.bound, self.lowest())
         found.timed_out &= not self.enough()
 
@@ -128,6 +140,13 @@ class _Search:
         """The bound that all boxes have; the best cost if no box is left."""
         lowest = self.heap[0][0] if self.heap else math.inf
         return min(lowest, self.floor, self.found.cost)
+
+    def closed(self) -> float:
+        """How much of the gap is closed."""
+        found = self.found
+        if found.rows is None or found.cost <= 0:
+            return 0.0
+        return min(1.0, self.gap * found.cost / max(found.cost - found.bound, 1e-12))
 
     def enough(self) -> bool:
         found = self.found
@@ -191,7 +210,7 @@ class _Search:
             gap=self.gap / 4,
             deadline=self.deadline,
             cheaper=cost - enough,
-            effort=0.1 * self.effort,
+            effort=0.1 * min(self.effort, 1.0),
         )
         if solved.bound == math.inf:
             return cost if enough == self.step else cost - enough
@@ -289,7 +308,7 @@ class _Search:
         frame = Frame.of(self.problem, self.groups, band, table)
         walk = Walk(frame, start, accepts=self.accepts, deadline=self.deadline)
         enough = start.bound / (1 - self.gap) if self.gap < 1 else math.inf
-        patience = max(int(PATIENCE * self.effort), 20)
+        patience = patience_with(self.effort)
         first = first_moves(self.problem.have.size, self.effort)
         self.offer(walk.run(first=first, patience=patience, enough=enough))
         if self.found.rows is None and self.small:
@@ -300,7 +319,7 @@ class _Search:
                 Box(low, high),
                 gap=self.gap,
                 deadline=self.deadline,
-                effort=0.1 * self.effort,
+                effort=0.1 * min(self.effort, 1.0),
             )
             self.offer(solved.rows)
 

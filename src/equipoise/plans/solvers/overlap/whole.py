@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from equipoise.plans.solvers.box import Box
     from equipoise.plans.solvers.overlap.groups import Cuts, Groups
 
-SMALL = 400
-"""Maximum number of cells of a model in whole rows."""
+SMALL, MOST = 400, 4_000
+"""Maximum number of cells of a model in whole rows, and of one that may take all the time."""
 
 BRANCHES = 200_000
 """Number of cells times branches that are tried: the same on every machine."""
@@ -34,6 +34,11 @@ class Solved:
     rows: Whole | None
     bound: float
     timed_out: bool = False
+
+
+def most_cells(effort: float) -> int:
+    """Maximum number of cells of a model in whole rows."""
+    return MOST if effort == math.inf else SMALL
 
 
 def solve_whole(
@@ -57,13 +62,14 @@ def solve_whole(
     model.hold_all(cuts, box, cheaper)
     if start is not None:
         model.begin(start)
-    nodes = max(int(effort * BRANCHES / model.n), 20)
-    left = max(deadline - time.monotonic(), 0.05)
+    nodes = None if effort == math.inf else max(int(effort * BRANCHES / model.n), 20)
+    left = max(0.9 * (deadline - time.monotonic()), 0.05)  # HiGHS looks at the clock now and then
+    started = time.monotonic()
     answer = model.model.solve(time_limit=left, gap=gap, nodes=nodes)
     if answer.status == "infeasible":
         return Solved(None, math.inf)
     bound = max(answer.bound - 1e-6, 0.0)
-    late = answer.status != "optimal" and time.monotonic() >= deadline
+    late = answer.status != "optimal" and time.monotonic() - started >= left
     rows = None
     if answer.columns is not None:
         rows = np.rint(model.rows_of(answer.columns)).astype(np.int64)
@@ -103,4 +109,4 @@ class _WholeModel(Relaxation):
         """Start from known rows."""
         change = rows.ravel() - self.have
         columns: Any = [change.clip(0), (-change).clip(0)[self.deletable], rows.sum(axis=0)]
-        self.model.start(np.concatenate(columns))
+        self.model.start(np.concatenate(columns), good=True)
