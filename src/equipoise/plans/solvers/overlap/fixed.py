@@ -12,7 +12,7 @@ from equipoise.plans.cells import Band, Edges
 from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.solvers.incumbent import CLOSED
 from equipoise.plans.solvers.overlap.groups import Groups, cuts_at
-from equipoise.plans.solvers.overlap.moves import Frame, Walk, first_moves, patience_with
+from equipoise.plans.solvers.overlap.moves import Frame, settle, walk_from
 from equipoise.plans.solvers.overlap.relaxation import Relaxation
 from equipoise.plans.solvers.overlap.whole import most_cells, solve_whole
 from equipoise.plans.solvers.separable import granularity, solve_separable
@@ -101,7 +101,8 @@ class _Fixed:
             return found
         relaxation = Relaxation(problem, self.groups)
         relaxation.deadline = self.deadline
-        relaxed = relaxation.solve(self.cuts, self.balance)
+        least = self.groups.alone(problem, self.groups.band(self.base, self.base)).costs
+        relaxed = relaxation.solve(self.cuts, self.balance, least=least)
         found.bound = rounded_up(relaxed.bound, self.step)
         progress(0.5)
         if found.bound == math.inf:
@@ -119,12 +120,18 @@ class _Fixed:
         at, table = self.base, None
         if self.balance is not None:
             table = Band(self.balance.low[None], self.balance.high[None])
-        frame = Frame.of(self.problem, self.groups, self.groups.band(at, at), table)
-        walk = Walk(frame, start, accepts=self.accepts, deadline=self.deadline)
-        enough = self.found.bound / (1 - self.gap) if self.gap < 1 else math.inf
-        patience = patience_with(self.effort)
-        first = first_moves(self.problem.have.size, self.effort)
-        self.offer(walk.run(first=first, patience=patience, enough=enough))
+        band = self.groups.band(at, at)
+        start, settled = settle(self.problem, self.groups, band, start)
+        walk = walk_from(
+            Frame.of(self.problem, self.groups, band, table),
+            start,
+            settled,
+            accepts=self.accepts,
+            deadline=self.deadline,
+            effort=self.effort,
+            enough=self.found.bound / (1 - self.gap) if self.gap < 1 else math.inf,
+        )
+        self.offer(walk.best)
         self.found.timed_out |= walk.late
 
     def finish(self) -> None:

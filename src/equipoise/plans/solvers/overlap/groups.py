@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.plans.cells import Band, Edges
+from equipoise.plans.solvers.separable import solve_separable
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Real
     from equipoise.plans.problem import Problem
     from equipoise.plans.solvers.box import Box
+    from equipoise.plans.solvers.separable import Separated
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +48,19 @@ class Groups:
     def __len__(self) -> int:
         return int(self.inside.shape[0])
 
+    def alone(self, problem: Problem, band: Band) -> Separated:
+        """The cheapest whole rows of each judged finest group on its own."""
+        lines = np.flatnonzero(problem.judged)
+        return solve_separable(problem.cells.take(lines), band.take(np.arange(len(lines))))
+
     def band(self, low: Real, high: Real) -> Band:
         """The shares allowed at all label frequencies from ``low`` to ``high``."""
         band = self.edges.at(high, low)
+        return Band(band.low, np.minimum(band.high, 1.0))
+
+    def union(self, low: Real, high: Real) -> Band:
+        """The shares allowed at some label frequencies from ``low`` to ``high``."""
+        band = self.edges.at(low, high)
         return Band(band.low, np.minimum(band.high, 1.0))
 
 

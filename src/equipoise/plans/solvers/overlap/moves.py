@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +44,9 @@ MORE = 5
 
 DEARER = 1.3
 """The price of a broken limit to begin with, relative to what breaking it by a row would save."""
+
+HIGHEST = 1e12
+"""The highest price of a broken limit."""
 
 EXCHANGED = 6
 """Maximum number of labels with which rows are exchanged in one move."""
@@ -79,6 +82,28 @@ def _normals(band: Band) -> Real:
     return np.asarray(normals[:, [0, 2]] if k == 2 else normals)
 
 
+def settle(
+    problem: Problem, groups: Groups, band: Band, start: Relaxed
+) -> tuple[Relaxed, NDArray[np.intp]]:
+    """Take the cheapest whole rows of judged finest groups that rounding puts out of their band.
+
+    For few rows, those within a small tolerance are far from any real-valued ones, and no single
+    moves lead there. Returns the lines that were settled as well.
+    """
+    lines = np.flatnonzero(problem.judged)
+    if start.rows is None or not len(lines):
+        return start, lines[:0]
+    rounded = np.rint(start.rows[lines])
+    size = rounded.sum(axis=1, keepdims=True)
+    own = band.take(np.arange(len(lines)))
+    out = ((rounded > own.high * size + BROKEN) | (rounded < own.low * size - BROKEN)).any(axis=1)
+    alone = groups.alone(problem, band)
+    out &= np.isfinite(alone.costs)
+    rows = start.rows.copy()
+    rows[lines[out]] = alone.rows[out]
+    return replace(start, rows=rows), lines[out]
+
+
 def moves_of(k: int) -> NDArray[np.int64]:
     """All moves of a group: rows of each label more or less."""
     eye = np.eye(k, dtype=np.int64)
@@ -98,6 +123,7 @@ class Walk:
         *,
         accepts: Callable[[Whole], bool],
         deadline: float = math.inf,
+        settled: Any = (),
     ) -> None:
         problem = frame.problem
         self.frame, self.problem, self.cells = frame, problem, problem.cells
@@ -118,6 +144,8 @@ class Walk:
         self.more, self.less = self.moves.clip(0), (-self.moves).clip(0)
         self.change_costs = np.array([self.costs_of(line) for line in range(len(self.cells))])
         self.rests = np.zeros(self.change_costs.shape, np.int64)
+        self.settled = np.zeros((len(self.cells), 1), np.bool_)  # lines that stay as they are
+        self.settled[list(settled)] = True
         self.best: Whole | None = None
         self.cost, self.done, self.late = math.inf, 0, False
 
@@ -167,7 +195,7 @@ class Walk:
         gain = self.gains(excess, over)
         line, move = divmod(int(gain.argmin()), len(self.moves))
         if gain[line, move] >= -1e-9:
-            self.prices[broken] *= RISING
+            self.prices[broken] = np.minimum(RISING * self.prices[broken], HIGHEST)
             for limit, o in zip(self.shared, over, strict=True):
                 limit.price *= RISING if o > 0 else 1.0
         self.done += 1
@@ -209,7 +237,7 @@ class Walk:
         size = self.rows.sum(axis=1, keepdims=True)
         least = (size + moves.sum(axis=1)) < np.minimum(size, cells.group_least[:, None])
         out = (full @ (moves > 0).T) | (bare @ (moves < 0).T)
-        return out | least | (self.rests > self.done)
+        return out | least | (self.rests > self.done) | self.settled
 
     def make(self, line: int, move: int) -> None:
         """Make a move, which is not taken back for a while."""
@@ -250,6 +278,26 @@ class _Shared:
             effect = self.named @ self.moves.T
             effect = effect if self.limit.kind == "max_rows" else -effect
         return np.asarray(self.price * (np.maximum(over + effect, 0) - max(over, 0)))
+
+
+def walk_from(
+    frame: Frame,
+    start: Relaxed,
+    settled: NDArray[np.intp],
+    *,
+    accepts: Callable[[Whole], bool],
+    deadline: float,
+    effort: float,
+    enough: float,
+) -> Walk:
+    """Walk with settled lines left alone, and with moves of all lines if that finds nothing."""
+    first = first_moves(frame.problem.have.size, effort)
+    for held in (settled, settled[:0]) if len(settled) else (settled,):
+        walk = Walk(frame, start, accepts=accepts, deadline=deadline, settled=held)
+        walk.run(first=first, patience=patience_with(effort), enough=enough)
+        if walk.best is not None or walk.late:
+            break
+    return walk
 
 
 def first_moves(cells: int, effort: float) -> int:

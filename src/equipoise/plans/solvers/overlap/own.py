@@ -22,9 +22,9 @@ from equipoise.plans.solvers.box import Box
 from equipoise.plans.solvers.incumbent import CLOSED, Incumbent, holds_everything
 from equipoise.plans.solvers.overlap.fixed import cost_step, rounded_up, separated
 from equipoise.plans.solvers.overlap.groups import Groups, cuts_at, cuts_in
-from equipoise.plans.solvers.overlap.moves import Frame, Walk, first_moves, patience_with
+from equipoise.plans.solvers.overlap.moves import Frame, settle, walk_from
 from equipoise.plans.solvers.overlap.relaxation import Relaxation
-from equipoise.plans.solvers.overlap.whole import SMALL, solve_whole
+from equipoise.plans.solvers.overlap.whole import solve_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +41,9 @@ LOOKED, TRIED = (5, 400), (12, 120)
 
 CONSTRUCTED = 12
 """Number of frequencies at which whole rows are made."""
+
+TINY = 100
+"""Maximum number of cells of a table whose boxes are solved in whole rows."""
 
 NARROW = 1e-9
 """A box that is not split any further."""
@@ -96,7 +99,7 @@ class _Search:
         self.bounds = Relaxation(problem, self.groups)
         self.plans = Relaxation(problem, self.groups)
         self.bounds.deadline = self.plans.deadline = deadline
-        self.small = problem.have.size <= SMALL
+        self.small = problem.have.size <= TINY
         self.number = itertools.count()
         self.heap = [(0.0, next(self.number), box)]
         self.floor = math.inf  # the lowest bound of a box that is too narrow to split
@@ -160,7 +163,8 @@ class _Search:
         """Bound a box, make a plan in it, and add its parts."""
         narrow, least, most = self.corridor(box)
         cuts = cuts_in(self.groups.edges, narrow, least, most)
-        relaxed = self.bounds.solve(cuts, narrow, cutoff=self.found.cost)
+        alone = self.groups.alone(self.problem, self.groups.union(narrow.low, narrow.high)).costs
+        relaxed = self.bounds.solve(cuts, narrow, least=alone, cutoff=self.found.cost)
         lower = max(bound, rounded_up(relaxed.bound, self.step))
         if lower >= self.found.cost - 1e-9:  # also if there is no plan in the box
             return
@@ -281,7 +285,8 @@ class _Search:
 
     def at(self, rates: Real) -> Relaxed:
         """The cheapest real-valued rows with given label frequencies."""
-        return self.plans.solve(cuts_at(self.groups.edges, rates), Box(rates, rates))
+        alone = self.groups.alone(self.problem, self.groups.band(rates, rates)).costs
+        return self.plans.solve(cuts_at(self.groups.edges, rates), Box(rates, rates), least=alone)
 
     def polished(self, rates: Real, best: Relaxed) -> tuple[Real, Relaxed]:
         """Move frequencies step by step to where real-valued rows are cheapest."""
@@ -305,12 +310,17 @@ class _Search:
         low = np.maximum(np.maximum(rates - near, self.box.low), rates / 2)
         high = np.minimum(rates + near, self.box.high)
         band, table = self.groups.band(low, high), Band(low[None], high[None])
-        frame = Frame.of(self.problem, self.groups, band, table)
-        walk = Walk(frame, start, accepts=self.accepts, deadline=self.deadline)
-        enough = start.bound / (1 - self.gap) if self.gap < 1 else math.inf
-        patience = patience_with(self.effort)
-        first = first_moves(self.problem.have.size, self.effort)
-        self.offer(walk.run(first=first, patience=patience, enough=enough))
+        start, settled = settle(self.problem, self.groups, band, start)
+        walk = walk_from(
+            Frame.of(self.problem, self.groups, band, table),
+            start,
+            settled,
+            accepts=self.accepts,
+            deadline=self.deadline,
+            effort=self.effort,
+            enough=start.bound / (1 - self.gap) if self.gap < 1 else math.inf,
+        )
+        self.offer(walk.best)
         if self.found.rows is None and self.small:
             solved = solve_whole(
                 self.problem,

@@ -65,6 +65,7 @@ class Relaxation:
         n = self.n = self.have.size
         gone = (self.have - cells.least.ravel()).clip(0)
         self.deletable = np.flatnonzero(gone > 0)
+        self.lines = np.flatnonzero(problem.judged)  # finest groups that are judged
         d = len(self.deletable)
         self.change = _differences(n, self.deletable)
         self.deleted = np.full(n, -1)
@@ -131,12 +132,23 @@ class Relaxation:
 
     # --------------------------------------------------------------- what depends on frequencies
 
-    def solve(self, cuts: Sequence[Cuts], box: Box | None, *, cutoff: float = math.inf) -> Relaxed:
+    def solve(
+        self,
+        cuts: Sequence[Cuts],
+        box: Box | None,
+        *,
+        least: Real | None = None,
+        cutoff: float = math.inf,
+    ) -> Relaxed:
         """Bound the cost of all plans that keep the cuts, with label frequencies in a box.
 
-        The search ends early when the bound is not below ``cutoff``.
+        ``least`` is what each judged finest group costs at least, in whole rows. The search ends
+        early when the bound is not below ``cutoff``.
         """
-        self._restart(cuts, box)
+        least = np.zeros(len(self.lines)) if least is None else least
+        if not np.isfinite(least).all():
+            return Relaxed(math.inf)
+        self._restart(cuts, box, least)
         bound = 0.0
         for _ in range(ROUNDS):
             answer = self.model.solve(time_limit=self.deadline - time.monotonic())
@@ -159,12 +171,14 @@ class Relaxation:
         changed = self.change @ columns[: self.totals[0]]
         return np.asarray((self.have + changed).reshape(-1, self.k))
 
-    def _restart(self, cuts: Sequence[Cuts], box: Box | None) -> None:
+    def _restart(self, cuts: Sequence[Cuts], box: Box | None, least: Real) -> None:
         """Put the limits that were needed before in again, in their order, for other frequencies."""
         basis = self.model.basis()
         self.model.drop_rows(self.fixed)
         if box is not None:
             self._balance(box)
+        if len(self.lines):
+            self._pay(least)
         if len(self.known) != len(cuts):
             self.known, self.blocks = [set() for _ in cuts], []
             self.short[:] = False
@@ -190,6 +204,17 @@ class Relaxation:
             value = sign * (np.eye(k) - share[:, None])
             free = np.full(k, -np.inf)
             self.model.add_rows(i, self.totals[j], value.ravel(), low=free, high=np.zeros(k))
+
+    def _pay(self, least: Real) -> None:
+        """Let judged finest groups cost at least as much as in whole rows."""
+        k = self.k
+        cell = (self.lines[:, None] * k + np.arange(k)).ravel()
+        row, drop = np.repeat(np.arange(len(self.lines)), k), self.deleted[cell]
+        may = drop >= 0
+        column = np.concatenate([cell, drop[may]])
+        free = np.full(len(self.lines), np.inf)
+        rows = np.concatenate([row, row[may]])
+        self.model.add_rows(rows, column, self.price[column], low=least * (1 - 1e-9), high=free)
 
     def _add_broken(self, cuts: Sequence[Cuts], rows: Real) -> bool:
         """Add the limits that rows break; False if there are none."""
@@ -226,6 +251,7 @@ class Relaxation:
         table = np.zeros(2 * k)
         if balanced:
             table, place = duals[place : place + 2 * k], place + 2 * k
+        place += len(self.lines)
         groups = np.zeros((len(self.groups), 2 * k))
         for number, c, y in self.blocks[:held]:
             if number >= 0:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SMALL, MOST = 400, 4_000
 """Maximum number of cells of a model in whole rows, and of one that may take all the time."""
 
-BRANCHES = 200_000
+BRANCHES = 60_000
 """Number of cells times branches that are tried: the same on every machine."""
 
 
