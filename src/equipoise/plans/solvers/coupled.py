@@ -112,7 +112,7 @@ class RowModel:
         cells = problem.cells
         self.cells, self.n, self.k = cells, cells.have.size, cells.labels
         # One variable per cell for additions and one for deletions, because their costs differ.
-        far = _far(problem, centre)
+        far = far_away(problem, centre)
         have = cells.have.ravel()
         most = cells.most.ravel()
         # A finite bound that no plan reaches stands for none.
@@ -339,7 +339,7 @@ class RowModel:
         return Coupled(rows, bound, timed_out=result.status == "limit")
 
 
-def _far(problem: Problem, centre: Real) -> float:
+def far_away(problem: Problem, centre: Real) -> float:
     """More rows than a plan adds to a cell."""
     rates = (problem.ratios * centre)[problem.ratios * centre > 0]
     far = 100.0 * (problem.have.sum() + problem.cells.least.sum() + len(problem.cells))
