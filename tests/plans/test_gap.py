@@ -35,16 +35,19 @@ def test_without_a_gap_it_is_the_cheapest_of_all_tables(counts, tolerance, label
     assert plan.reached
     assert largest_bias(rows_of(plan.after())) <= exact(tolerance)
     assert plan.bound <= best
-    if plan.stopped == "gap":
-        assert plan.cost == plan.bound == best
+    assert plan.stopped == "gap"
+    assert plan.cost == plan.bound
+    # The enumeration adds at most four rows to a cell; where the plan adds more, it is cheaper.
+    if max(plan.add.rows, default=0) <= 4:
+        assert plan.cost == best
 
 
 @pytest.mark.slow
 def test_the_gap_that_was_asked_for_is_reached(compas):
     usual = eq.plan(compas, tolerance=0.1)
-    assert usual.stopped == "work"
-    assert 0.0005 < usual.gap <= 0.005
-    assert "limit of work" in certainty(usual)
+    assert usual.stopped == "gap"
+    assert 0.0005 < usual.gap <= 0.002
+    assert "the search ends at 0.002" in certainty(usual)
     asked = eq.plan(compas, tolerance=0.1, gap=0.0005)
     assert asked.stopped == "gap"
     assert asked.gap <= 0.0005
