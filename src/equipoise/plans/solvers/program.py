@@ -20,13 +20,20 @@ if TYPE_CHECKING:
     from equipoise.plans.problem import Limit, Problem
 
 
+INFEASIBLE = 2
+"""The status of a program without a solution, as SciPy numbers it."""
+
+
+class Undecided(Exception):
+    """The time limit ended before a program was solved or proved to have no solution."""
+
+
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """The columns of a program at its minimum, or None with whether it is proved to have none."""
+    """The columns of a program at its minimum; None if it is proved to have no solution."""
 
     x: Real | None
     value: float
-    impossible: bool = False
     proved: bool = True  # whether there is no lower value
 
 
@@ -131,7 +138,7 @@ class Program:
 
         low, high = np.concatenate(self.low), np.concatenate(self.high)
         if (low > high).any():
-            return Minimum(None, math.inf, impossible=True)
+            return Minimum(None, math.inf)
         constraints = []
         if self.parts:
             i, j, value, *bounds = (np.concatenate(a) for a in zip(*self.parts, strict=True))
@@ -144,8 +151,10 @@ class Program:
             constraints=constraints,
             options={"time_limit": max(time_limit, 0.05), "mip_rel_gap": gap},
         )
+        if found.x is None and found.status != INFEASIBLE:
+            raise Undecided
         if found.x is None:
-            return Minimum(None, math.inf, impossible=found.status == 2)
+            return Minimum(None, math.inf)
         return Minimum(found.x, float(found.fun), proved=found.status == 0)
 
     def read(self, x: Real) -> Real:
