@@ -41,6 +41,7 @@ def test_a_third_of_every_group_is_a_whole_number(counts):
     assert eq.Plan.from_json(plan.to_json()).cells == plan.cells
 
 
+@pytest.mark.slow
 def test_the_price_of_leaving_nothing_is_told():
     options = {"sensitive_features": ["sex", "race"], "label": "risk", "count": "n"}
     plan = eq.plan("compas", exact=True, **options)
@@ -137,6 +138,7 @@ def test_groups_that_are_not_judged_leave_the_others_without_bias():
         assert Fraction(after.of(f"{group}, y=+"), after.of(group)) == whole
 
 
+@pytest.mark.slow
 def test_a_limit_in_the_way_is_told(counts):
     with pytest.raises(eq.Infeasible, match="are a multiple of 1 yes and 2 no") as caught:
         eq.plan(counts, exact=True, max_rows=640)
@@ -145,6 +147,7 @@ def test_a_limit_in_the_way_is_told(counts):
     assert caught.value.proved
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_short_leaves_bias(counts):
     plan = eq.plan(counts, exact=True, budget=40, time_limit=1)
     assert plan.cost <= 40

@@ -196,7 +196,7 @@ def check_claims(counts, request):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(1))
+@pytest.mark.parametrize("part", range(3))
 def test_every_claim_at_zero_tolerance_is_true(part):
     rng = random.Random(part)
     claims = [check_claims(*random_request(rng)) for _ in range(100)]
@@ -294,6 +294,7 @@ def test_a_group_is_held_to_the_size_that_was_rounded():
 COMPAS = {"sensitive_features": ["sex", "race"], "label": "risk", "count": "n"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rounding", "rows"), [("floor", 11_621), ("optimal", 11_628)])
 @pytest.mark.parametrize("limit", [{}, {"min_rows": 1000}, {"available": {"risk=H": 10**6}}])
 def test_a_limit_that_excludes_nothing_changes_nothing_of_compas(rounding, rows, limit):
@@ -323,6 +324,7 @@ def test_a_rounding_goes_with_a_limit_that_binds():
     assert all(rows.sum() <= 50_000 for rows in after.values())
 
 
+@pytest.mark.slow
 def test_rows_that_limits_lack_are_named():
     counts = table([[18, 3], [22, 20], [24, 4]])
     needed = eq.plan(counts).certificate.n_after

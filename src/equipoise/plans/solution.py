@@ -159,7 +159,8 @@ def _zero(problem: Problem, effort: float) -> Solution:
     """Solve for zero bias: exact sizes, rounded to whole rows."""
     found = solve_zero(problem, effort)
     method: Method = "closed form" if found.alone else "solver"
-    solution = Solution(found.rows, found.bound, method, found.base, chosen=found.chosen)
+    late = found.timed_out
+    solution = Solution(found.rows, found.bound, method, found.base, late, chosen=found.chosen)
     if found.exact is None:
         return solution
     exact = found.exact

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from equipoise.plans.problem import Problem
 
 
-class Proposal(Protocol):
+class HasRows(Protocol):
     """The outcome of a trial."""
 
     @property
@@ -25,7 +25,7 @@ class Proposal(Protocol):
         """The rows of each cell after the repair; None if there is no plan."""
 
 
-Outcome = TypeVar("Outcome", bound=Proposal)
+Outcome = TypeVar("Outcome", bound=HasRows)
 
 
 def least_limited(problem: Problem, solve: Callable[[Problem], Outcome]) -> Outcome:

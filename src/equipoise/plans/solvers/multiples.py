@@ -19,7 +19,7 @@ from equipoise.errors import InputError
 from equipoise.plans.solvers.box import allowed_box
 from equipoise.plans.solvers.closed_form import best_sizes
 from equipoise.plans.solvers.labels import LabelChoice, cheapest_labels
-from equipoise.plans.solvers.program import Program
+from equipoise.plans.solvers.program import Program, Undecided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,9 +127,12 @@ def _programmed(problem: Problem, parts: Whole) -> tuple[Whole | None, bool]:
     price = p.price(both, np.concatenate([cells.add.ravel(), cells.drop.ravel()]))
     # Of two plans of the same cost, the one with fewer rows.
     price[both] += np.repeat([1e-9, -1e-9], len(p.gain))
-    found = p.minimise(price, time_limit=problem.request.time_limit)
+    try:
+        found = p.minimise(price, time_limit=problem.request.time_limit)
+    except Undecided:
+        return None, False
     if found.x is None:
-        return None, found.impossible
+        return None, True
     rows = np.rint(p.read(found.x)).astype(np.int64)
     return (rows, found.proved) if _is_exact(problem, rows, parts, groups) else (None, False)
 

@@ -21,13 +21,16 @@ if TYPE_CHECKING:
     from equipoise.plans.problem import Problem
 
 
+class Undecided(Exception):
+    """The time limit ended before a program was solved or proved to have no solution."""
+
+
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """The columns of a program at its minimum, or None with whether it is proved to have none."""
+    """The columns of a program at its minimum; None if it is proved to have no solution."""
 
     x: Real | None
     value: float
-    impossible: bool = False
     proved: bool = True  # whether there is no lower value
 
 
@@ -127,7 +130,7 @@ class Program:
         """Minimise the sum of columns, each with a price."""
         low, high = np.concatenate(self.low), np.concatenate(self.high)
         if (low > high).any():
-            return Minimum(None, math.inf, impossible=True)
+            return Minimum(None, math.inf)
         model = LinearModel(price, low=low, high=high)
         for i, j, value, least, most in _joined(self.parts):
             model.add_rows(i, j, value, low=least, high=most)
@@ -135,8 +138,10 @@ class Program:
         if len(whole):
             model.whole(whole)
         found = model.solve(time_limit=time_limit, gap=gap)
+        if found.columns is None and found.status != "infeasible":
+            raise Undecided
         if found.columns is None:
-            return Minimum(None, math.inf, impossible=found.status == "infeasible")
+            return Minimum(None, math.inf)
         return Minimum(found.columns, found.cost, proved=found.optimal)
 
     def read(self, x: Real) -> Real:

@@ -8,7 +8,7 @@ import numpy as np
 
 from equipoise.plans.judgement import exact_rows, keeps_drift, off_by, within_a_row
 from equipoise.plans.solvers.closed_form import whole_rows
-from equipoise.plans.solvers.program import Program
+from equipoise.plans.solvers.program import Program, Undecided
 from equipoise.plans.solvers.sizes import holds_drift, is_balanced
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ def rounded(problem: Problem, base: Real, exact: Exact) -> Whole | None:
         if is_plan(problem, rows, base, exact):
             return rows
     mended = _Rounding(problem, base, exact, tried[0]).mend()
-    return mended if mended is not None and is_plan(problem, mended, base, exact) else None
+    if mended is not None and not is_plan(problem, mended, base, exact):
+        raise Undecided  # the solver was not exact
+    return mended
 
 
 def _round(problem: Problem, base: Real, exact: Exact, way: Rounding) -> Whole:
@@ -94,9 +96,11 @@ class _Rounding:
             return float(np.where(inside, 0.0, np.minimum(*costs)).sum())
         p = self._program(cells.have, whole=False)
         price = np.concatenate([cells.add.ravel(), cells.drop.ravel()])
-        found = p.minimise(
-            p.price(np.concatenate([p.gain, p.lose]), price), time_limit=problem.request.time_limit
-        )
+        price = p.price(np.concatenate([p.gain, p.lose]), price)
+        try:
+            found = p.minimise(price, time_limit=problem.request.time_limit)
+        except Undecided:
+            return 0.0
         return 0.0 if found.x is None else max(found.value - 1e-6 * max(found.value, 1.0), 0.0)
 
     def _program(self, start: Whole, *, whole: bool) -> Program:

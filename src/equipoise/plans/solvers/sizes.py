@@ -7,6 +7,7 @@ fewest rows, and then to the one with fewer rows in later groups.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ import numpy as np
 from equipoise.plans.judgement import exact_rows
 from equipoise.plans.patterns import cell_numbers
 from equipoise.plans.solvers.closed_form import Sizes, best_sizes
-from equipoise.plans.solvers.program import Program
+from equipoise.plans.solvers.program import Program, Undecided
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Real, Whole
@@ -119,7 +120,8 @@ class _Sizes:
 
     def solve(self, *, tied: bool) -> Exact | None:
         """Minimise what is short, then the cost, then the rows."""
-        p, cells, limit = self.program, self.problem.cells, self.problem.request.time_limit
+        p, cells = self.program, self.problem.cells
+        end = time.monotonic() + self.problem.request.time_limit
         both = np.concatenate([p.gain, p.lose])
         lines = np.repeat(np.arange(len(cells)), cells.labels) / max(len(cells), 1)
         rows = np.concatenate([1 + IN_ORDER * lines, -1 - IN_ORDER * lines])
@@ -129,8 +131,13 @@ class _Sizes:
         if len(self.short):
             prices.insert(0, p.price(self.short, 1.0))
         x = None
-        for price in prices:
-            found = p.minimise(price, time_limit=limit)
+        for number, price in enumerate(prices):
+            try:
+                found = p.minimise(price, time_limit=end - time.monotonic())
+            except Undecided:
+                if number < len(prices) - 1 or tied:
+                    raise
+                break  # of plans of the same cost, any is taken
             if found.x is None:
                 break
             x = found.x

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from equipoise.plans.solvers.box import allowed_box
 from equipoise.plans.solvers.labels import LabelChoice, cheapest_labels, searched_labels
+from equipoise.plans.solvers.program import Undecided
 from equipoise.plans.solvers.rounding import rounded, rounding_cost
 from equipoise.plans.solvers.sizes import Exact, exact_plan, stands_alone
 
@@ -29,6 +31,7 @@ class Zero:
     exact: Exact | None = None
     chosen: LabelChoice | None = None
     alone: bool = True  # whether each group was planned on its own
+    timed_out: bool = False
 
 
 def solve_zero(problem: Problem, effort: float = 1.0) -> Zero:
@@ -38,14 +41,17 @@ def solve_zero(problem: Problem, effort: float = 1.0) -> Zero:
         chosen = _chosen(problem, effort)
         base = chosen.rates
     proved = chosen is None or chosen.proved
-    alone = stands_alone(problem)
-    exact = exact_plan(problem, base)
-    if exact is None:
-        return Zero(None, math.inf if proved else 0.0, base, chosen=chosen, alone=alone)
-    rows = rounded(problem, base, exact)
-    if rows is None:
-        return Zero(None, math.inf if proved else 0.0, base, exact, chosen, alone)
-    bound = rounding_cost(problem, base, exact) if proved else 0.0
+    alone, end = stands_alone(problem), time.monotonic() + problem.request.time_limit
+    try:
+        exact = exact_plan(problem, base)
+        left = max(end - time.monotonic(), problem.request.time_limit / 20)
+        problem = replace(problem, request=problem.request.but(time_limit=left))
+        rows = None if exact is None else rounded(problem, base, exact)
+    except Undecided:
+        return Zero(None, 0.0, base, chosen=chosen, alone=alone, timed_out=True)
+    bound = math.inf if proved else 0.0
+    if exact is not None and rows is not None:
+        bound = rounding_cost(problem, base, exact) if proved else 0.0
     return Zero(rows, bound, base, exact, chosen, alone)
 
 
@@ -60,7 +66,10 @@ def _chosen(problem: Problem, effort: float) -> LabelChoice:
         start = alone.rates
 
     def cost(rates: Real) -> float:
-        exact = exact_plan(problem, rates, tied=True)
+        try:
+            exact = exact_plan(problem, rates, tied=True)
+        except Undecided:
+            return math.inf
         return math.inf if exact is None else exact.cost + SHORT * exact.short
 
     return searched_labels(cost, [start, box.clip(problem.base)], box, effort)
