@@ -90,7 +90,7 @@ def optimise(
         return _at_zero(problem)
     if objective == "additions" or problem.request.allow == "add":
         return _fewest_additions(problem, known, end)
-    return _smallest_table(problem, end)
+    return _smallest_table(problem, known, end)
 
 
 def _priced(problem: Problem, add: Any, drop: Any) -> Problem:
@@ -110,12 +110,20 @@ def _at_zero(problem: Problem) -> Optimum:
     found = solve(_priced(problem, weight + cells.add, cells.drop))
     if found.rows is None:
         return Optimum(found, problem.request.objective)
-    value = _value(problem, found.rows)
-    # Rounding saves at most the rows by which the bound of the weighted sum is below it.
-    bound = max(math.floor(found.bound / weight), 0)
+    # A plan of the same weighted sum has the fewest additions if it deletes everything.
+    gone = float((cells.drop * cells.have).sum())
+    least = (found.bound - gone) / (weight + float(cells.add.max()))
+    bound = max(math.ceil(least - 1e-6), 0)
     if problem.request.objective == "rows":
         bound += int(problem.have.sum()) + problem.aside
-    return Optimum(replace(found, bound=0.0), problem.request.objective, value, min(bound, value))
+    return _optimum(problem, replace(found, bound=0.0), bound)
+
+
+def _optimum(problem: Problem, found: Solution, bound: int) -> Optimum:
+    """A plan with its own value of the objective."""
+    value = None if found.rows is None else _value(problem, found.rows)
+    least = bound if value is None else min(bound, value)
+    return Optimum(found, problem.request.objective, value, least)
 
 
 def _value(problem: Problem, rows: Whole) -> int:
@@ -157,13 +165,12 @@ def _fewest_additions(problem: Problem, known: list[Whole], end: float) -> Optim
     late = first.timed_out or found.timed_out
     start = int(problem.have.sum()) + problem.aside if objective == "rows" else 0
     bound = start + max(math.ceil(first.bound - 1e-6), 0)
-    value = start + additions
-    return Optimum(replace(found, timed_out=late), objective, value, min(bound, value))
+    return _optimum(problem, replace(found, timed_out=late), bound)
 
 
-def _smallest_table(problem: Problem, end: float) -> Optimum:
+def _smallest_table(problem: Problem, known: list[Whole], end: float) -> Optimum:
     """Bisect the largest number of rows for which there is a plan."""
-    start = solve(_hurried(_priced(problem, 1.0, 0.0), end, 0.3))  # deletes rather than adds
+    start = solve(_hurried(problem, end, 0.3), candidates=known)
     if start.rows is None:
         return Optimum(start, "rows")
     best, trials = start.rows, 0
@@ -181,7 +188,7 @@ def _smallest_table(problem: Problem, end: float) -> Optimum:
         trials += 1
     found = _cheapest(problem, _hurried(problem.again(max_rows=high), end), [best])
     late = found.timed_out or time.monotonic() >= stop
-    return Optimum(replace(found, timed_out=late), "rows", high, min(proved, high))
+    return _optimum(problem, replace(found, timed_out=late), proved)
 
 
 def _fewest_possible(problem: Problem) -> int:
@@ -217,11 +224,9 @@ def _settled(
     problem: Problem, rows: Whole, bound: int, end: float, *, late: bool = False
 ) -> Optimum:
     """The cheapest plan that changes no other groups than some rows do."""
-    value = _value(problem, rows)
     limited = _hurried(_frozen(problem, (rows == problem.have).all(axis=1)), end)
     best = _cheapest(problem, limited, [rows])
-    late = late or best.timed_out
-    return Optimum(replace(best, timed_out=late), "groups", value, min(bound, value))
+    return _optimum(problem, replace(best, timed_out=late or best.timed_out), bound)
 
 
 def _must_change(problem: Problem) -> NDArray[np.bool_]:
