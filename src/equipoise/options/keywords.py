@@ -63,6 +63,7 @@ class FrontierKeywords(CountKeywords, total=False):
     tolerance_on: ToleranceOn
     allow: Allow
     rounding: Rounding
+    exact: bool
     labels: Any
     label_drift: float | None
     target: Any
@@ -89,6 +90,36 @@ class FrontierKeywords(CountKeywords, total=False):
     gap: float | None
 
 
+class ScenarioKeywords(CountKeywords, total=False):
+    """How a table is counted, and what a plan made by hand is measured by."""
+
+    tolerance: float
+    tolerance_on: ToleranceOn
+    reference: Reference | None
+    allow: Allow
+    labels: Any
+    label_drift: float | None
+    target: Any
+    target_rates: Any
+    target_shares: Any
+    target_count: str | None
+    policy: Any
+    cost_add: Mapping[str, float] | Sequence[tuple[str, float]]
+    cost_delete: Mapping[str, float] | Sequence[tuple[str, float]]
+    available: Mapping[str, int] | Sequence[tuple[str, int]]
+    at_least: Mapping[str, int] | Sequence[tuple[str, int]]
+    at_least_each: Mapping[str, int] | Sequence[tuple[str, int]]
+    group_shares: Mapping[str, float] | Sequence[tuple[str, float]]
+    share_tolerance: float
+    min_rows: int | None
+    max_rows: int | None
+    deletable: str | Sequence[str]
+    constrain: str | Sequence[str]
+    min_group: int
+    plan_missing: bool
+    may_vanish: bool
+
+
 class SearchKeywords(TypedDict, total=False):
     """How rows are searched for."""
 
@@ -110,6 +141,7 @@ class PlanKeywords(FrontierKeywords, SearchKeywords, total=False):
 
     reference: Reference | None
     objective: Objective
+    policy: Any
     budget: float | None
 
 

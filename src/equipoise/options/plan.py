@@ -56,6 +56,11 @@ class PlanOptions:
         help="How exact numbers become whole rows at zero tolerance.",
         group="What is allowed",
     )
+    exact: bool = option(
+        False,
+        help="Leave no bias at all, not even that of rounding, at zero tolerance. Often expensive.",
+        group="What is allowed",
+    )
     labels: Any = option(
         "keep",
         help="Label frequencies of the repaired table: keep the present ones within the tolerance, "
@@ -103,6 +108,13 @@ class PlanOptions:
         help="What a plan minimises: the cost, the rows of the repaired table, the additions, or the "
         "finest groups that change. Among equals the cheapest plan is taken.",
         group="Costs and limits",
+    )
+    policy: Any = option(
+        None,
+        help="Rules that the repaired table must pass, as for a check: a TOML file with a [check] "
+        "table. A `tolerance` is then a rule that comes before them.",
+        group="What is allowed",
+        metavar="FILE",
     )
     cost_add: Numbers = option(
         (),
@@ -239,7 +251,7 @@ class PlanOptions:
     gap: float | None = option(
         None,
         help="Relative gap between the cost and its lower bound at which the search stops. By "
-        "default it stops after a fixed amount of work.",
+        "default 0.002, or after a fixed amount of work.",
         group="Search",
         at_least=0,
         below=math.inf,
@@ -247,3 +259,13 @@ class PlanOptions:
 
     def __post_init__(self) -> None:
         check(self)
+
+
+MEASURED = (
+    *("tolerance", "tolerance_on", "reference", "allow", "labels", "label_drift", "target"),
+    *("cost_add", "cost_delete", "available", "at_least", "min_rows", "max_rows", "deletable"),
+    *("constrain", "min_group", "plan_missing", "may_vanish", "policy"),
+    *("target_rates", "target_shares", "target_count", "group_shares", "share_tolerance"),
+    "at_least_each",
+)
+"""What a plan made by hand is measured by; the other options only steer the search for a plan."""

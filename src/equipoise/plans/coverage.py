@@ -97,10 +97,18 @@ def _every_group(
 
 
 def add_empty_groups(
-    counts: Counts, codes: NDArray[np.int32], have: Whole, asked: Sequence[Minimum]
+    counts: Counts,
+    codes: NDArray[np.int32],
+    have: Whole,
+    asked: Sequence[Minimum],
+    added: Counts | None = None,
 ) -> tuple[NDArray[np.int32], Whole]:
-    """Add lines for groups that have no rows yet and must get some."""
+    """Add lines for groups that have no rows yet and must get some, or to which rows are added."""
     new: dict[tuple[int, ...], None] = {}
+    if added is not None:
+        known = set(map(tuple, codes.tolist()))
+        got = map(tuple, added.with_axes(counts).codes[:, :-1].tolist())
+        new = dict.fromkeys(line for line in got if line not in known)
     for minimum in asked:
         group = minimum.group
         if not minimum.rows or len(members(counts, codes, sensitive_part(counts, group))):

@@ -16,8 +16,10 @@ from equipoise.errors import EquipoiseError, InputError
 from equipoise.lattice import Group, format_value
 from equipoise.plain import Grid
 from equipoise.plans.limits import Limit
+from equipoise.plans.policy import PlanPolicy
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.solution import ANY_PLAN, solve
+from equipoise.plans.rounds import solve
+from equipoise.plans.solution import ANY_PLAN
 from equipoise.plans.solvers.coupled import solve_coupled
 from equipoise.plans.tolerance import least_tolerance
 from equipoise.results import FlatTable, Result
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from equipoise.counts import Counts
+    from equipoise.measures.rules import Rule
     from equipoise.plans.request import PlanRequest
 
 MOST_ROWS = 2**40
@@ -50,7 +53,7 @@ class Relaxation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return dict(vars(self))
+        return {k: v.to_dict() if isinstance(v, PlanPolicy) else v for k, v in vars(self).items()}
 
     def apply(self, request: PlanRequest) -> PlanRequest:
         """The request with this change."""
@@ -101,9 +104,16 @@ class Infeasible(EquipoiseError, Result):
 
 
 def explain_infeasible(
-    problem: Problem, *, proved: bool, progress: Callable[[float], None] = lambda _: None
+    problem: Problem,
+    *,
+    proved: bool,
+    reason: str = "",
+    progress: Callable[[float], None] = lambda _: None,
 ) -> Infeasible:
-    """Find every single change that would make a request feasible."""
+    """Find every single change that would make a request feasible.
+
+    ``reason`` is what is known already, as the end of a sentence.
+    """
     found = []
     end = time.monotonic() + min(problem.request.time_limit, PATIENCE)
     hurried = min(problem.request.time_limit, EACH)
@@ -117,7 +127,7 @@ def explain_infeasible(
         progress(tried / len(ways))
     sentence = "No plan was found that meets all limits, which does not prove that there is none."
     if proved:
-        sentence = f"No plan meets all limits of the request{_shortest(problem)}."
+        sentence = f"No plan meets all limits of the request{_shortest(problem) or reason}."
     if tried < len(ways):
         sentence += " There was not enough time to try every single change."
     elif not found:
@@ -164,10 +174,16 @@ def _ways(problem: Problem) -> Iterator[Callable[[], Relaxation | None]]:
         yield lambda: _give_drift(problem)
     if request.pool is not None:
         yield lambda: _without_pool(problem)
+    if request.policy is not None:
+        yield from (
+            functools.partial(_without_rule, problem, rule) for rule in request.policy.rules
+        )
     yield lambda: _give_tolerance(problem)
     others: list[tuple[str, Any, str]] = []
     if request.extra:
         others.append(("extra", (), "Without the extra rows there is a plan."))
+    if request.exact:
+        others.append(("exact", False, "Up to rounding, without `exact`, there is a plan."))
     if request.labels != "free":
         others.append(("labels", "free", "With `labels='free'` there is a plan."))
     if request.allow != "both":
@@ -189,7 +205,7 @@ def _possible(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> 
     """Whether a plan is found for a request."""
     try:
         problem = pose(counts, request.but(gap=ANY_PLAN))
-        return solve(problem, first=True, effort=effort).rows is not None
+        return solve(problem, enough=math.inf, effort=effort).rows is not None
     except InputError:
         return False
 
@@ -264,7 +280,22 @@ def _give_tolerance(problem: Problem) -> Relaxation | None:
     if needed is None:
         return None
     sentence = f"A tolerance of {needed:g} can be reached."
+    if problem.request.policy is not None:
+        wider = needed - problem.request.policy.tolerance
+        sentence = f"With every limit of the policy wider by {wider:.4g} there is a plan."
     return Relaxation("tolerance", None, problem.request.tolerance, needed, sentence)
+
+
+def _without_rule(problem: Problem, rule: Rule) -> Relaxation | None:
+    """Leave out one rule of a policy, and exempt its groups from earlier rules."""
+    try:
+        policy = problem.request.policy.without(rule)
+    except InputError:
+        return None
+    if not _possible(problem.counts, problem.request.but(policy=policy)):
+        return None
+    sentence = f"Without the rule {rule.words} there is a plan."
+    return Relaxation("policy", None, rule.words, policy, sentence)
 
 
 def _give_drift(problem: Problem) -> Relaxation | None:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.plans.judgement import within_tolerance
-from equipoise.plans.solution import ANY_PLAN, Solution, label_balance, solve
+from equipoise.plans.rounds import solve
+from equipoise.plans.solution import ANY_PLAN, Solution, label_balance
 from equipoise.plans.solvers.fewest import fewest_groups
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def _smallest_table(problem: Problem, known: list[Whole], end: float) -> Optimum
     while low < high and trials < TRIALS and time.monotonic() < stop:
         middle = (low + high) // 2
         limited = problem.again(max_rows=middle, gap=ANY_PLAN)
-        found = solve(_hurried(limited, stop, 0.3), first=True)
+        found = solve(_hurried(limited, stop, 0.3), enough=math.inf)
         if found.rows is None:
             low = middle + 1
             proved = low if found.bound == math.inf else proved
@@ -284,4 +285,5 @@ def _leave_out(
 def _any_plan(problem: Problem, stay: Any) -> Whole | None:
     """Any plan in which some groups stay as they are."""
     limited = _frozen(problem, stay)
-    return solve(replace(limited, request=limited.request.but(gap=ANY_PLAN)), first=True).rows
+    quick = replace(limited, request=limited.request.but(gap=ANY_PLAN))
+    return solve(quick, enough=math.inf).rows

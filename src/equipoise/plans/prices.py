@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import InputError
-from equipoise.plans.solution import solve
+from equipoise.plans.rounds import solve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

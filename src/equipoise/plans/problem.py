@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import InputError
-from equipoise.lattice import Group, format_value, roll_up
+from equipoise.lattice import Group
 from equipoise.plans.benchmark import (
     Lacking,
     TargetRates,
@@ -19,15 +19,16 @@ from equipoise.plans.benchmark import (
 )
 from equipoise.plans.cells import UNLIMITED, Band, Cells, Edges
 from equipoise.plans.coverage import Minimum, add_empty_groups, minimums
+from equipoise.plans.demands import Demands, Ruled, joint_edges, refuse_missing
+from equipoise.plans.judged import Judged, judged_groups
 from equipoise.plans.limits import Limit, limit_rows, limit_share
-from equipoise.plans.patterns import cell_numbers, group_of, members, numbers_of
+from equipoise.plans.patterns import cell_numbers, group_of, numbers_of
 from equipoise.plans.request import NUMBERED, PlanRequest
 from equipoise.plans.targets import (
     Ratios,
     Targets,
     label_frequencies,
-    require_agreement,
-    require_consistent,
+    require_labels,
     resolve,
 )
 from equipoise.values import MISSING
@@ -42,13 +43,18 @@ if TYPE_CHECKING:
     from equipoise.options.plan import Numbers, Reference
     from equipoise.plans.cells import Real, Whole
 
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """A coarser group that must stay within the tolerance: the finest groups inside it, and its K."""
-
-    lines: NDArray[np.intp]
-    k: Real
+NO_LIMITS: dict[str, Any] = {
+    "available": (),
+    "at_least": (),
+    "at_least_each": (),
+    "min_rows": None,
+    "max_rows": None,
+    "pool": None,
+    "label_drift": None,
+    "group_shares": (),
+    "target_shares": None,
+}
+"""Options without which a request limits neither rows nor the move of label frequencies."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,6 +76,9 @@ class Problem:
     limits: tuple[Limit, ...]  # all limits on rows
     coupling: tuple[Limit, ...]  # those that several groups share
     lacking: tuple[Lacking, ...] = ()  # what tables of targets lack
+    ruled: Ruled | None = None  # what the rules of a policy demand, if there is one
+    own: tuple[Demands, ...] = ()  # of these what holds for the finest groups
+    shared: tuple[Demands, ...] = ()  # and for the coarser ones
 
     @property
     def have(self) -> Whole:
@@ -84,6 +93,8 @@ class Problem:
     @property
     def plain(self) -> bool:
         """Whether every finest group must come to K = 1, and so the whole lattice does."""
+        if self.ruled is not None:
+            return False
         return bool(self.judged.all()) and bool((self.ratios == 1).all())
 
     @property
@@ -125,12 +136,19 @@ class Problem:
     @functools.cached_property
     def edges(self) -> Edges:
         """The limits of the finest groups; those that are not judged have none."""
-        return self._edges(self.ratios, self.request.tolerance).without(~self.judged)
+        return self._finest_edges(self.request.tolerance)
 
     @functools.cached_property
     def coarse_edges(self) -> Edges:
         """The limits of the coarser groups that are judged."""
+        if self.ruled is not None:
+            return joint_edges(self.shared, self.request.slack)
         return self._edges(self.coarse_ratios, self.request.tolerance)
+
+    def _finest_edges(self, tolerance: float) -> Edges:
+        if self.ruled is not None:
+            return joint_edges(self.own, tolerance - self.request.policy.tolerance)
+        return self._edges(self.ratios, tolerance).without(~self.judged)
 
     def _edges(self, ratios: Real, tolerance: float) -> Edges:
         return Edges.around(ratios, tolerance, self.request.tolerance_on)
@@ -139,7 +157,7 @@ class Problem:
         """The rates allowed to each finest group, around label frequencies."""
         edges = self.edges
         if tolerance is not None:
-            edges = self._edges(self.ratios, tolerance).without(~self.judged)
+            edges = self._finest_edges(tolerance)
         band = edges.at(centre, most)
         return Band(band.low, np.minimum(band.high, 1.0))
 
@@ -189,15 +207,46 @@ class Problem:
             cells=self.cells.take(lines),
             ratios=self.ratios[lines],
             judged=self.judged[lines],
+            own=tuple(demands.take(lines) for demands in self.own),
         )
+
+    def demanding(self, ruled: Ruled, lifted: NDArray[np.bool_]) -> Problem:
+        """The same problem with other demands of a policy; they also apply to lifted groups."""
+        posed = ruled.posed(lifted, self.request.slack)
+        one = np.ones(self.cells.labels)
+        return replace(
+            self,
+            judged=posed.judged,
+            coarse=tuple(Judged(parts, one) for parts in posed.parts),
+            ruled=ruled,
+            own=posed.own,
+            shared=posed.coarse,
+        )
+
+    @property
+    def limited(self) -> bool:
+        """Whether the request limits rows or the move of label frequencies."""
+        return any(getattr(self.request, name) not in ((), None) for name in NO_LIMITS)
+
+    def unlimited(self) -> Problem:
+        """The same problem without limits on rows and on the move of label frequencies."""
+        request = self.request.but(**NO_LIMITS)
+        cells = _cells(self.counts, self.codes, self.have, request, ())
+        # Another objective sets its own prices, which are not those of the request.
+        cells = replace(cells, add=self.cells.add, drop=self.cells.drop)
+        return replace(self, request=request, cells=cells, limits=(), coupling=())
 
     def again(self, **changes: Any) -> Problem:
         """The same problem with changes to the request."""
         return pose(self.counts, self.request.but(**changes))
 
 
-def pose(counts: Counts, request: PlanRequest) -> Problem:
-    """Pose the problem that a request states about a table."""
+def pose(counts: Counts, request: PlanRequest, *, added: Counts | None = None) -> Problem:
+    """Pose the problem that a request states about a table.
+
+    It has every finest group with rows, those that must get some, and those to which a known plan
+    has ``added`` rows.
+    """
     _refuse_missing(request)
     known, aside = known_rows(counts, plan_missing=request.plan_missing)
     if not known.n:
@@ -206,15 +255,17 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
         )
     codes, (have,) = known.finest()
     asked = minimums(counts, codes, have, request.at_least, request.at_least_each)
-    codes, have = add_empty_groups(counts, codes, have, asked)
+    codes, have = add_empty_groups(counts, codes, have, asked, added)
     rates = have.sum(axis=0) / have.sum()
-    _require_labels(counts, rates, request)
+    require_labels(counts.label, rates, plan_missing=request.plan_missing)
     ratios, lacking = _ratios(counts, codes, have, rates, request)
     shares, also_lacking = _shares(counts, codes, have, request)
     limits = tuple(_limits(counts, codes, request, asked, shares, aside))
     cells = _cells(counts, codes, have, request, limits)
-    judged, coarse = _judged(counts, codes, have, request, ratios)
-    return Problem(
+    nobody: tuple[NDArray[np.bool_], tuple[Judged, ...]] = (np.zeros(len(codes), np.bool_), ())
+    ruled = request.policy is not None
+    judged, coarse = nobody if ruled else judged_groups(counts, codes, have, request, ratios)
+    problem = Problem(
         counts=counts,
         request=request,
         codes=codes,
@@ -228,6 +279,14 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
         lacking=tuple(x for x in (lacking, also_lacking) if x is not None),
         coupling=tuple(x for x in limits if x.binding and not _on_one(x, have.shape[1])),
     )
+    return _with_rules(problem) if ruled else problem
+
+
+def _with_rules(problem: Problem) -> Problem:
+    """Add what the policy of the request demands of the groups that are large enough now."""
+    refuse_missing(problem.aside)
+    ruled = Ruled.of(problem.counts, problem.codes, problem.have, problem.request.policy)
+    return problem.demanding(ruled, np.zeros(len(ruled.lattice), np.bool_))
 
 
 def _refuse_missing(request: PlanRequest) -> None:
@@ -256,21 +315,6 @@ def known_rows(counts: Counts, *, plan_missing: bool) -> tuple[Counts, int]:
             absent |= counts.codes[:, position] == axis.codes[MISSING]
     kept = replace(counts, codes=counts.codes[~absent], rows=counts.rows[~absent])
     return kept, int(counts.rows[absent].sum())
-
-
-def _require_labels(counts: Counts, rates: Real, request: PlanRequest) -> None:
-    values = counts.label.values
-    if len(values) < 2:
-        raise InputError(
-            f"the label {counts.label.name!r} has only one value; there is no bias to repair."
-        )
-    empty = [format_value(v) for v, r in zip(values, rates, strict=True) if not r]
-    absent = MISSING in values and not request.plan_missing
-    if empty and not (absent and len(empty) == 1):
-        raise InputError(
-            f"label {empty[0]} has no rows, so its frequency is 0 and no group can have a share of "
-            "it; leave it out of the counts."
-        )
 
 
 def _ratios(
@@ -406,67 +450,3 @@ def offered(counts: Counts, codes: NDArray[np.int32], pool: Counts) -> Whole:
         if tuple(group) in place:
             found[place[tuple(group)], label] = rows
     return found
-
-
-def _judged(
-    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest, ratios: Ratios
-) -> tuple[NDArray[np.bool_], tuple[Judged, ...]]:
-    """Which finest groups must stay within the tolerance, and which coarser ones in addition."""
-    judged = _judged_finest(counts, codes, have, request, ratios)
-    coarse = [Judged(members(counts, codes, group), ratio) for group, ratio in ratios.coarse]
-    slack = min(request.tolerance, 1.0)
-    require_agreement(counts, ratios.coarse, slack)
-    for (group, ratio), each in zip(ratios.coarse, coarse, strict=True):
-        if judged[each.lines].all():
-            require_consistent(group, ratio, ratios.finest[each.lines], slack)
-    if not coarse and (ratios.finest == 1).all():
-        coarse = [
-            Judged(lines, np.ones(have.shape[1]))
-            for lines in _lattice_groups(counts, codes, have, request)
-            if not judged[lines].all()
-        ]
-    if not judged.any() and not coarse:
-        raise InputError(
-            f"no group has {request.min_group:,} rows, so there is nothing to repair; lower `min_group`."
-        )
-    return judged, tuple(coarse)
-
-
-def _judged_finest(
-    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest, ratios: Ratios
-) -> NDArray[np.bool_]:
-    sizes = have.sum(axis=1)
-    large = sizes >= request.min_group
-    large |= sizes == 0  # only groups that must get their first rows are here without any
-    wanted = np.zeros(len(codes), np.bool_)
-    if request.constrain == "all":
-        wanted = ~ratios.free
-    elif request.constrain == "marginals":
-        wanted[:] = len(counts.sensitive) == 1
-    else:
-        for pattern in request.constrain:
-            lines = members(counts, codes, Group.parse(pattern))
-            if not len(lines):
-                raise InputError(f"`constrain` names the group {pattern}, which has no rows.")
-            wanted[lines] = True
-    if request.target_rates is not None:
-        wanted &= ~ratios.free
-    # A group with its own target is always judged.
-    return np.asarray((wanted & large) | ratios.given)
-
-
-def _lattice_groups(
-    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest
-) -> Iterable[NDArray[np.intp]]:
-    """The finest groups inside each coarser group that a request judges."""
-    sizes = [len(a) for a in counts.sensitive]
-    if len(sizes) < 2 or (request.constrain == "all" and request.min_group <= 1):
-        return  # coarser groups follow from their parts
-    order = 1 if request.constrain == "marginals" else len(sizes) - 1
-    lattice = roll_up(codes, sizes, [have], min_count=request.min_group, max_order=order)
-    patterns = request.constrain if isinstance(request.constrain, tuple) else ("*",)
-    wanted = [Group.parse(p) for p in patterns]
-    for line in lattice.codes.tolist():
-        group = group_of(counts.sensitive, line)
-        if any(w.matches(group) for w in wanted):
-            yield members(counts, codes, group)

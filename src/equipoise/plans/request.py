@@ -13,6 +13,7 @@ from equipoise.lattice import Group
 from equipoise.options.plan import Allow, Numbers, PlanOptions, Reference, Rounding
 from equipoise.plans.benchmark import TargetRates, TargetShares
 from equipoise.plans.coverage import read_each
+from equipoise.plans.policy import PlanPolicy
 from equipoise.plans.targets import Targets, read_shares
 from equipoise.validate import a_number
 from equipoise.values import plain
@@ -20,7 +21,7 @@ from equipoise.values import plain
 ALLOW: tuple[Allow, ...] = get_args(Allow)
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 REFERENCES: tuple[Reference, ...] = get_args(Reference)
-SOLVER_GAP = 1e-4
+SOLVER_GAP = 2e-3
 """Relative gap at which a solver may stop by default."""
 
 
@@ -41,6 +42,8 @@ class PlanRequest(PlanOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._read_words()
+        if self.policy is not None:
+            self._read_policy()
         for name, whole in NUMBERED.items():
             object.__setattr__(self, name, _read_numbers(name, getattr(self, name), whole=whole))
         _check_shares(self.group_shares)
@@ -61,6 +64,8 @@ class PlanRequest(PlanOptions):
                 f"`rounding={self.rounding!r}` needs `tolerance=0`; with a tolerance, whole rows are "
                 "chosen by cost."
             )
+        if self.exact:
+            self._require_no_residual_alone()
         if self.extra and self.labels == "free":
             raise InputError(
                 "`extra` needs label frequencies that are kept or given, not `labels='free'`."
@@ -89,6 +94,28 @@ class PlanRequest(PlanOptions):
                 + (" if rows may be deleted." if self.objective == "rows" else ".")
             )
 
+    def _require_no_residual_alone(self) -> None:
+        """Refuse what does not go with a plan that leaves no bias at all."""
+        if self.tolerance:
+            raise InputError(
+                f"`exact` leaves no bias at all, and `tolerance={self.tolerance:g}` allows some; use "
+                "`tolerance=0`, or leave `exact` out."
+            )
+        if self.rounding != "optimal" or self.extra:
+            other = "extra" if self.extra else "rounding"
+            raise InputError(f"`exact` leaves nothing to round, so `{other}` does not go with it.")
+        for name in ("target", "target_rates", "policy"):
+            if getattr(self, name) is not None:
+                raise InputError(
+                    "`exact` needs equal rates in all groups: targets K are decimal numbers, which "
+                    f"whole rows meet only up to rounding; leave `exact` or `{name}` out."
+                )
+        if self.reference == "original" and self.labels != "keep":
+            raise InputError(
+                "`exact` compares groups with the repaired table, so `reference='original'` needs "
+                "`labels='keep'`, with which both are the same."
+            )
+
     def _read_words(self) -> None:
         if self.labels not in ("keep", "free"):
             object.__setattr__(self, "labels", read_shares(self.labels))
@@ -111,13 +138,40 @@ class PlanRequest(PlanOptions):
             given = getattr(self, name)
             object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
 
+    def _read_policy(self) -> None:
+        """Take the rules of a policy; the tolerance becomes one of them."""
+        if not isinstance(self.policy, PlanPolicy):
+            policy = PlanPolicy.of(self.policy, tolerance=self.tolerance, min_group=self.min_group)
+            object.__setattr__(self, "policy", policy)
+            object.__setattr__(self, "tolerance", policy.tolerance)
+        refused = {
+            "tolerance_on": ("ub", "rules limit UB"),
+            "constrain": ("all", "rules name the groups they apply to"),
+            "target": (None, "rules have their own K"),
+        }
+        for name, (usual, why) in refused.items():
+            if getattr(self, name) != usual:
+                raise InputError(f"`{name}` cannot be combined with `policy`, whose {why}.")
+        if self.reference == "original":
+            raise InputError(
+                "`policy` is checked on the repaired table, relative to its own label frequencies; "
+                "leave out `reference='original'`."
+            )
+        object.__setattr__(self, "reference", "new")
+
     def but(self, **changes: Any) -> PlanRequest:
         """The same request with something changed."""
         return replace(self, **changes)
 
     def widened(self, tolerance: float, **changes: Any) -> PlanRequest:
         """The same request at a tolerance above zero, without what goes with zero only."""
-        return replace(self, tolerance=tolerance, extra=(), rounding="optimal", **changes)
+        zero = {"extra": (), "rounding": "optimal", "exact": False}
+        return replace(self, tolerance=tolerance, **{**zero, **changes})
+
+    @property
+    def slack(self) -> float:
+        """How far the limits of the policy are widened, because its rules cannot all be met."""
+        return 0.0 if self.policy is None else float(self.tolerance - self.policy.tolerance)
 
     @property
     def solver_gap(self) -> float:
@@ -131,7 +185,7 @@ class PlanRequest(PlanOptions):
             value = getattr(self, each.name)
             if value == each.default:
                 continue
-            if isinstance(value, (Counts, Targets, TargetRates, TargetShares)):
+            if isinstance(value, (Counts, Targets, TargetRates, TargetShares, PlanPolicy)):
                 value = value.to_dict()
             elif isinstance(value, tuple) and (each.name in NUMBERED or each.name == "labels"):
                 value = [[plain(key), number] for key, number in value]
@@ -161,6 +215,8 @@ def request_from_dict(data: Mapping[str, Any]) -> PlanRequest:
         raise InputError(f"a plan's request has no {', '.join(sorted(unknown))}.")
     if given.get("pool") is not None:
         given["pool"] = Counts.from_dict(given["pool"])
+    if given.get("policy") is not None:
+        given["policy"] = PlanPolicy.from_dict(given["policy"])
     return PlanRequest(**given)
 
 

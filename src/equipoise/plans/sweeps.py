@@ -14,7 +14,8 @@ from equipoise.errors import InputError
 from equipoise.plain import Grid, csv_text
 from equipoise.plans.judgement import drift, off_by
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.solution import Solution, solve
+from equipoise.plans.rounds import solve
+from equipoise.plans.solution import Solution
 from equipoise.plans.tolerance import least_tolerance
 from equipoise.progress import Reporter, silent
 from equipoise.results import Drawable, FlatTable

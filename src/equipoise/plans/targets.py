@@ -268,6 +268,21 @@ def label_frequencies(shares: ByLabel, label: Axis, have: Whole) -> Real:
     return np.asarray(rates / total)
 
 
+def require_labels(label: Axis, rates: Real, *, plan_missing: bool) -> None:
+    """Refuse labels between which there is no bias to repair, or that have no rows."""
+    if len(label.values) < 2:
+        raise InputError(
+            f"the label {label.name!r} has only one value; there is no bias to repair."
+        )
+    empty = [format_value(v) for v, r in zip(label.values, rates, strict=True) if not r]
+    absent = MISSING in label.values and not plan_missing
+    if empty and not (absent and len(empty) == 1):
+        raise InputError(
+            f"label {empty[0]} has no rows, so its frequency is 0 and no group can have a share of "
+            "it; leave it out of the counts."
+        )
+
+
 # ---------------------------------------------------------------------------- reading in
 
 

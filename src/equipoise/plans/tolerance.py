@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equipoise.plans.judgement import drift, off_by
-from equipoise.plans.solution import Solution, solve
+from equipoise.plans.rounds import solve
+from equipoise.plans.solution import Solution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +80,7 @@ def _affordable(
 ) -> Solution | None:
     trial = replace(problem, request=problem.request.widened(tolerance))
     candidates = () if known is None else (known,)
-    found = solve(trial, candidates=candidates, effort=0.05, first=math.isinf(budget))
+    found = solve(trial, candidates=candidates, effort=0.05, enough=budget)
     if found.rows is None or not pays(budget, problem.cells.total_cost(found.rows)):
         return None
     return found

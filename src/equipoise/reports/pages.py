@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SUBJECTS = {
     "BiasTable": "bias",
     "Plan": "plan",
+    "PlanComparison": "plan_comparison",
     "Frontier": "frontier",
     "Sweep": "sweep",
     "PolicyMap": "policy_map",

@@ -66,7 +66,7 @@ be the lowest cost at each tolerance. With --reference new it is the lowest cost
 )
 @options.request(
     PlanOptions,
-    but=("tolerance", "rounding", "extra", "budget", "priority", "objective"),
+    but=("tolerance", "policy", "rounding", "exact", "extra", "budget", "priority", "objective"),
     reference={
         "default": "original",
         "help": "Label frequencies that groups are compared with: the present ones (original) or "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.lake.cover.supply import CLOSE, CoverLimits, Supply
-from equipoise.plans.highs import solve_milp
+from equipoise.plans.highs import Model
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -163,22 +163,20 @@ class CoverModel:
         return replace(self, matrix=matrix, right=np.append(self.right, right))
 
     def _solve(self, objective: Real, clock: Clock) -> Answer:
-        from scipy.optimize import Bounds, LinearConstraint
-
         seconds = clock.left
         if seconds <= 0:
             return Answer(bound=self._relaxed(objective), timed_out=True)
-        found = solve_milp(
-            objective,
-            integrality=self.whole.astype(np.int64),
-            bounds=Bounds(self.low, self.high),
-            constraints=LinearConstraint(self.matrix, -np.inf, self.right),
-            options={"time_limit": seconds, "mip_rel_gap": 0.0},
-        )
-        bound, timed_out = found.mip_dual_bound, int(found.status) == 1
-        if bound is None or not math.isfinite(bound):
+        model, entry = Model(objective, low=self.low, high=self.high), self.matrix.tocoo()
+        free = np.full(len(self.right), -np.inf)
+        i, j = entry.coords
+        model.add_rows(i, j, entry.data, low=free, high=self.right)
+        model.whole(np.flatnonzero(self.whole))
+        found = model.solve(time_limit=seconds)
+        bound, timed_out = found.bound, found.status == "limit"
+        if not math.isfinite(bound):
             bound = self._relaxed(objective)
-        take = None if found.x is None else self._read(self._whole_rows(found.x))
+        columns = found.columns
+        take = None if columns is None else self._read(self._whole_rows(columns))
         return Answer(bound, take, timed_out=timed_out)
 
     def _relaxed(self, objective: Real) -> float:

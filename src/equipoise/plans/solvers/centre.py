@@ -23,6 +23,7 @@ from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.coupled import relaxed_cost, solve_coupled
 from equipoise.plans.solvers.gap import GapSearch
 from equipoise.plans.solvers.incumbent import Incumbent, holds_everything
+from equipoise.plans.solvers.many_labels import search_many_labels
 from equipoise.plans.solvers.separable import granularity, solve_bands, solve_separable
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ BALANCING = 40
 WORK = 16_000
 """Number of distinct groups that are searched for the first centres and the bound."""
 
+USUAL = 0.003
+"""Gap at which the search ends if none was asked for."""
+
 QUICK = 0.2
 """With less effort than this, the first good plan is taken and the gap is not closed."""
 
@@ -58,7 +62,7 @@ def solve_new(
     *,
     candidates: Iterable[Whole] = (),
     effort: float = 1.0,
-    first: bool = False,
+    enough: float | None = None,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Incumbent:
     """Find a cheap plan relative to its own label frequencies, with a lower bound of the cost.
@@ -66,7 +70,9 @@ def solve_new(
     The tolerance must be above zero. The label frequencies stay near ``base``, ``candidates`` are
     rows known to be feasible, and an ``effort`` below 1 tries fewer centres.
     """
+    first = enough is not None and math.isinf(enough)
     search = _Search(problem, base, effort, first=first, progress=progress)
+    search.found.gap = problem.request.solver_gap
     for rows in (problem.have, *candidates):
         search.offer(rows)
     return search.run()
@@ -101,6 +107,9 @@ class _Search:
             self.construct(self.base)
             if self.enough():
                 return found
+        if self.problem.cells.labels > 2 and not self.problem.coarse:
+            self.many_labels()
+            return found
         # Ignoring the limits that couple groups keeps the bound valid, and plans may still meet them.
         centres = self.explore()
         if not self.problem.separable and found.bound < math.inf and not self.enough():
@@ -114,6 +123,19 @@ class _Search:
         if self.effort >= QUICK:
             GapSearch(self.problem, found, self.box, gap, self.deadline, self.construct).run()
         return found
+
+    def many_labels(self) -> None:
+        """Search with linear programs, until the gap that was asked for, or one that is usual."""
+        asked = self.problem.request.gap
+        search_many_labels(
+            self.problem,
+            self.box,
+            self.found,
+            gap=USUAL if asked is None else asked,
+            effort=self.effort if asked is None or self.effort < QUICK else math.inf,
+            deadline=self.deadline,
+            progress=self.progress,
+        )
 
     def enough(self) -> bool:
         return self.found.cost <= 0 or (self.first and self.found.rows is not None)

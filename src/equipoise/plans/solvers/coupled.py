@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from equipoise.plans.cells import UNLIMITED
-from equipoise.plans.highs import solve_milp
+from equipoise.plans.highs import Answer, Model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from equipoise.plans.cells import Band, Real, Whole
-    from equipoise.plans.problem import Judged, Problem
+    from equipoise.plans.judged import Judged
+    from equipoise.plans.problem import Problem
     from equipoise.plans.solvers.box import Box
 
 _Entries: TypeAlias = tuple[Any, Any, Any]
@@ -290,56 +291,52 @@ class RowModel:
         """Solve the model with HiGHS."""
         if self.impossible:
             return Coupled(None, math.inf)
-        options: dict[str, Any] = {"time_limit": max(time_limit, 0.05), "mip_rel_gap": gap}
-        if nodes is not None:
-            options["node_limit"] = nodes
-        return self._read(self.run(options, whole=True))
+        return self._read(self.run(whole=True, time_limit=time_limit, gap=gap, nodes=nodes))
 
     def relaxed(self) -> float:
         """The lowest cost of real-valued rows."""
         if self.impossible:
             return math.inf
-        result = self.run({}, whole=False)
-        if result.x is not None:
-            return float(result.fun)
-        return math.inf if result.status == 2 else 0.0  # without an answer there is no bound
+        result = self.run(whole=False)
+        if result.columns is not None:
+            return result.cost
+        return math.inf if result.status == "infeasible" else 0.0  # without an answer no bound
 
-    def run(self, options: dict[str, Any], *, whole: bool) -> Any:
+    def run(
+        self,
+        *,
+        whole: bool,
+        time_limit: float = math.inf,
+        gap: float = 0.0,
+        nodes: int | None = None,
+    ) -> Answer:
         """Solve the model in whole or in real numbers."""
-        from scipy import sparse
-        from scipy.optimize import Bounds, LinearConstraint
-
         rest = self.columns - 2 * self.n
-        low = np.concatenate([self.add_low, np.zeros(self.n + rest)])
-        high = np.concatenate([self.add_high, self.drop_high, np.full(rest, np.inf)])
-        constraints = []
-        if self.height:
-            i, j, value, *bounds = (
-                np.concatenate(arrays) for arrays in zip(*self.parts, strict=True)
-            )
-            shape = (len(bounds[0]), self.columns)
-            matrix = sparse.csr_array((value, (i, j)), shape=shape)
-            constraints = [LinearConstraint(matrix, *bounds)]
-        return solve_milp(
+        model = Model(
             np.concatenate([self.price, np.zeros(rest)]),
-            integrality=np.repeat([int(whole), 0], [2 * self.n, rest]),
-            bounds=Bounds(low, high),
-            constraints=constraints,
-            options=options,
+            low=np.concatenate([self.add_low, np.zeros(self.n + rest)]),
+            high=np.concatenate([self.add_high, self.drop_high, np.full(rest, np.inf)]),
         )
+        if self.height:
+            i, j, value, low, high = (
+                np.concatenate(part) for part in zip(*self.parts, strict=True)
+            )
+            model.add_rows(i, j, value, low=low, high=high)
+        if whole:
+            model.whole(np.arange(2 * self.n))
+        return model.solve(time_limit=max(time_limit, 0.05), gap=gap, nodes=nodes)
 
-    def _read(self, result: Any) -> Coupled:
-        if result.status == 2:
+    def _read(self, result: Answer) -> Coupled:
+        if result.status == "infeasible":
             return Coupled(None, math.inf)
-        bound = getattr(result, "mip_dual_bound", None)
-        bound = -math.inf if bound is None or not math.isfinite(bound) else max(bound - 1e-6, 0.0)
-        if result.x is None:
+        bound = max(result.bound - 1e-6, 0.0) if math.isfinite(result.bound) else -math.inf
+        if result.columns is None:
             return Coupled(None, bound, timed_out=True)
-        change = np.rint(result.x[: 2 * self.n]).astype(np.int64)
+        change = np.rint(result.columns[: 2 * self.n]).astype(np.int64)
         rows = self.cells.have + (change[: self.n] - change[self.n :]).reshape(
             self.cells.have.shape
         )
-        return Coupled(rows, bound, timed_out=result.status == 1)
+        return Coupled(rows, bound, timed_out=result.status == "limit")
 
 
 def _far(problem: Problem, centre: Real) -> float:

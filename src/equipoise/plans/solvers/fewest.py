@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.plans.cells import UNLIMITED
-from equipoise.plans.highs import solve_milp
+from equipoise.plans.highs import Answer, Model
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Band, Real, Whole
@@ -44,17 +44,16 @@ def fewest_groups(
     model.limit(problem)
     seconds = problem.request.time_limit
     first = model.solve(np.repeat([0.0, 1.0], [2 * model.n, model.g]), seconds / 2)
-    if first.x is None:
-        return Fewest(None, 0, timed_out=first.status == 1)
-    changed = int(np.rint(first.x[2 * model.n :]).sum())
-    dual = getattr(first, "mip_dual_bound", None)
-    bound = 0 if dual is None or not math.isfinite(dual) else max(math.ceil(dual - 1e-6), 0)
+    if first.columns is None:
+        return Fewest(None, 0, timed_out=first.status == "limit")
+    changed = int(np.rint(first.columns[2 * model.n :]).sum())
+    bound = max(math.ceil(first.bound - 1e-6), 0) if math.isfinite(first.bound) else 0
     model.row(2 * model.n + np.arange(model.g), np.ones(model.g), -math.inf, changed)
     cells = problem.cells
     price = np.concatenate([cells.add.ravel(), cells.drop.ravel(), np.zeros(model.g)])
     second = model.solve(price, seconds / 2)
-    x = first.x if second.x is None else second.x
-    late = first.status == 1 or second.status == 1
+    x = first.columns if second.columns is None else second.columns
+    late = "limit" in (first.status, second.status)
     return Fewest(model.rows_of(x), min(bound, changed), timed_out=late)
 
 
@@ -115,26 +114,17 @@ class _Model:
             add = self.row if limit.of_additions else self.on_rows
             add(*limit.coefficients, limit.low, limit.high)
 
-    def solve(self, price: Real, seconds: float) -> Any:
+    def solve(self, price: Real, seconds: float) -> Answer:
         """Solve the model for a price of each variable."""
-        from scipy import sparse
-        from scipy.optimize import Bounds, LinearConstraint
-
         sizes = [len(columns) for columns, *_ in self.entries]
         i = np.repeat(np.arange(len(sizes)), sizes)
         j = np.concatenate([columns for columns, *_ in self.entries])
         value = np.concatenate([factors for _, factors, *_ in self.entries])
-        shape = (len(sizes), 2 * self.n + self.g)
         low, high = (np.array([entry[place] for entry in self.entries]) for place in (2, 3))
-        return solve_milp(
-            price,
-            integrality=np.ones(shape[1]),
-            bounds=Bounds(self.low, self.high),
-            constraints=[
-                LinearConstraint(sparse.csr_array((value, (i, j)), shape=shape), low, high)
-            ],
-            options={"time_limit": max(seconds, 0.05), "mip_rel_gap": 0.0},
-        )
+        model = Model(price, low=self.low, high=self.high)
+        model.add_rows(i, j, value, low=low, high=high)
+        model.whole(np.arange(2 * self.n + self.g))
+        return model.solve(time_limit=seconds)
 
     def rows_of(self, x: Any) -> Whole:
         """The rows of each cell after the changes of a solution."""

@@ -182,15 +182,15 @@ def _relaxed_in(problem: Problem, corridor: Corridor, *, time_limit: float) -> _
     model = _following(problem, corridor)
     if model.impossible:
         return _Relaxed(math.inf)
-    result = model.run({"time_limit": max(time_limit, 0.05)}, whole=False)
-    if result.x is None or result.status != 0:
-        return _Relaxed(math.inf if result.status == 2 else 0.0)
+    result = model.run(whole=False, time_limit=time_limit)
+    if result.columns is None:
+        return _Relaxed(math.inf if result.status == "infeasible" else 0.0)
     n, k = problem.have.size, model.k
-    rows = problem.have + (result.x[:n] - result.x[n : 2 * n]).reshape(-1, k)
+    rows = problem.have + (result.columns[:n] - result.columns[n : 2 * n]).reshape(-1, k)
     share = rows.sum(axis=0) / max(rows.sum(), 1e-9)
-    products = result.x[2 * n : 3 * n].reshape(-1, k)
+    products = result.columns[2 * n : 3 * n].reshape(-1, k)
     off = np.abs(products - share * rows.sum(axis=1, keepdims=True)).max(axis=0)
-    return _Relaxed(float(result.fun), rows, off)
+    return _Relaxed(result.cost, rows, off)
 
 
 def _whole_in(

@@ -22,23 +22,42 @@ Stopped: TypeAlias = Literal["gap", "work", "time"]
 
 @dataclass(eq=False)
 class Incumbent:
-    """The best plan so far, and the lower bound of the cost of any plan."""
+    """The best plan so far, and the lower bound of the cost of any plan.
 
+    A search is done when the two are within the relative ``gap``. If only ``enough`` matters, it is
+    done when a plan costs at most that, or when every plan is proved to cost more.
+    """
+
+    gap: float = 0.0
+    enough: float | None = None
     rows: Whole | None = None
     cost: float = math.inf
     bound: float = 0.0
     timed_out: bool = False
     tried: set[bytes] = field(default_factory=set)
 
+    @property
+    def settled(self) -> bool:
+        """Whether it is decided what the search is only asked for: if some cost is enough."""
+        if self.cost <= 0:
+            return True
+        return self.enough is not None and (self.cost <= self.enough or self.bound > self.enough)
+
+    @property
+    def done(self) -> bool:
+        """Whether a search need not go on."""
+        return self.settled or self.near(self.gap)
+
     def near(self, gap: float) -> bool:
         """Whether the gap between cost and bound is at most a share of the cost."""
-        return self.cost - self.bound <= max(gap, CLOSED) * self.cost
+        return self.rows is not None and self.cost - self.bound <= max(gap, CLOSED) * self.cost
 
-    def stopped(self, gap: float) -> Stopped | None:
+    @property
+    def stopped(self) -> Stopped | None:
         """What ended the search."""
         if self.rows is None:
             return None
-        return "gap" if self.near(gap) else "time" if self.timed_out else "work"
+        return "gap" if self.near(self.gap) else "time" if self.timed_out else "work"
 
     def offer(self, problem: Problem, rows: Whole | None, box: Box) -> None:
         """Keep rows if they satisfy every constraint and cost less."""

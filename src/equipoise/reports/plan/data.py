@@ -197,5 +197,5 @@ def _kind(plan: Plan) -> str:
 def _limit(plan: Plan) -> float | None:
     """The tolerance, if it is a limit on the numbers that are drawn."""
     asked = plan.request
-    plain = not plan.certificate.targets and isinstance(asked.labels, str)
+    plain = not plan.certificate.targets and asked.policy is None and isinstance(asked.labels, str)
     return asked.tolerance if asked.tolerance and plain else None
