@@ -179,8 +179,7 @@ def _smallest_table(problem: Problem, known: list[Whole], end: float) -> Optimum
     proved, stop = low, end - 0.3 * (end - time.monotonic())
     while low < high and trials < TRIALS and time.monotonic() < stop:
         middle = (low + high) // 2
-        limited = problem.again(max_rows=middle, gap=ANY_PLAN)
-        found = solve(_hurried(limited, stop, 0.3), enough=math.inf)
+        found = _any_plan(_hurried(problem.again(max_rows=middle), stop, 0.3))
         if found.rows is None:
             low = middle + 1
             proved = low if found.bound == math.inf else proved
@@ -205,7 +204,7 @@ def _fewest_possible(problem: Problem) -> int:
 def _fewest_changes(problem: Problem, known: list[Whole], end: float) -> Optimum:
     """Change only groups that must change; if that does not suffice, search for others."""
     must = _must_change(problem)
-    rows = _any_plan(_hurried(problem, end, 0.3), ~must)
+    rows = _any_plan(_hurried(_frozen(problem, ~must), end, 0.3)).rows
     if rows is not None:
         return _settled(problem, rows, int(must.sum()), end)
     if problem.reference == "original" and problem.have.size <= MOST_CELLS:
@@ -271,7 +270,7 @@ def _leave_out(
         trial = fixed.copy()
         trial[lines] = True
         trials += 1
-        found = _any_plan(_hurried(problem, stop, 0.3), trial)
+        found = _any_plan(_hurried(_frozen(problem, trial), stop, 0.3)).rows
         if found is not None:
             best, fixed = found, (found == problem.have).all(axis=1) | trial
         elif len(lines) > 1:
@@ -282,8 +281,8 @@ def _leave_out(
     return _settled(problem, best, bound, end, late=time.monotonic() >= stop)
 
 
-def _any_plan(problem: Problem, stay: Any) -> Whole | None:
-    """Any plan in which some groups stay as they are."""
-    limited = _frozen(problem, stay)
-    quick = replace(limited, request=limited.request.but(gap=ANY_PLAN))
-    return solve(quick, enough=math.inf).rows
+def _any_plan(problem: Problem) -> Solution:
+    """Any plan, or the proof that there is none."""
+    if problem.reference == "original":  # one model, which a wide gap ends at its first plan
+        problem = replace(problem, request=problem.request.but(gap=ANY_PLAN))
+    return solve(problem, enough=math.inf)
