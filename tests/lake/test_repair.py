@@ -45,6 +45,19 @@ def confirmed():
 
 
 @pytest.mark.slow
+def test_a_repair_by_a_policy_passes_the_check_or_says_that_it_does_not():
+    policy = {"rules": [{"group": "sex=Female", "label": "yes", "max": 0.2}]}
+    share("lake/a.csv", more(100, 20))
+    done = repaired(policy=policy)
+    assert done.reached
+    assert eq.check("out.csv", **SEX, policy=policy).status == "inside"
+    share("lake/a.csv", more(100, 1))
+    short = repaired("short.csv", policy=policy)
+    assert not short.reached
+    assert "the policy cannot be kept" in short.text()
+
+
+@pytest.mark.slow
 def test_the_cheapest_plan_is_carried_out_if_the_lake_has_its_rows():
     share("lake/a.csv", [*more(100, 20), *more(200, 20, sex="Male", hired="no")])
     done = repaired(tolerance=0.2)

@@ -397,3 +397,26 @@ def test_many_random_policies_pass_the_check():
             continue
         assert not len(problem.ruled.broken(solution.rows, 0.0))
         assert check_rules(problem, solution.rows).status == "inside"
+
+
+@pytest.mark.slow
+def test_random_ratios_to_the_best_off_group_are_kept():
+    chance = random.Random(3)
+    same = 0
+    for _ in range(8):
+        rows = np.array([[chance.randint(1, 6) for _ in range(2)] for _ in range(2)])
+        least = chance.choice([0.6, 0.8, 0.9])
+        rule = {"min-impact-ratio": least, "reference": "best", "label": "y0"}
+        request = PlanRequest(policy={"rules": [rule]}, time_limit=5)
+        counts = table(rows, [2])
+        best, found = cheapest(counts, request, 6), solve(pose(counts, request))
+        if found.rows is None:
+            assert best is None or found.bound < np.inf
+            continue
+        problem = pose(counts, request)
+        assert check_rules(problem, found.rows).status == "inside"
+        if best is not None:
+            cost = problem.cells.total_cost(found.rows)
+            assert found.bound <= best <= cost
+            same += cost == best
+    assert same >= 5

@@ -1,6 +1,6 @@
 """HiGHS, with standard output kept for results, one thread, and work counted instead of timed.
 
-A :class:`Model` is built once and solved again after changes: HiGHS starts from the basis of the
+A :class:`LinearModel` is built once and solved again after changes: HiGHS starts from the basis of the
 solution before. HiGHS writes stray lines past Python, straight to file descriptor 1, where they
 would be in the middle of a result that is piped on.
 """
@@ -49,12 +49,12 @@ class Answer:
         return self.status == "optimal"
 
 
-class Model:
+class LinearModel:
     """A linear model, possibly with whole numbers: least cost, bounds on columns and on rows.
 
     The cost must be bounded from below by the bounds of the columns, which may be infinite.
 
-    >>> model = Model([1.0, 2.0], low=[0, 0], high=[9, 9])
+    >>> model = LinearModel([1.0, 2.0], low=[0, 0], high=[9, 9])
     >>> model.add_rows([0, 0], [0, 1], [2.0, 3.0], low=[7.0], high=[np.inf])
     >>> model.solve().columns.tolist()
     [3.5, 0.0]
@@ -128,9 +128,26 @@ class Model:
         for row, column, each in zip(i.tolist(), j.tolist(), value.tolist(), strict=True):
             put(row, column, each)
 
-    def start(self, columns: Any) -> None:
-        """Give a solution of a model in whole numbers to start from."""
+    def basis(self) -> Any:
+        """The basis of the last solution, to resume from after rows were put in again."""
+        return self._highs.getBasis()
+
+    def resume(self, basis: Any) -> None:
+        """Start the next solution from a basis, if it fits the model."""
+        fits = len(basis.row_status) == self.height and len(basis.col_status) == self.width
+        if basis.valid and fits:
+            self._highs.setBasis(basis)
+
+    def start(self, columns: Any, *, good: bool = False) -> None:
+        """Give a solution of a model in whole numbers to start from.
+
+        For a ``good`` one HiGHS looks for no better one except by branching, which is also where
+        it looks at the clock.
+        """
         import highspy
+
+        if good:
+            self._highs.setOptionValue("mip_heuristic_effort", 0.0)
 
         given = highspy.HighsSolution()
         given.col_value = np.asarray(columns, float).tolist()
@@ -154,7 +171,8 @@ class Model:
         """
         most = 2**31 - 1
         for name, value in (
-            ("time_limit", max(time_limit, 0.001)),
+            # HiGHS counts the seconds of all solutions of a model together.
+            ("time_limit", self._highs.getRunTime() + max(time_limit, 0.001)),
             ("mip_rel_gap", gap),
             ("mip_max_nodes", most if nodes is None else nodes),
             ("simplex_iteration_limit", most if iterations is None else iterations),

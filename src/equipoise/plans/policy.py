@@ -2,8 +2,8 @@
 
 The rules are those of a check. A plan translates a rule on Uniform Bias exactly. The rule that no
 rate of a label is below a share c of the best-off group's holds if there is a number b such that
-every group's rate lies between c·b and b times the overall rate. If every finest group is checked,
-this is also necessary, and a search finds the cheapest b.
+every group's rate lies between c·b and b times the overall rate. A search finds the cheapest b. The
+condition is also necessary if every finest group is checked and large enough to be a best-off group.
 """
 
 from __future__ import annotations

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.plans import solution
+from equipoise.plans.judgement import check_rules
 from equipoise.plans.limits import limit_rows
 from equipoise.plans.solution import Solution
+from equipoise.plans.solvers.box import allowed_box
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -66,11 +68,12 @@ def _settled(problem: Problem, how: dict[str, Any]) -> Solution:
     lifted = _broken(problem, found)
     if not lifted.any():
         return found
-    ways = (_repeated(problem, how, lifted, way) for way in (_judging, _holding_below))
-    plans = [each for each in ways if each.rows is not None]
-    if not plans:
+    best = _repeated(problem, how, lifted, _judging)
+    if _cost(problem, best) * (1 - problem.request.solver_gap) > bound:
+        other = _repeated(problem, how, lifted, _holding_below)
+        best = min(best, other, key=lambda each: _cost(problem, each))
+    if best.rows is None:
         return replace(found, rows=None, bound=bound)
-    best = min(plans, key=lambda each: _cost(problem, each))
     return replace(best, bound=min(bound, _cost(problem, best)))
 
 
@@ -157,6 +160,9 @@ class _Ratios:
         ruled, number = self.problem.ruled, itertools.count()
         assert ruled is not None  # noqa: S101 - asked only if there is such a rule
         low, high = 1.0, 1 / ruled.ratio
+        nothing = Solution(self.problem.have, 0.0, "centre", self.problem.base)
+        if self.passes(self.problem.have) and self.fits(self.problem.have):
+            return replace(nothing, tolerance=self.problem.request.tolerance)
         heap = [(self.solve(low, high, whole=True), next(number), low, high)]
         for step in range(RANGES):
             if heap[0][0] >= self.enough or self.late:
@@ -181,9 +187,20 @@ class _Ratios:
             assert self.last is not None  # noqa: S101 - the first range was solved
             return replace(self.last, rows=None, bound=bound, timed_out=self.late)
         cost = _cost(self.problem, best)
+        bound = bound if self.all_tell(best.rows) else 0.0
         near = cost - bound <= self.problem.request.solver_gap * cost
         stopped = "gap" if near else "time" if self.late else "work"
         return replace(best, bound=min(bound, cost), stopped=stopped)  # type: ignore[arg-type]
+
+    def all_tell(self, rows: Whole | None) -> bool:
+        """Whether every group is large enough to be a best-off group, before and after.
+
+        A check compares with no other, so a plan could cost less than the bound if some are not.
+        """
+        tables = [self.problem.have] if rows is None else [self.problem.have, rows]
+        return not any(
+            check_rules(self.problem, each).table.measured.unsound.any() for each in tables
+        )
 
     @property
     def late(self) -> bool:
@@ -217,10 +234,19 @@ class _Ratios:
             self.best = found
         return found.bound if whole or found.rows is None else -math.inf
 
+    def fits(self, rows: Whole) -> bool:
+        """Whether rows keep the limits on rows and on label frequencies."""
+        box = allowed_box(self.problem, self.problem.base)
+        rates = rows.sum(axis=0) / rows.sum()
+        inside = ((rates >= box.low - 1e-12) & (rates <= box.high + 1e-12)).all()
+        return bool(inside) and self.problem.holds(rows)
+
     def passes(self, rows: Whole) -> bool:
         """Whether a plan for a range keeps the rule itself."""
         assert self.problem.ruled is not None  # noqa: S101 - asked only if there is such a rule
         slack = self.problem.request.slack
+        if not slack:
+            return check_rules(self.problem, rows).status == "inside"
         most = self.problem.ruled.best_rate(rows)
         exact = self.problem.ruled.between(most, most)
         return not len(exact.broken(rows, slack))

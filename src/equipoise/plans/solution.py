@@ -7,10 +7,11 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from equipoise.plans.judgement import drift, within_tolerance
+from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.solvers.box import Box, allowed_box
-from equipoise.plans.solvers.coupled import solve_coupled
+from equipoise.plans.solvers.incumbent import Incumbent
 from equipoise.plans.solvers.multiples import solve_exactly
+from equipoise.plans.solvers.overlap.fixed import solve_fixed
 from equipoise.plans.solvers.own_frequencies import solve_new
 from equipoise.plans.solvers.separable import solve_separable
 from equipoise.plans.solvers.zero import solve_zero
@@ -91,7 +92,7 @@ def _solve_or_any(
 
 def _solve(
     problem: Problem,
-    candidates: Iterable[Whole],
+    candidates: tuple[Whole, ...],
     effort: float,
     progress: Callable[[float], None],
     enough: float | None,
@@ -110,7 +111,7 @@ def _solve(
         return Solution(found.rows, found.bound, "centre", base, found.timed_out, found.stopped)
     if problem.separable and label_balance(problem, base) is None:
         return _separated(problem, base, progress)
-    return _coupled(problem, base)
+    return _overlapping(problem, base, candidates, effort, progress, enough)
 
 
 def _separated(problem: Problem, base: Real, progress: Callable[[float], None]) -> Solution:
@@ -124,38 +125,26 @@ def _separated(problem: Problem, base: Real, progress: Callable[[float], None]) 
     return Solution(found.rows, found.cost, "separated", base)
 
 
-def _coupled(problem: Problem, base: Real) -> Solution:
-    balance = label_balance(problem, base)
-    bound = -math.inf
-    # HiGHS satisfies constraints up to its own tolerance; the second attempt keeps a margin to them.
-    for inside in (0.0, 1e-5):
-        found = solve_coupled(problem, base, balance=balance, inside=inside)
-        rows = found.rows
-        # With a margin the model is narrower than the problem, so its bound does not count.
-        bound = bound if inside else found.bound
-        if rows is None or within_tolerance(problem, rows, base):
-            break
-        rows = None
-    rows = _cheaper(problem, base, rows)
-    return Solution(rows, bound, "solver", base, found.timed_out)
-
-
-def _cheaper(problem: Problem, base: Real, rows: Whole | None) -> Whole | None:
-    """The plan that repairs every group on its own, if it is valid and costs less.
-
-    A solver that ran out of time may return a worse plan than that.
-    """
-    request = problem.request
-    if not problem.coarse or problem.special:
-        return rows
-    strict = problem.again(min_group=1, constrain="all")
-    if len(strict.cells) != len(problem.cells) or request.label_drift is not None:
-        return rows
-    other = solve_separable(strict.cells, strict.band(base)).rows
-    cost = math.inf if rows is None else problem.cells.total_cost(rows)
-    fits = problem.holds(other) and within_tolerance(problem, other, base)
-    kept = request.labels == "free" or drift(other, base, request.tolerance_on) <= request.tolerance
-    return other if fits and kept and problem.cells.total_cost(other) < cost - 1e-9 else rows
+def _overlapping(
+    problem: Problem,
+    base: Real,
+    candidates: tuple[Whole, ...],
+    effort: float,
+    progress: Callable[[float], None],
+    enough: float | None,
+) -> Solution:
+    """Plan for groups that depend on each other, at fixed label frequencies."""
+    found = solve_fixed(
+        problem,
+        base,
+        label_balance(problem, base),
+        Incumbent(problem.request.solver_gap, enough),
+        candidates=candidates,
+        deadline=time.monotonic() + problem.request.time_limit,
+        effort=math.inf if problem.request.gap is not None and enough is None else effort,
+        progress=progress,
+    )
+    return Solution(found.rows, found.bound, "solver", base, found.timed_out)
 
 
 def label_balance(problem: Problem, base: Real) -> Box | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.plans.highs import Model
+from equipoise.plans.highs import LinearModel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,7 +65,7 @@ def cheapest_tables(
     matrix, least = parts.lines(need, len(table_cost))
     cost = np.concatenate([row_cost[parts.table] * parts.rows, table_cost])
     scale = 1e3 / max(float(cost.sum()), 1e-9)  # HiGHS also stops at an absolute gap
-    model, entry = Model(cost * scale, low=0.0, high=1.0), matrix.tocoo()
+    model, entry = LinearModel(cost * scale, low=0.0, high=1.0), matrix.tocoo()
     i, j = entry.coords
     model.add_rows(i, j, entry.data, low=least, high=np.full(len(least), np.inf))
     model.whole(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from equipoise.plans.cells import UNLIMITED
-from equipoise.plans.highs import Answer, Model
+from equipoise.plans.highs import Answer, LinearModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,7 +112,7 @@ class RowModel:
         cells = problem.cells
         self.cells, self.n, self.k = cells, cells.have.size, cells.labels
         # One variable per cell for additions and one for deletions, because their costs differ.
-        far = _far(problem, centre)
+        far = far_away(problem, centre)
         have = cells.have.ravel()
         most = cells.most.ravel()
         # A finite bound that no plan reaches stands for none.
@@ -312,7 +312,7 @@ class RowModel:
     ) -> Answer:
         """Solve the model in whole or in real numbers."""
         rest = self.columns - 2 * self.n
-        model = Model(
+        model = LinearModel(
             np.concatenate([self.price, np.zeros(rest)]),
             low=np.concatenate([self.add_low, np.zeros(self.n + rest)]),
             high=np.concatenate([self.add_high, self.drop_high, np.full(rest, np.inf)]),
@@ -339,7 +339,7 @@ class RowModel:
         return Coupled(rows, bound, timed_out=result.status == "limit")
 
 
-def _far(problem: Problem, centre: Real) -> float:
+def far_away(problem: Problem, centre: Real) -> float:
     """More rows than a plan adds to a cell."""
     rates = (problem.ratios * centre)[problem.ratios * centre > 0]
     far = 100.0 * (problem.have.sum() + problem.cells.least.sum() + len(problem.cells))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.plans.cells import UNLIMITED
-from equipoise.plans.highs import Answer, Model
+from equipoise.plans.highs import Answer, LinearModel
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Band, Real, Whole
@@ -121,7 +121,7 @@ class _Model:
         j = np.concatenate([columns for columns, *_ in self.entries])
         value = np.concatenate([factors for _, factors, *_ in self.entries])
         low, high = (np.array([entry[place] for entry in self.entries]) for place in (2, 3))
-        model = Model(price, low=self.low, high=self.high)
+        model = LinearModel(price, low=self.low, high=self.high)
         model.add_rows(i, j, value, low=low, high=high)
         model.whole(np.arange(2 * self.n + self.g))
         return model.solve(time_limit=seconds)

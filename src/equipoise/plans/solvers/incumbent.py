@@ -48,6 +48,12 @@ class Incumbent:
         return found or self.bound > self.enough or self.bound == math.inf
 
     @property
+    def sufficient(self) -> float:
+        """The cost at which a plan is good enough to end the search."""
+        within_gap = self.bound / (1 - self.gap) if self.gap < 1 else math.inf
+        return within_gap if self.enough is None else max(within_gap, self.enough)
+
+    @property
     def done(self) -> bool:
         """Whether a search need not go on."""
         return self.settled or self.near(self.gap)

@@ -16,7 +16,7 @@ import numpy as np
 from equipoise.plans.solvers.box import Box
 from equipoise.plans.solvers.incumbent import CLOSED
 from equipoise.plans.solvers.plan_search import PlanSearch, band_over
-from equipoise.plans.solvers.relaxation import Kinds, Relaxation, Relaxed
+from equipoise.plans.solvers.relaxation import FrequencyRelaxation, Kinds, Relaxed
 from equipoise.plans.solvers.separable import solve_separable
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class ManyLabels(PlanSearch):
     def __init__(self, *asked: Any) -> None:
         super().__init__(*asked)
         self.heap, self.floor, self.looked = [], math.inf, 0
-        self.whole: Relaxation | None = None
+        self.whole: FrequencyRelaxation | None = None
         self.small = self.problem.have.size <= (WHOLE if math.isinf(self.effort) else SMALL)
 
     # ------------------------------------------------------------------------- searching
@@ -147,7 +147,8 @@ class ManyLabels(PlanSearch):
         low = np.min([node.box.low for node in nodes], axis=0)
         high = np.max([node.box.high for node in nodes], axis=0)
         self.exact = tiny
-        bound = self.in_whole_rows(Box(low, high), nodes=POLISHED)
+        asked = math.isinf(self.effort)
+        bound = self.in_whole_rows(Box(low, high), nodes=10 * POLISHED if asked else POLISHED)
         self.exact = False
         self.heap = [(max(b, bound), n, node) for b, n, node in self.heap]
         heapq.heapify(self.heap)
@@ -165,7 +166,7 @@ class ManyLabels(PlanSearch):
     def in_whole_rows(self, box: Box, nodes: int) -> float:
         """Bound a box in whole rows, and offer what is found; the bound is rounded."""
         if self.whole is None:
-            self.whole = Relaxation(self.problem, Kinds.all(self.problem), whole=True)
+            self.whole = FrequencyRelaxation(self.problem, Kinds.all(self.problem), whole=True)
         whole, back, cutoff = self.whole, self.kinds.back, self.cutoff
         whole.share(self.relaxation.least[back], self.relaxation.most[back])
         whole.cheaper(cutoff)
@@ -178,7 +179,7 @@ class ManyLabels(PlanSearch):
             mended = self.rounding.repair(rows, 20 + rows.size)
             if mended is not None:
                 self.found.offer(self.problem, self.rounding.trim(mended, rows.size), self.box)
-        return self.rounded(cutoff) if bound == math.inf else self.rounded(bound)
+        return self.beyond(cutoff) if bound == math.inf else self.rounded(bound)
 
     @property
     def cutoff(self) -> float:
@@ -192,8 +193,14 @@ class ManyLabels(PlanSearch):
     def raise_bound(self) -> None:
         """No plan costs less than the boxes that are left, or than what was not searched for."""
         lowest = self.heap[0][0] if self.heap else math.inf
-        bound = min(lowest, self.floor, self.rounded(self.cutoff))
+        bound = min(lowest, self.floor, self.beyond(self.cutoff))
         self.found.bound = max(self.found.bound, min(bound, self.found.cost))
+
+    def beyond(self, cost: float) -> float:
+        """The lowest possible cost above one that no plan has, nor a lower one."""
+        if not self.step or not math.isfinite(cost):
+            return self.rounded(cost)
+        return (math.floor(cost / self.step + 1e-9) + 1) * self.step
 
     def rounded(self, cost: float) -> float:
         """Round a bound up to the next possible cost, if costs are multiples of a step."""

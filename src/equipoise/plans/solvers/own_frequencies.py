@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.incumbent import Incumbent
 from equipoise.plans.solvers.many_labels import search_many_labels
+from equipoise.plans.solvers.overlap.own import search_coupled
 from equipoise.plans.solvers.separable import solve_separable
 from equipoise.plans.solvers.two_labels import search_two_labels
 
@@ -41,12 +42,6 @@ def solve_new(
     rows known to be feasible, and an ``effort`` below 1 searches less. With ``enough`` the search
     only decides whether there is a plan that costs at most that.
     """
-    if problem.coarse:
-        from equipoise.plans.solvers import centre
-
-        return centre.solve_new(
-            problem, base, candidates=candidates, effort=effort, enough=enough, progress=progress
-        )
     box = allowed_box(problem, base)
     found = Incumbent(problem.request.solver_gap, enough)
     for rows in (problem.have, *candidates):
@@ -54,18 +49,16 @@ def solve_new(
     if found.done:
         return found
     deadline = time.monotonic() + problem.request.time_limit
-    if problem.cells.labels == 2 and problem.separable:
+    until = problem.request.gap is not None and enough is None and effort >= QUICK
+    asked = math.inf if until else effort
+    if not problem.separable:
+        search_coupled(problem, box, found, effort=asked, deadline=deadline, progress=progress)
+    elif problem.cells.labels == 2:
         search_two_labels(problem, box, found, effort=effort, deadline=deadline, progress=progress)
-    if not found.done and (problem.cells.labels > 2 or problem.have.size <= FINISHED):
-        asked = problem.request.gap is not None and effort >= QUICK
+    finish = problem.cells.labels > 2 or problem.have.size <= FINISHED
+    if problem.separable and finish and not found.done:
         search_many_labels(
-            problem,
-            box,
-            found,
-            gap=found.gap,
-            effort=math.inf if asked else effort,
-            deadline=deadline,
-            progress=progress,
+            problem, box, found, gap=found.gap, effort=asked, deadline=deadline, progress=progress
         )
     if found.rows is None and found.bound < math.inf:
         _plan_surely(problem, box, base, found)

@@ -17,7 +17,7 @@ import numpy as np
 
 from equipoise.plans.cells import Band
 from equipoise.plans.solvers.box import Box
-from equipoise.plans.solvers.relaxation import Kinds, Relaxation
+from equipoise.plans.solvers.relaxation import FrequencyRelaxation, Kinds
 from equipoise.plans.solvers.row_moves import RowMoves
 from equipoise.plans.solvers.separable import granularity, solve_bands, solve_separable
 
@@ -35,7 +35,13 @@ WORK = 30_000
 COARSE = 3.0
 """Width of a band, in rows, below which a group's whole rows are chosen before others balance."""
 
-EXPLORED = 16_000
+LARGE = 240
+"""Number of cells above which real-valued rows are rounded in one way only."""
+
+MOST_BOXES = 160
+"""Number of boxes that are explored at most, however few groups there are."""
+
+EXPLORED = 8_000
 """Number of groups that are planned by themselves for frequencies all over the box."""
 
 
@@ -57,7 +63,7 @@ class PlanSearch:
         cells = problem.cells
         self.step = granularity(np.concatenate([cells.add, cells.drop], axis=1))
         self.kinds = Kinds.of(problem)
-        self.relaxation = Relaxation(problem, self.kinds)
+        self.relaxation = FrequencyRelaxation(problem, self.kinds)
         self.rounding = RowMoves(problem, box)
         self.number = itertools.count()
         self.real = math.inf
@@ -138,7 +144,7 @@ class PlanSearch:
 
         Where groups are small, their whole rows depend on the frequencies more than the balance.
         """
-        kinds, left = self.kinds, int(self.effort_of(EXPLORED) / len(self.kinds))
+        kinds, left = self.kinds, int(min(self.effort_of(EXPLORED) / len(self.kinds), MOST_BOXES))
         heap = [(0.0, next(self.number), self.box)]
         middles: list[tuple[float, int, Real]] = []
         while heap and left > 0 and heap[0][0] < self.found.cost and not self.late():
@@ -155,6 +161,8 @@ class PlanSearch:
                     off = self.imbalance(rows[at], box.middle)
                     middles.append((float(costs[at]) + off, next(self.number), box.middle))
                     self.found.offer(self.problem, rows[at][kinds.back], self.box)
+        lowest = heap[0][0] if heap else math.inf
+        self.found.bound = max(self.found.bound, min(lowest, self.found.cost))
         for cost, _, centre in sorted(middles, key=lambda m: m[:2])[:3]:
             if cost < 1.05 * self.found.cost and not self.late():
                 self.plan_at(self.point(centre), centre)
@@ -176,9 +184,12 @@ class PlanSearch:
         if relaxed.rows is None:
             return
         planned = self.with_small_groups(relaxed, centre)
-        for rows in (planned, relaxed.rows) if planned is not relaxed.rows else (planned,):
+        large = relaxed.rows.size > LARGE
+        tries = 40 + relaxed.rows.size // (2 if large else 1)
+        ways = [planned] if large and planned is not None else [planned, relaxed.rows]
+        for rows in ways if planned is not relaxed.rows else [planned]:
             if rows is not None:
-                for whole in self.rounding.near(rows[self.kinds.back], 40 + rows.size):
+                for whole in self.rounding.near(rows[self.kinds.back], tries, once=large):
                     self.found.offer(self.problem, whole, self.box)
             self.rounding.frozen[:] = False
 

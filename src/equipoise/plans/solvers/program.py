@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.plans.cells import UNLIMITED
-from equipoise.plans.highs import Model
+from equipoise.plans.highs import LinearModel
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Real
@@ -128,7 +128,7 @@ class Program:
         low, high = np.concatenate(self.low), np.concatenate(self.high)
         if (low > high).any():
             return Minimum(None, math.inf, impossible=True)
-        model = Model(price, low=low, high=high)
+        model = LinearModel(price, low=low, high=high)
         for i, j, value, least, most in _joined(self.parts):
             model.add_rows(i, j, value, low=least, high=most)
         whole = np.flatnonzero(np.concatenate(self.whole))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from equipoise.plans.cells import UNLIMITED
-from equipoise.plans.highs import Model
+from equipoise.plans.highs import LinearModel
 from equipoise.plans.solvers.box import Box
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Relaxed(NamedTuple):
     balance: Real | float = 0.0  # price of one more row of each label, for all groups together
 
 
-class Relaxation:
+class FrequencyRelaxation:
     """The model, kept and solved again for other boxes."""
 
     def __init__(self, problem: Problem, kinds: Kinds, *, whole: bool = False) -> None:
@@ -110,7 +110,7 @@ class Relaxation:
 
     # ------------------------------------------------------------------------- building
 
-    def _columns(self, width: int) -> Model:
+    def _columns(self, width: int) -> LinearModel:
         cells, times = self.kinds.cells, self.kinds.times[:, None]
         have, most = cells.have.ravel(), cells.most.ravel().astype(float)
         cost, low, high = np.zeros(width), np.zeros(width), np.full(width, np.inf)
@@ -125,7 +125,7 @@ class Relaxation:
         self.impossible = bool((low > high).any())
         high = np.maximum(high, low)
         self.low, self.high = low[: 2 * self.n].copy(), high[: 2 * self.n].copy()
-        model = Model(cost, low=low, high=high)
+        model = LinearModel(cost, low=low, high=high)
         if self.whole:
             model.whole(np.arange(2 * self.n))
         return model

@@ -163,11 +163,11 @@ class RowMoves:
             seen.add((v, g))
         return rows
 
-    def near(self, real: Real, tries: int) -> Iterator[Whole]:
+    def near(self, real: Real, tries: int, *, once: bool = False) -> Iterator[Whole]:
         """Whole rows near real ones that violate nothing, if some are found."""
         cells = self.cells
         inward = np.where(real > cells.have, np.floor(real + 1e-6), np.ceil(real - 1e-6))
-        for start in (np.rint(real), inward):
+        for start in (np.rint(real), inward)[: 1 if once else 2]:
             rows = np.clip(start, cells.least, cells.most).astype(np.int64)
             found = self.repair(rows, tries)
             if found is not None:
