@@ -26,7 +26,7 @@ MOST_GROUPS = 10_000
 """Maximum number of groups that one option may name or create."""
 
 
-class Minimum(NamedTuple):
+class LeastRows(NamedTuple):
     """A minimum number of rows of a pattern, and the text of the request that it comes from."""
 
     kind: Kind
@@ -56,15 +56,17 @@ def read_each(text: str) -> dict[str, Selector]:
 
 def minimums(
     counts: Counts, codes: NDArray[np.int32], have: Whole, at_least: Numbers, each: Numbers
-) -> list[Minimum]:
+) -> list[LeastRows]:
     """Every minimum that a request sets, one per pattern and one per group of the attributes."""
     found = [
-        Minimum("at_least", pattern, int(rows), pattern, Group.parse(pattern))
+        LeastRows("at_least", pattern, int(rows), pattern, Group.parse(pattern))
         for pattern, rows in at_least
     ]
     for text, rows in each:
         groups = _every_group(counts, codes, have, text)
-        found += [Minimum("at_least_each", str(group), int(rows), text, group) for group in groups]
+        found += [
+            LeastRows("at_least_each", str(group), int(rows), text, group) for group in groups
+        ]
     return found
 
 
@@ -100,7 +102,7 @@ def add_empty_groups(
     counts: Counts,
     codes: NDArray[np.int32],
     have: Whole,
-    asked: Sequence[Minimum],
+    asked: Sequence[LeastRows],
     added: Counts | None = None,
 ) -> tuple[NDArray[np.int32], Whole]:
     """Add lines for groups that have no rows yet and must get some, or to which rows are added."""

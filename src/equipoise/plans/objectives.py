@@ -91,7 +91,7 @@ def optimise(
         return _at_zero(problem)
     if objective == "additions" or problem.request.allow == "add":
         return _fewest_additions(problem, known, end)
-    return _smallest_table(problem, end)
+    return _smallest_table(problem, known, end)
 
 
 def _priced(problem: Problem, add: Any, drop: Any) -> Problem:
@@ -111,12 +111,20 @@ def _at_zero(problem: Problem) -> Optimum:
     found = solve(_priced(problem, weight + cells.add, cells.drop))
     if found.rows is None:
         return Optimum(found, problem.request.objective)
-    value = _value(problem, found.rows)
-    # Rounding saves at most the rows by which the bound of the weighted sum is below it.
-    bound = max(math.floor(found.bound / weight), 0)
+    # A plan of the same weighted sum has the fewest additions if it deletes everything.
+    gone = float((cells.drop * cells.have).sum())
+    least = (found.bound - gone) / (weight + float(cells.add.max()))
+    bound = max(math.ceil(least - 1e-6), 0)
     if problem.request.objective == "rows":
         bound += int(problem.have.sum()) + problem.aside
-    return Optimum(replace(found, bound=0.0), problem.request.objective, value, min(bound, value))
+    return _optimum(problem, replace(found, bound=0.0), bound)
+
+
+def _optimum(problem: Problem, found: Solution, bound: int) -> Optimum:
+    """A plan with its own value of the objective."""
+    value = None if found.rows is None else _value(problem, found.rows)
+    least = bound if value is None else min(bound, value)
+    return Optimum(found, problem.request.objective, value, least)
 
 
 def _value(problem: Problem, rows: Whole) -> int:
@@ -158,13 +166,12 @@ def _fewest_additions(problem: Problem, known: list[Whole], end: float) -> Optim
     late = first.timed_out or found.timed_out
     start = int(problem.have.sum()) + problem.aside if objective == "rows" else 0
     bound = start + max(math.ceil(first.bound - 1e-6), 0)
-    value = start + additions
-    return Optimum(replace(found, timed_out=late), objective, value, min(bound, value))
+    return _optimum(problem, replace(found, timed_out=late), bound)
 
 
-def _smallest_table(problem: Problem, end: float) -> Optimum:
+def _smallest_table(problem: Problem, known: list[Whole], end: float) -> Optimum:
     """Bisect the largest number of rows for which there is a plan."""
-    start = solve(_hurried(_priced(problem, 1.0, 0.0), end, 0.3))  # deletes rather than adds
+    start = solve(_hurried(problem, end, 0.3), candidates=known)
     if start.rows is None:
         return Optimum(start, "rows")
     best, trials = start.rows, 0
@@ -172,8 +179,7 @@ def _smallest_table(problem: Problem, end: float) -> Optimum:
     proved, stop = low, end - 0.3 * (end - time.monotonic())
     while low < high and trials < TRIALS and time.monotonic() < stop:
         middle = (low + high) // 2
-        limited = problem.again(max_rows=middle, gap=ANY_PLAN)
-        found = solve(_hurried(limited, stop, 0.3), enough=math.inf)
+        found = _any_plan(_hurried(problem.again(max_rows=middle), stop, 0.3))
         if found.rows is None:
             low = middle + 1
             proved = low if found.bound == math.inf else proved
@@ -182,7 +188,7 @@ def _smallest_table(problem: Problem, end: float) -> Optimum:
         trials += 1
     found = _cheapest(problem, _hurried(problem.again(max_rows=high), end), [best])
     late = found.timed_out or time.monotonic() >= stop
-    return Optimum(replace(found, timed_out=late), "rows", high, min(proved, high))
+    return _optimum(problem, replace(found, timed_out=late), proved)
 
 
 def _fewest_possible(problem: Problem) -> int:
@@ -198,7 +204,7 @@ def _fewest_possible(problem: Problem) -> int:
 def _fewest_changes(problem: Problem, known: list[Whole], end: float) -> Optimum:
     """Change only groups that must change; if that does not suffice, search for others."""
     must = _must_change(problem)
-    rows = _any_plan(_hurried(problem, end, 0.3), ~must)
+    rows = _any_plan(_hurried(_frozen(problem, ~must), end, 0.3)).rows
     if rows is not None:
         return _settled(problem, rows, int(must.sum()), end)
     if problem.reference == "original" and problem.have.size <= MOST_CELLS:
@@ -218,11 +224,9 @@ def _settled(
     problem: Problem, rows: Whole, bound: int, end: float, *, late: bool = False
 ) -> Optimum:
     """The cheapest plan that changes no other groups than some rows do."""
-    value = _value(problem, rows)
     limited = _hurried(_frozen(problem, (rows == problem.have).all(axis=1)), end)
     best = _cheapest(problem, limited, [rows])
-    late = late or best.timed_out
-    return Optimum(replace(best, timed_out=late), "groups", value, min(bound, value))
+    return _optimum(problem, replace(best, timed_out=late or best.timed_out), bound)
 
 
 def _must_change(problem: Problem) -> NDArray[np.bool_]:
@@ -266,7 +270,7 @@ def _leave_out(
         trial = fixed.copy()
         trial[lines] = True
         trials += 1
-        found = _any_plan(_hurried(problem, stop, 0.3), trial)
+        found = _any_plan(_hurried(_frozen(problem, trial), stop, 0.3)).rows
         if found is not None:
             best, fixed = found, (found == problem.have).all(axis=1) | trial
         elif len(lines) > 1:
@@ -277,8 +281,8 @@ def _leave_out(
     return _settled(problem, best, bound, end, late=time.monotonic() >= stop)
 
 
-def _any_plan(problem: Problem, stay: Any) -> Whole | None:
-    """Any plan in which some groups stay as they are."""
-    limited = _frozen(problem, stay)
-    quick = replace(limited, request=limited.request.but(gap=ANY_PLAN))
-    return solve(quick, enough=math.inf).rows
+def _any_plan(problem: Problem) -> Solution:
+    """Any plan, or the proof that there is none."""
+    if problem.reference == "original":  # one model, which a wide gap ends at its first plan
+        problem = replace(problem, request=problem.request.but(gap=ANY_PLAN))
+    return solve(problem, enough=math.inf)

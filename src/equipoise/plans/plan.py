@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ import numpy as np
 from equipoise.counts import Counts
 from equipoise.errors import CountsError, InputError, SourceNotFound
 from equipoise.lattice import Group, format_value
-from equipoise.plain import Grid, csv_text
+from equipoise.plain import Grid, alike, csv_text
 from equipoise.plans.budget import Step
 from equipoise.plans.certificate import Certificate, certify
 from equipoise.plans.judgement import within_a_row
@@ -408,7 +407,7 @@ def _contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
     )
     if not written.sizes:
         proved = replace(proved, sizes=())
-    if not _alike(written.to_dict(), proved.to_dict()):
+    if not alike(written.to_dict(), proved.to_dict()):
         yield "certificate"
     totals = {
         "additions": plan.additions,
@@ -418,7 +417,7 @@ def _contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
         "cost": problem.cells.total_cost(rows),
     }
     for name, value in totals.items():
-        if not _alike(data[name], value):
+        if not alike(data[name], value):
             yield name.replace("_", " ")
 
 
@@ -436,18 +435,6 @@ def _sizes_again(problem: Problem, plan: Plan, rows: Whole) -> Real | None:
         "this plan for zero bias is of an earlier version, which rounded by another rule and did not "
         "write the sizes that it rounded; make it again."
     )
-
-
-def _alike(one: Any, other: Any) -> bool:
-    """Whether plain data is the same; floats may differ in the last digits between machines."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_alike(one[k], other[k]) for k in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_alike, one, other))
-    if isinstance(one, float) or isinstance(other, float):
-        numbers = isinstance(one, (int, float)) and isinstance(other, (int, float))
-        return numbers and math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
-    return bool(one == other)
 
 
 def rows_after(problem: Problem, plan: Plan) -> Whole:

@@ -18,7 +18,7 @@ from equipoise.plans.benchmark import (
     resolve_shares,
 )
 from equipoise.plans.cells import UNLIMITED, Band, Cells, Edges
-from equipoise.plans.coverage import Minimum, add_empty_groups, minimums
+from equipoise.plans.coverage import LeastRows, add_empty_groups, minimums
 from equipoise.plans.demands import Demands, Ruled, joint_edges, refuse_missing
 from equipoise.plans.judged import Judged, judged_groups
 from equipoise.plans.limits import Limit, limit_rows, limit_share
@@ -347,7 +347,7 @@ def _limits(
     counts: Counts,
     codes: NDArray[np.int32],
     request: PlanRequest,
-    asked: Sequence[Minimum],
+    asked: Sequence[LeastRows],
     shares: Numbers,
     aside: int,
 ) -> Iterable[Limit]:

@@ -41,7 +41,11 @@ class Incumbent:
         """Whether it is decided what the search is only asked for: if some cost is enough."""
         if self.cost <= 0:
             return True
-        return self.enough is not None and (self.cost <= self.enough or self.bound > self.enough)
+        if self.enough is None:
+            return False
+        # An infinite cost stands for no plan, also where any plan is enough.
+        found = self.rows is not None and self.cost <= self.enough
+        return found or self.bound > self.enough or self.bound == math.inf
 
     @property
     def sufficient(self) -> float:
