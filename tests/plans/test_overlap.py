@@ -20,13 +20,13 @@ from equipoise.plans.problem import pose
 from equipoise.plans.request import PlanRequest
 from equipoise.plans.solution import solve
 from equipoise.plans.solvers.box import Box, allowed_box
-from equipoise.plans.solvers.coupled import relaxed_cost
 from equipoise.plans.solvers.incumbent import Incumbent, holds_everything
 from equipoise.plans.solvers.overlap.fixed import solve_fixed
 from equipoise.plans.solvers.overlap.groups import Groups, cuts_at, cuts_in
 from equipoise.plans.solvers.overlap.moves import Frame, Walk, moves_of
 from equipoise.plans.solvers.overlap.own import search_coupled
 from equipoise.plans.solvers.overlap.relaxation import OverlapRelaxation, Relaxed
+from reference_models import cheapest_by_scipy
 from strategies import repairable, rows_of
 
 NAMES = ("a", "b", "c")
@@ -266,7 +266,7 @@ def test_limits_added_as_they_are_broken_give_the_bound_of_all_limits(options, l
     relaxation = OverlapRelaxation(problem, groups)
     for centre in (base, Box(base * 0.9, base * 1.1).middle, base):
         box = Box(centre, centre)
-        all_limits = relaxed_cost(problem, box)
+        all_limits = cheapest_by_scipy(problem, centre, whole=False, balanced=True)
         relaxed = relaxation.solve(cuts_at(groups.edges, centre), box)
         assert relaxed.bound == pytest.approx(all_limits, abs=1e-3)
 

@@ -20,7 +20,8 @@ from equipoise.plans.policy import PlanPolicy
 from equipoise.plans.problem import Problem, pose
 from equipoise.plans.rounds import solve
 from equipoise.plans.solution import ANY_PLAN
-from equipoise.plans.solvers.coupled import solve_coupled
+from equipoise.plans.solvers.incumbent import Incumbent
+from equipoise.plans.solvers.overlap.fixed import solve_fixed
 from equipoise.plans.tolerance import least_tolerance
 from equipoise.results import FlatTable, Result
 
@@ -160,8 +161,8 @@ def _least_cost(counts: Counts, request: PlanRequest) -> float:
     problem = pose(counts, request.widened(ANY_PLAN, labels="free", label_drift=None))
     nobody = np.zeros(len(problem.cells), np.bool_)
     free = replace(problem, judged=nobody, coarse=())
-    rows = solve_coupled(free, problem.rates, time_limit=EACH).rows
-    return math.inf if rows is None else problem.cells.total_cost(rows)
+    deadline = time.monotonic() + problem.request.time_limit
+    return solve_fixed(free, problem.rates, None, Incumbent(), deadline=deadline).cost
 
 
 def _ways(problem: Problem) -> Iterator[Callable[[], Relaxation | None]]:

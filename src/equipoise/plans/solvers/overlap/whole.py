@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.plans.solvers.coupled import far_away
 from equipoise.plans.solvers.overlap.relaxation import OverlapRelaxation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from equipoise.plans.cells import Whole
+    from equipoise.plans.cells import Real, Whole
     from equipoise.plans.problem import Problem
     from equipoise.plans.solvers.box import Box
     from equipoise.plans.solvers.overlap.groups import Cuts, Groups
@@ -96,7 +95,7 @@ class _WholeModel(OverlapRelaxation):
             self._hold_sizes(lines)
         changes = np.arange(self.totals[0])
         self.model.whole(changes)
-        most = np.minimum(self.high[changes], far_away(self.problem, cuts[0].f))
+        most = np.minimum(self.high[changes], _far_away(self.problem, cuts[0].f))
         if math.isfinite(cheaper):
             paid = np.flatnonzero(self.price > 0)
             most[paid] = np.minimum(most[paid], np.floor(cheaper / self.price[paid] + 1e-6))
@@ -110,3 +109,12 @@ class _WholeModel(OverlapRelaxation):
         change = rows.ravel() - self.have
         columns: Any = [change.clip(0), (-change).clip(0)[self.deletable], rows.sum(axis=0)]
         self.model.start(np.concatenate(columns), good=True)
+
+
+def _far_away(problem: Problem, centre: Real) -> float:
+    """More rows than a plan adds to a cell."""
+    rates = (problem.ratios * centre)[problem.ratios * centre > 0]
+    far = 100.0 * (problem.have.sum() + problem.cells.least.sum() + len(problem.cells))
+    far += sum(limit.reach(int(problem.have.sum())) for limit in problem.coupling)
+    far += 100 / (max(problem.request.tolerance, 1e-3) * float(rates.min())) if len(rates) else 0.0
+    return float(far)
