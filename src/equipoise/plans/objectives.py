@@ -55,8 +55,7 @@ class Optimum:
         """Plain data, for JSON."""
         return {"name": self.objective, "value": self.value, "bound": self.bound}
 
-    @property
-    def sentences(self) -> Iterator[str]:
+    def sentences(self, cost: float) -> Iterator[str]:
         """What is best about the plan, and how sure that is."""
         what = {
             "rows": "has {} rows",
@@ -65,12 +64,17 @@ class Optimum:
         }[self.objective]
         says = what.format(f"{self.value:,}")
         if self.proved:
-            yield f"The plan {says}; no plan for this request has fewer, and none with as few costs less."
+            yield f"The plan {says}; no plan for this request has fewer."
         else:
             yield (
                 f"The plan {says}, the fewest that were found; it is proved that at least "
                 f"{self.bound:,} are needed."
             )
+        bound = self.solution.bound
+        if bound >= cost - 1e-6 * max(cost, 1.0):
+            yield f"No plan with as few costs less than {cost:,.6g}."
+        elif bound > 0:
+            yield f"It costs {cost:,.6g}; no plan with as few costs less than {bound:,.6g}."
 
 
 def optimise(

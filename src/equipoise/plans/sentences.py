@@ -328,7 +328,7 @@ def _certainty(
     problem: Problem, solution: Solution, rows: Whole, optimum: Optimum | None
 ) -> Iterator[str]:
     if optimum is not None and optimum.value is not None:
-        yield from optimum.sentences
+        yield from optimum.sentences(problem.cells.total_cost(rows))
         return
     cost = problem.cells.total_cost(rows)
     gap = max(cost - solution.bound, 0.0) / cost if cost else 0.0
