@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 WORK = 48_000
 """Number of cells in all linear models for bounds, and as many for better frequencies."""
 
-LOOKED, TRIED = (5, 400), (12, 120)
+LOOKED, TRIED = (5, 400), (8, 120)
 """Least and most number of boxes, and of frequencies that are tried around the best ones."""
 
 CONSTRUCTED = 12
