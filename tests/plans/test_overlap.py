@@ -24,9 +24,9 @@ from equipoise.plans.solvers.coupled import relaxed_cost
 from equipoise.plans.solvers.incumbent import Incumbent, holds_everything
 from equipoise.plans.solvers.overlap.fixed import solve_fixed
 from equipoise.plans.solvers.overlap.groups import Groups, cuts_at, cuts_in
-from equipoise.plans.solvers.overlap.moves import Frame, Walk, moves_of
+from equipoise.plans.solvers.overlap.moves import RowLimits, Walk, moves_of
 from equipoise.plans.solvers.overlap.own import search_coupled
-from equipoise.plans.solvers.overlap.relaxation import Relaxation, Relaxed
+from equipoise.plans.solvers.overlap.relaxation import ChangeModel, Relaxed
 from strategies import repairable, rows_of
 
 NAMES = ("a", "b", "c")
@@ -263,7 +263,7 @@ def test_limits_added_as_they_are_broken_give_the_bound_of_all_limits(options, l
         PlanRequest(tolerance=0.1, allow="both", reference="original", **options),
     )
     groups, base = Groups.of(problem), problem.base
-    relaxation = Relaxation(problem, groups)
+    relaxation = ChangeModel(problem, groups)
     for centre in (base, Box(base * 0.9, base * 1.1).middle, base):
         box = Box(centre, centre)
         all_limits = relaxed_cost(problem, box)
@@ -330,7 +330,7 @@ def test_a_walk_stays_within_the_bounds_of_cells_and_groups(allow):
     )
     problem = pose(counts, request)
     groups, base = Groups.of(problem), problem.base
-    frame = Frame.of(problem, groups, groups.band(base, base), None)
+    frame = RowLimits.of(problem, groups, groups.band(base, base), None)
     seen = []
 
     def accepts(rows):

@@ -12,8 +12,8 @@ from equipoise.plans.cells import Band, Edges
 from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.solvers.incumbent import CLOSED
 from equipoise.plans.solvers.overlap.groups import Groups, cuts_at
-from equipoise.plans.solvers.overlap.moves import Frame, settle, walk_from
-from equipoise.plans.solvers.overlap.relaxation import Relaxation
+from equipoise.plans.solvers.overlap.moves import RowLimits, settle, walk_from
+from equipoise.plans.solvers.overlap.relaxation import ChangeModel
 from equipoise.plans.solvers.overlap.whole import most_cells, solve_whole
 from equipoise.plans.solvers.separable import granularity, solve_separable
 
@@ -30,7 +30,7 @@ MARGINS = (0.0, 1e-6)
 
 
 @dataclass(eq=False)
-class Found:
+class FixedPlan:
     """The best rows so far, and the lower bound of the cost of any."""
 
     rows: Whole | None = None
@@ -54,7 +54,7 @@ def solve_fixed(
     effort: float = 1.0,
     until: bool = False,
     progress: Callable[[float], None] = lambda _: None,
-) -> Found:
+) -> FixedPlan:
     """Find cheap whole rows whose groups are within the limits around ``base``, and a bound.
 
     The label frequencies of the table must lie in ``balance``, if given. ``until`` searches until
@@ -91,15 +91,15 @@ class _Fixed:
     ) -> None:
         self.problem, self.base, self.balance = problem, base, balance
         self.gap, self.deadline, self.effort = max(gap, CLOSED), deadline, effort
-        self.groups, self.found = Groups.of(problem), Found()
+        self.groups, self.found = Groups.of(problem), FixedPlan()
         self.cuts = cuts_at(self.groups.edges, base)
         self.step = cost_step(problem)
 
-    def run(self, progress: Callable[[float], None]) -> Found:
+    def run(self, progress: Callable[[float], None]) -> FixedPlan:
         found, problem = self.found, self.problem
         if found.cost <= 0 or (found.rows is not None and self.gap >= 1):
             return found
-        relaxation = Relaxation(problem, self.groups)
+        relaxation = ChangeModel(problem, self.groups)
         relaxation.deadline = self.deadline
         least = self.groups.alone(problem, self.groups.band(self.base, self.base)).costs
         relaxed = relaxation.solve(self.cuts, self.balance, least=least)
@@ -123,7 +123,7 @@ class _Fixed:
         band = self.groups.band(at, at)
         start, settled = settle(self.problem, self.groups, band, start)
         walk = walk_from(
-            Frame.of(self.problem, self.groups, band, table),
+            RowLimits.of(self.problem, self.groups, band, table),
             start,
             settled,
             accepts=self.accepts,

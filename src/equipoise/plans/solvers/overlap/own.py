@@ -22,8 +22,8 @@ from equipoise.plans.solvers.box import Box
 from equipoise.plans.solvers.incumbent import CLOSED, Incumbent, holds_everything
 from equipoise.plans.solvers.overlap.fixed import cost_step, rounded_up, separated
 from equipoise.plans.solvers.overlap.groups import Groups, cuts_at, cuts_in
-from equipoise.plans.solvers.overlap.moves import Frame, settle, walk_from
-from equipoise.plans.solvers.overlap.relaxation import Relaxation
+from equipoise.plans.solvers.overlap.moves import RowLimits, settle, walk_from
+from equipoise.plans.solvers.overlap.relaxation import ChangeModel
 from equipoise.plans.solvers.overlap.whole import solve_whole
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ class _Search:
         self.groups, self.step = Groups.of(problem), cost_step(problem)
         self.sizes = problem.have.sum(axis=1).astype(float)
         self.group_sizes = np.asarray(self.groups.inside @ self.sizes)
-        self.bounds = Relaxation(problem, self.groups)
-        self.plans = Relaxation(problem, self.groups)
+        self.bounds = ChangeModel(problem, self.groups)
+        self.plans = ChangeModel(problem, self.groups)
         self.bounds.deadline = self.plans.deadline = deadline
         self.small = problem.have.size <= TINY
         self.number = itertools.count()
@@ -312,7 +312,7 @@ class _Search:
         band, table = self.groups.band(low, high), Band(low[None], high[None])
         start, settled = settle(self.problem, self.groups, band, start)
         walk = walk_from(
-            Frame.of(self.problem, self.groups, band, table),
+            RowLimits.of(self.problem, self.groups, band, table),
             start,
             settled,
             accepts=self.accepts,
