@@ -45,6 +45,15 @@ def cheapest_by_scipy(problem, centre, *, whole: bool, balanced: bool = False) -
         rows.append(np.concatenate([own.ravel(), -own.ravel()]))
         low.append(float(least - cells.have[line].sum()))
         high.append(np.inf)
+    for limit in problem.coupling:
+        cell, factor = limit.coefficients
+        flat = np.zeros(n)
+        flat[cell] = factor
+        gone = np.zeros(n) if limit.of_additions else -flat
+        now = 0.0 if limit.of_additions else float(flat @ have)
+        rows.append(np.concatenate([flat, gone]))
+        low.append(limit.low - now)
+        high.append(limit.high - now)
     found = milp(
         np.concatenate([cells.add.ravel(), cells.drop.ravel()]),
         integrality=np.full(2 * n, int(whole)),

@@ -11,8 +11,8 @@ from equipoise.plans.cells import Band, Edges
 from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.solvers.incumbent import CLOSED, Incumbent
 from equipoise.plans.solvers.overlap.groups import Groups, cuts_at
-from equipoise.plans.solvers.overlap.moves import Frame, settle, walk_from
-from equipoise.plans.solvers.overlap.relaxation import OverlapRelaxation
+from equipoise.plans.solvers.overlap.moves import RowLimits, settle, walk_from
+from equipoise.plans.solvers.overlap.relaxation import ChangeModel
 from equipoise.plans.solvers.overlap.whole import most_cells, solve_whole
 from equipoise.plans.solvers.separable import granularity, solve_separable
 
@@ -83,7 +83,7 @@ class _Fixed:
         found, problem = self.found, self.problem
         if found.done:
             return found
-        relaxation = OverlapRelaxation(problem, self.groups)
+        relaxation = ChangeModel(problem, self.groups)
         relaxation.deadline = self.deadline
         least = self.groups.alone(problem, self.groups.band(self.base, self.base)).costs
         relaxed = relaxation.solve(self.cuts, self.balance, least=least)
@@ -109,7 +109,7 @@ class _Fixed:
         band = self.groups.band(at, at)
         start, settled = settle(self.problem, self.groups, band, start)
         walk = walk_from(
-            Frame.of(self.problem, self.groups, band, table),
+            RowLimits.of(self.problem, self.groups, band, table),
             start,
             settled,
             accepts=self.accepts,

@@ -54,7 +54,7 @@ EXCHANGED = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class RowLimits:
     """What rows must keep: shares of groups in bands, and the table's shares in the last band."""
 
     problem: Problem
@@ -62,7 +62,7 @@ class Frame:
     normals: Real  # group × limit × label: the sums of a group times these must not be above 0
 
     @classmethod
-    def of(cls, problem: Problem, groups: Groups, band: Band, table: Band | None) -> Frame:
+    def of(cls, problem: Problem, groups: Groups, band: Band, table: Band | None) -> RowLimits:
         """Make a frame of bands at fixed label frequencies; ``table`` has one line."""
         from scipy import sparse
 
@@ -119,7 +119,7 @@ class Walk:
 
     def __init__(
         self,
-        frame: Frame,
+        frame: RowLimits,
         start: Relaxed,
         *,
         accepts: Callable[[Whole], bool],
@@ -281,7 +281,7 @@ class _Shared:
 
 
 def walk_from(
-    frame: Frame,
+    frame: RowLimits,
     start: Relaxed,
     settled: NDArray[np.intp],
     *,

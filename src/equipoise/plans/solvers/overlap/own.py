@@ -22,8 +22,8 @@ from equipoise.plans.solvers.box import Box
 from equipoise.plans.solvers.incumbent import CLOSED, Incumbent, holds_everything
 from equipoise.plans.solvers.overlap.fixed import cost_step, rounded_up, separated
 from equipoise.plans.solvers.overlap.groups import Groups, cuts_at, cuts_in
-from equipoise.plans.solvers.overlap.moves import Frame, settle, walk_from
-from equipoise.plans.solvers.overlap.relaxation import OverlapRelaxation
+from equipoise.plans.solvers.overlap.moves import RowLimits, settle, walk_from
+from equipoise.plans.solvers.overlap.relaxation import ChangeModel
 from equipoise.plans.solvers.overlap.whole import solve_whole
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 WORK = 48_000
 """Number of cells in all linear models for bounds, and as many for better frequencies."""
 
-LOOKED, TRIED = (5, 400), (12, 120)
+LOOKED, TRIED = (5, 400), (8, 120)
 """Least and most number of boxes, and of frequencies that are tried around the best ones."""
 
 CONSTRUCTED = 12
@@ -92,8 +92,8 @@ class _Search:
         self.groups, self.step = Groups.of(problem), cost_step(problem)
         self.sizes = problem.have.sum(axis=1).astype(float)
         self.group_sizes = np.asarray(self.groups.inside @ self.sizes)
-        self.bounds = OverlapRelaxation(problem, self.groups)
-        self.plans = OverlapRelaxation(problem, self.groups)
+        self.bounds = ChangeModel(problem, self.groups)
+        self.plans = ChangeModel(problem, self.groups)
         self.bounds.deadline = self.plans.deadline = deadline
         self.small = problem.have.size <= TINY
         self.number = itertools.count()
@@ -308,7 +308,7 @@ class _Search:
         band, table = self.groups.band(low, high), Band(low[None], high[None])
         start, settled = settle(self.problem, self.groups, band, start)
         walk = walk_from(
-            Frame.of(self.problem, self.groups, band, table),
+            RowLimits.of(self.problem, self.groups, band, table),
             start,
             settled,
             accepts=self.accepts,

@@ -51,7 +51,7 @@ class Relaxed:
         return np.asarray(self.rows.sum(axis=0) / max(float(self.rows.sum()), 1e-9))
 
 
-class OverlapRelaxation:
+class ChangeModel:
     """The changes of all cells as columns, and the rows of each label as further columns.
 
     Limits on groups are added to the model when a solution breaks them. For other label frequencies

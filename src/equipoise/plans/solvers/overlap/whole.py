@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.plans.solvers.overlap.relaxation import OverlapRelaxation
+from equipoise.plans.solvers.overlap.relaxation import ChangeModel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +75,7 @@ def solve_whole(
     return Solved(rows, bound, timed_out=late)
 
 
-class _WholeModel(OverlapRelaxation):
+class _WholeModel(ChangeModel):
     """The linear model with every limit in it, and whole changes."""
 
     def __init__(self, problem: Problem, groups: Groups, inside: float) -> None:
