@@ -16,6 +16,7 @@ from equipoise.errors import EquipoiseError, InputError
 from equipoise.lattice import Group, format_value
 from equipoise.plain import Grid
 from equipoise.plans.limits import Limit
+from equipoise.plans.needs import find_any, nearest_number
 from equipoise.plans.policy import PlanPolicy
 from equipoise.plans.problem import Problem, pose
 from equipoise.plans.rounds import solve
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 MOST_ROWS = 2**40
 """A limit on rows that stands for no limit; larger ones lose digits in the solver."""
 
-PATIENCE, EACH = 30.0, 3.0
-"""Time limits of the whole explanation and of one trial, in seconds."""
+PATIENCE = 30.0
+"""Time limit of the whole explanation in seconds: a last resort, since the work is limited."""
 
 QUICKLY = 0.3
 """Share of the usual effort that a trial of one change takes."""
@@ -116,8 +117,8 @@ def explain_infeasible(
     ``reason`` is what is known already, as the end of a sentence.
     """
     found = []
-    end = time.monotonic() + min(problem.request.time_limit, PATIENCE)
-    hurried = min(problem.request.time_limit, EACH)
+    hurried = min(problem.request.time_limit, PATIENCE)
+    end = time.monotonic() + hurried
     problem = replace(problem, request=problem.request.but(time_limit=hurried))
     ways = list(_ways(problem))
     tried = 0
@@ -205,17 +206,17 @@ def _on_rows(problem: Problem) -> list[Limit]:
 def _possible(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> bool:
     """Whether a plan is found for a request."""
     try:
-        problem = pose(counts, request.but(gap=ANY_PLAN))
-        return solve(problem, enough=math.inf, effort=effort).rows is not None
+        problem = pose(counts, request.but(gap=None))
+        return find_any(problem, effort=effort).rows is not None
     except InputError:
         return False
 
 
 def _give_rows(
-    problem: Problem, limit: Limit, works: Callable[[PlanRequest, float], bool] | None = None
+    problem: Problem, limit: Limit, works_at: Callable[[PlanRequest, float], bool] | None = None
 ) -> Relaxation | None:
-    """Find the nearest feasible value of a limit on rows, by bisection."""
-    works = works or (lambda request, effort: _possible(problem.counts, request, effort))
+    """Find the nearest feasible value of a limit on rows, by one search or by bisection."""
+    works = works_at or (lambda request, effort: _possible(problem.counts, request, effort))
     raise_ = limit.kind in ("available", "max_rows")
     total = limit.kind in ("min_rows", "max_rows")
     pattern = None if total else limit.asked or limit.pattern
@@ -226,6 +227,12 @@ def _give_rows(
     def helps(rows: int, effort: float = QUICKLY) -> bool:
         return works(change(rows).apply(problem.request), effort)
 
+    if works_at is None:
+        loosest = change(MOST_ROWS if raise_ else 0).apply(problem.request)
+        needed = nearest_number(problem, limit, loosest)
+        beyond = needed is not None and (needed > limit.rows) == raise_ and needed != limit.rows
+        if needed is not None and beyond and helps(needed, effort=1.0):
+            return change(needed)
     around = _far(helps, limit.rows, raise_=raise_)
     if around is None:
         return None
@@ -269,13 +276,12 @@ def _row_sentence(limit: Limit, needed: int) -> str:
 
 
 def _give_tolerance(problem: Problem) -> Relaxation | None:
-    patient = problem.request.but(time_limit=PATIENCE / 3)
-    found = least_tolerance(replace(problem, request=patient))
+    found = least_tolerance(problem)
     if found is None:
         return None
     tries = [math.ceil(found[0] * 10**digits) / 10**digits for digits in (4, 6)]
     # The search above may find plans that the quick trial misses, so larger ones are tried, too.
-    tries += itertools.accumulate([1.005] * 99, operator.mul, initial=found[0])
+    tries += itertools.accumulate([1.01] * 20, operator.mul, initial=found[0])
     feasible = (t for t in tries if _possible(problem.counts, problem.request.widened(t)))
     needed = next(feasible, None)
     if needed is None:

@@ -43,14 +43,17 @@ def solve(
     candidates: Iterable[Whole] = (),
     effort: float = 1.0,
     enough: float | None = None,
+    within: float = 0.0,
+    all_limits: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Solution:
     """Find the cheapest plan; with a policy, one after which a check of the table passes.
 
-    With ``enough`` a search only decides whether a plan costs at most that.
+    The options are those of :func:`equipoise.plans.solution.solve`.
     """
     how: dict[str, Any] = {"candidates": tuple(candidates), "effort": effort, "enough": enough}
     if problem.ruled is None:
+        how |= {"within": within, "all_limits": all_limits}
         return solution.solve(problem, **how, progress=progress)
     if problem.ruled.best is None:
         return _settled(problem, {**how, "progress": progress})

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equipoise.plans.judgement import drift, off_by
+from equipoise.plans.needs import find_any
 from equipoise.plans.rounds import solve
 from equipoise.plans.solution import Solution
 
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
 
     from equipoise.plans.cells import Whole
     from equipoise.plans.problem import Problem
+
+EFFORT = 0.3
+"""Share of the usual effort that the search at one tolerance takes."""
+
+EXACT, ROUGH = 1e-7, 1e-3
+"""Relative width of the last range of tolerances: where plans are exact, and elsewhere."""
+
+SMALL, FEW_ROWS = 24, 1_000
+"""Maximum numbers of cells and rows of tables whose plans are exact: they are solved in whole rows."""
 
 
 def least_tolerance(
@@ -38,21 +48,18 @@ def least_tolerance(
     """
     asked = problem.request.tolerance
     end = time.monotonic() + problem.request.time_limit
-    each = max(problem.request.time_limit / 60, 0.2)
     # The reference is fixed as it is at the requested tolerance, which may be zero.
-    settled = problem.request.but(time_limit=each, reference=problem.reference)
-    problem = replace(problem, request=settled)
-    started = _first_affordable(problem, budget)
+    problem = replace(problem, request=problem.request.but(reference=problem.reference))
+    started = _first_affordable(problem, budget, end)
     if started is None:
         return None
     low, high, best = started
-    # Only separated plans are exact; a search for a centre is too rough for more digits.
-    width = 1e-7 if problem.separable and problem.reference == "original" else 2e-3
+    width = EXACT if _is_exact(problem) else ROUGH
     start = max(high - low, 1e-12)
     late = False
     while high - low > width * max(high, 1e-3) and low < unless and not late:
         middle = (low + high) / 2
-        found = _affordable(problem, middle, budget, best.rows)
+        found = _affordable(problem, middle, budget, best.rows, end)
         left = math.inf if found is None else what_is_left(problem, found)
         if found is None or asked < left <= low:
             low = middle  # second case: at the tolerance that it leaves, no plan was found
@@ -63,12 +70,21 @@ def least_tolerance(
     return high, replace(best, timed_out=best.timed_out or late)
 
 
-def _first_affordable(problem: Problem, budget: float) -> tuple[float, float, Solution] | None:
+def _is_exact(problem: Problem) -> bool:
+    if problem.separable and problem.reference == "original":
+        return True
+    small = problem.have.size <= SMALL and int(problem.have.sum()) <= FEW_ROWS
+    return small and not problem.coarse
+
+
+def _first_affordable(
+    problem: Problem, budget: float, end: float
+) -> tuple[float, float, Solution] | None:
     """A tolerance that cannot be paid, what a plan that can be paid leaves, and that plan."""
     low = problem.request.tolerance
     trial = max(2 * low, off_by(problem, problem.have, problem.base), 1e-6)
     for _ in range(12):  # up to millions of times the present bias
-        found = _affordable(problem, trial, budget, None)
+        found = _affordable(problem, trial, budget, None, end)
         if found is not None:
             return low, what_is_left(problem, found), found
         low, trial = trial, 4 * trial + 1e-3
@@ -76,11 +92,17 @@ def _first_affordable(problem: Problem, budget: float) -> tuple[float, float, So
 
 
 def _affordable(
-    problem: Problem, tolerance: float, budget: float, known: Whole | None
+    problem: Problem, tolerance: float, budget: float, known: Whole | None, end: float
 ) -> Solution | None:
-    trial = replace(problem, request=problem.request.widened(tolerance))
+    # Time is a last resort: what is tried, and how much work that is, depends on the problem alone.
+    left = max(end - time.monotonic(), problem.request.time_limit / 20)
+    request = problem.request.widened(tolerance, time_limit=left)
+    trial = replace(problem, request=request)
     candidates = () if known is None else (known,)
-    found = solve(trial, candidates=candidates, effort=0.05, enough=budget)
+    if math.isinf(budget):
+        found = find_any(trial, candidates, EFFORT)
+    else:
+        found = solve(trial, candidates=candidates, effort=EFFORT, enough=budget)
     if found.rows is None or not pays(budget, problem.cells.total_cost(found.rows)):
         return None
     return found

@@ -24,12 +24,13 @@ Stopped: TypeAlias = Literal["gap", "work", "time"]
 class Incumbent:
     """The best plan so far, and the lower bound of the cost of any plan.
 
-    A search is done when the two are within the relative ``gap``. If only ``enough`` matters, it is
+    A search is done when the two are within the relative ``gap``, or ``within`` a number. If only ``enough`` matters, it is
     done when a plan costs at most that, or when every plan is proved to cost more.
     """
 
     gap: float = 0.0
     enough: float | None = None
+    within: float = 0.0
     rows: Whole | None = None
     cost: float = math.inf
     bound: float = 0.0
@@ -60,7 +61,9 @@ class Incumbent:
 
     def near(self, gap: float) -> bool:
         """Whether the gap between cost and bound is at most a share of the cost."""
-        return self.rows is not None and self.cost - self.bound <= max(gap, CLOSED) * self.cost
+        return self.rows is not None and self.cost - self.bound <= max(
+            max(gap, CLOSED) * self.cost, self.within
+        )
 
     @property
     def stopped(self) -> Stopped | None:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 FINISHED = 120
 """Maximum number of cells of two labels for which linear programs finish what is left of the gap."""
 
+FEW_ROWS = 1_000
+"""Maximum number of rows of a table for which they also settle whether some cost is enough."""
+
 QUICK = 0.2
 """With less effort than this, a requested gap is not searched for until it is reached."""
 
@@ -30,32 +33,32 @@ QUICK = 0.2
 def solve_new(
     problem: Problem,
     base: Real,
-    *,
+    found: Incumbent,
     candidates: Iterable[Whole] = (),
+    *,
     effort: float = 1.0,
-    enough: float | None = None,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Incumbent:
     """Find a cheap plan relative to its own label frequencies, with a lower bound of the cost.
 
-    The tolerance must be above zero. The label frequencies stay near ``base``, ``candidates`` are
-    rows known to be feasible, and an ``effort`` below 1 searches less. With ``enough`` the search
-    only decides whether there is a plan that costs at most that.
+    The tolerance must be above zero. The label frequencies stay near ``base``, ``found`` is updated
+    and says what the search is for, ``candidates`` are rows known to be feasible, and an ``effort``
+    below 1 searches less.
     """
     box = allowed_box(problem, base)
-    found = Incumbent(problem.request.solver_gap, enough)
     for rows in (problem.have, *candidates):
         found.offer(problem, rows, box)
     if found.done:
         return found
     deadline = time.monotonic() + problem.request.time_limit
-    until = problem.request.gap is not None and enough is None and effort >= QUICK
+    until = problem.request.gap is not None and found.enough is None and effort >= QUICK
     asked = math.inf if until else effort
     if not problem.separable:
         search_coupled(problem, box, found, effort=asked, deadline=deadline, progress=progress)
     elif problem.cells.labels == 2:
         search_two_labels(problem, box, found, effort=effort, deadline=deadline, progress=progress)
-    finish = problem.cells.labels > 2 or problem.have.size <= FINISHED
+    small = found.enough is None or problem.have.sum() <= FEW_ROWS
+    finish = problem.cells.labels > 2 or (problem.have.size <= FINISHED and small)
     if problem.separable and finish and not found.done:
         search_many_labels(
             problem, box, found, gap=found.gap, effort=asked, deadline=deadline, progress=progress

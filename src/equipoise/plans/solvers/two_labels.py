@@ -61,8 +61,11 @@ WIDE = 0.01
 IDLE = 12
 """Number of times that intervals are cut without raising the bound, before the search ends."""
 
-GRID = np.array([-16.0, -8.0, -4.0, -2.0, -1.0, -0.4, -1e-9, 1e-9, 0.4, 1.0, 2.0, 4.0, 8.0, 16.0])
-"""First multipliers, in units of the usual price of a row."""
+GRID = np.array([0.4, 1.0, 2.0, 4.0, 16.0])
+"""First multipliers, in units of a usual price of a row."""
+
+UNEVEN = 30.0
+"""Ratio of prices from which the smallest and the largest count as usual prices, too."""
 
 INSIDE = np.array([0.2, 0.5, 0.8])
 """Places inside a bracket of multipliers that are tried beside the crossing of the tangents."""
@@ -124,12 +127,19 @@ class Intervals:
         return Intervals(*(np.concatenate(pair) for pair in parts))
 
     def cut(self) -> tuple[Real, Real]:
-        """Cut every interval in four, around the frequency of its cheapest rows."""
+        """Cut every interval in four, around the frequency of its cheapest rows if that is inside."""
         width = self.high - self.low
-        at = np.clip(self.centre, self.low + width / 8, self.high - width / 8)
-        near = np.minimum(at - self.low, self.high - at) / 2
-        points = np.stack([self.low, at - near, at, at + near, self.high], axis=1)
+        at = np.clip(self.centre, self.low + width / 4, self.high - width / 4)
+        points = np.stack(
+            [self.low, (self.low + at) / 2, at, (at + self.high) / 2, self.high], axis=1
+        )
         return points[:, :-1].ravel(), points[:, 1:].ravel()
+
+    def promising(self) -> Real:
+        """Frequencies to make plans at: those of the cheapest rows, and the ends of the best interval."""
+        best = np.argsort(self.bound, kind="stable")[:PLANS]
+        ends = [self.low[best[:1]], self.high[best[:1]]]
+        return np.unique(np.concatenate([self.centre[best], *ends]))
 
 
 @dataclass(eq=False)
@@ -150,7 +160,8 @@ class _Search:
         prices = np.concatenate(
             [cells.add[cells.most > cells.have], cells.drop[cells.least < cells.have]]
         )
-        self.unit = float(np.median(prices[prices > 0])) if (prices > 0).any() else 1.0
+        self.multipliers = _first_multipliers(prices[prices > 0])
+        self.unit = float(self.multipliers.max()) / 16
         self.most = (
             self.effort * MOST_INTERVALS * (10 if self.problem.request.gap is not None else 1)
         )
@@ -230,7 +241,7 @@ class _Search:
             Side(end, np.full(n, np.inf), np.zeros(n), np.zeros((n, k)), np.zeros((n, k)))
             for end in (bottom, top)
         )
-        trial = np.clip(GRID * self.unit, bottom[:, None], top[:, None])
+        trial = np.clip(self.multipliers, bottom[:, None], top[:, None])
         for turn in range(REFINED + 1):
             rate = np.where(trial > 0, high[:, None], low[:, None])
             solved = lines.solve(trial * (1 - rate), -trial * rate, windows)
@@ -265,10 +276,10 @@ class _Search:
         """Make plans at the frequencies of the most promising intervals."""
         if not len(open_.low):
             return
-        best = np.argsort(open_.bound, kind="stable")[:PLANS]
-        rate = np.repeat(open_.centre[best], len(MARGINS))
+        rates = open_.promising()
+        rate = np.repeat(rates, len(MARGINS))
         rows = max(float(self.problem.have.sum()), 1.0)
-        margin = np.tile(MARGINS, len(best)) / rows
+        margin = np.tile(MARGINS, len(rates)) / rows
         # The band that holds for all frequencies within the margin.
         low, high = self.kinds.band(rate + margin, rate - margin)
         lines = Curves.of(self.kinds, low, high)
@@ -293,6 +304,15 @@ class _Search:
         cost = self.problem.cells.total_cost(rows)
         if cost < self.found.cost * (1 + POLISHED):
             self.found.offer(self.problem, polish(self.problem, rows, self.box), self.box)
+
+
+def _first_multipliers(prices: Real) -> Real:
+    """Multipliers on both sides of zero, in units of the usual prices."""
+    usual = [float(np.median(prices))] if prices.size else [1.0]
+    if prices.size and prices.max() > UNEVEN * prices.min():
+        usual += [float(prices.min()), float(prices.max())]
+    grid = np.unique(np.concatenate([[1e-9], *(GRID * each for each in usual)]))
+    return np.concatenate([-grid[::-1], grid])
 
 
 def _take_nearest(
