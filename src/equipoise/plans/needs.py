@@ -51,6 +51,8 @@ def nearest_number(problem: Problem, limit: Limit, loose: PlanRequest) -> int | 
     ``loose`` is the request without the limit. None if such a search does not apply.
     """
     free = pose(problem.counts, loose)
+    others = (x for x in free.coupling if (x.kind, x.pattern) != (limit.kind, limit.pattern))
+    free = replace(free, coupling=tuple(others))
     priced = _priced(free, limit)
     if priced is None or len(free.cells) != len(problem.cells):
         return None

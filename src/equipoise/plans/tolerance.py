@@ -33,13 +33,15 @@ def least_tolerance(
     budget: float = math.inf,
     *,
     unless: float = math.inf,
+    exactly: bool = True,
     progress: Callable[[float], None] = lambda _: None,
 ) -> tuple[float, Solution] | None:
     """Find the smallest tolerance that the limits and a budget allow, and its plan.
 
     By bisection; what a plan leaves is often less than the tolerance it was made for, and counts.
     None if there is no plan at any tolerance. The search stops when it is certain that nothing
-    below ``unless`` is found, because another plan leaves as much.
+    below ``unless`` is found, because another plan leaves as much. Unless ``exactly`` is set, a
+    thousandth is exact enough.
 
     A larger budget never leaves more, unless time runs out: which tolerances are tried, and with
     which known plans, depends on the budget only through what it could pay for so far. Two budgets
@@ -54,7 +56,7 @@ def least_tolerance(
     if started is None:
         return None
     low, high, best = started
-    width = EXACT if _is_exact(problem) else ROUGH
+    width = EXACT if exactly and _is_exact(problem) else ROUGH
     start = max(high - low, 1e-12)
     late = False
     while high - low > width * max(high, 1e-3) and low < unless and not late:

@@ -309,9 +309,10 @@ class _Search:
 def _first_multipliers(prices: Real) -> Real:
     """Multipliers on both sides of zero, in units of the usual prices."""
     usual = [float(np.median(prices))] if prices.size else [1.0]
+    grid = np.concatenate([[1e-9], *(GRID * each for each in usual)])
     if prices.size and prices.max() > UNEVEN * prices.min():
-        usual += [float(prices.min()), float(prices.max())]
-    grid = np.unique(np.concatenate([[1e-9], *(GRID * each for each in usual)]))
+        grid = np.concatenate([grid, GRID[1::2] * prices.min(), GRID[1::2] * prices.max()])
+    grid = np.unique(grid)
     return np.concatenate([-grid[::-1], grid])
 
 
