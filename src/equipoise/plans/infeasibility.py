@@ -276,7 +276,7 @@ def _row_sentence(limit: Limit, needed: int) -> str:
 
 
 def _give_tolerance(problem: Problem) -> Relaxation | None:
-    found = least_tolerance(problem, exactly=False)
+    found = least_tolerance(problem, exactly=problem.reference == "original")
     if found is None:
         return None
     tries = [math.ceil(found[0] * 10**digits) / 10**digits for digits in (4, 6)]

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 ANY_PLAN = 1e6
 """A gap at which a solver takes the first plan it finds."""
 
+SMALL, FINE = 100, 1e-4
+"""Number of cells up to which plans at fixed label frequencies are searched for to a finer gap."""
+
 Method: TypeAlias = Literal["closed form", "separated", "solver", "centre"]
 
 
@@ -152,11 +155,14 @@ def _overlapping(
     goal: _Goal,
 ) -> Solution:
     """Plan for groups that depend on each other, at fixed label frequencies."""
+    sought = _sought(problem, goal)
+    if problem.request.gap is None and problem.have.size <= SMALL:
+        sought.gap = min(sought.gap, FINE)
     found = solve_fixed(
         problem,
         base,
         label_balance(problem, base),
-        _sought(problem, goal),
+        sought,
         candidates=candidates,
         deadline=time.monotonic() + problem.request.time_limit,
         effort=math.inf if problem.request.gap is not None and goal.enough is None else effort,
