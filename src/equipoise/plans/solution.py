@@ -52,14 +52,15 @@ def solve(
     candidates: Iterable[Whole] = (),
     effort: float = 1.0,
     enough: float | None = None,
+    most: float = math.inf,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Solution:
     """Find the cheapest plan by the method that fits the problem.
 
     With ``enough`` a search only decides whether a plan costs at most that; infinite: whether
-    there is one.
+    there is one. A search also ends when every plan is proved to cost more than ``most``.
     """
-    found = _solve(problem, candidates, effort, progress, enough)
+    found = _solve(problem, candidates, effort, progress, enough, most)
     if found.rows is None and found.bound < math.inf and not found.timed_out and enough is None:
         any_plan = replace(problem, request=problem.request.but(gap=ANY_PLAN))
         other = _solve(any_plan, candidates, effort, progress, math.inf)
@@ -73,6 +74,7 @@ def _solve(
     effort: float,
     progress: Callable[[float], None],
     enough: float | None,
+    most: float = math.inf,
 ) -> Solution:
     base = problem.base
     if (problem.cells.least > problem.cells.most).any():
@@ -81,7 +83,13 @@ def _solve(
         return _zero(problem, base)
     if problem.reference == "new":
         found = solve_new(
-            problem, base, candidates=candidates, effort=effort, enough=enough, progress=progress
+            problem,
+            base,
+            candidates=candidates,
+            effort=effort,
+            enough=enough,
+            most=most,
+            progress=progress,
         )
         return Solution(found.rows, found.bound, "centre", base, found.timed_out, found.stopped)
     if problem.separable and not problem.may_drift:

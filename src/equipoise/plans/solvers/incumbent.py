@@ -25,27 +25,41 @@ class Incumbent:
     """The best plan so far, and the lower bound of the cost of any plan.
 
     A search is done when the two are within the relative ``gap``. If only ``enough`` matters, it is
-    done when a plan costs at most that, or when every plan is proved to cost more.
+    done when a plan costs at most that, or when every plan is proved to cost more. It is also done
+    when every plan is proved to cost more than ``most``. No plan costs less than ``lowest``.
     """
 
     gap: float = 0.0
     enough: float | None = None
+    most: float = math.inf
+    lowest: float = 0.0
     rows: Whole | None = None
     cost: float = math.inf
-    bound: float = 0.0
+    bound: float = field(init=False)
     timed_out: bool = False
     tried: set[bytes] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.bound = self.lowest
 
     @property
     def done(self) -> bool:
         """Whether a search need not go on."""
+        if self.bound > self.most:
+            return True
         if self.enough is not None and (self.cost <= self.enough or self.bound > self.enough):
             return True
-        return self.cost <= 0 or self.near(self.gap)
+        return self.cost <= self.lowest or self.near(self.gap)
 
     def near(self, gap: float) -> bool:
         """Whether the gap between cost and bound is at most a share of the cost."""
-        return self.rows is not None and self.cost - self.bound <= max(gap, CLOSED) * self.cost
+        far = max(gap, CLOSED) * abs(self.cost)
+        return self.rows is not None and self.cost - self.bound <= far
+
+    @property
+    def near_cost(self) -> float:
+        """The lower bound that is near enough to the best cost."""
+        return self.cost - self.gap * abs(self.cost) if self.rows is not None else math.inf
 
     @property
     def stopped(self) -> Stopped | None:

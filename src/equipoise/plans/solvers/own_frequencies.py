@@ -25,13 +25,15 @@ def solve_new(
     candidates: Iterable[Whole] = (),
     effort: float = 1.0,
     enough: float | None = None,
+    most: float = math.inf,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Incumbent:
     """Find a cheap plan relative to its own label frequencies, with a lower bound of the cost.
 
     The tolerance must be above zero. The label frequencies stay near ``base``, ``candidates`` are
     rows known to be feasible, and an ``effort`` below 1 searches less. With ``enough`` the search
-    only decides whether there is a plan that costs at most that.
+    only decides whether there is a plan that costs at most that; it ends when every plan is proved to
+    cost more than ``most``.
     """
     if not problem.separable or problem.cells.labels > 2:
         from equipoise.plans.solvers import centre
@@ -40,7 +42,7 @@ def solve_new(
             problem, base, candidates=candidates, effort=effort, enough=enough, progress=progress
         )
     box = allowed_box(problem, base)
-    found = Incumbent(problem.request.solver_gap, enough)
+    found = Incumbent(problem.request.solver_gap, enough, most, problem.cells.lowest_cost)
     for rows in (problem.have, *candidates):
         found.offer(problem, rows, box)
     if found.done:

@@ -160,14 +160,14 @@ class _Search:
         found = self.found
         ends = np.linspace(self.box.low[self.rare], self.box.high[self.rare], INTERVALS + 1)
         open_ = self.bounded(ends[:-1], ends[1:])
-        done, idle, reached = len(open_.low), 0, 0.0
+        done, idle, reached = len(open_.low), 0, found.lowest
         while True:
             open_ = open_.take(open_.bound < found.cost - 1e-9)
             self.construct(open_)
             open_ = open_.take(open_.bound < found.cost - 1e-9)
             floor = float(open_.bound.min(initial=found.cost))
             found.bound = max(found.bound, floor)
-            idle = 0 if floor > reached + max(found.gap, 1e-6) * floor / 50 else idle + 1
+            idle = 0 if floor > reached + max(found.gap, 1e-6) * abs(floor) / 50 else idle + 1
             reached = max(reached, floor)
             self.progress(min(1.0, done / self.most))
             if found.done or not len(open_.low) or idle > IDLE or self.spent(done):
@@ -189,7 +189,7 @@ class _Search:
 
     def chosen(self, open_: Intervals) -> Any:
         """The intervals to cut: those with the lowest bounds, which hold the whole bound down."""
-        aim = max(self.found.cost * (1 - self.found.gap), float(open_.bound.min()) + 1e-9)
+        aim = max(self.found.near_cost, float(open_.bound.min()) + 1e-9)
         below = (open_.bound < aim) & (open_.high - open_.low > NARROW)
         order = np.argsort(np.where(below, open_.bound, np.inf), kind="stable")
         chosen = np.zeros(len(order), np.bool_)
@@ -208,7 +208,7 @@ class _Search:
             stepped = np.ceil(np.minimum(bound, BIG) / self.step - 1e-6) * self.step
             bound = np.where(np.isfinite(bound), stepped, bound)
         else:
-            bound = bound * (1 - 1e-12) - 1e-9
+            bound = bound - 1e-12 * np.abs(bound) - 1e-9
         # The mixture of both sides that balances the labels.
         share = np.clip(left.slope / np.maximum(left.slope - right.slope, 1e-30), 0.0, 1.0)
         m, c = (
@@ -217,7 +217,7 @@ class _Search:
             for y in ("m", "c")
         )
         centre = np.clip(m / np.maximum(m + c, 1.0), low, high)
-        return Intervals(low, high, np.maximum(bound, 0.0), centre)
+        return Intervals(low, high, np.maximum(bound, self.found.lowest), centre)
 
     def maximise(
         self, lines: Lines, low: Real, high: Real, windows: tuple[int, ...] = WIDER
@@ -291,7 +291,7 @@ class _Search:
             rows = rows[:, ::-1]
         self.found.offer(self.problem, rows, self.box)
         cost = self.problem.cells.total_cost(rows)
-        if cost < self.found.cost * (1 + POLISHED):
+        if cost < self.found.cost + abs(self.found.cost) * POLISHED:
             self.found.offer(self.problem, polish(self.problem, rows, self.box), self.box)
 
 
