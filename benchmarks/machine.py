@@ -18,6 +18,7 @@ PACKAGES = (
     "pandas",
     "fairlearn",
     "divexplorer",
+    "pyscipopt",
 )
 
 

@@ -74,7 +74,16 @@ def public_results():
 
 def is_part(value):
     """Whether a class is a row of a result or a settled value, not a result of its own."""
-    return value.__name__ in {"Axis", "Finding", "Grid", "MapPoint", "PlanRequest", "Point", "Row"}
+    return value.__name__ in {
+        "Axis",
+        "ComparedCell",
+        "Finding",
+        "Grid",
+        "MapPoint",
+        "PlanRequest",
+        "Point",
+        "Row",
+    }
 
 
 def test_every_public_result_gives_frames_and_html():
@@ -143,6 +152,8 @@ def quick(tmp_path_factory):
         eq.diff(counts(), counts()),
         planned,
         planned.certificate,
+        eq.frontier(counts(), sweep="coverage", values=[100, 200], tolerance=0.1),
+        eq.compare([planned, eq.scenario(counts(), add={"sex=m, hired=no": 9})]),
         eq.frontier(counts(), points=4),
         eq.policy_map(counts(), x="add sex=m, hired=no", y="add hired=yes"),
         infeasible(),
@@ -300,7 +311,16 @@ def test_what_has_charts_draws_them_as_png_and_svg(quick, trained, tmp_path):
     pytest.importorskip("vl_convert")
     examples = {**quick, **trained}
     drawn = {name: result for name, result in examples.items() if isinstance(result, Drawable)}
-    wanted = {"BiasTable", "Plan", "Frontier", "PolicyMap", "Repaired", "Evaluation"}
+    wanted = {
+        "BiasTable",
+        "Plan",
+        "PlanComparison",
+        "Frontier",
+        "Sweep",
+        "PolicyMap",
+        "Repaired",
+        "Evaluation",
+    }
     assert wanted | {"MissingValues", "MissingSimulation"} == drawn.keys()
     for name, result in drawn.items():
         result.save_plot(tmp_path / "x.png", scale=1)

@@ -15,7 +15,7 @@ from equipoise.options import keyword_fields, keyword_type
 from equipoise.options.count import CountRequest, ReadOptions, RunOptions
 from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.options.measure import MeasureOptions
-from equipoise.options.plan import PlanOptions
+from equipoise.options.plan import MEASURED, PlanOptions
 from equipoise.options.search import AcquisitionLimits, SearchRequest
 
 FILE = Path(__file__).parent.parent / "src/equipoise/options/keywords.py"
@@ -47,7 +47,13 @@ CLASSES = {
         "How a table is counted, and the options of the plans of a frontier.",
         ("CountKeywords",),
         (PlanOptions,),
-        left_out=("budget", "reference"),
+        left_out=("budget", "reference", "objective", "policy"),
+    ),
+    "ScenarioKeywords": Keywords(
+        "How a table is counted, and what a plan made by hand is measured by.",
+        ("CountKeywords",),
+        (PlanOptions,),
+        left_out=tuple(key for key in keyword_fields(PlanOptions) if key not in MEASURED),
     ),
     "SearchKeywords": Keywords("How rows are searched for.", requests=(SearchRequest,)),
     "PlanKeywords": Keywords(
@@ -97,7 +103,7 @@ from typing import Any, TypedDict
 from equipoise.options.count import MissingPolicy
 from equipoise.options.evaluation import EqualRows, Impute
 from equipoise.options.measure import Adjustment, Sampling
-from equipoise.options.plan import Allow, Reference, Rounding, ToleranceOn
+from equipoise.options.plan import Allow, Objective, Reference, Rounding, ToleranceOn
 from equipoise.options.search import Dedupe, OtherColumns
 '''
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         simulate_missing,
     )
     from equipoise.api.measurement import check, count, diff, measure, sample_weight
-    from equipoise.api.plans import frontier, plan, policy_map
+    from equipoise.api.plans import compare, frontier, plan, policy_map, scenario
     from equipoise.api.repairs import apply, repair, verify
     from equipoise.api.reports import report
     from equipoise.counts import CountRequest, Counts
@@ -40,16 +40,18 @@ if TYPE_CHECKING:
     from equipoise.measures.rules import Rule
     from equipoise.measures.table import BiasTable
     from equipoise.plans.certificate import Certificate
+    from equipoise.plans.comparison import PlanComparison
     from equipoise.plans.frontier import Frontier
     from equipoise.plans.infeasibility import Infeasible
     from equipoise.plans.maps.policy_map import PolicyMap
     from equipoise.plans.plan import Plan
+    from equipoise.plans.sweeps import Sweep
     from equipoise.values import ANY, MISSING
 
 _NAMES = {
     "api.evaluations": "compare_missing evaluate evaluate_paper simulate_missing",
     "api.measurement": "check count diff measure sample_weight",
-    "api.plans": "frontier plan policy_map",
+    "api.plans": "compare frontier plan policy_map scenario",
     "api.repairs": "apply repair verify",
     "api.reports": "report",
     "counts": "CountRequest Counts",
@@ -70,10 +72,12 @@ _NAMES = {
     "measures.rules": "Rule",
     "measures.table": "BiasTable",
     "plans.certificate": "Certificate",
+    "plans.comparison": "PlanComparison",
     "plans.frontier": "Frontier",
     "plans.infeasibility": "Infeasible",
     "plans.maps.policy_map": "PolicyMap",
     "plans.plan": "Plan",
+    "plans.sweeps": "Sweep",
     "values": "ANY MISSING",
 }
 """The modules of the public names."""
@@ -98,15 +102,18 @@ __all__ = [
     "Infeasible",
     "Lake",
     "Plan",
+    "PlanComparison",
     "Policy",
     "PolicyMap",
     "Repaired",
     "Rule",
+    "Sweep",
     "Tailored",
     "Verification",
     "apply",
     "bounds",
     "check",
+    "compare",
     "compare_missing",
     "count",
     "diff",
@@ -119,6 +126,7 @@ __all__ = [
     "repair",
     "report",
     "sample_weight",
+    "scenario",
     "simulate_missing",
     "tailor",
     "verify",

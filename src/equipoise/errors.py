@@ -16,6 +16,8 @@
     ├── PoolTooSmall          a pool or a lake with too few rows for a plan
     ├── ShiftTooLarge         added rows that differ more from the others than is allowed
     ├── plans.Infeasible      a request that no plan can meet
+    ├── plans.WorkerEnded     a process that makes plans for another one, and died
+    ├── plans.Cancelled       a plan that was cancelled while it was made
     └── MissingDependency     (ImportError) an extra that is not installed
 """
 

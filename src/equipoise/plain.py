@@ -6,6 +6,7 @@ import csv
 import html
 import io
 import itertools
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -341,3 +342,15 @@ def _divider(text: str, width: int, most: int | None) -> list[str]:
     lines = [f"── {line} " for line in wrapped]
     lines[-1] += "─" * max(2, width - width_of(lines[-1]))
     return lines
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether plain data is the same; floats may differ in the last digits between machines."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(alike(one[k], other[k]) for k in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, float) or isinstance(other, float):
+        numbers = isinstance(one, (int, float)) and isinstance(other, (int, float))
+        return numbers and math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(one == other)

@@ -45,6 +45,19 @@ def confirmed():
 
 
 @pytest.mark.slow
+def test_a_repair_by_a_policy_passes_the_check_or_says_that_it_does_not():
+    policy = {"rules": [{"group": "sex=Female", "label": "yes", "max": 0.2}]}
+    share("lake/a.csv", more(100, 20))
+    done = repaired(policy=policy)
+    assert done.reached
+    assert eq.check("out.csv", **SEX, policy=policy).status == "inside"
+    share("lake/a.csv", more(100, 1))
+    short = repaired("short.csv", policy=policy)
+    assert not short.reached
+    assert "the policy cannot be kept" in short.text()
+
+
+@pytest.mark.slow
 def test_the_cheapest_plan_is_carried_out_if_the_lake_has_its_rows():
     share("lake/a.csv", [*more(100, 20), *more(200, 20, sex="Male", hired="no")])
     done = repaired(tolerance=0.2)
@@ -265,3 +278,65 @@ def test_values_full_of_delimiters_are_read_as_they_were_written():
     share("lake/a.csv", [*rows, *OTHERS])
     done = repaired(tolerance=0.2, allow="both")
     assert done.verification.ok
+
+
+# --- a plan that was made by hand ------------------------------------------------------------------
+
+
+def drawn(**moves):
+    """A plan made by hand, written and read again."""
+    eq.scenario("people.csv", **SEX, **moves).write("scenario.json")
+    return eq.Plan.read("scenario.json")
+
+
+@pytest.mark.slow
+def test_a_scenario_is_found_applied_acquired_and_repaired_with():
+    share("lake/a.csv", [*more(100, 20), *more(200, 20, sex="Male", hired="no")])
+    plan = drawn(add={"sex=Female, hired=yes": 6}, delete={"sex=Female, hired=no": 2})
+    lake = Lake("lake")
+    found = lake.find("scenario.json")
+    assert found.exit_code == 0
+    taken = lake.acquire("scenario.json", output="acquired.csv")
+    assert (taken.added, taken.removed, taken.as_planned) == (6, 2, True)
+    applied = eq.apply("scenario.json", to="people.csv", pool="lake/a.csv", output="applied.csv")
+    assert applied.as_planned
+    done = eq.repair("people.csv", "lake", "out.csv", plan="scenario.json")
+    assert done.is_given
+    assert done.reached
+    assert done.verification.ok
+    assert done.plan.cells == plan.cells
+    assert "The given plan adds 6 rows and deletes 2; all of these" in done.sentences[0]
+    for file in ("acquired.csv", "applied.csv", "out.csv"):
+        assert eq.count(file, **SEX).cells() == plan.after().cells()
+    assert eq.Plan.read("out.csv.plan.json").cells == plan.cells
+    eq.report(done, "out.html")
+    assert "every limit of the plan holds" in Path("out.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_what_the_lake_does_not_have_of_a_given_plan_is_left_out_and_told():
+    share("lake/a.csv", more(100, 4))
+    drawn(add={"sex=Female, hired=yes": 6})
+    done = eq.repair("people.csv", "lake", "out.csv", plan="scenario.json")
+    assert done.acquired.added == 4
+    assert done.exit_code == 1
+    assert any("4 of 6 rows found" in s for s in done.sentences)
+
+
+@pytest.mark.slow
+def test_a_searched_plan_is_carried_out_as_it_is():
+    share("lake/a.csv", [*more(100, 20), *more(200, 20, sex="Male", hired="no")])
+    plan = eq.plan("people.csv", **SEX, tolerance=0.2, reference="original")
+    done = eq.repair("people.csv", "lake", "out.csv", plan=plan)
+    assert done.reached
+    assert done.plan.cells == plan.cells
+    assert "The tolerance of 0.2 is reached." in done.sentences
+
+
+def test_a_given_plan_settles_what_is_repaired():
+    plan = drawn(add={"sex=Female, hired=yes": 6})
+    for options in (SEX, {"tolerance": 0.1}, {"missing": "drop"}, {"costs": {"*": 2}}):
+        with pytest.raises(InputError, match="settled by the plan that is given"):
+            eq.repair("people.csv", "lake", "out.csv", plan=plan, **options)
+    with pytest.raises(InputError, match="is the plan, and would be replaced"):
+        eq.repair("people.csv", "lake", "scenario.json", plan="scenario.json")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError
-from equipoise.lake.cover.model import Answer, CoverModel
+from equipoise.lake.cover.model import CoverAnswer, CoverModel
 from equipoise.lake.cover.selection import select
 
 COSTS = st.sampled_from([0.0, 0.5, 1.0, 1.0, 3.0, 8.0])
@@ -216,7 +216,7 @@ def test_large_numbers_of_rows_do_not_slip_through_an_almost_closed_table():
 
 
 def test_a_solver_that_finds_nothing_leaves_the_greedy_choice_and_its_bound(monkeypatch):
-    lost = Answer(bound=-np.inf, timed_out=True)
+    lost = CoverAnswer(bound=-np.inf, timed_out=True)
     monkeypatch.setattr(CoverModel, "_solve", lambda *_: lost)
     rows, need, draw = random_lake(60, 6)
     cover = select(rows, need, table_cost=draw.uniform(1, 9, 60))

@@ -84,15 +84,16 @@ def with_small_group():
 
 
 @pytest.mark.slow
-def test_zero_bias_up_to_rounding_is_not_taken_where_less_money_leaves_less(with_small_group):
+def test_a_budget_that_suffices_changes_nothing_even_where_less_money_leaves_less(with_small_group):
+    """What rounding leaves to a group of one row is more than a cheaper plan would leave."""
     full = eq.plan(with_small_group)
     less = eq.plan(with_small_group, budget=full.cost - 1)
     assert left(less) < Fraction(1, 2) < left(full)
-    plan = eq.plan(with_small_group, budget=10 * full.cost)
-    assert plan.cost <= full.cost  # more than zero bias costs is not spent
-    assert left(plan) <= left(less)
-    assert plan.certificate.off_after <= plan.certificate.rounding_bound
-    assert any("would leave 1, which is more" in s for s in plan.explanation)
+    assert not less.reached
+    for budget in (full.cost, 10 * full.cost):
+        plan = eq.plan(with_small_group, budget=budget)
+        assert plan.cells == full.cells
+        assert plan.reached
 
 
 THREE = {("m", "+"): 9, ("m", "-"): 4, ("w", "+"): 3, ("w", "-"): 7, ("x", "+"): 1, ("x", "-"): 5}
@@ -103,10 +104,10 @@ TWO = {("m", "+"): 6, ("m", "-"): 7, ("w", "+"): 9, ("w", "-"): 1}
 @pytest.mark.parametrize(
     ("cells", "allow", "labels", "shares"),
     [
-        (SMALL_GROUP, "both", "keep", (0.6, 1)),
+        (SMALL_GROUP, "both", "keep", (0.6, 0.9)),
         (THREE, "both", "free", (0.3, 0.6)),
         (TWO, "add", "free", (0.3, 0.6)),
-        (TWO, "both", "free", (0.6, 1.2)),
+        (TWO, "both", "free", (0.6, 0.9)),
     ],
 )
 def test_more_budget_never_leaves_more_at_zero_tolerance(cells, allow, labels, shares):
@@ -121,21 +122,6 @@ def test_more_budget_never_leaves_more_at_zero_tolerance(cells, allow, labels, s
         assert not plan.timed_out
         found.append(max(left(plan, labels), Fraction(1, 1000)))  # what is near zero is alike
     assert found == sorted(found, reverse=True)
-    if shares[-1] >= 1:
-        assert found[-1] <= max(left(full, labels), Fraction(1, 1000))
-
-
-@pytest.mark.slow
-def test_with_free_labels_what_leaves_less_than_zero_bias_reaches_it():
-    """Rounding is judged by the label frequencies that come out, not by the present ones."""
-    counts = eq.Counts.from_mapping(TWO, sensitive=["sex"], label="y")
-    full = eq.plan(counts, allow="both", labels="free")
-    rich = eq.plan(counts, allow="both", labels="free", budget=full.cost + 1)
-    assert full.reached
-    assert left(rich, "free") < left(full, "free")
-    assert rich.certificate.off_after <= rich.certificate.rounding_bound
-    assert rich.reached
-    assert rich.exit_code == 0
 
 
 def test_zero_bias_that_leaves_next_to_nothing_is_taken():
@@ -209,7 +195,7 @@ def test_a_budget_that_suffices_buys_the_plan(counts):
 def test_no_plan_that_reaches_it_costs_less_than_the_bound(counts):
     less = eq.plan(counts, budget=44, priority=["sex=m", "sex=w"])
     assert not less.reached  # what a budget cut off is not rounding, however little it is
-    assert eq.plan(counts).bound <= less.cost
+    assert less.cost < eq.plan(counts).bound == 45  # all exact numbers are whole
 
 
 def test_no_budget_at_all_leaves_the_table_alone(counts):

@@ -35,32 +35,35 @@ def test_without_a_gap_it_is_the_cheapest_of_all_tables(counts, tolerance, label
     assert plan.reached
     assert largest_bias(rows_of(plan.after())) <= exact(tolerance)
     assert plan.bound <= best
-    if plan.stopped == "gap":
-        assert plan.cost == plan.bound == best
+    assert plan.stopped == "gap"
+    assert plan.cost == plan.bound
+    # The enumeration adds at most four rows to a cell; where the plan adds more, it is cheaper.
+    if max(plan.add.rows, default=0) <= 4:
+        assert plan.cost == best
 
 
 @pytest.mark.slow
 def test_the_gap_that_was_asked_for_is_reached(compas):
     usual = eq.plan(compas, tolerance=0.1)
-    assert usual.stopped == "work"
-    assert usual.gap > 0.005
-    assert "limit of work" in certainty(usual)
-    asked = eq.plan(compas, tolerance=0.1, gap=0.005, time_limit=300)
+    assert usual.stopped == "gap"
+    assert 0.0005 < usual.gap <= 0.002
+    assert "the search ends at 0.002" in certainty(usual)
+    asked = eq.plan(compas, tolerance=0.1, gap=0.0005)
     assert asked.stopped == "gap"
-    assert asked.gap <= 0.005
+    assert asked.gap <= 0.0005
     assert not asked.timed_out
     assert usual.bound <= asked.bound <= asked.cost <= usual.cost
-    assert "the gap of 0.005 is reached" in certainty(asked)
+    assert "the gap of 0.0005 is reached" in certainty(asked)
     assert eq.Plan.from_json(asked.to_json()).stopped == "gap"
 
 
 @pytest.mark.slow
 def test_the_time_limit_ends_it_and_is_named(compas):
-    plan = eq.plan(compas, tolerance=0.1, gap=0, time_limit=0.5)
+    plan = eq.plan(compas, tolerance=0.1, gap=0, time_limit=0.02)
     assert plan.stopped == "time"
     assert plan.timed_out
     assert plan.gap > 0
-    assert "the time limit of 0.5 seconds ended the search" in certainty(plan)
+    assert "the time limit of 0.02 seconds ended the search" in certainty(plan)
     assert f"a gap of {plan.gap:.2%}" in certainty(plan)
 
 

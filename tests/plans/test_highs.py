@@ -1,4 +1,4 @@
-"""What the solver writes past Python never stands among results."""
+"""Models are solved again after changes, and what HiGHS prints never stands among results."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 
-CHATTY = """
-import ctypes, os, sys, threading, types
-from equipoise.plans.highs import solve_milp
+from equipoise.plans.highs import Model
 
-def chatty(*model, **options):
+CHATTY = """
+import ctypes, os, sys, threading
+from equipoise.plans.highs import Model, quietly
+
+def chatty():
     os.write(1, b"written\\n")
     ctypes.CDLL(None).puts(b"waiting in the buffer of C")
-    return model, options
-
-solver = types.SimpleNamespace(milp=chatty)
-sys.modules |= {"scipy": types.ModuleType("scipy"), "scipy.optimize": solver}
+    return 1
 """
 
 
@@ -38,21 +38,20 @@ def run(program):
 def test_only_what_python_prints_is_on_standard_output():
     found = run("""
         print("before")
-        print(solve_milp(1, integrality=2))
+        print(quietly(chatty))
         print("after")
     """)
-    assert found.stdout.splitlines() == ["before", "((1,), {'integrality': 2})", "after"]
+    assert found.stdout.splitlines() == ["before", "1", "after"]
     assert sorted(found.stderr.splitlines()) == ["waiting in the buffer of C", "written"]
 
 
 def test_a_solver_that_fails_leaves_standard_output_as_it_was():
     found = run("""
-        def failing(*_, **__):
+        def failing():
             os.write(1, b"written\\n")
             raise ZeroDivisionError
-        solver.milp = failing
         try:
-            solve_milp(1)
+            quietly(failing)
         except ZeroDivisionError:
             os.write(1, b"after\\n")
     """)
@@ -70,8 +69,9 @@ def test_standard_output_comes_back_when_the_last_of_several_threads_is_done():
             entered.wait()
             leave[i].wait()
             os.write(1, b"written\\n")
-        solver.milp = waiting
-        threads = [threading.Thread(target=solve_milp, args=(i,)) for i in (0, 1)]
+        threads = [
+            threading.Thread(target=quietly, args=(lambda i=i: waiting(i),)) for i in (0, 1)
+        ]
         for thread in threads:
             thread.start()
         entered.wait()
@@ -99,9 +99,106 @@ def test_without_a_standard_output_or_error_the_model_is_solved_all_the_same(wit
     answer = tmp_path / "answer"
     found = run(f"""
         {without}
-        solver.milp = lambda *model: model
-        open({str(answer)!r}, "w").write(str(solve_milp(1)))
+        open({str(answer)!r}, "w").write(str(quietly(lambda: 1)))
         os._exit(0)
     """)
     assert found.returncode == 0, found.stderr
-    assert answer.read_text() == "(1,)"
+    assert answer.read_text() == "1"
+
+
+def test_a_model_is_solved_where_nothing_else_is_printed():
+    found = run("""
+        class Chatty:
+            def __init__(self, highs):
+                self.highs = highs
+            def __getattr__(self, name):
+                return getattr(self.highs, name)
+            def run(self):
+                chatty()
+                return self.highs.run()
+        model = Model([1.0], low=[2], high=[9])
+        model._highs = Chatty(model._highs)
+        print(model.solve().cost)
+    """)
+    assert found.stdout == "2.0\n"
+    assert sorted(found.stderr.splitlines()) == ["waiting in the buffer of C", "written"]
+
+
+def knapsack():
+    """Two kinds of things, of which 3.5 of the first would be enough."""
+    model = Model([1.0, 2.0], low=0, high=[9, 9])
+    model.add_rows([0, 0], [0, 1], [2.0, 3.0], low=[7.0], high=[np.inf])
+    return model
+
+
+def test_a_model_is_solved_again_after_every_change():
+    model = knapsack()
+    assert model.solve().cost == 3.5
+    model.bound_rows([0], 8.0, np.inf)
+    assert model.solve().cost == 4
+    model.bound_columns([0], 0, 1)
+    assert model.solve().columns.tolist() == [1, 2]
+    model.change(np.array([0]), np.array([1]), np.array([6.0]))
+    assert model.solve().cost == pytest.approx(2 * 8 / 6)
+    model.price([0], 0.1)
+    assert model.solve().cost == pytest.approx(0.1 + 2)
+    model.add_rows([0], [1], [1.0], low=[1.25], high=[np.inf])
+    assert model.solve().cost == pytest.approx(0.1 / 4 + 2.5)
+    model.drop_rows(1)
+    assert model.solve().cost == pytest.approx(0.1 + 2)
+
+
+def test_prices_of_rows_and_columns():
+    found = knapsack().solve()
+    assert found.duals.tolist() == [0.5]
+    assert found.reduced.tolist() == [0, 0.5]
+    assert found.bound == found.cost
+
+
+def test_whole_numbers_and_real_ones_again():
+    model = knapsack()
+    model.whole([0, 1])
+    found = model.solve()
+    assert (found.status, found.cost) == ("optimal", 4)
+    assert found.bound == pytest.approx(4)
+    model.whole([0, 1], real=True)
+    assert model.solve().cost == 3.5
+
+
+def test_entries_of_the_same_place_are_summed():
+    model = Model([1.0], low=0, high=np.inf)
+    model.add_rows([0, 0], [0, 0], [1.0, 2.0], low=[6.0], high=[np.inf])
+    assert model.solve().cost == 2
+
+
+def test_a_model_without_a_solution():
+    model = knapsack()
+    model.bound_rows([0], 99.0, np.inf)
+    for whole in (False, True):
+        if whole:
+            model.whole([0, 1])
+        found = model.solve()
+        assert (found.status, found.columns, found.bound) == ("infeasible", None, np.inf)
+
+
+def hard(seed=0, columns=60, rows=40):
+    rng = np.random.default_rng(seed)
+    weights = np.floor(rng.random((rows, columns)) * 50)
+    model = Model(np.floor(rng.random(columns) * 100) + 1, low=0, high=1)
+    i, j = np.indices(weights.shape)
+    enough = weights.sum(axis=1) / 2
+    model.add_rows(i.ravel(), j.ravel(), weights.ravel(), low=enough, high=np.full(rows, np.inf))
+    return model
+
+
+def test_work_is_limited_by_counts_and_what_is_known_is_a_bound():
+    model = hard()
+    assert model.solve(iterations=2).status == "limit"
+    least = model.solve().cost
+    model.whole(np.arange(60))
+    found = [model.solve(nodes=1) for _ in range(2)]
+    assert {each.status for each in found} == {"limit"}
+    assert found[0].bound == found[1].bound
+    best = model.solve()
+    assert best.optimal
+    assert least <= found[0].bound <= best.cost

@@ -16,7 +16,7 @@ from strategies import SEX_AND_RACE as CELLS
 from strategies import enumerated, exact, kept, label_rates, largest_bias, repairable, rows_of
 
 TOLERANCES = (0.05, 0.1, 0.2, 0.3, 0.5)
-QUICK = {"time_limit": 0.3}
+QUICK = {"time_limit": 10}
 slow = settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 
 

@@ -15,8 +15,8 @@ from equipoise.counts import Counts
 from equipoise.errors import InputError, PatternError
 from equipoise.measures.table import bias_table
 from equipoise.plans.maps.limits import MapLimit
-from equipoise.plans.maps.moves import Move
 from equipoise.plans.maps.policy_map import policy_map
+from equipoise.plans.moves import Move
 
 MEN = "add sex=Male, income=<=50K"
 FEWER_MEN = "delete sex=Male, income=>50K"
@@ -458,3 +458,111 @@ def test_no_point_of_a_grid_is_nearer_to_0_than_the_nearest(made):
     # Exact numbers are slow, so only points that would be nearer are held to the limits.
     for point in zip(x[nearer].tolist(), y[nearer].tolist(), strict=True):
         assert not all(h.holds(*point) for h in made.search.region)
+
+
+# --- what the moves do to all groups ---------------------------------------------------------------
+
+
+def lattice():
+    cells = {c: 7 + 5 * i for i, c in enumerate(itertools.product("mw", "ab", "yn"))}
+    return Counts.from_mapping(cells, sensitive=["sex", "race"], label="l")
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "at"),
+    [
+        ("add sex=m, l=n", "add sex=w, l=y", (13, 8)),
+        ("delete sex=m", "add sex=w, l=y", (20, 31)),
+        ("delete race=a", "delete sex=w, l=n", (11, 0)),
+    ],
+)
+def test_the_effect_on_every_group_is_that_of_measuring_both_tables(x, y, at):
+    counts = lattice()
+    map_ = policy_map(counts, x=x, y=y, group="sex=w", label_value="y", at=at)
+    plan = map_.scenario()
+    before, after = bias_table(counts), bias_table(plan.after())
+    assert plan.additions + plan.deletions == sum(at)
+    assert len(map_.effect.biases.rows) == 8 * 2
+    for row in map_.effect.biases.rows:
+        assert row.before == pytest.approx(before[str(row.group), row.label].ub)
+        assert row.after[0] == pytest.approx(after[str(row.group), row.label].ub)
+    changes = [row.change for row in map_.effect.biases.rows]
+    assert changes == sorted(changes, reverse=True)
+    data = json.loads(json.dumps(map_.to_dict()))
+    assert [g["after"] for g in data["effect"]["groups"]] == [
+        row.after[0] for row in map_.effect.biases.rows
+    ]
+    assert data["points"][-1]["name"] == "chosen"
+    assert map_.x_max >= at[0]
+    assert map_.y_max >= at[1]
+
+
+def test_a_plan_of_single_cells_has_the_ub_of_the_map():
+    counts = lattice()
+    moves = {"x": "add sex=m, race=a, l=n", "y": "delete sex=w, race=b, l=n"}
+    map_ = policy_map(counts, **moves, group="sex=w, race=b", label_value="n", cost_y=2.5)
+    for x, y in ((3, 4), (0, 9), (12, 1)):
+        plan = map_.scenario(x, y)
+        point = map_.point(x, y)
+        measured = bias_table(plan.after())["sex=w, race=b", "n"]
+        assert measured.ub == pytest.approx(point.ub)
+        assert plan.cost == point.cost
+        assert plan.certificate.n_after == point.n
+
+
+def test_without_a_choice_the_best_point_is_measured():
+    moves = {"x": "add sex=w, l=n", "y": "add sex=m, l=y"}
+    map_ = policy_map(lattice(), **moves, group="sex=w", label_value="y")
+    assert (map_.effect.point.x, map_.effect.point.y) == (map_.whole.x, map_.whole.y)
+    plan = map_.scenario()
+    assert plan.additions == map_.whole.x + map_.whole.y
+    text = map_.text(top=2)
+    assert "… and 6 more" in text
+    assert "the largest |UB| of all 8 groups goes from" in " ".join(map_.sentences)
+
+
+def test_no_effect_is_shown_where_no_row_moves_or_no_point_is_inside():
+    nothing = policy_map(
+        lattice(), x="add sex=m", y="add sex=w", group="sex=w", label_value="y", tolerance=0.9
+    )
+    assert nothing.effect is None
+    assert nothing.to_dict()["effect"] is None
+    none = policy_map(lattice(), x="add sex=m, l=n", y="add sex=w, l=y", limits=["x<=1", "x>=2"])
+    assert none.effect is None
+    with pytest.raises(InputError, match="no point of whole rows is inside all limits"):
+        none.scenario()
+    assert none.scenario(1, 2).additions == 3
+
+
+def test_what_cannot_be_a_plan_is_told():
+    counts = lattice()
+    map_ = policy_map(
+        counts, x="add sex=m", y="delete race=a", group="sex=w", label_value="y", at=(9, 9)
+    )
+    assert map_.effect is None
+    assert any(
+        "cannot be measured in whole rows: the moves contradict" in s for s in map_.sentences
+    )
+    with pytest.raises(InputError, match="contradict each other"):
+        map_.scenario()
+    costs = policy_map(
+        counts, x="add sex=m", y="add race=a", group="sex=w", label_value="y", at=(9, 9), cost_x=2
+    )
+    assert costs.effect is not None
+    with pytest.raises(InputError, match="costs 2 by one and 1 by the other"):
+        costs.scenario()
+    with pytest.raises(InputError, match=r"`at` takes the rows of both moves"):
+        policy_map(counts, x="add sex=m", y="add sex=w", group="sex=w", label_value="y", at=(1,))
+
+
+def test_missing_values_are_values_as_they_are_on_the_map():
+    cells = {("m", "y"): 6, ("m", "n"): 9, ("w", "y"): 3, ("w", "n"): 8, (eq.MISSING, "y"): 4}
+    counts = Counts.from_mapping(cells, sensitive=["sex"], label="l")
+    map_ = policy_map(
+        counts, x="delete l=y", y="add sex=w, l=n", group="sex=w", label_value="y", at=(3, 2)
+    )
+    assert map_.scenario().request.plan_missing
+    deleted = map_.scenario().delete.cells()
+    assert (eq.MISSING, "y") in deleted
+    row = next(r for r in map_.effect.biases.rows if str(r.group) == "sex=w" and r.label == "y")
+    assert row.before == pytest.approx(map_.points[0].ub)

@@ -17,7 +17,7 @@ from equipoise.plans.problem import pose
 from equipoise.plans.request import PlanRequest
 from equipoise.plans.solvers.box import allowed_box
 from equipoise.plans.solvers.incumbent import Incumbent, holds_everything
-from equipoise.plans.solvers.kinds import Lines, kinds_of
+from equipoise.plans.solvers.kinds import Curves, kinds_of
 from equipoise.plans.solvers.polish import frequencies_allowed, polish
 from equipoise.plans.solvers.two_labels import search_two_labels
 
@@ -60,7 +60,7 @@ def test_a_group_is_solved_exactly(case):
     cells, low, high, price = case
     free = Edges.around(np.ones((1, 2)), 0.1).without(np.array([True]))
     kinds, _ = kinds_of(cells, free, 0)
-    lines = Lines.of(kinds, np.array([[low]]), np.array([[high]]))
+    lines = Curves.of(kinds, np.array([[low]]), np.array([[high]]))
     solved = lines.solve(np.array([[price]]), np.array([[-price]]))
     best = cheapest(cells, low, high, (price, -price))
     value = float(solved.value[0, 0, 0])

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from equipoise.api.benchmarks import with_benchmarks
 from equipoise.api.keywords import takes
 from equipoise.api.measurement import COUNTING, count
 from equipoise.api.plans import take_plan
 from equipoise.api.tables import take_engine
 from equipoise.errors import InputError
-from equipoise.options import take
+from equipoise.options import keyword_fields, take
 from equipoise.options.count import RunOptions
 from equipoise.options.plan import PlanOptions
 from equipoise.options.search import AcquisitionLimits, SearchRequest
@@ -99,10 +100,7 @@ def apply(
 
     stages = _Stages(progress)
     # The output may replace the table itself, but must not replace the plan.
-    written = Path(plan).resolve() if isinstance(plan, (str, os.PathLike)) else None
-    for place in (output, sidecar):
-        if place is not None and Path(place).resolve() == written:
-            raise InputError(f"{place} is the plan, and would be replaced; name another file.")
+    _refuse_overwriting(plan, output, sidecar)
     made = read_plan(plan)
     reading, given = made.counts.reading, {"encoding": encoding, "delimiter": delimiter}
     return apply_plan(
@@ -118,6 +116,15 @@ def apply(
         sidecar=sidecar,
         progress=stages.step,
     )
+
+
+def _refuse_overwriting(
+    plan: Plan | str | os.PathLike[str], *outputs: str | os.PathLike[str] | None
+) -> None:
+    written = Path(plan).resolve() if isinstance(plan, (str, os.PathLike)) else None
+    for place in outputs:
+        if place is not None and Path(place).resolve() == written:
+            raise InputError(f"{place} is the plan, and would be replaced; name another file.")
 
 
 class _Stages:
@@ -144,6 +151,7 @@ def repair(
     *,
     sensitive_features: Any = None,
     label: str | None = None,
+    plan: Plan | str | os.PathLike[str] | None = None,
     ledger: str | os.PathLike[str] | None = None,
     plan_file: str | os.PathLike[str] | None = None,
     hash_key: bytes | None = None,
@@ -165,6 +173,9 @@ def repair(
         :class:`~equipoise.lake.lake.Lake`, or its folder, glob or a list of these.
     output
         Repaired table to write. By default nothing is written.
+    plan
+        Plan to carry out instead of making one, or the path of one written as JSON; what the lake
+        does not have is left out and reported. The columns and limits are those of the plan.
     ledger, plan_file
         List of changes and plan to write. By default they are next to the output.
     hash_key
@@ -222,17 +233,24 @@ def repair(
     refuse_sql(options.get("sql"))
     looking, given = take_search(options)
     limits, left = take(AcquisitionLimits, given)
-    # Both the plan and the choice of rows have a time limit, and users give one for both.
-    left |= {k: given[k] for k in ("time_limit",) if k in given}
-    request, counting = take_plan(left, costs)
     columns: dict[str, Any] = {"sensitive_features": sensitive_features, "label": label}
-    counts = count(data, **columns, progress=progress, **counting)
+    made = None
+    if plan is not None:
+        _refuse_overwriting(plan, output, ledger, plan_file)
+        made = _given_plan(plan, {**left, **columns, "costs": costs})
+        counts, request = made.counts, made.request
+    else:
+        # Both the plan and the choice of rows have a time limit, and users give one for both.
+        left |= {k: given[k] for k in ("time_limit",) if k in given}
+        request, counting = take_plan(left, costs)
+        counts = count(data, **columns, progress=progress, **counting)
     return loop.repair(
         counts,
         locate(data, **counts.reading.options),
         as_lake(lake, progress=progress),
-        request,
+        with_benchmarks(request, counts, counting),
         output,
+        plan=made,
         ledger=ledger,
         plan_file=plan_file,
         looking=looking,
@@ -240,6 +258,23 @@ def repair(
         hash_key=hash_key,
         progress=progress,
     )
+
+
+def _given_plan(plan: Plan | str | os.PathLike[str], others: Mapping[str, Any]) -> Plan:
+    """Read the plan to carry out; refuse options that a plan already has."""
+    from equipoise.lake.lake import read_plan
+    from equipoise.lake.matching.restriction import refuse_sql
+
+    running = keyword_fields(RunOptions)
+    for name, value in others.items():
+        if value is not None and name not in running:
+            raise InputError(
+                f"`{name}` is settled by the plan that is given; leave it out, or plan again without "
+                "`plan`."
+            )
+    made = read_plan(plan)
+    refuse_sql(made.counts.reading.options.get("sql"))
+    return made
 
 
 def verify(

@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "check": "Check a table against limits.",
     "diff": "Compare the biases of two tables.",
     "plan": "Plan the smallest repair, with a certificate of its effect.",
+    "compare": "Put plans for the same table side by side.",
     "frontier": "Show the lowest cost of a repair at each tolerance.",
     "map": "Map a bias over two ways to add or delete rows.",
     "apply": "Carry out a plan with real rows from a pool.",

@@ -21,7 +21,8 @@ def library_arguments(data: str, options: dict[str, Any]) -> Iterator[dict[str, 
     # An empty list was not given: the library then uses its own default.
     given = {name: value for name, value in options.items() if value != ()}
     quiet = given.pop("quiet")
-    _suggest(data, given, quiet=quiet)
+    if given.get("plan") is None:  # a plan knows the columns it was made for
+        _suggest(data, given, quiet=quiet)
     with terminal.progress(quiet=quiet) as report:
         yield {**given, "progress": report}
 

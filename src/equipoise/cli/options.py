@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import functools
 import math
+import re
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -113,6 +114,35 @@ class PatternNumbers(Repeatable):
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """Take pairs, or a table from pattern to number."""
+        return super().type_cast_value(
+            ctx, tuple(value.items()) if isinstance(value, dict) else value
+        )
+
+
+class SignedRows(click.ParamType[int]):
+    """A whole number of rows with its sign: ``+3000`` are added, ``-500`` deleted."""
+
+    name = "rows"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:  # noqa: ARG002
+        """Read the number; a sign may be a minus of typography, and digits may be grouped."""
+        text = str(value).strip().replace("\N{MINUS SIGN}", "-")
+        if not re.fullmatch(r"[+-]?\d+([,_]\d+)*", text) or not int(re.sub("[,_]", "", text)):
+            raise InputError(
+                f"--move takes a pattern and the rows to add or delete, as in 'sex=Female' +3000 or "
+                f"'sex=Male' -500, not {value!r}."
+            )
+        return int(re.sub("[,_]", "", text))
+
+
+class Moves(Repeatable):
+    """Patterns, each with the rows to add or delete; in a configuration file, a table of them."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, type=(str, SignedRows()), **options)
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Take pairs, or a table from pattern to rows."""
         return super().type_cast_value(
             ctx, tuple(value.items()) if isinstance(value, dict) else value
         )

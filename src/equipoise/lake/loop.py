@@ -64,6 +64,8 @@ class Repaired(Drawable):
         Cells of the first plan for which the lake has too few rows, and the reasons.
     chance
         Warning if many rows that were left out as duplicates may be other people.
+    is_given
+        Whether the plan was given, and not made for this repair.
     """
 
     ideal: Plan | None
@@ -73,6 +75,7 @@ class Repaired(Drawable):
     tolerance: float
     lacks: tuple[tuple[str, Lack], ...] = ()
     chance: str | None = None
+    is_given: bool = False
 
     @property
     def reached(self) -> bool:
@@ -91,12 +94,10 @@ class Repaired(Drawable):
         said = [self._planned()]
         said += [lack.sentence(name) for name, lack in self.lacks[:_SHOWN]]
         said += [self.chance] if self.chance else []
-        if not self.plan.reached:
-            reached = self.plan.certificate.off_after
-            said.append(
-                f"With the rows of the lake, a tolerance of {self.tolerance:g} cannot be reached; "
-                f"the smallest one found is {reached:.3g}."
-            )
+        if self.is_given:
+            said += self.plan.certificate.sentences
+        elif not self.plan.reached:
+            said.append(self._missed())
         elif not self.acquired.as_planned:
             said.append("The limits do not allow all these rows to be taken.")
         said += self.acquired.sentences
@@ -104,7 +105,25 @@ class Repaired(Drawable):
             said.append(self.verification.sentences[0])
         return tuple(said)
 
+    def _missed(self) -> str:
+        left = self.plan.certificate.off_after
+        if self.plan.certificate.policy:
+            return (
+                "With the rows of the lake, the policy cannot be kept; in the nearest plan found, a "
+                f"group is outside its limits by {left:.3g}."
+            )
+        return (
+            f"With the rows of the lake, a tolerance of {self.tolerance:g} cannot be reached; "
+            f"the smallest one found is {left:.3g}."
+        )
+
     def _planned(self) -> str:
+        if self.is_given:
+            all_taken = "all" if self.acquired.as_planned else "not all"
+            return (
+                f"The given plan adds {rows_text(self.plan.additions)} and deletes "
+                f"{self.plan.deletions:,}; {all_taken} of these changes can be made with this lake."
+            )
         if self.ideal is None:
             return "No plan reaches the tolerance, not even with unlimited rows."
         if not self.plan.additions and self.ideal is self.plan:
@@ -135,6 +154,7 @@ class Repaired(Drawable):
             "schema": "equipoise.repair/1",
             "reached": self.reached,
             "tolerance": self.tolerance,
+            "is_given": self.is_given,
             "ideal": None if self.ideal is None else self.ideal.to_dict(),
             "plan": self.plan.to_dict(),
             "lacks": [lack.to_dict(name) for name, lack in self.lacks],
@@ -151,6 +171,7 @@ def repair(
     request: PlanRequest,
     output: str | os.PathLike[str] | None,
     *,
+    plan: Plan | None = None,
     ledger: str | os.PathLike[str] | None = None,
     plan_file: str | os.PathLike[str] | None = None,
     looking: SearchRequest | None = None,
@@ -161,19 +182,23 @@ def repair(
     """Plan the repair of a table, carry it out with rows of a lake, and verify it.
 
     If the lake has too few rows for the cheapest plan, a new plan is made with the rows it has.
-    If no such plan reaches the tolerance, the closest one is carried out. By default the ledger and the plan are written next to the output; without an output nothing is written.
+    If no such plan reaches the tolerance, the closest one is carried out. A ``plan`` that is given is
+    carried out as it is, as far as the lake has its rows. By default the ledger and the plan are
+    written next to the output; without an output nothing is written.
     """
     looking, limits = looking or SearchRequest(), limits or AcquisitionLimits()
     file = None if output is None else Path(plan_file or f"{os.fspath(output)}.plan.json")
     # Planning may take long, so places that cannot be written are refused before it.
     output_places(base, lake, output, ledger, looking, () if file is None else (file,))
-    ideal = None
-    with contextlib.suppress(Infeasible):
-        ideal = make_plan(counts, request, explain=False, progress=progress)
+    is_given, ideal = plan is not None, plan
+    if not is_given:
+        with contextlib.suppress(Infeasible):
+            ideal = make_plan(counts, request, explain=False, progress=progress)
     prospect = explore(
         counts, base, lake, looking, require_columns=limits.require_columns, progress=progress
     )
-    plan = _with_what_there_is(ideal, counts, request, prospect, progress)
+    if plan is None:
+        plan = _with_what_there_is(ideal, counts, request, prospect, progress)
     plan = replace(plan, source=base.name)
     acquired = acquire(
         plan,
@@ -208,6 +233,7 @@ def repair(
         tolerance=request.tolerance,
         lacks=lacks,
         chance=chance,
+        is_given=is_given,
     )
 
 

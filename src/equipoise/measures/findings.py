@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from equipoise.errors import InputError
 from equipoise.measures.four_fifths import ROUNDING, ratio_to_best
+from equipoise.measures.measurement import lines_inside
 from equipoise.measures.registry import measure_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from equipoise.counts import Counts
     from equipoise.measures.measure import Floats
     from equipoise.measures.rules import Rule
     from equipoise.measures.table import BiasTable
@@ -63,20 +65,32 @@ def find_rows(table: BiasTable, rules: Sequence[Rule], evidence: Evidence) -> Fi
 def _deciding_rules(table: BiasTable, rules: Sequence[Rule], key: tuple[str, str | None]) -> Lines:
     """For each line and label the number of the last rule that fits it, or −1."""
     m = table.measured
-    deciding = np.full(m.ub.shape, -1, np.int64)
-    for number, rule in enumerate(rules):
-        if rule.key == key:
-            inside = m.inside(rule.where, "use the key label of the rule instead")
-            fits = np.repeat(inside[:, None], len(m.counts.label), axis=1)
-            if rule.label is not None:
-                fits &= np.arange(fits.shape[1]) == m.counts.label.code(rule.label)
-            # A group too small for a later rule is exempt: no earlier rule takes it back.
-            large = m.n_group >= rule.min_count
-            deciding[fits] = np.where(large, number, -1)[np.nonzero(fits)[0]]
+    deciding = fitting_rules(m.counts, m.lattice.codes, rules, key)
+    # A group too small for a later rule is exempt: no earlier rule takes it back.
+    least = np.array([rule.min_count for rule in rules])[deciding]
+    deciding = np.where(m.n_group[:, None] >= least, deciding, -1)
     deciding[np.isnan(m.ub)] = -1
     shown = np.zeros(m.ub.shape, np.bool_)
     shown[table.places] = True
     return np.where(shown, deciding, -1)
+
+
+def fitting_rules(
+    counts: Counts, codes: NDArray[np.int32], rules: Sequence[Rule], key: tuple[str, str | None]
+) -> Lines:
+    """For each group and label the number of the last rule on a key that fits, whatever its size.
+
+    It is −1 where none fits. The groups are given as lines of codes, as in a lattice.
+    """
+    fitting = np.full((len(codes), len(counts.label)), -1, np.int64)
+    for number, rule in enumerate(rules):
+        if rule.key == key:
+            inside = lines_inside(
+                counts, codes, rule.where, "use the key label of the rule instead"
+            )
+            labels = slice(None) if rule.label is None else counts.label.code(rule.label)
+            fitting[inside, labels] = number
+    return fitting
 
 
 def _found_by(

@@ -321,14 +321,7 @@ class Measurement:
 
     def inside(self, group: Group, hint: str) -> NDArray[np.bool_]:
         """Which lines are groups inside a group; `hint` says how to name a label instead."""
-        inside = np.ones(len(self.lattice), np.bool_)
-        for name, value in group.items():
-            axis = self.counts.axis(name)
-            if axis.role != "sensitive":
-                raise PatternError(f"{group} names the label; {hint}.")
-            position = self.counts.sensitive.index(axis)
-            inside &= self.lattice.codes[:, position] == axis.code(value)
-        return inside
+        return lines_inside(self.counts, self.lattice.codes, group, hint)
 
     def line(self, group: Group) -> int:
         """The line of a group."""
@@ -349,6 +342,19 @@ class Measurement:
                 "out."
             )
         return found
+
+
+def lines_inside(
+    counts: Counts, codes: NDArray[np.int32], group: Group, hint: str
+) -> NDArray[np.bool_]:
+    """Which lines of codes are groups inside a group; `hint` says how to name a label instead."""
+    inside = np.ones(len(codes), np.bool_)
+    for name, value in group.items():
+        axis = counts.axis(name)
+        if axis.role != "sensitive":
+            raise PatternError(f"{group} names the label; {hint}.")
+        inside &= codes[:, counts.sensitive.index(axis)] == axis.code(value)
+    return inside
 
 
 def group_of(counts: Counts, codes: NDArray[np.int32]) -> Group:

@@ -239,10 +239,11 @@ class Check(Result):
     @property
     def sentence(self) -> str:
         """The outcome in a sentence, and which rows were read if not all were."""
-        return " ".join((self._outcome, *self.table.counts.reading.sentences))
+        return " ".join((self.outcome, *self.table.counts.reading.sentences))
 
     @property
-    def _outcome(self) -> str:
+    def outcome(self) -> str:
+        """The outcome alone, in a sentence."""
         checked = f"of {self.rows_checked:,} group and label pairs checked"
         if not self.rows_checked:
             return "No group was large enough to be checked."

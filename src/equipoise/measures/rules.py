@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -139,9 +139,20 @@ class Rule:
         of_whom = against.get(self.reference, f" against {self.reference}")
         return " and ".join(words) + of_whom + (f" at K = {self.k:g}" if self.k != 1 else "")
 
-    def __repr__(self) -> str:
+    @property
+    def words(self) -> str:
+        """The limits, and the groups and the label they apply to."""
         label = "" if self.label is None else f", label {format_value(self.label)}"
-        return f"Rule({self.limits} for {self.group}{label})"
+        return f"{self.limits} for {self.group}{label}"
+
+    def __repr__(self) -> str:
+        return f"Rule({self.words})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """What differs from the defaults, as plain data that :func:`rule_from_dict` reads."""
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        given = {f.name: given[f.name] for f in fields(self) if given[f.name] != f.default}
+        return {**given, "group": str(self.group)}
 
 
 def four_fifths_rule(favourable: Any = None, min_count: int = 1) -> Rule:

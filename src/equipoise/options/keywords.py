@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 from equipoise.options.count import MissingPolicy
 from equipoise.options.evaluation import EqualRows, Impute
 from equipoise.options.measure import Adjustment, Sampling
-from equipoise.options.plan import Allow, Reference, Rounding, ToleranceOn
+from equipoise.options.plan import Allow, Objective, Reference, Rounding, ToleranceOn
 from equipoise.options.search import Dedupe, OtherColumns
 
 
@@ -63,14 +63,21 @@ class FrontierKeywords(CountKeywords, total=False):
     tolerance_on: ToleranceOn
     allow: Allow
     rounding: Rounding
+    exact: bool
     labels: Any
     label_drift: float | None
     target: Any
+    target_rates: Any
+    target_shares: Any
+    target_count: str | None
     cost_add: Mapping[str, float] | Sequence[tuple[str, float]]
     cost_delete: Mapping[str, float] | Sequence[tuple[str, float]]
     priority: str | Sequence[str]
     available: Mapping[str, int] | Sequence[tuple[str, int]]
     at_least: Mapping[str, int] | Sequence[tuple[str, int]]
+    at_least_each: Mapping[str, int] | Sequence[tuple[str, int]]
+    group_shares: Mapping[str, float] | Sequence[tuple[str, float]]
+    share_tolerance: float
     min_rows: int | None
     max_rows: int | None
     deletable: str | Sequence[str]
@@ -81,6 +88,36 @@ class FrontierKeywords(CountKeywords, total=False):
     may_vanish: bool
     time_limit: float
     gap: float | None
+
+
+class ScenarioKeywords(CountKeywords, total=False):
+    """How a table is counted, and what a plan made by hand is measured by."""
+
+    tolerance: float
+    tolerance_on: ToleranceOn
+    reference: Reference | None
+    allow: Allow
+    labels: Any
+    label_drift: float | None
+    target: Any
+    target_rates: Any
+    target_shares: Any
+    target_count: str | None
+    policy: Any
+    cost_add: Mapping[str, float] | Sequence[tuple[str, float]]
+    cost_delete: Mapping[str, float] | Sequence[tuple[str, float]]
+    available: Mapping[str, int] | Sequence[tuple[str, int]]
+    at_least: Mapping[str, int] | Sequence[tuple[str, int]]
+    at_least_each: Mapping[str, int] | Sequence[tuple[str, int]]
+    group_shares: Mapping[str, float] | Sequence[tuple[str, float]]
+    share_tolerance: float
+    min_rows: int | None
+    max_rows: int | None
+    deletable: str | Sequence[str]
+    constrain: str | Sequence[str]
+    min_group: int
+    plan_missing: bool
+    may_vanish: bool
 
 
 class SearchKeywords(TypedDict, total=False):
@@ -103,6 +140,8 @@ class PlanKeywords(FrontierKeywords, SearchKeywords, total=False):
     """How a table is counted, the options of a plan, and how a lake is searched."""
 
     reference: Reference | None
+    objective: Objective
+    policy: Any
     budget: float | None
 
 

@@ -12,6 +12,9 @@ Allow: TypeAlias = Literal["add", "delete", "both"]
 Rounding: TypeAlias = Literal["floor", "nearest", "optimal"]
 ToleranceOn: TypeAlias = Literal["ub", "rate"]
 Reference: TypeAlias = Literal["new", "original"]
+Objective: TypeAlias = Literal["cost", "rows", "additions", "groups"]
+SweepKind: TypeAlias = Literal["tolerance", "coverage", "budget", "cost-ratio", "label-drift"]
+"""What a frontier varies."""
 Numbers: TypeAlias = tuple[tuple[str, float], ...]
 """Patterns, each with a number; where several match a cell, the last one decides."""
 
@@ -53,6 +56,11 @@ class PlanOptions:
         help="How exact numbers become whole rows at zero tolerance.",
         group="What is allowed",
     )
+    exact: bool = option(
+        False,
+        help="Leave no bias at all, not even that of rounding, at zero tolerance. Often expensive.",
+        group="What is allowed",
+    )
     labels: Any = option(
         "keep",
         help="Label frequencies of the repaired table: keep the present ones within the tolerance, "
@@ -73,6 +81,40 @@ class PlanOptions:
         "'keep rates of: sex'.",
         group="What is allowed",
         metavar="FILE|RULE",
+    )
+    target_rates: Any = option(
+        None,
+        help="Table whose label rates by group are the targets, such as a census: rows, counts or "
+        "rates by some of the sensitive attributes and the label.",
+        group="What is allowed",
+        metavar="TABLE",
+    )
+    target_shares: Any = option(
+        None,
+        help="Table whose groups have the shares of all rows that groups should have, within "
+        "`share_tolerance`.",
+        group="What is allowed",
+        metavar="TABLE",
+    )
+    target_count: str | None = option(
+        None,
+        help="Column of `target_rates` and `target_shares` with the number of rows, or with the rate. "
+        "By default each line is a row.",
+        group="What is allowed",
+        metavar="COLUMN",
+    )
+    objective: Objective = option(
+        "cost",
+        help="What a plan minimises: the cost, the rows of the repaired table, the additions, or the "
+        "finest groups that change. Among equals the cheapest plan is taken.",
+        group="Costs and limits",
+    )
+    policy: Any = option(
+        None,
+        help="Rules that the repaired table must pass, as for a check: a TOML file with a [check] "
+        "table. A `tolerance` is then a rule that comes before them.",
+        group="What is allowed",
+        metavar="FILE",
     )
     cost_add: Numbers = option(
         (),
@@ -120,6 +162,32 @@ class PlanOptions:
         metavar="PATTERN ROWS",
         form="pattern numbers",
         accepts=_WHOLE,
+    )
+    at_least_each: Numbers = option(
+        (),
+        help="Minimum number of rows of every group of some attributes after the repair: 'sex, race' "
+        "stands for all combinations of their values, also those without rows.",
+        group="Costs and limits",
+        metavar="ATTRIBUTES ROWS",
+        form="pattern numbers",
+        accepts=_WHOLE,
+    )
+    group_shares: Numbers = option(
+        (),
+        help="Share of all rows that a group has after the repair, within `share_tolerance`.",
+        group="Costs and limits",
+        metavar="PATTERN SHARE",
+        flags=("--group-share",),
+        form="pattern numbers",
+        accepts=_NUMBERS,
+    )
+    share_tolerance: float = option(
+        0.0,
+        help="Largest distance of a group from its share in `group_shares` or `target_shares`, as a "
+        "share of all rows. 0 requires the exact share, up to less than a row.",
+        group="Costs and limits",
+        at_least=0,
+        below=1,
     )
     min_rows: int | None = option(
         None,
@@ -191,3 +259,13 @@ class PlanOptions:
 
     def __post_init__(self) -> None:
         check(self)
+
+
+MEASURED = (
+    *("tolerance", "tolerance_on", "reference", "allow", "labels", "label_drift", "target"),
+    *("cost_add", "cost_delete", "available", "at_least", "min_rows", "max_rows", "deletable"),
+    *("constrain", "min_group", "plan_missing", "may_vanish", "policy"),
+    *("target_rates", "target_shares", "target_count", "group_shares", "share_tolerance"),
+    "at_least_each",
+)
+"""What a plan made by hand is measured by; the other options only steer the search for a plan."""

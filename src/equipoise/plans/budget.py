@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.plans.judgement import compared_with, off_target
+from equipoise.plans.judgement import compared_with, keeps_limits, off_target
 from equipoise.plans.patterns import cell_numbers
 from equipoise.plans.tolerance import least_tolerance, pays, what_is_left
 
@@ -23,9 +23,6 @@ REST = "everything else"
 
 PARTS = 200
 """Maximum number of partial plans for zero bias that are compared."""
-
-NEAR_ZERO = 1e-3
-"""A plan for zero bias that leaves at most this is used whenever the budget pays for it."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,6 @@ class Spent:
     steps: tuple[Step, ...] = ()
     in_full: bool = True
     cut_short: bool = False  # the budget did not pay for zero bias: what is left is not rounding
-    passed_over: float | None = None  # what the full plan leaves, if it leaves more than this one
 
 
 def spend(
@@ -67,42 +63,42 @@ def spend(
 ) -> Spent | None:
     """Spend the budget of a request by its priorities, or to minimise the largest bias.
 
-    At zero tolerance, rounding can leave small groups with a large bias, and a cheaper plan can
-    leave less. That plan is then preferred whatever the budget is, unless the request sets a
-    rounding, priorities or extra rows. Returns None if the budget does not pay for the limits.
-    Without a budget the whole plan is carried out.
+    A budget that pays for the whole plan changes nothing of it. Returns None if the budget does not
+    pay for the limits.
     """
     assert solution.rows is not None  # noqa: S101 - infeasible requests have raised before
     request, budget = problem.request, problem.request.budget
     needed = problem.cells.total_cost(solution.rows)
     everything = Spent(solution=solution, rows=solution.rows, needed=needed)
-    if budget is None:
+    if budget is None or pays(budget, needed):
         return everything
-    short = not pays(budget, needed)
-    if short and request.priority:
+    if request.priority:
         rows, steps = _serve(problem, solution.rows, budget)
         cut = not request.tolerance
         return replace(everything, rows=rows, steps=steps, in_full=False, cut_short=cut)
-    named = request.priority or request.extra or request.rounding != "optimal"
-    left = what_is_left(problem, solution)
-    if not short and (request.tolerance or named or left <= NEAR_ZERO):
-        return everything
-    limit = min(budget, needed)
-    part, unless = _best_part(problem, solution, limit)
-    found = least_tolerance(problem, limit, unless=unless, progress=progress)
-    best, remains = (part, unless) if found is None or found[0] >= unless else (found[1], found[0])
+    best, remains = None, math.inf
+    for trial in (problem.unlimited(), problem) if problem.limited else (problem,):
+        best, remains = _least_left(trial, solution, budget, progress)
+        if best is not None and best.rows is not None and keeps_limits(problem, best.rows):
+            break
     if best is None or best.rows is None:
-        return None if short else everything
-    if not short and remains >= left:
-        return everything
+        return None
     return Spent(
-        solution=replace(best, sizes=None, base=_held_to(problem, best)),
+        solution=replace(best, sizes=None, held=None, base=_held_to(problem, best)),
         rows=best.rows,
         needed=needed,
         in_full=False,
-        cut_short=short and not request.tolerance and remains > 0,
-        passed_over=None if short else left,
+        cut_short=not request.tolerance and remains > 0,
     )
+
+
+def _least_left(
+    problem: Problem, solution: Solution, budget: float, progress: Callable[[float], None]
+) -> tuple[Solution | None, float]:
+    """The plan within a budget that leaves the least: a part of the full plan, or another plan."""
+    part, unless = _best_part(problem, solution, budget)
+    found = least_tolerance(problem, budget, unless=unless, progress=progress)
+    return (part, unless) if found is None or found[0] >= unless else (found[1], found[0])
 
 
 def _held_to(problem: Problem, found: Solution) -> Real:

@@ -85,7 +85,7 @@ class Cells:
         inside = bool((rows >= self.least).all() and (rows <= self.most).all())
         return inside and bool((rows.sum(axis=1) >= self.group_least).all())
 
-    def cost(self, rows: Whole) -> Real:
+    def cost(self, rows: Whole | Real) -> Real:
         """The cost of each group when it changes to the given rows."""
         change = rows - self.have
         return np.asarray(
@@ -93,7 +93,7 @@ class Cells:
             - (np.where(change < 0, self.drop, 0.0) * change).sum(axis=1)
         )
 
-    def total_cost(self, rows: Whole) -> float:
+    def total_cost(self, rows: Whole | Real) -> float:
         """The cost of all groups together."""
         return float(self.cost(rows).sum())
 

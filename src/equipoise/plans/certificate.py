@@ -11,10 +11,20 @@ from equipoise.errors import LatticeTooLarge
 from equipoise.lattice import Group, format_value, roll_up
 from equipoise.measures.uniform_bias import ub_of
 from equipoise.plain import Grid
-from equipoise.plans.judgement import compared_with, drift, off_by, off_target, within_tolerance
+from equipoise.plans.judgement import (
+    check_rules,
+    compared_with,
+    drift,
+    keeps_drift,
+    off_by,
+    off_target,
+    within_a_row,
+    within_tolerance,
+)
 from equipoise.plans.patterns import group_of
 from equipoise.plans.problem import Problem, deletable, offered
 from equipoise.plans.solvers.closed_form import rounding_bound
+from equipoise.plans.solvers.rounding import keeps_frequencies
 from equipoise.plans.tolerance import pays
 from equipoise.results import FlatTable, Result
 from equipoise.values import MISSING, Value, plain
@@ -22,6 +32,7 @@ from equipoise.values import MISSING, Value, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from equipoise.measures.policy import Check
     from equipoise.plans.cells import Real, Whole
     from equipoise.plans.solution import Solution
 
@@ -73,10 +84,11 @@ class Certificate(Result):
         The requested tolerance, what it limits, and the label frequencies it refers to.
     reached
         Whether every judged group is within the tolerance and every limit holds. At zero
-        tolerance: whether every cell is within one row of its exact number, and the remaining
-        bias of every group is at most ``rounding_bound``.
+        tolerance: whether every label of every judged group is less than one row off its exact
+        number, which is the group's size in ``sizes`` times its target.
     off_before, off_after
-        The largest distance of a judged group from its target, measured as the tolerance is.
+        The largest distance of a judged group from its target, measured as the tolerance is. With
+        a policy: how far a group is outside the limits of its rule, or 0 if none is.
     rounding_bound
         Upper bound of ``off_after`` at zero tolerance, because rows are whole numbers. For
         groups of a few rows it is 1 or more, and then it says nothing.
@@ -95,9 +107,18 @@ class Certificate(Result):
         The constraints of the request, and whether each holds.
     targets
         Whether some group has a target K other than 1.
+    policy
+        Whether the rules of a policy decide. Then ``reached`` means that a check of the repaired
+        table passes, each rule is one of the ``constraints``, and its value the number of pairs of
+        a group and a label that do not pass.
     labels_planned, planned_at, cut_short
         The label frequencies and the tolerance the plan was made for, and whether the budget
         paid for only a part of it.
+    has_tolerance
+        Whether a tolerance was requested. A plan made by hand can be without one; then it is
+        ``reached`` if every limit holds.
+    sizes
+        At zero tolerance, the sizes of the judged groups before rounding, the finest groups first.
     """
 
     tolerance: float
@@ -122,10 +143,15 @@ class Certificate(Result):
     labels_planned: tuple[float, ...] = ()
     planned_at: float = 0.0
     cut_short: bool = False
+    policy: bool = False
+    has_tolerance: bool = True
+    sizes: tuple[float, ...] = ()
 
     @property
     def kind(self) -> str:
         """The quantity that the tolerance limits, as a formula."""
+        if self.policy:
+            return "excess over a limit"
         if self.tolerance_on == "rate":
             return "|f_gy − K·f_y|" if self.targets else "difference of rates"
         return "|f_gy/(K·f_y) − 1|" if self.targets else "|UB|"
@@ -133,7 +159,13 @@ class Certificate(Result):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Whether the plan reaches its tolerance, as measured on the counts after it."""
+        if not self.has_tolerance:
+            broken = sum(not held.holds for held in self.constraints)
+            limits = f"{broken:,} of the limits do not hold" if broken else "every limit holds"
+            return (f"No tolerance was requested; {limits}.",)
         word = "is" if self.reached else "is not"
+        if self.policy:
+            return (f"The policy {word} kept: a check of the repaired table says so.",)
         return (f"The tolerance of {self.tolerance:g} {word} reached.",)
 
     def grid(self) -> Grid:
@@ -144,7 +176,11 @@ class Certificate(Result):
         if c.rounding_bound is not None:
             limit = f"up to rounding, ≤ {c.rounding_bound:.3g}"
         off = f"{c.kind} against {c.reference} frequencies {limit}"
+        if c.policy:
+            off = "largest excess over a limit of the policy"
         reached = "reached" if c.reached else "NOT reached"
+        if not c.has_tolerance:
+            off, reached = f"{c.kind} against {c.reference} frequencies", "no tolerance requested"
         rows = (
             ("rows", f"{c.n_before:,}", f"{c.n_after:,}", ""),
             (largest, f"{c.max_abs_ub_before:.4f}", f"{c.max_abs_ub_after:.4f}", measured),
@@ -161,11 +197,13 @@ class Certificate(Result):
     def _table(self) -> FlatTable:
         c = self
         off, largest = f"{c.kind} against {c.reference} frequencies", "largest |UB| of all groups"
+        limit = 0.0 if c.policy else c.tolerance
+        asked = (limit, c.reached) if c.has_tolerance else (None, None)
         rows: list[tuple[Any, ...]] = [
             ("rows", c.n_before, c.n_after, None, None),
             (largest, c.max_abs_ub_before, c.max_abs_ub_after, None, None),
             ("label drift (total variation)", None, c.label_drift, None, None),
-            (off, c.off_before, c.off_after, c.tolerance, c.reached),
+            (off, c.off_before, c.off_after, *asked),
             *((h.constraint, None, h.value, h.limit, h.holds) for h in c.constraints),
         ]
         return ("constraint", "before", "after", "limit", "holds"), rows
@@ -197,29 +235,42 @@ class Certificate(Result):
 
 
 def certify(
-    problem: Problem, solution: Solution, rows: Whole, *, cut_short: bool = False
+    problem: Problem,
+    solution: Solution,
+    rows: Whole,
+    *,
+    cut_short: bool = False,
+    has_tolerance: bool = True,
 ) -> Certificate:
     """Measure the table that a plan leads to, and check it against the request.
 
     If a budget cut a plan for zero tolerance short, the remaining bias does not count as rounding.
     """
     have, base, request = problem.have, solution.base, problem.request
-    off = off_by(problem, rows, base)
+    before_off, off = (_off(problem, table, base) for table in (have, rows))
     bound = None
-    if request.tolerance:
+    if not has_tolerance:
+        good = True
+    elif request.tolerance or solution.held is None:  # of zero, if not even rounding counts
         good = within_tolerance(problem, rows, base)
     else:
+        good = within_a_row(problem, rows, base, solution.held)
+        good = good and keeps_frequencies(problem, rows, base)
+    if not request.tolerance and not request.exact:
         bound = _rounding_bound(problem, rows, base)
-        good = _is_rounded(problem, rows, base) and off <= bound * (1 + 1e-9)
     (before, _), (after, groups) = _worst(problem, have), _worst(problem, rows)
     constraints = tuple(_constraints(problem, rows, solution))
+    if problem.ruled is not None:
+        passed = check_rules(problem, rows)
+        good = passed.status == "inside"
+        constraints = (*_rules(passed), *constraints)
     f, g = have.sum(axis=0) / have.sum(), rows.sum(axis=0) / max(rows.sum(), 1)
     return Certificate(
         tolerance=request.tolerance,
         tolerance_on=request.tolerance_on,
         reference=problem.reference,
         reached=good and not cut_short and all(c.holds for c in constraints),
-        off_before=off_by(problem, have, base),
+        off_before=before_off,
         off_after=off,
         rounding_bound=bound,
         max_abs_ub_before=0.0 if before is None else abs(before.ub),
@@ -236,8 +287,27 @@ def certify(
         targets=problem.special,
         labels_planned=tuple(base.tolist()),
         cut_short=cut_short,
+        policy=problem.ruled is not None,
         planned_at=solution.tolerance,
+        has_tolerance=has_tolerance,
+        sizes=() if solution.held is None else tuple(solution.held.tolist()),
     )
+
+
+def _off(problem: Problem, rows: Whole, base: Real) -> float:
+    """The largest distance of a judged group from its target, or from the limits of its rule."""
+    off = off_by(problem, rows, base)
+    if problem.ruled is None:
+        return off
+    return max(off - float(problem.request.policy.tolerance), 0.0)
+
+
+def _rules(check: Check) -> Iterator[Held]:
+    """The rules of a policy, and how many pairs of a group and a label do not pass each."""
+    for number, rule in enumerate(check.policy.rules):
+        failed = int((check.found.rule == number).sum())
+        size = f", groups of at least {rule.min_count:,} rows" if rule.min_count > 1 else ""
+        yield Held(f"{rule.words}{size}", failed == 0, failed, 0)
 
 
 def _rounding_bound(problem: Problem, rows: Whole, base: Real) -> float:
@@ -256,16 +326,6 @@ def _rounding_bound(problem: Problem, rows: Whole, base: Real) -> float:
     rates = compared_with(problem, rows, base).real
     anything = max(1.0, 1 / rates[rates > 0].min(initial=1.0) - 1)  # no rate can be further off
     return float(min((own + moved) / (1 - moved), anything) if moved < 1 else anything)
-
-
-def _is_rounded(problem: Problem, rows: Whole, base: Real) -> bool:
-    """Whether every label of every group is within one row of a common multiple of its target."""
-    every, targets = problem.judged_rows(rows), problem.judged_ratios * base
-    given = targets > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        least = np.where(given, (every - 1) / targets, 0.0).max(axis=1, initial=0.0)
-        most = np.where(given, (every + 1) / targets, np.inf).min(axis=1, initial=np.inf)
-    return bool((least <= most * (1 + 1e-9)).all() and (every[~given] <= 1).all())
 
 
 def _worst(problem: Problem, rows: Whole) -> tuple[Worst | None, int]:
@@ -298,10 +358,7 @@ def _constraints(problem: Problem, rows: Whole, solution: Solution) -> Iterator[
     change.
     """
     request, have = problem.request, problem.have
-    for limit in problem.limits:
-        slack = problem.slack(limit, rows)
-        value = limit.rows + slack if limit.kind in ("at_least", "min_rows") else limit.rows - slack
-        yield Held(limit.words, slack >= 0, value, limit.rows)
+    yield from _limits(problem, rows)
     added, gone = (rows - have).clip(0), (have - rows).clip(0)
     if request.allow == "add" or request.deletable:
         lost = int(gone.ravel()[~deletable(problem.counts, problem.codes, request)].sum())
@@ -326,17 +383,28 @@ def _constraints(problem: Problem, rows: Whole, solution: Solution) -> Iterator[
     yield from _drift(problem, rows, solution)
 
 
+def _limits(problem: Problem, rows: Whole) -> Iterator[Held]:
+    """The limits on rows; one that every group of some attributes has is one line."""
+    together: dict[str, Held] = {}
+    for limit in problem.limits:
+        slack = problem.slack(limit, rows)
+        value = limit.measured(rows, problem.have, problem.aside)
+        if limit.kind != "at_least_each":
+            yield Held(limit.words, slack >= 0, value, limit.stated)
+        elif limit.asked not in together or value < together[limit.asked].value:
+            words = f"at least {limit.rows:,} rows of every group of {limit.asked}"
+            together[limit.asked] = Held(words, slack >= 0, value, limit.stated)
+    yield from together.values()
+
+
 def _drift(problem: Problem, rows: Whole, solution: Solution) -> Iterator[Held]:
     """The limit on how far label frequencies move, if the request has one."""
-    request, base = problem.request, solution.base
+    request, base = problem.request, problem.base
     relative, absolute = (drift(rows, base, on) for on in ("ub", "rate"))
     if request.label_drift is not None:
         limit = request.label_drift
         words = f"no label frequency moves by more than {limit:g} of itself"
-        fine = relative <= limit + 1e-12 or (
-            not request.tolerance and absolute * rows.sum() <= len(rows) + 1
-        )
-        yield Held(words, bool(fine), relative, limit)
+        yield Held(words, keeps_drift(problem, rows), relative, limit)
     elif request.labels != "free" and request.tolerance and not problem.special:
         value = relative if request.tolerance_on == "ub" else absolute
         unit = "of itself" if request.tolerance_on == "ub" else "(absolute)"

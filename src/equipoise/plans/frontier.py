@@ -13,7 +13,7 @@ from equipoise.errors import InputError
 from equipoise.plain import Grid, csv_text
 from equipoise.plans.judgement import off_by
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.solution import solve
+from equipoise.plans.rounds import solve
 from equipoise.plans.solvers.separable import solve_bands
 from equipoise.plans.tolerance import least_tolerance
 from equipoise.progress import Reporter, silent

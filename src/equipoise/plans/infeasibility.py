@@ -15,9 +15,13 @@ import numpy as np
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lattice import Group, format_value
 from equipoise.plain import Grid
-from equipoise.plans.problem import Limit, Problem, pose
-from equipoise.plans.solution import ANY_PLAN, solve
-from equipoise.plans.solvers.coupled import solve_coupled
+from equipoise.plans.limits import Limit
+from equipoise.plans.policy import PlanPolicy
+from equipoise.plans.problem import Problem, pose
+from equipoise.plans.rounds import solve
+from equipoise.plans.solution import ANY_PLAN
+from equipoise.plans.solvers.incumbent import Incumbent
+from equipoise.plans.solvers.overlap.fixed import solve_fixed
 from equipoise.plans.tolerance import least_tolerance
 from equipoise.results import FlatTable, Result
 
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from equipoise.counts import Counts
+    from equipoise.measures.rules import Rule
     from equipoise.plans.request import PlanRequest
 
 MOST_ROWS = 2**40
@@ -49,7 +54,7 @@ class Relaxation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return dict(vars(self))
+        return {k: v.to_dict() if isinstance(v, PlanPolicy) else v for k, v in vars(self).items()}
 
     def apply(self, request: PlanRequest) -> PlanRequest:
         """The request with this change."""
@@ -100,9 +105,16 @@ class Infeasible(EquipoiseError, Result):
 
 
 def explain_infeasible(
-    problem: Problem, *, proved: bool, progress: Callable[[float], None] = lambda _: None
+    problem: Problem,
+    *,
+    proved: bool,
+    reason: str = "",
+    progress: Callable[[float], None] = lambda _: None,
 ) -> Infeasible:
-    """Find every single change that would make a request feasible."""
+    """Find every single change that would make a request feasible.
+
+    ``reason`` is what is known already, as the end of a sentence.
+    """
     found = []
     end = time.monotonic() + min(problem.request.time_limit, PATIENCE)
     hurried = min(problem.request.time_limit, EACH)
@@ -116,7 +128,7 @@ def explain_infeasible(
         progress(tried / len(ways))
     sentence = "No plan was found that meets all limits, which does not prove that there is none."
     if proved:
-        sentence = f"No plan meets all limits of the request{_shortest(problem)}."
+        sentence = f"No plan meets all limits of the request{_shortest(problem) or reason}."
     if tried < len(ways):
         sentence += " There was not enough time to try every single change."
     elif not found:
@@ -136,7 +148,7 @@ def explain_poor(problem: Problem) -> Infeasible:
     if math.isfinite(cost):
         words = f"With a budget of {cost:,.6g} there is a plan."
         found.append(Relaxation("budget", None, budget, cost, words))
-    for limit in problem.limits:
+    for limit in _on_rows(problem):
         given = _give_rows(
             problem, limit, lambda request, _: _least_cost(problem.counts, request) <= budget
         )
@@ -149,22 +161,30 @@ def _least_cost(counts: Counts, request: PlanRequest) -> float:
     problem = pose(counts, request.widened(ANY_PLAN, labels="free", label_drift=None))
     nobody = np.zeros(len(problem.cells), np.bool_)
     free = replace(problem, judged=nobody, coarse=())
-    rows = solve_coupled(free, problem.rates, time_limit=EACH).rows
-    return math.inf if rows is None else problem.cells.total_cost(rows)
+    deadline = time.monotonic() + problem.request.time_limit
+    return solve_fixed(free, problem.rates, None, Incumbent(), deadline=deadline).cost
 
 
 def _ways(problem: Problem) -> Iterator[Callable[[], Relaxation | None]]:
     request = problem.request
-    for limit in problem.limits:
+    for limit in _on_rows(problem):
         yield functools.partial(_give_rows, problem, limit)
+    if any(limit.kind == "group_shares" for limit in problem.limits):
+        yield lambda: _give_shares(problem)
     if request.label_drift is not None:
         yield lambda: _give_drift(problem)
     if request.pool is not None:
         yield lambda: _without_pool(problem)
+    if request.policy is not None:
+        yield from (
+            functools.partial(_without_rule, problem, rule) for rule in request.policy.rules
+        )
     yield lambda: _give_tolerance(problem)
     others: list[tuple[str, Any, str]] = []
     if request.extra:
         others.append(("extra", (), "Without the extra rows there is a plan."))
+    if request.exact:
+        others.append(("exact", False, "Up to rounding, without `exact`, there is a plan."))
     if request.labels != "free":
         others.append(("labels", "free", "With `labels='free'` there is a plan."))
     if request.allow != "both":
@@ -174,6 +194,12 @@ def _ways(problem: Problem) -> Iterator[Callable[[], Relaxation | None]]:
         others.append(("deletable", (), "If all rows are deletable, there is a plan."))
     for other in others:
         yield functools.partial(_other, problem, *other)
+
+
+def _on_rows(problem: Problem) -> list[Limit]:
+    """The limits on numbers of rows, one of those that the request states together."""
+    stated = {(limit.kind, limit.asked or limit.pattern): limit for limit in problem.limits}
+    return [limit for limit in stated.values() if limit.kind != "group_shares"]
 
 
 def _possible(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> bool:
@@ -191,7 +217,8 @@ def _give_rows(
     """Find the nearest feasible value of a limit on rows, by bisection."""
     works = works or (lambda request, effort: _possible(problem.counts, request, effort))
     raise_ = limit.kind in ("available", "max_rows")
-    pattern = limit.pattern if limit.kind in ("available", "at_least") else None
+    total = limit.kind in ("min_rows", "max_rows")
+    pattern = None if total else limit.asked or limit.pattern
 
     def change(rows: int) -> Relaxation:
         return Relaxation(limit.kind, pattern, limit.rows, rows, _row_sentence(limit, rows))
@@ -232,6 +259,11 @@ def _row_sentence(limit: Limit, needed: int) -> str:
         )
     if limit.kind == "at_least":
         return f"With at least {needed:,} rows of {limit.pattern}, not {limit.rows:,}, there is a plan."
+    if limit.kind == "at_least_each":
+        return (
+            f"With at least {needed:,} rows of every group of {limit.asked}, not {limit.rows:,}, "
+            "there is a plan."
+        )
     word = "at least" if limit.kind == "min_rows" else "at most"
     return f"With {word} {needed:,} rows in all, not {limit.rows:,}, there is a plan."
 
@@ -249,26 +281,57 @@ def _give_tolerance(problem: Problem) -> Relaxation | None:
     if needed is None:
         return None
     sentence = f"A tolerance of {needed:g} can be reached."
+    if problem.request.policy is not None:
+        wider = needed - problem.request.policy.tolerance
+        sentence = f"With every limit of the policy wider by {wider:.4g} there is a plan."
     return Relaxation("tolerance", None, problem.request.tolerance, needed, sentence)
+
+
+def _without_rule(problem: Problem, rule: Rule) -> Relaxation | None:
+    """Leave out one rule of a policy, and exempt its groups from earlier rules."""
+    try:
+        policy = problem.request.policy.without(rule)
+    except InputError:
+        return None
+    if not _possible(problem.counts, problem.request.but(policy=policy)):
+        return None
+    sentence = f"Without the rule {rule.words} there is a plan."
+    return Relaxation("policy", None, rule.words, policy, sentence)
 
 
 def _give_drift(problem: Problem) -> Relaxation | None:
     asked = float(problem.request.label_drift or 0.0)
+    needed = _nearest(problem, "label_drift", asked, 100)
+    if needed is None:
+        return None
+    sentence = f"With a label drift of {needed:g}, not {asked:g}, there is a plan."
+    return Relaxation("label_drift", None, asked, needed, sentence)
 
-    def works(drift: float) -> bool:
-        return _possible(problem.counts, problem.request.but(label_drift=drift))
+
+def _give_shares(problem: Problem) -> Relaxation | None:
+    asked = problem.request.share_tolerance
+    needed = _nearest(problem, "share_tolerance", asked, 1)
+    if needed is None:
+        return None
+    sentence = f"With a share tolerance of {needed:g}, not {asked:g}, there is a plan."
+    return Relaxation("share_tolerance", None, asked, needed, sentence)
+
+
+def _nearest(problem: Problem, option: str, asked: float, most: float) -> float | None:
+    """The nearest larger value of an option, below ``most``, for which there is a plan."""
+
+    def works(value: float) -> bool:
+        return _possible(problem.counts, problem.request.but(**{option: value}))
 
     low, high = asked, max(2 * asked, 0.01)
     while not works(high):
         low, high = high, 2 * high
-        if high > 100:
+        if high >= most:
             return None
     while high - low > 1e-4 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if works(middle) else (middle, high)
-    needed = float(f"{high * (1 + 1e-4):.4g}")
-    sentence = f"With a label drift of {needed:g}, not {asked:g}, there is a plan."
-    return Relaxation("label_drift", None, asked, needed, sentence)
+    return float(f"{high * (1 + 1e-4):.4g}")
 
 
 def _without_pool(problem: Problem) -> Relaxation | None:

@@ -40,7 +40,11 @@ def members(counts: Counts, codes: Any, group: Group) -> Any:
 
 def cell_numbers(counts: Counts, codes: NDArray[np.int32], pattern: str) -> NDArray[np.intp]:
     """Find the numbers (line × labels + label) of the cells that a pattern names."""
-    group = Group.parse(pattern)
+    return numbers_of(counts, codes, Group.parse(pattern))
+
+
+def numbers_of(counts: Counts, codes: NDArray[np.int32], group: Group) -> NDArray[np.intp]:
+    """Find the numbers of the cells of a group, which may have a label."""
     lines = members(counts, codes, sensitive_part(counts, group))
     k = len(counts.label)
     if counts.label.name in group:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +13,14 @@ import numpy as np
 from equipoise.counts import Counts
 from equipoise.errors import CountsError, InputError, SourceNotFound
 from equipoise.lattice import Group, format_value
-from equipoise.plain import Grid, csv_text
+from equipoise.plain import Grid, alike, csv_text
 from equipoise.plans.budget import Step
 from equipoise.plans.certificate import Certificate, certify
+from equipoise.plans.judgement import within_a_row
 from equipoise.plans.patterns import group_of
 from equipoise.plans.problem import Problem, pose
 from equipoise.plans.request import PlanRequest, request_from_dict
-from equipoise.plans.solution import Solution
+from equipoise.plans.solution import Solution, solve
 from equipoise.results import Drawable, FlatTable, column_names
 from equipoise.values import MISSING, Value, plain
 
@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping
 
-    from equipoise.plans.cells import Whole
+    from equipoise.plans.cells import Real, Whole
 
 SCHEMA = "equipoise.plan/1"
+SCENARIO = "scenario"
+"""The method of plans that were made by hand."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ class Plan(Drawable):
     cost, bound
         Cost of the plan, and a lower bound of the cost of any plan for the same request.
     method
-        Method that found it: ``"closed form"``, ``"separated"``, ``"solver"`` or ``"centre"``.
+        Method that found it: ``"closed form"``, ``"separated"``, ``"solver"`` or ``"centre"``; or
+        ``"scenario"`` if it was made by hand, for which ``bound`` is 0.
     timed_out
         Whether the time limit ended the search before the plan was proved to be the cheapest.
     stopped
@@ -94,11 +97,19 @@ class Plan(Drawable):
     certificate
         The measured result of the plan.
     explanation
-        The plan in sentences.
+        The plan in sentences, with the reasons for the largest changes.
+    reasons
+        A sentence on every group that changes, the largest changes first.
     steps
         How much of each priority the budget paid for.
     price
         The cost with the label frequencies kept and with them free.
+    prices
+        The cost of a plan without each of ``target_rates``, ``group_shares`` and
+        ``at_least_each``, by name.
+    optimum
+        For an objective other than the cost: its name, the value of the plan, and a lower bound of
+        the value of any plan. Then ``bound`` is about plans of this value.
     source
         Name of the table, if it has one.
     """
@@ -113,8 +124,11 @@ class Plan(Drawable):
     timed_out: bool
     certificate: Certificate
     explanation: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     price: Mapping[str, float] | None = None
+    prices: Mapping[str, float] = field(default_factory=dict)
+    optimum: Mapping[str, Any] | None = None
     stopped: str | None = None
     source: str | None = None
 
@@ -156,6 +170,12 @@ class Plan(Drawable):
             label = self.counts.label.values[line[-1]]
             found.append(PlanCell(group, label, *(rows.get(line, 0) for rows in tables)))
         return tuple(found)
+
+    @functools.cached_property
+    def lacking(self) -> dict[str, tuple[Group, ...]]:
+        """The groups that a table of targets lacks, so that they have no target."""
+        found = pose(self.counts, self.request).lacking
+        return {each.option: (*each.ours, *each.zero) for each in found}
 
     @property
     def moves(self) -> tuple[PlanCell, ...]:
@@ -242,9 +262,12 @@ class Plan(Drawable):
 
     def __repr__(self) -> str:
         reached = "reaches" if self.reached else "does not reach"
+        goal = f"; {reached} tolerance {self.request.tolerance:g}"
+        if self.certificate.policy:
+            goal = f"; {'keeps' if self.reached else 'does not keep'} the policy"
         return (
             f"<Plan: add {self.additions:,}, delete {self.deletions:,} of {self.counts.n:,} rows, "
-            f"cost {self.cost:,g}; {reached} tolerance {self.request.tolerance:g}>"
+            f"cost {self.cost:,g}{goal if self.certificate.has_tolerance else ', made by hand'}>"
         )
 
     __str__ = __repr__  # printing stays short; :meth:`text` has everything
@@ -272,8 +295,12 @@ class Plan(Drawable):
             "n_after": self.certificate.n_after,
             "certificate": self.certificate.to_dict(),
             "explanation": list(self.explanation),
+            "reasons": list(self.reasons),
             "steps": [s.to_dict() for s in self.steps],
             "price_of_labels": None if self.price is None else dict(self.price),
+            "prices": dict(self.prices),
+            "optimum": None if self.optimum is None else dict(self.optimum),
+            "lacking": {name: [str(g) for g in groups] for name, groups in self.lacking.items()},
             "request": self.request.to_dict(),
             "fingerprint": self.counts.fingerprint,
             "cells": [c.to_dict() for c in self.cells],
@@ -312,8 +339,11 @@ class Plan(Drawable):
             timed_out=data["timed_out"],
             certificate=Certificate.from_dict(data["certificate"]),
             explanation=tuple(data["explanation"]),
+            reasons=tuple(data.get("reasons", ())),
             steps=steps,
             price=data["price_of_labels"],
+            prices=data.get("prices", {}),
+            optimum=data.get("optimum"),
             stopped=data.get("stopped"),
             source=data.get("source"),
             time=data["created"],
@@ -364,13 +394,20 @@ def _contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
         yield "counts"
     if data["cells"] != [cell.to_dict() for cell in plan.cells]:
         yield "cells"
-    problem = pose(plan.counts, plan.request)
+    problem = pose(plan.counts, plan.request, added=plan.add)
     rows = rows_after(problem, plan)
     written = plan.certificate
+    # Only a plan made by hand can be without a tolerance.
+    has_tolerance = written.has_tolerance or plan.method != SCENARIO or plan.request.tolerance > 0
     base, at = np.array(written.labels_planned), written.planned_at
-    solution = Solution(rows, plan.bound, "solver", base, tolerance=at)
-    proved = certify(problem, solution, rows, cut_short=written.cut_short)
-    if not _alike(written.to_dict(), proved.to_dict()):
+    held = np.array(written.sizes) if written.sizes else _sizes_again(problem, plan, rows)
+    solution = Solution(rows, plan.bound, "solver", base, tolerance=at, held=held)
+    proved = certify(
+        problem, solution, rows, cut_short=written.cut_short, has_tolerance=has_tolerance
+    )
+    if not written.sizes:
+        proved = replace(proved, sizes=())
+    if not alike(written.to_dict(), proved.to_dict()):
         yield "certificate"
     totals = {
         "additions": plan.additions,
@@ -380,20 +417,24 @@ def _contradictions(plan: Plan, data: Mapping[str, Any]) -> Iterator[str]:
         "cost": problem.cells.total_cost(rows),
     }
     for name, value in totals.items():
-        if not _alike(data[name], value):
+        if not alike(data[name], value):
             yield name.replace("_", " ")
 
 
-def _alike(one: Any, other: Any) -> bool:
-    """Whether plain data is the same; floats may differ in the last digits between machines."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_alike(one[k], other[k]) for k in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_alike, one, other))
-    if isinstance(one, float) or isinstance(other, float):
-        numbers = isinstance(one, (int, float)) and isinstance(other, (int, float))
-        return numbers and math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
-    return bool(one == other)
+def _sizes_again(problem: Problem, plan: Plan, rows: Whole) -> Real | None:
+    """The sizes before rounding, for a plan of a version that did not write them."""
+    written = plan.certificate
+    exactly = plan.request.exact or plan.request.tolerance or not written.reached
+    if exactly or written.off_after == 0 or plan.method == SCENARIO:
+        return None
+    found = solve(problem)
+    alike = np.allclose(found.base, written.labels_planned, atol=1e-9)
+    if found.held is not None and alike and within_a_row(problem, rows, found.base, found.held):
+        return found.held
+    raise InputError(
+        "this plan for zero bias is of an earlier version, which rounded by another rule and did not "
+        "write the sizes that it rounded; make it again."
+    )
 
 
 def rows_after(problem: Problem, plan: Plan) -> Whole:

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 from equipoise.plans.budget import Spent, spend
 from equipoise.plans.certificate import certify
 from equipoise.plans.infeasibility import Infeasible, explain_infeasible, explain_poor
+from equipoise.plans.objectives import Optimum, optimise
 from equipoise.plans.plan import Plan, moves_as_counts, rows_after
+from equipoise.plans.prices import prices_of
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.sentences import explain
-from equipoise.plans.solution import Solution, solve
+from equipoise.plans.rounds import solve
+from equipoise.plans.sentences import explain, explain_groups, why_not
+from equipoise.plans.solution import Solution
 from equipoise.plans.solvers.box import allowed_box
 from equipoise.plans.solvers.labels import cheapest_labels, zero_cost
 from equipoise.plans.tolerance import least_tolerance
@@ -45,13 +48,14 @@ def make_plan(
     problem = pose(counts, request)
     kept = _with_labels_kept(problem)
     known = [rows_after(problem, plan) for plan in candidates] + ([] if kept is None else [kept])
-    solution = solve(problem, candidates=known, progress=lambda share: progress("planning", share))
+    optimum = optimise(problem, known, progress=lambda share: progress("planning", share))
+    solution = optimum.solution
     if solution.rows is None:
         raise _infeasible(problem, solution, explain=explain, progress=progress)
     spent = spend(problem, solution, progress=lambda share: progress("fitting the budget", share))
     if spent is None:
         raise explain_poor(problem)
-    return _finished(problem, spent, kept)
+    return _finished(problem, spent, kept, optimum)
 
 
 def _infeasible(
@@ -69,6 +73,7 @@ def _infeasible(
     return explain_infeasible(
         problem,
         proved=proved,
+        reason=why_not(problem, solution),
         progress=lambda share: progress("searching for changes that help", share),
     )
 
@@ -90,7 +95,7 @@ def nearest_plan(counts: Counts, request: PlanRequest, *, progress: Reporter = s
     rows = found[1].rows
     needed = problem.cells.total_cost(rows)
     # The sizes before rounding belong to zero tolerance, which this plan was not made for.
-    spent = Spent(solution=replace(found[1], sizes=None), rows=rows, needed=needed)
+    spent = Spent(solution=replace(found[1], sizes=None, held=None), rows=rows, needed=needed)
     return _finished(problem, spent, None)
 
 
@@ -100,17 +105,24 @@ def _with_labels_kept(problem: Problem) -> Whole | None:
     if request.labels != "free" or not request.tolerance or request.budget is not None:
         return None
     if not problem.separable or request.label_drift is not None:
+        problem = problem.unlimited()  # as the plan is made first, in case that no limit binds
+    if problem.coarse:
         return None
     if problem.reference == "original":
         return None  # fixed frequencies are the same, kept or free
-    return solve(problem.again(labels="keep", gap=None, time_limit=request.time_limit / 3)).rows
+    rows = solve(problem.again(labels="keep", gap=None, time_limit=request.time_limit / 3)).rows
+    return rows if rows is not None and rows.shape == problem.have.shape else None
 
 
-def _finished(problem: Problem, spent: Spent, kept: Whole | None) -> Plan:
+def _finished(
+    problem: Problem, spent: Spent, kept: Whole | None, optimum: Optimum | None = None
+) -> Plan:
     solution, rows = spent.solution, spent.rows
     cost = problem.cells.total_cost(rows)
     certificate = certify(problem, solution, rows, cut_short=spent.cut_short)
     price = _price(problem, solution, cost, kept)
+    prices = prices_of(problem)
+    reasons = explain_groups(problem, solution, rows, certificate)
     return Plan(
         counts=problem.counts,
         request=problem.request,
@@ -122,10 +134,30 @@ def _finished(problem: Problem, spent: Spent, kept: Whole | None) -> Plan:
         timed_out=solution.timed_out,
         stopped=solution.stopped if spent.in_full else None,
         certificate=certificate,
-        explanation=explain(problem, spent, certificate, price),
+        explanation=explain(
+            problem,
+            spent,
+            certificate,
+            price,
+            reasons,
+            prices,
+            optimum,
+            _rounded_cost(problem, solution),
+        ),
+        reasons=reasons,
         steps=spent.steps,
         price=price,
+        prices=prices,
+        optimum=None if optimum is None or optimum.value is None else optimum.to_dict(),
     )
+
+
+def _rounded_cost(problem: Problem, solution: Solution) -> float | None:
+    """The cost of zero bias up to rounding, for a plan that leaves no bias at all."""
+    if solution.parts is None:
+        return None
+    rows = solve(problem.again(exact=False, budget=None, priority=())).rows
+    return None if rows is None else problem.cells.total_cost(rows)
 
 
 def _price(

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise.errors import InputError
-from equipoise.lattice import Group, format_value, roll_up
+from equipoise.lattice import Group
+from equipoise.plans.benchmark import (
+    Lacking,
+    TargetRates,
+    TargetShares,
+    resolve_rates,
+    resolve_shares,
+)
 from equipoise.plans.cells import UNLIMITED, Band, Cells, Edges
-from equipoise.plans.patterns import cell_numbers, group_of, members, sensitive_part
+from equipoise.plans.coverage import LeastRows, add_empty_groups, minimums
+from equipoise.plans.demands import Demands, Ruled, joint_edges, refuse_missing
+from equipoise.plans.judged import Judged, judged_groups
+from equipoise.plans.limits import Limit, limit_rows, limit_share
+from equipoise.plans.patterns import cell_numbers, group_of, numbers_of
 from equipoise.plans.request import NUMBERED, PlanRequest
 from equipoise.plans.targets import (
     Ratios,
     Targets,
     label_frequencies,
-    require_agreement,
-    require_consistent,
+    require_labels,
     resolve,
 )
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -33,39 +43,18 @@ if TYPE_CHECKING:
     from equipoise.options.plan import Numbers, Reference
     from equipoise.plans.cells import Real, Whole
 
-Kind: TypeAlias = Literal["available", "at_least", "min_rows", "max_rows"]
-
-MOST_NEW_GROUPS = 10_000
-"""Maximum number of empty groups that one pattern of `at_least` may create."""
-
-
-@dataclass(frozen=True, eq=False)
-class Limit:
-    """A bound on the rows that are added to some cells, or that they have after the repair."""
-
-    kind: Kind  # the parameter that set it
-    pattern: str
-    rows: int
-    cells: NDArray[np.intp]  # numbers of the cells that the pattern names
-
-    @property
-    def words(self) -> str:
-        """The limit as part of a sentence."""
-        # Plan files contain these words and are compared with them, so they must not change.
-        if self.kind == "available":
-            return f"at most {self.rows:,} rows of {self.pattern} can be added"
-        if self.kind == "at_least":
-            return f"at least {self.rows:,} rows of {self.pattern}"
-        least = "at least" if self.kind == "min_rows" else "at most"
-        return f"{least} {self.rows:,} rows in all"
-
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """A coarser group that must stay within the tolerance: the finest groups inside it, and its K."""
-
-    lines: NDArray[np.intp]
-    k: Real
+NO_LIMITS: dict[str, Any] = {
+    "available": (),
+    "at_least": (),
+    "at_least_each": (),
+    "min_rows": None,
+    "max_rows": None,
+    "pool": None,
+    "label_drift": None,
+    "group_shares": (),
+    "target_shares": None,
+}
+"""Options without which a request limits neither rows nor the move of label frequencies."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -86,6 +75,10 @@ class Problem:
     coarse: tuple[Judged, ...]  # coarser ones, where that does not follow from their parts
     limits: tuple[Limit, ...]  # all limits on rows
     coupling: tuple[Limit, ...]  # those that several groups share
+    lacking: tuple[Lacking, ...] = ()  # what tables of targets lack
+    ruled: Ruled | None = None  # what the rules of a policy demand, if there is one
+    own: tuple[Demands, ...] = ()  # of these what holds for the finest groups
+    shared: tuple[Demands, ...] = ()  # and for the coarser ones
 
     @property
     def have(self) -> Whole:
@@ -100,6 +93,8 @@ class Problem:
     @property
     def plain(self) -> bool:
         """Whether every finest group must come to K = 1, and so the whole lattice does."""
+        if self.ruled is not None:
+            return False
         return bool(self.judged.all()) and bool((self.ratios == 1).all())
 
     @property
@@ -141,12 +136,19 @@ class Problem:
     @functools.cached_property
     def edges(self) -> Edges:
         """The limits of the finest groups; those that are not judged have none."""
-        return self._edges(self.ratios, self.request.tolerance).without(~self.judged)
+        return self._finest_edges(self.request.tolerance)
 
     @functools.cached_property
     def coarse_edges(self) -> Edges:
         """The limits of the coarser groups that are judged."""
+        if self.ruled is not None:
+            return joint_edges(self.shared, self.request.slack)
         return self._edges(self.coarse_ratios, self.request.tolerance)
+
+    def _finest_edges(self, tolerance: float) -> Edges:
+        if self.ruled is not None:
+            return joint_edges(self.own, tolerance - self.request.policy.tolerance)
+        return self._edges(self.ratios, tolerance).without(~self.judged)
 
     def _edges(self, ratios: Real, tolerance: float) -> Edges:
         return Edges.around(ratios, tolerance, self.request.tolerance_on)
@@ -155,7 +157,7 @@ class Problem:
         """The rates allowed to each finest group, around label frequencies."""
         edges = self.edges
         if tolerance is not None:
-            edges = self._edges(self.ratios, tolerance).without(~self.judged)
+            edges = self._finest_edges(tolerance)
         band = edges.at(centre, most)
         return Band(band.low, np.minimum(band.high, 1.0))
 
@@ -193,14 +195,9 @@ class Problem:
         shared = all(self.slack(limit, rows) >= 0 for limit in self.coupling)
         return shared and self.cells.contain(rows)
 
-    def slack(self, limit: Limit, rows: Whole) -> int:
-        """The number of rows left until a limit; negative if it is broken."""
-        chosen = rows.ravel()[limit.cells]
-        if limit.kind == "available":
-            added = (chosen - self.have.ravel()[limit.cells]).clip(0)
-            return limit.rows - int(added.sum())
-        total = int(chosen.sum()) + (self.aside if limit.kind in ("min_rows", "max_rows") else 0)
-        return limit.rows - total if limit.kind == "max_rows" else total - limit.rows
+    def slack(self, limit: Limit, rows: Whole) -> Fraction:
+        """The rows left until a limit; negative if it is broken."""
+        return limit.slack(rows, self.have)
 
     def part(self, lines: NDArray[np.intp]) -> Problem:
         """The problem restricted to some groups."""
@@ -210,15 +207,46 @@ class Problem:
             cells=self.cells.take(lines),
             ratios=self.ratios[lines],
             judged=self.judged[lines],
+            own=tuple(demands.take(lines) for demands in self.own),
         )
+
+    def demanding(self, ruled: Ruled, lifted: NDArray[np.bool_]) -> Problem:
+        """The same problem with other demands of a policy; they also apply to lifted groups."""
+        posed = ruled.posed(lifted, self.request.slack)
+        one = np.ones(self.cells.labels)
+        return replace(
+            self,
+            judged=posed.judged,
+            coarse=tuple(Judged(parts, one) for parts in posed.parts),
+            ruled=ruled,
+            own=posed.own,
+            shared=posed.coarse,
+        )
+
+    @property
+    def limited(self) -> bool:
+        """Whether the request limits rows or the move of label frequencies."""
+        return any(getattr(self.request, name) not in ((), None) for name in NO_LIMITS)
+
+    def unlimited(self) -> Problem:
+        """The same problem without limits on rows and on the move of label frequencies."""
+        request = self.request.but(**NO_LIMITS)
+        cells = _cells(self.counts, self.codes, self.have, request, ())
+        # Another objective sets its own prices, which are not those of the request.
+        cells = replace(cells, add=self.cells.add, drop=self.cells.drop)
+        return replace(self, request=request, cells=cells, limits=(), coupling=())
 
     def again(self, **changes: Any) -> Problem:
         """The same problem with changes to the request."""
         return pose(self.counts, self.request.but(**changes))
 
 
-def pose(counts: Counts, request: PlanRequest) -> Problem:
-    """Pose the problem that a request states about a table."""
+def pose(counts: Counts, request: PlanRequest, *, added: Counts | None = None) -> Problem:
+    """Pose the problem that a request states about a table.
+
+    It has every finest group with rows, those that must get some, and those to which a known plan
+    has ``added`` rows.
+    """
     _refuse_missing(request)
     known, aside = known_rows(counts, plan_missing=request.plan_missing)
     if not known.n:
@@ -226,14 +254,18 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
             "no row has a value for every attribute and the label, so nothing can be planned."
         )
     codes, (have,) = known.finest()
-    codes, have = _with_asked_for(counts, codes, have, request)
+    asked = minimums(counts, codes, have, request.at_least, request.at_least_each)
+    codes, have = add_empty_groups(counts, codes, have, asked, added)
     rates = have.sum(axis=0) / have.sum()
-    _require_labels(counts, rates, request)
-    ratios = resolve(Targets.of(request.target), counts, codes, have, rates)
-    limits = tuple(_limits(counts, codes, request))
+    require_labels(counts.label, rates, plan_missing=request.plan_missing)
+    ratios, lacking = _ratios(counts, codes, have, rates, request)
+    shares, also_lacking = _shares(counts, codes, have, request)
+    limits = tuple(_limits(counts, codes, request, asked, shares, aside))
     cells = _cells(counts, codes, have, request, limits)
-    judged, coarse = _judged(counts, codes, have, request, ratios)
-    return Problem(
+    nobody: tuple[NDArray[np.bool_], tuple[Judged, ...]] = (np.zeros(len(codes), np.bool_), ())
+    ruled = request.policy is not None
+    judged, coarse = nobody if ruled else judged_groups(counts, codes, have, request, ratios)
+    problem = Problem(
         counts=counts,
         request=request,
         codes=codes,
@@ -244,14 +276,23 @@ def pose(counts: Counts, request: PlanRequest) -> Problem:
         judged=judged,
         coarse=coarse,
         limits=limits,
-        coupling=tuple(x for x in limits if not _on_one(x, have.shape[1])),
+        lacking=tuple(x for x in (lacking, also_lacking) if x is not None),
+        coupling=tuple(x for x in limits if x.binding and not _on_one(x, have.shape[1])),
     )
+    return _with_rules(problem) if ruled else problem
+
+
+def _with_rules(problem: Problem) -> Problem:
+    """Add what the policy of the request demands of the groups that are large enough now."""
+    refuse_missing(problem.aside)
+    ruled = Ruled.of(problem.counts, problem.codes, problem.have, problem.request.policy)
+    return problem.demanding(ruled, np.zeros(len(ruled.lattice), np.bool_))
 
 
 def _refuse_missing(request: PlanRequest) -> None:
     """Refuse patterns of rows that stay unchanged."""
     constrain = request.constrain if isinstance(request.constrain, tuple) else ()
-    named = [p for n in NUMBERED for p, _ in getattr(request, n)]
+    named = [p for n in NUMBERED if n != "at_least_each" for p, _ in getattr(request, n)]
     for pattern in (*named, *request.priority, *request.deletable, *constrain):
         if not request.plan_missing and MISSING in Group.parse(pattern).values():
             raise InputError(
@@ -276,69 +317,65 @@ def known_rows(counts: Counts, *, plan_missing: bool) -> tuple[Counts, int]:
     return kept, int(counts.rows[absent].sum())
 
 
-def _with_asked_for(
+def _ratios(
+    counts: Counts, codes: NDArray[np.int32], have: Whole, rates: Real, request: PlanRequest
+) -> tuple[Ratios, Lacking | None]:
+    """The K of every group, from ratios or from the rates of another table."""
+    given = request.target_rates
+    if given is None:
+        return resolve(Targets.of(request.target), counts, codes, have, rates), None
+    if not isinstance(given, TargetRates):
+        raise InputError(f"`target_rates` must be read before a plan is made, not {given!r}.")
+    coarse = request.constrain == "marginals"
+    return resolve_rates(given, counts, codes, have, rates, coarse=coarse)
+
+
+def _shares(
     counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest
-) -> tuple[NDArray[np.int32], Whole]:
-    """Add lines for groups that have no rows yet and must get some."""
-    new: dict[tuple[int, ...], None] = {}
-    for pattern, rows in request.at_least:
-        group = Group.parse(pattern)
-        if not rows or len(members(counts, codes, sensitive_part(counts, group))):
-            continue
-        choices = [
-            [axis.code(group[axis.name])]
-            if axis.name in group
-            else [c for c, v in enumerate(axis.values) if v is not MISSING]
-            for axis in counts.sensitive
-        ]
-        lines = list(itertools.islice(itertools.product(*choices), MOST_NEW_GROUPS + 1))
-        if len(lines) > MOST_NEW_GROUPS:
-            raise InputError(
-                f"{pattern} has no rows and contains too many groups; name one of them."
-            )
-        new |= dict.fromkeys(lines)
-    if not new:
-        return codes, have
-    return (
-        np.concatenate([codes, np.array(list(new), np.int32)]),
-        np.concatenate([have, np.zeros((len(new), have.shape[1]), np.int64)]),
-    )
+) -> tuple[Numbers, Lacking | None]:
+    """The shares of groups, from the request and from another table."""
+    given = request.target_shares
+    if given is None:
+        return request.group_shares, None
+    if not isinstance(given, TargetShares):
+        raise InputError(f"`target_shares` must be read before a plan is made, not {given!r}.")
+    shares, lacking = resolve_shares(given, counts, codes, have)
+    return (*request.group_shares, *shares), lacking
 
 
-def _require_labels(counts: Counts, rates: Real, request: PlanRequest) -> None:
-    values = counts.label.values
-    if len(values) < 2:
-        raise InputError(
-            f"the label {counts.label.name!r} has only one value; there is no bias to repair."
-        )
-    empty = [format_value(v) for v, r in zip(values, rates, strict=True) if not r]
-    absent = MISSING in values and not request.plan_missing
-    if empty and not (absent and len(empty) == 1):
-        raise InputError(
-            f"label {empty[0]} has no rows, so its frequency is 0 and no group can have a share of "
-            "it; leave it out of the counts."
-        )
-
-
-def _limits(counts: Counts, codes: NDArray[np.int32], request: PlanRequest) -> Iterable[Limit]:
-    for kind in ("available", "at_least"):
-        for pattern, rows in getattr(request, kind):
-            yield Limit(kind, pattern, int(rows), cell_numbers(counts, codes, pattern))
+def _limits(
+    counts: Counts,
+    codes: NDArray[np.int32],
+    request: PlanRequest,
+    asked: Sequence[LeastRows],
+    shares: Numbers,
+    aside: int,
+) -> Iterable[Limit]:
+    for pattern, rows in request.available:
+        yield limit_rows("available", pattern, int(rows), cell_numbers(counts, codes, pattern))
+    for kind, pattern, least, text, group in asked:
+        cells = numbers_of(counts, codes, group)
+        yield replace(limit_rows(kind, pattern, least, cells), asked=text)
     everything = np.arange(len(codes) * len(counts.label))
     if request.min_rows is not None:
-        yield Limit("min_rows", "*", int(request.min_rows), everything)
+        yield limit_rows("min_rows", "*", int(request.min_rows), everything, aside=aside)
     if request.max_rows is not None:
-        yield Limit("max_rows", "*", int(request.max_rows), everything)
+        yield limit_rows("max_rows", "*", int(request.max_rows), everything, aside=aside)
+    for pattern, share in shares:
+        cells = cell_numbers(counts, codes, pattern)
+        if not len(cells):
+            raise InputError(f"`group_shares` names {pattern}, which has no rows.")
+        yield from limit_share(pattern, share, request.share_tolerance, cells, len(everything))
 
 
 def _on_one(limit: Limit, k: int) -> bool:
     """Whether a limit applies to one cell, or is the minimum size of one group."""
-    if limit.kind in ("min_rows", "max_rows"):
+    if limit.kind not in ("available", "at_least", "at_least_each"):
         return False
     if len(limit.cells) <= 1:
         return True
     one_group = limit.cells[0] // k == limit.cells[-1] // k
-    return limit.kind == "at_least" and bool(one_group) and len(limit.cells) == k
+    return not limit.of_additions and bool(one_group) and len(limit.cells) == k
 
 
 def _cells(
@@ -360,7 +397,7 @@ def _cells(
     for limit in limits:
         if not _on_one(limit, k) or not len(limit.cells):
             continue
-        if limit.kind == "available":
+        if limit.of_additions:
             more[limit.cells] = np.minimum(more[limit.cells], limit.rows)
         elif len(limit.cells) == 1:
             least[limit.cells] = np.maximum(least[limit.cells], limit.rows)
@@ -413,65 +450,3 @@ def offered(counts: Counts, codes: NDArray[np.int32], pool: Counts) -> Whole:
         if tuple(group) in place:
             found[place[tuple(group)], label] = rows
     return found
-
-
-def _judged(
-    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest, ratios: Ratios
-) -> tuple[NDArray[np.bool_], tuple[Judged, ...]]:
-    """Which finest groups must stay within the tolerance, and which coarser ones in addition."""
-    judged = _judged_finest(counts, codes, have, request, ratios)
-    coarse = [Judged(members(counts, codes, group), ratio) for group, ratio in ratios.coarse]
-    slack = min(request.tolerance, 1.0)
-    require_agreement(counts, ratios.coarse, slack)
-    for (group, ratio), each in zip(ratios.coarse, coarse, strict=True):
-        if judged[each.lines].all():
-            require_consistent(group, ratio, ratios.finest[each.lines], slack)
-    if not coarse and (ratios.finest == 1).all():
-        coarse = [
-            Judged(lines, np.ones(have.shape[1]))
-            for lines in _lattice_groups(counts, codes, have, request)
-            if not judged[lines].all()
-        ]
-    if not judged.any() and not coarse:
-        raise InputError(
-            f"no group has {request.min_group:,} rows, so there is nothing to repair; lower `min_group`."
-        )
-    return judged, tuple(coarse)
-
-
-def _judged_finest(
-    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest, ratios: Ratios
-) -> NDArray[np.bool_]:
-    sizes = have.sum(axis=1)
-    large = sizes >= request.min_group
-    large |= sizes == 0  # only groups that must get their first rows are here without any
-    wanted = np.zeros(len(codes), np.bool_)
-    if request.constrain == "all":
-        wanted = ~ratios.free
-    elif request.constrain == "marginals":
-        wanted[:] = len(counts.sensitive) == 1
-    else:
-        for pattern in request.constrain:
-            lines = members(counts, codes, Group.parse(pattern))
-            if not len(lines):
-                raise InputError(f"`constrain` names the group {pattern}, which has no rows.")
-            wanted[lines] = True
-    # A group with its own target is always judged.
-    return np.asarray((wanted & large) | ratios.given)
-
-
-def _lattice_groups(
-    counts: Counts, codes: NDArray[np.int32], have: Whole, request: PlanRequest
-) -> Iterable[NDArray[np.intp]]:
-    """The finest groups inside each coarser group that a request judges."""
-    sizes = [len(a) for a in counts.sensitive]
-    if len(sizes) < 2 or (request.constrain == "all" and request.min_group <= 1):
-        return  # coarser groups follow from their parts
-    order = 1 if request.constrain == "marginals" else len(sizes) - 1
-    lattice = roll_up(codes, sizes, [have], min_count=request.min_group, max_order=order)
-    patterns = request.constrain if isinstance(request.constrain, tuple) else ("*",)
-    wanted = [Group.parse(p) for p in patterns]
-    for line in lattice.codes.tolist():
-        group = group_of(counts.sensitive, line)
-        if any(w.matches(group) for w in wanted):
-            yield members(counts, codes, group)

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.lattice import format_value
+from equipoise.measures.display import number
+from equipoise.measures.uniform_bias import ub_of
 from equipoise.plain import in_words, rows_text
-from equipoise.plans.judgement import compared_with, off_target
+from equipoise.plans.judgement import check_rules, compared_with, off_target
+from equipoise.plans.prices import price_sentences
 from equipoise.plans.solvers.incumbent import CLOSED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from equipoise.plans.budget import Spent
     from equipoise.plans.cells import Real, Whole
     from equipoise.plans.certificate import Certificate
+    from equipoise.plans.moves import Move
+    from equipoise.plans.objectives import Optimum
     from equipoise.plans.problem import Problem
     from equipoise.plans.solution import Solution
 
 SMALL_GROUP = 30
 """Groups with fewer rows have rates too uncertain to justify large changes, so a warning names them."""
+
+SHOWN = 3
+"""Number of changed groups whose reasons are in the text; the others are in JSON and on the page."""
 
 RESIDUAL = 0.05
 """Remaining bias at zero tolerance above which a sentence explains the effect of rounding."""
@@ -33,8 +42,15 @@ def explain(
     spent: Spent,
     certificate: Certificate,
     price: Mapping[str, float] | None,
+    reasons: Sequence[str],
+    prices: Mapping[str, float] = MappingProxyType({}),
+    optimum: Optimum | None = None,
+    rounded: float | None = None,
 ) -> tuple[str, ...]:
-    """Explain what a plan does and why."""
+    """Explain what a plan does and why; ``reasons`` are those of :func:`explain_groups`.
+
+    ``rounded`` is the cost of zero bias up to rounding.
+    """
     solution, rows = spent.solution, spent.rows
     sure = certificate.reached and spent.in_full
     return tuple(
@@ -42,11 +58,16 @@ def explain(
         for part in (
             _headline(problem, rows, certificate),
             _outcome(certificate),
+            _rules(problem, rows),
             _small_groups(problem, solution, rows, certificate),
-            _reasons(problem, solution, rows, certificate),
+            _exactness(problem, solution, rows, certificate, rounded),
+            _first(reasons),
             _budget(problem, certificate, spent),
             _labels(problem, solution, certificate, price),
-            _certainty(problem, solution, rows) if sure else (),
+            price_sentences(prices, problem.cells.total_cost(rows)),
+            (s for lacking in problem.lacking for s in lacking.sentences),
+            _new_groups(problem),
+            _certainty(problem, solution, rows, optimum) if sure else (),
             _warnings(problem, rows),
             problem.counts.reading.sentences,
         )
@@ -71,6 +92,7 @@ def _headline(problem: Problem, rows: Whole, certificate: Certificate) -> Iterat
 
 def _outcome(certificate: Certificate) -> Iterator[str]:
     c = certificate
+    broken = [h.constraint for h in c.constraints if not h.holds]
     before, after = c.worst_before, c.worst_after
     if before is not None and after == before:
         yield (
@@ -87,8 +109,12 @@ def _outcome(certificate: Certificate) -> Iterator[str]:
             f"{goal} reached up to rounding: every cell is within one row of its exact number. "
             f"The largest remaining bias is {c.off_after:.3g}; rounding can leave up to {c.rounding_bound:.3g}."
         )
+    elif not c.reached and not c.has_tolerance:
+        yield f"Violated constraints: {in_words(broken)}."
     elif not c.reached:
-        broken = [h.constraint for h in c.constraints if not h.holds]
+        if c.policy:
+            yield f"This plan does NOT meet the request. Violated: {in_words(broken) or 'the check'}."
+            return
         yield (
             f"This plan does NOT meet the request: the largest {c.kind} of a judged group is "
             f"{c.off_after:.4g}, and the tolerance is {c.tolerance:g}"
@@ -103,6 +129,21 @@ def _outcome(certificate: Certificate) -> Iterator[str]:
             f"Groups stay within {c.tolerance:g} relative to the original label frequencies; relative "
             f"to those of the repaired table, the largest |UB| is {c.max_abs_ub_after:.3g}."
         )
+
+
+def _rules(problem: Problem, rows: Whole) -> Iterator[str]:
+    """What each rule of a policy demands, and how many pairs it concerns."""
+    if problem.ruled is None:
+        return
+    before, after = (check_rules(problem, table) for table in (problem.have, rows))
+    for place, rule in enumerate(after.policy.rules):
+        failed, left = (int((c.found.rule == place).sum()) for c in (before, after))
+        size = f", for groups of at least {rule.min_count:,} rows" if rule.min_count > 1 else ""
+        yield (
+            f"Rule {place + 1}, {rule.words}{size}: pairs of a group and a label that do not pass: "
+            f"{failed:,} now, {left:,} after the repair."
+        )
+    yield f"Check of the repaired table: {after.outcome}"
 
 
 def _small_groups(
@@ -128,27 +169,83 @@ def _small_groups(
     )
 
 
-def _reasons(
-    problem: Problem, solution: Solution, rows: Whole, certificate: Certificate
+def _exactness(
+    problem: Problem,
+    solution: Solution,
+    rows: Whole,
+    certificate: Certificate,
+    rounded: float | None,
 ) -> Iterator[str]:
-    """The reasons for the largest changes."""
-    change = np.abs(rows - problem.have).sum(axis=1)
-    names = problem.counts.label.values
+    """What it takes to leave no bias at all, and what that costs."""
+    if solution.parts is None or not certificate.reached:
+        return
+    yield f"No bias is left: the rows of every judged group are a multiple of {_parts(problem, solution)}."
+    if rounded is None:
+        return
+    cost = problem.cells.total_cost(rows)
+    yield (
+        f"This costs {cost:,.6g}; up to rounding, zero bias costs {rounded:,.6g}: the price of "
+        f"leaving nothing is {cost - rounded:,.6g}."
+    )
+
+
+def _parts(problem: Problem, solution: Solution) -> str:
+    assert solution.parts is not None  # noqa: S101 - only asked for plans without bias
+    names = map(format_value, problem.counts.label.values)
+    return in_words(
+        [f"{p:,} {n}" for n, p in zip(names, solution.parts.tolist(), strict=True) if p]
+    )
+
+
+def why_not(problem: Problem, solution: Solution) -> str:
+    """Why there is no plan for zero tolerance, as the end of a sentence."""
+    if solution.parts is not None:
+        return (
+            "; without any bias the rows of every judged group are a multiple of "
+            f"{_parts(problem, solution)}"
+        )
+    if solution.short:
+        return f"; at zero bias they lack {rows_text(math.ceil(solution.short))}"
+    if solution.held is not None:
+        return "; no rounding of the exact numbers keeps them"
+    return ""
+
+
+def explain_groups(
+    problem: Problem, solution: Solution, rows: Whole, certificate: Certificate
+) -> tuple[str, ...]:
+    """Say of every group that changes what changes and why, the largest changes first."""
     base = solution.base
     if certificate.tolerance and certificate.reference == "new":
         base = np.array(certificate.labels_after)
-    for line in np.argsort(-change, kind="stable")[:3].tolist():
-        if not change[line]:
-            return
+    return tuple(
+        f"{said}{_because(problem, solution, rows, base, line)}"
+        for line, said in _changes(problem, rows)
+    )
+
+
+def _changes(problem: Problem, rows: Whole) -> Iterator[tuple[int, str]]:
+    """The lines that change, the largest changes first, with their moves in words."""
+    moved = rows - problem.have
+    change = np.abs(moved).sum(axis=1)
+    names = [format_value(value) for value in problem.counts.label.values]
+    for line in np.argsort(-change, kind="stable")[: np.count_nonzero(change)].tolist():
         moves = []
         for word, sign in (("add", 1), ("delete", -1)):
             some = [
-                f"{sign * d:,} {format_value(names[y])}"
-                for y, d in enumerate((rows[line] - problem.have[line]).tolist())
+                f"{sign * d:,} {names[y]}"
+                for y, d in enumerate(moved[line].tolist())
                 if sign * d > 0
             ]
             moves += [f"{word} {in_words(some)}"] * bool(some)
-        yield f"{problem.group(line)}: {'; '.join(moves)}{_because(problem, solution, rows, base, line)}"
+        yield line, f"{problem.group(line)}: {'; '.join(moves)}"
+
+
+def _first(reasons: Sequence[str]) -> Iterator[str]:
+    """The first reasons, and how many more there are."""
+    yield from reasons[:SHOWN]
+    if left := len(reasons[SHOWN:]):
+        yield f"… and {left:,} more group{' changes' if left == 1 else 's change'}."
 
 
 def _because(problem: Problem, solution: Solution, rows: Whole, base: Real, line: int) -> str:
@@ -164,12 +261,12 @@ def _because(problem: Problem, solution: Solution, rows: Whole, base: Real, line
             f"grows to {size:,.1f} rows."
         )
     request = problem.request
-    if request.at_least or request.min_rows is not None or request.extra:
+    shares = request.group_shares or request.target_shares is not None
+    sizes = request.at_least or request.at_least_each or request.min_rows is not None
+    if sizes or shares or request.extra or request.objective != "cost":
         return "."
-    return (
-        f"; {have[free] / have.sum():.2%} of its rows are {label}, the target is "
-        f"{target[free]:.2%}."
-    )
+    held_to = "the target is" if problem.ruled is None else "of all rows after the repair"
+    return f"; {have[free] / have.sum():.2%} of its rows are {label}, {held_to} {target[free]:.2%}."
 
 
 def _budget(problem: Problem, certificate: Certificate, spent: Spent) -> Iterator[str]:
@@ -187,17 +284,12 @@ def _budget(problem: Problem, certificate: Certificate, spent: Spent) -> Iterato
         return
     asked, needed = certificate.tolerance, f"{spent.needed:,.6g}"
     goal = f"{asked:g}" if asked else "zero bias up to rounding"
+    goal = "the policy" if certificate.policy else goal
     buys = (
         f"With the budget of {budget:,g}, the best plan found has a largest {certificate.kind} of "
         f"{certificate.off_after:.4g}"
     )
-    if spent.passed_over is None:
-        yield f"{buys}; {goal} would cost {needed}."
-    else:
-        yield (
-            f"{buys}. Zero bias up to rounding costs {needed}, but would leave "
-            f"{spent.passed_over:.4g}, which is more, so that plan is not used."
-        )
+    yield f"{buys}; {goal} would cost {needed}."
 
 
 def _labels(
@@ -206,16 +298,7 @@ def _labels(
     certificate: Certificate,
     price: Mapping[str, float] | None,
 ) -> Iterator[str]:
-    names = [format_value(v) for v in problem.counts.label.values]
-    moved = [
-        f"{n} {f:.2%} → {g:.2%}"
-        for n, f, g in zip(names, certificate.labels_before, certificate.labels_after, strict=True)
-        if f"{f:.2%}" != f"{g:.2%}"
-    ]
-    if moved:
-        yield f"Label frequencies move: {', '.join(moved)}."
-    else:
-        yield "Label frequencies stay the same, to a hundredth of a percent."
+    yield from _moved_labels(problem, certificate)
     if solution.chosen is not None and not solution.chosen.proved:
         yield "The label frequencies come from a search that does not prove that they are the cheapest."
     if price is not None:
@@ -228,7 +311,25 @@ def _labels(
         )
 
 
-def _certainty(problem: Problem, solution: Solution, rows: Whole) -> Iterator[str]:
+def _moved_labels(problem: Problem, certificate: Certificate) -> Iterator[str]:
+    names = [format_value(v) for v in problem.counts.label.values]
+    moved = [
+        f"{n} {f:.2%} → {g:.2%}"
+        for n, f, g in zip(names, certificate.labels_before, certificate.labels_after, strict=True)
+        if f"{f:.2%}" != f"{g:.2%}"
+    ]
+    if moved:
+        yield f"Label frequencies move: {', '.join(moved)}."
+    else:
+        yield "Label frequencies stay the same, to a hundredth of a percent."
+
+
+def _certainty(
+    problem: Problem, solution: Solution, rows: Whole, optimum: Optimum | None
+) -> Iterator[str]:
+    if optimum is not None and optimum.value is not None:
+        yield from optimum.sentences(problem.cells.total_cost(rows))
+        return
     cost = problem.cells.total_cost(rows)
     gap = max(cost - solution.bound, 0.0) / cost if cost else 0.0
     if solution.stopped is not None and cost:
@@ -260,6 +361,18 @@ def _stopped(problem: Problem, solution: Solution, gap: float) -> str:
     return "the search reached its limit of work; it continues with a `gap`, such as `gap=0.001`"
 
 
+def _new_groups(problem: Problem) -> Iterator[str]:
+    """Groups that get their first rows, because every group must have some."""
+    new = int((problem.have.sum(axis=1) == 0).sum())
+    if new and problem.request.at_least_each:
+        many = (
+            "1 group without rows gets its first ones"
+            if new == 1
+            else f"{new:,} groups without rows get their first ones"
+        )
+        yield f"{many}, so that every group has its minimum."
+
+
 def _warnings(problem: Problem, rows: Whole) -> Iterator[str]:
     size = problem.have.sum(axis=1)
     change = np.abs(rows - problem.have).sum(axis=1)
@@ -270,6 +383,11 @@ def _warnings(problem: Problem, rows: Whole) -> Iterator[str]:
             f"of the {int(change.sum()):,} changes, more than they have rows; with "
             f"`min_group={SMALL_GROUP}` they would not be judged, though their rows could still change."
         )
+    yield from _set_aside(problem)
+
+
+def _set_aside(problem: Problem) -> Iterator[str]:
+    """Rows of the table that no plan changes."""
     if problem.aside:
         yield (
             f"{problem.aside:,} rows have a missing value and stay unchanged; groups and frequencies are "
@@ -282,3 +400,66 @@ def _warnings(problem: Problem, rows: Whole) -> Iterator[str]:
         )
     if problem.counts.skipped:
         yield f"{problem.counts.skipped}; they are not in the repaired table."
+
+
+# ---------------------------------------------------------------------------- made by hand
+
+
+def explain_scenario(
+    problem: Problem,
+    rows: Whole,
+    certificate: Certificate,
+    moves: Sequence[Move],
+    reasons: Sequence[str],
+) -> tuple[str, ...]:
+    """Explain a plan that was made by hand; ``reasons`` are those of :func:`explain_moves`."""
+    return tuple(
+        s
+        for part in (
+            _headline(problem, rows, certificate),
+            _made_by_hand(certificate),
+            _outcome(certificate),
+            _first(reasons),
+            (move.split for move in moves if move.split is not None),
+            _moved_labels(problem, certificate),
+            _set_aside(problem),
+            problem.counts.reading.sentences,
+        )
+        for s in part
+    )
+
+
+def explain_moves(problem: Problem, rows: Whole) -> tuple[str, ...]:
+    """Say of every group that a scenario changes what changes, and what that does to its UB."""
+    return tuple(f"{said}; {_ub_moves(problem, rows, i)}." for i, said in _changes(problem, rows))
+
+
+def _ub_moves(problem: Problem, rows: Whole, line: int) -> str:
+    have = problem.have
+    y = int(np.abs(rows[line] - have[line]).argmax())
+    label = format_value(problem.counts.label.values[y])
+    before, after = (
+        float(
+            ub_of(n=t.sum(), n_y=t[:, y].sum(), n_g=t[line].sum(), n_gy=t[line, y])
+            if t[line].sum() and t[:, y].sum()
+            else math.nan
+        )
+        for t in (have, rows)
+    )
+    if math.isnan(after):
+        return f"its UB for {label} is undefined then"
+    if math.isnan(before):
+        return f"its UB for {label} is {number(after)} then"
+    return f"its UB for {label} goes from {number(before)} to {number(after)}"
+
+
+def _made_by_hand(certificate: Certificate) -> Iterator[str]:
+    c = certificate
+    yield (
+        "This plan was made by hand and is not optimised: a cheaper one may lead to as little bias."
+    )
+    if c.has_tolerance and c.reached and c.tolerance:
+        yield (
+            f"It reaches the tolerance of {c.tolerance:g}: the largest {c.kind} of a judged group is "
+            f"{c.off_after:.4g}."
+        )

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import numpy as np
-
-from equipoise.plans.judgement import drift, off_by, within_tolerance
-from equipoise.plans.patterns import cell_numbers
+from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.solvers.box import Box, allowed_box
-from equipoise.plans.solvers.closed_form import best_sizes, whole_rows
-from equipoise.plans.solvers.coupled import solve_coupled
-from equipoise.plans.solvers.labels import LabelChoice, cheapest_labels
+from equipoise.plans.solvers.incumbent import Incumbent
+from equipoise.plans.solvers.multiples import solve_exactly
+from equipoise.plans.solvers.overlap.fixed import solve_fixed
 from equipoise.plans.solvers.own_frequencies import solve_new
 from equipoise.plans.solvers.separable import solve_separable
+from equipoise.plans.solvers.zero import solve_zero
+from equipoise.plans.trials import least_limited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from equipoise.options.plan import Rounding
-    from equipoise.plans.cells import Cells, Real, Whole
+    from equipoise.plans.cells import Real, Whole
     from equipoise.plans.problem import Problem
     from equipoise.plans.solvers.incumbent import Stopped
+    from equipoise.plans.solvers.labels import LabelChoice
 
 ANY_PLAN = 1e6
 """A gap at which a solver takes the first plan it finds."""
@@ -41,7 +41,10 @@ class Solution:
     base: Real  # the label frequencies the plan was made for
     timed_out: bool = False
     stopped: Stopped | None = None
-    sizes: Real | None = None  # of each group before rounding, at zero tolerance
+    sizes: Real | None = None  # of each finest group before rounding, at zero tolerance
+    held: Real | None = None  # the same of the judged groups, the coarser ones last
+    short: float = 0.0  # rows that limits lack at zero tolerance, if there is no plan
+    parts: Whole | None = None  # rows of each label that each group is a multiple of, without bias
     chosen: LabelChoice | None = None  # if labels were free at zero tolerance
     tolerance: float = 0.0  # the one the plan was made for, which a budget may have raised
 
@@ -58,19 +61,41 @@ def solve(
     """Find the cheapest plan by the method that fits the problem.
 
     With ``enough`` a search only decides whether a plan costs at most that; infinite: whether
-    there is one. A search also ends when every plan is proved to cost more than ``most``.
+    there is one. Otherwise limits that exclude nothing of the plan do not change it. A search also
+    ends when every plan is proved to cost more than ``most``.
     """
+    known, end = tuple(candidates), time.monotonic() + problem.request.time_limit
+
+    def trial(posed: Problem) -> Solution:
+        left = max(end - time.monotonic(), problem.request.time_limit / 10)
+        hurried = replace(posed, request=posed.request.but(time_limit=left))
+        return _solve_or_any(hurried, known, effort, progress, enough, most)
+
+    at_once = enough is not None and problem.request.tolerance
+    found = trial(problem) if at_once else least_limited(problem, trial)
+    return replace(found, tolerance=problem.request.tolerance)
+
+
+def _solve_or_any(
+    problem: Problem,
+    candidates: tuple[Whole, ...],
+    effort: float,
+    progress: Callable[[float], None],
+    enough: float | None,
+    most: float,
+) -> Solution:
     found = _solve(problem, candidates, effort, progress, enough, most)
-    if found.rows is None and found.bound < math.inf and not found.timed_out and enough is None:
+    again = problem.request.tolerance and enough is None  # at zero tolerance no gap ends a search
+    if found.rows is None and found.bound < min(math.inf, most) and not found.timed_out and again:
         any_plan = replace(problem, request=problem.request.but(gap=ANY_PLAN))
         other = _solve(any_plan, candidates, effort, progress, math.inf)
         found = replace(found, rows=other.rows, timed_out=other.timed_out)
-    return replace(found, tolerance=problem.request.tolerance)
+    return found
 
 
 def _solve(
     problem: Problem,
-    candidates: Iterable[Whole],
+    candidates: tuple[Whole, ...],
     effort: float,
     progress: Callable[[float], None],
     enough: float | None,
@@ -79,8 +104,10 @@ def _solve(
     base = problem.base
     if (problem.cells.least > problem.cells.most).any():
         return Solution(None, math.inf, "separated", base)
+    if problem.request.exact:
+        return _exactly(problem)
     if not problem.request.tolerance:
-        return _zero(problem, base)
+        return _zero(problem, effort)
     if problem.reference == "new":
         found = solve_new(
             problem,
@@ -92,9 +119,9 @@ def _solve(
             progress=progress,
         )
         return Solution(found.rows, found.bound, "centre", base, found.timed_out, found.stopped)
-    if problem.separable and not problem.may_drift:
+    if problem.separable and label_balance(problem, base) is None:
         return _separated(problem, base, progress)
-    return _coupled(problem, base)
+    return _overlapping(problem, base, candidates, effort, progress, enough, most)
 
 
 def _separated(problem: Problem, base: Real, progress: Callable[[float], None]) -> Solution:
@@ -108,105 +135,53 @@ def _separated(problem: Problem, base: Real, progress: Callable[[float], None]) 
     return Solution(found.rows, found.cost, "separated", base)
 
 
-def _coupled(problem: Problem, base: Real, chosen: LabelChoice | None = None) -> Solution:
-    balance = _balance(problem, base)
-    bound = -math.inf
-    # HiGHS satisfies constraints up to its own tolerance; the second attempt keeps a margin to them.
-    for inside in (0.0, 1e-5):
-        found = solve_coupled(problem, base, balance=balance, inside=inside)
-        rows = found.rows
-        # With a margin the model is narrower than the problem, so its bound does not count.
-        bound = bound if inside else found.bound
-        if rows is None or not problem.request.tolerance or within_tolerance(problem, rows, base):
-            break
-        rows = None
-    rows = _cheaper(problem, base, rows)
-    return Solution(rows, bound, "solver", base, found.timed_out, chosen=chosen)
+def _overlapping(
+    problem: Problem,
+    base: Real,
+    candidates: tuple[Whole, ...],
+    effort: float,
+    progress: Callable[[float], None],
+    enough: float | None,
+    most: float,
+) -> Solution:
+    """Plan for groups that depend on each other, at fixed label frequencies."""
+    found = solve_fixed(
+        problem,
+        base,
+        label_balance(problem, base),
+        Incumbent(problem.request.solver_gap, enough, most, problem.cells.lowest_cost),
+        candidates=candidates,
+        deadline=time.monotonic() + problem.request.time_limit,
+        effort=math.inf if problem.request.gap is not None and enough is None else effort,
+        progress=progress,
+    )
+    return Solution(found.rows, found.bound, "solver", base, found.timed_out)
 
 
-def _cheaper(problem: Problem, base: Real, rows: Whole | None) -> Whole | None:
-    """The plan that repairs every group on its own, if it is valid and costs less.
-
-    A solver that ran out of time may return a worse plan than that.
-    """
-    request = problem.request
-    if not problem.coarse or problem.special or not request.tolerance:
-        return rows
-    strict = problem.again(min_group=1, constrain="all")
-    if len(strict.cells) != len(problem.cells) or request.label_drift is not None:
-        return rows
-    other = solve_separable(strict.cells, strict.band(base)).rows
-    cost = math.inf if rows is None else problem.cells.total_cost(rows)
-    fits = problem.holds(other) and within_tolerance(problem, other, base)
-    kept = request.labels == "free" or drift(other, base, request.tolerance_on) <= request.tolerance
-    return other if fits and kept and problem.cells.total_cost(other) < cost - 1e-9 else rows
-
-
-def _balance(problem: Problem, base: Real) -> Box | None:
+def label_balance(problem: Problem, base: Real) -> Box | None:
     """The range for the resulting label frequencies, unless the other constraints imply it."""
     request = problem.request
     if not problem.may_drift or (problem.special and request.label_drift is None):
         return None
-    if not request.tolerance and request.labels != "free":
-        # Rounding moves the table by up to a row per group.
-        room = max(len(problem.cells), 1) / max(float(problem.have.sum()), 1.0)
-        return Box(np.maximum(base - room, 0), base + room)
     return allowed_box(problem, base)
 
 
-def _zero(problem: Problem, base: Real) -> Solution:
-    """Solve for zero bias in closed form, or by a solver if groups are coupled."""
-    chosen = None
-    if problem.request.labels == "free" and problem.judged.any():
-        chosen = cheapest_labels(problem, base, allowed_box(problem, base))
-        if not math.isfinite(chosen.cost):
-            return Solution(None, math.inf, "closed form", base)
-        base = chosen.rates
-    loose = problem.request.labels != "free" and not problem.judged.all()
-    held = problem.special and problem.request.label_drift is not None
-    if not problem.separable or loose or held:
-        return _coupled(problem, base, chosen)
-    cells = problem.cells.take(problem.judged)
-    targets = problem.ratios[problem.judged] * base
-    sizes = best_sizes(cells, targets, _extra(problem))
-    if not sizes.feasible.all():
-        return Solution(None, math.inf, "closed form", base)
-    rows = _rounded(problem, cells, targets, sizes.size, base)
-    size = problem.have.sum(axis=1).astype(float)
-    size[problem.judged] = sizes.size
-    if (rows > problem.cells.most).any() or (rows < problem.cells.least).any():
-        return Solution(None, math.inf, "closed form", base)
-    bound = 0.0
-    if chosen is None or chosen.proved:
-        bound = _whole_bound(cells, targets, sizes.size)
-    return Solution(rows, bound, "closed form", base, sizes=size, chosen=chosen)
+def _zero(problem: Problem, effort: float) -> Solution:
+    """Solve for zero bias: exact sizes, rounded to whole rows."""
+    found = solve_zero(problem, effort)
+    method: Method = "closed form" if found.alone else "solver"
+    late = found.timed_out
+    solution = Solution(found.rows, found.bound, method, found.base, late, chosen=found.chosen)
+    if found.exact is None:
+        return solution
+    exact = found.exact
+    return replace(solution, sizes=exact.rows.sum(axis=1), held=exact.sizes, short=exact.short)
 
 
-def _whole_bound(cells: Cells, targets: Real, size: Real) -> float:
-    """Lower bound of the cost in whole rows: rounding saves at most a row per cell, and its share."""
-    change = size[:, None] * targets - cells.have
-    exact = (np.where(change > 0, cells.add, -cells.drop) * change).sum()
-    saved = np.maximum(cells.add, cells.drop) * (1 + targets.shape[1] * targets)
-    return max(float(exact - saved.sum()), 0.0)
-
-
-def _rounded(problem: Problem, cells: Cells, targets: Real, size: Real, base: Real) -> Whole:
-    """Round to whole rows; the optimal rounding also depends on the resulting label frequencies."""
-    wanted = problem.request.rounding
-    ways: tuple[Rounding, ...] = ("optimal", "nearest") if wanted == "optimal" else (wanted,)
-    tried = []
-    for way in ways:
-        rows = problem.have.copy()
-        rows[problem.judged] = whole_rows(cells, targets, size, way)
-        tried.append(rows)
-    return min(tried, key=lambda rows: (off_by(problem, rows, base), int(rows.sum())))
-
-
-def _extra(problem: Problem) -> Whole | None:
-    if not problem.request.extra:
-        return None
-    extra = np.zeros(len(problem.cells), np.int64)
-    k = problem.have.shape[1]
-    for pattern, rows in problem.request.extra:
-        extra[np.unique(cell_numbers(problem.counts, problem.codes, pattern) // k)] = int(rows)
-    return extra[problem.judged]
+def _exactly(problem: Problem) -> Solution:
+    """Solve for no bias at all: whole multiples of the same numbers of each label."""
+    found = solve_exactly(problem)
+    method: Method = "closed form" if found.alone else "solver"
+    base = problem.base if found.chosen is None else found.base
+    solution = Solution(found.rows, found.bound, method, base, chosen=found.chosen)
+    return replace(solution, parts=found.parts)

@@ -217,6 +217,26 @@ def _completed(target: Target, counts: Counts, rates: Real) -> Real:
     return ratio
 
 
+def complete_rates(group: Group, given: ByLabel, counts: Counts, rates: Real) -> Real:
+    """The target rate of every label; those left out share the rest as they do now."""
+    label = counts.label
+    wanted = np.full(len(label), np.nan)
+    for value, rate in given:
+        wanted[label.code(value)] = rate
+    wanted[np.isnan(wanted) & (rates == 0)] = 0.0  # rows with a missing label are set aside
+    known = ~np.isnan(wanted)
+    spent = float(wanted[known].sum())
+    if spent > 1 + 1e-6 or (known.all() and abs(spent - 1) > 1e-6):
+        raise InputError(
+            f"the target rates of {group} add up to {spent:.6g}, not 1; rescaled they would be "
+            f"{_listed(label, np.nan_to_num(wanted) / spent)}."
+        )
+    if known.all():
+        return np.asarray(wanted / spent)
+    wanted[~known] = max(1 - spent, 0.0) * rates[~known] / rates[~known].sum()
+    return wanted
+
+
 def _listed(label: Axis, numbers: Real) -> str:
     pairs = zip(label.values, numbers, strict=True)
     return ", ".join(f"{format_value(value)} = {number:.6g}" for value, number in pairs)
@@ -246,6 +266,21 @@ def label_frequencies(shares: ByLabel, label: Axis, have: Whole) -> Real:
             f"{_listed(label, rates / total)}."
         )
     return np.asarray(rates / total)
+
+
+def require_labels(label: Axis, rates: Real, *, plan_missing: bool) -> None:
+    """Refuse labels between which there is no bias to repair, or that have no rows."""
+    if len(label.values) < 2:
+        raise InputError(
+            f"the label {label.name!r} has only one value; there is no bias to repair."
+        )
+    empty = [format_value(v) for v, r in zip(label.values, rates, strict=True) if not r]
+    absent = MISSING in label.values and not plan_missing
+    if empty and not (absent and len(empty) == 1):
+        raise InputError(
+            f"label {empty[0]} has no rows, so its frequency is 0 and no group can have a share of "
+            "it; leave it out of the counts."
+        )
 
 
 # ---------------------------------------------------------------------------- reading in

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equipoise.plans.judgement import drift, off_by
-from equipoise.plans.solution import Solution, solve
+from equipoise.plans.rounds import solve
+from equipoise.plans.solution import Solution
 
 if TYPE_CHECKING:
     from collections.abc import Callable

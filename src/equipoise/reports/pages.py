@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 SUBJECTS = {
     "BiasTable": "bias",
     "Plan": "plan",
+    "PlanComparison": "plan_comparison",
     "Frontier": "frontier",
+    "Sweep": "sweep",
     "PolicyMap": "policy_map",
     "Repaired": "repair",
     "Evaluation": "evaluation",

@@ -48,8 +48,10 @@ def test_the_page_of_a_plan_is_whole_and_fetches_nothing(name, plans):
     plan = plans[name]
     text, page = read(plan, source="compas")
     steps = ["budget"] if plan.steps else []
-    assert page.ids == ["said", "charts", "cells", "certificate", *steps, "asked", "provenance"]
-    for sentence in plan.explanation:
+    reasons = ["reasons"] if len(plan.reasons) > 3 else []
+    first = ["said", "charts", "cells", *reasons, "certificate"]
+    assert page.ids == [*first, *steps, "asked", "provenance"]
+    for sentence in (*plan.explanation, *plan.reasons):
         assert sentence in page.words
     for held in plan.certificate.constraints:
         assert held.constraint in page.words
@@ -185,3 +187,24 @@ def test_a_group_that_loses_all_its_rows_is_drawn_without_a_number_after():
     (gone,) = [pair for pair in biases(plan)["pairs"] if pair["name"] == "sex=x"]
     assert gone["after"] is None
     assert "sex=x" in read(plan)[1].words
+
+
+def test_the_page_of_a_plan_made_by_hand_says_so(compas):
+    plan = eq.scenario(compas, add={"sex=w, risk=H": 500})
+    _, page = read(plan, source="compas")
+    assert "made by hand and is not optimised" in page.words
+    assert "hand, not optimised" in page.words
+    assert "every limit holds" in page.words
+    assert "zero bias" not in page.words
+    told = eq.scenario(compas, add={"sex=w, risk=H": 500}, tolerance=0.3)
+    assert "tolerance 0.3 reached" in read(told, source="compas")[1].words
+
+
+def test_many_sentences_are_folded():
+    cells = {(f"g{i}", y): 20 + (7 * i + 3 * j) % 31 for i in range(30) for j, y in enumerate("hn")}
+    plan = eq.plan(Counts.from_mapping(cells, sensitive=["g"], label="o"))
+    text, page = read(plan)
+    assert len(plan.reasons) > 20
+    assert f"All {len(plan.reasons)} groups that change" in page.words
+    assert all(reason in page.words for reason in plan.reasons)
+    assert "<details>" in text

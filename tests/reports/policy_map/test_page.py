@@ -91,15 +91,33 @@ def test_the_page_is_whole_and_fetches_nothing(name, adult):
     made = policy_map(adult, y=WOMEN, **MAPS[name])
     text = rendered(made, source="adult")
     page = Page(text)
-    assert page.ids == ["said", "chart", "points", "provenance"]
+    groups = [] if made.effect is None else ["groups"]
+    assert page.ids == ["said", "chart", "points", *groups, "provenance"]
     assert page.fetched == []
     assert "<svg" in text
+    for row in made.effects().rows:
+        assert all(cell in page.cells for cell in row)
     for sentence in made.sentences:
         assert sentence in page.words
     for point in made.points:
         assert point.name in page.words
     assert f"sha256:{made.counts.fingerprint}" in page.words
     assert not re.search(r"(?i)\b(fair|compliant)\b", page.words)
+
+
+@pytest.mark.slow
+def test_the_chosen_point_is_drawn(adult):
+    made = policy_map(adult, y=WOMEN, **MAPS["hyperbola"], at=(100, 2000))
+    data = chart_data(made)
+    assert data == json.loads(json.dumps(data, allow_nan=False))
+    assert (data["chosen"]["x"], data["chosen"]["y"]) == (100, 2000)
+    assert chart_data(policy_map(adult, y=WOMEN, **MAPS["hyperbola"]))["chosen"] is None
+    spec = policy_map_chart(data)
+    draw_and_check(spec)
+    assert sum(layer["mark"].get("shape") == "diamond" for layer in spec["layer"]) == 1
+    page = Page(rendered(made))
+    assert "The diamond is the chosen point." in page.words
+    assert "x = 100 and y = 2,000" in page.words
 
 
 def test_the_caption_says_what_is_drawn(adult):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
 
-from equipoise.cli import arguments, options
+from equipoise.cli import arguments, options, terminal
 from equipoise.cli.command import Command
 from equipoise.cli.output import PICTURES, Output, output_options
 from equipoise.options.plan import PlanOptions
@@ -24,10 +25,16 @@ Examples:
     --cost-y 2.5 --tolerance 0.05 --json
   equipoise map people.csv -s sex -l hired --x 'add sex=w' --y 'delete hired=no' \\
     --group sex=w --label-value yes
+  equipoise map adult -s sex -l income --x 'add sex=Male, income=<=50K' \\
+    --y 'add sex=Female, income=>50K' --at 163 3000 -o plan.json
 
 \b
 Limits compare sums of x, y, n (the number of rows after both moves), cost and numbers:
   'x<=4500'   'n>=30000'   '2*x + y <= 9000'   'cost<=7500'
+
+The map shows what the moves do to all groups at its best point, or at the point of --at. With --at, a
+.json file is the plan of that point, which can be compared and carried out like any other plan;
+--json prints the map.
 
 Exit codes: 0 the tolerance can be reached inside the limits, 1 it cannot, 2 bad input.""",
 )
@@ -86,6 +93,15 @@ Exit codes: 0 the tolerance can be reached inside the limits, 1 it cannot, 2 bad
 @options.option(
     "--y-max", type=click.FloatRange(min=1), group="Output", help="Largest y that is drawn."
 )
+@options.option(
+    "--at",
+    type=(int, int),
+    metavar="X Y",
+    group="Output",
+    common=True,
+    help="Point of the map, in whole rows: show what it does to all groups, and write it as a plan "
+    "with -o plan.json.",
+)
 @output_options("text", "json", "html", *PICTURES)
 def command(data: str, output: Output, **given: Any) -> int:
     """Map the Uniform Bias of one group and label of DATA over two moves.
@@ -98,6 +114,11 @@ def command(data: str, output: Output, **given: Any) -> int:
 
         made = policy_map(data, **keywords)
     arguments.show_hints(made.counts, quiet=output.quiet)
+    if made.at is not None and output.kind == "json" and output.path is not None:
+        plan = replace(made.scenario(), source=None if data == "-" else data)
+        output.show(plan)
+        terminal.say(plan.explain(), quiet=output.quiet)
+        return plan.exit_code
     said = () if output.kind == "html" else made.sentences
     output.show(made, said=said, page={"source": data})
     return 0 if made.reached else 1

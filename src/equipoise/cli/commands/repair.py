@@ -6,10 +6,13 @@ import shlex
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from equipoise.cli import arguments, options, terminal
 from equipoise.cli.command import Command
 from equipoise.cli.output import print_result
+from equipoise.options import options_of
+from equipoise.options.count import CountRequest, ReadOptions
 from equipoise.options.plan import PlanOptions
 from equipoise.options.search import AcquisitionLimits, SearchRequest
 
@@ -23,19 +26,25 @@ Examples:
       -o repaired.parquet --report repair.html
   equipoise repair people.csv ./lake -s sex -l hired --allow both --dry-run
   equipoise repair people.csv ./lake -s sex -l hired --where "year >= 2024" -o repaired.csv
+  equipoise repair people.csv ./lake --plan scenario.json -o repaired.parquet
 
 With --where, the output contains only rows that satisfy the condition. Other rows of DATA are left
 out, and only such rows of LAKE are added. If the lake has too few rows for the cheapest plan, a
 new plan is made with the rows it has. If no plan reaches the tolerance, the closest one is carried
-out.
+out. A plan that is given with --plan is carried out as it is, as far as the lake has its rows.
 
 Exit codes: 0 success, 1 the tolerance was not reached or a check failed, 2 bad input.""",
 )
 @click.argument("data")
 @click.argument("lake", nargs=-1, required=True)
 @options.table
-@options.request(PlanOptions, but=("reference", "rounding", "extra", "budget", "priority"))
+@options.request(PlanOptions, but=("reference", "rounding", "exact", "extra", "budget", "priority"))
 @options.available_from
+@options.file(
+    "--plan",
+    group="What is allowed",
+    help="Plan to carry out instead of making one; it has the columns and the limits.",
+)
 @options.repaired
 @options.file(
     "--plan-file",
@@ -66,6 +75,10 @@ def command(
     opening = {name: given.pop(name) for name in ("index", "refresh")}
     opening |= {name: given[name] for name in ("threads", "memory", "quiet")}
     quiet = given["quiet"]
+    if given["plan"] is not None:
+        _drop_defaults(given)
+    else:
+        del given["plan"]
     with (
         arguments.library_arguments(data, given) as keywords,
         arguments.open_lake(lake, opening) as opened,
@@ -84,3 +97,13 @@ def command(
         )
         terminal.wrote(report, quiet=quiet)
     return print_result(done, as_json=as_json)
+
+
+def _drop_defaults(given: dict[str, Any]) -> None:
+    """Keep of the options that a plan settles only those typed, which the library then refuses."""
+    context = click.get_current_context()
+    for request in (PlanOptions, CountRequest, ReadOptions):
+        for keyword in (option.keyword for option in options_of(request)):
+            typed = context.get_parameter_source(keyword) is ParameterSource.COMMANDLINE
+            if keyword in given and keyword != "time_limit" and not typed:
+                del given[keyword]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.lake.cover.supply import CLOSE, CoverLimits, Supply
-from equipoise.plans.highs import solve_milp
+from equipoise.plans.highs import LinearModel
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -37,7 +37,7 @@ class Clock:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class CoverAnswer:
     """Result of HiGHS: rows, if any, and a bound on the objective."""
 
     bound: float
@@ -92,7 +92,7 @@ class CoverRelaxation:
         first = np.maximum(dual, dual.max() * 1e-6) if dual.any() else np.ones(len(dual))
         return [first, 1.0 / self.supply.need]
 
-    def cheaper(self, cost: float, clock: Clock, limits: CoverLimits) -> Answer:
+    def cheaper(self, cost: float, clock: Clock, limits: CoverLimits) -> CoverAnswer:
         """Search with HiGHS for a cover within limits that costs less than a known one."""
         slack = cost * (1 + CLOSE) - self._sum
         kept = np.flatnonzero(self._reduced <= slack)
@@ -111,7 +111,7 @@ class CoverRelaxation:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CoverModel:
-    """Model ``matrix @ columns <= right`` with bounds low and high, and some integer columns.
+    """LinearModel ``matrix @ columns <= right`` with bounds low and high, and some integer columns.
 
     The first columns are rows of a cell, in units. Then come the tables, 1 if open, and, if the
     share of a table is limited, the maximum number of rows from one table.
@@ -138,12 +138,12 @@ class CoverModel:
         """Number of rows in a unit of each column; none in tables."""
         return np.concatenate([self.unit, np.zeros(len(self.cost) - len(self.unit))])
 
-    def largest(self, clock: Clock) -> Answer:
+    def largest(self, clock: Clock) -> CoverAnswer:
         """Maximize the number of rows."""
         answer = self._solve(-self._rows, clock)
         return replace(answer, bound=-answer.bound)
 
-    def cheapest(self, known: float, clock: Clock) -> Answer:
+    def cheapest(self, known: float, clock: Clock) -> CoverAnswer:
         """Minimize the cost, given the cost of a known solution."""
         # HiGHS also stops at an absolute gap, which must be small compared with the cost.
         scale = 1e3 / known if known > 0 else 1.0
@@ -162,24 +162,22 @@ class CoverModel:
         matrix = sparse.vstack([self.matrix, sparse.csr_array(lines)], format="csr")
         return replace(self, matrix=matrix, right=np.append(self.right, right))
 
-    def _solve(self, objective: Real, clock: Clock) -> Answer:
-        from scipy.optimize import Bounds, LinearConstraint
-
+    def _solve(self, objective: Real, clock: Clock) -> CoverAnswer:
         seconds = clock.left
         if seconds <= 0:
-            return Answer(bound=self._relaxed(objective), timed_out=True)
-        found = solve_milp(
-            objective,
-            integrality=self.whole.astype(np.int64),
-            bounds=Bounds(self.low, self.high),
-            constraints=LinearConstraint(self.matrix, -np.inf, self.right),
-            options={"time_limit": seconds, "mip_rel_gap": 0.0},
-        )
-        bound, timed_out = found.mip_dual_bound, int(found.status) == 1
-        if bound is None or not math.isfinite(bound):
+            return CoverAnswer(bound=self._relaxed(objective), timed_out=True)
+        model, entry = LinearModel(objective, low=self.low, high=self.high), self.matrix.tocoo()
+        free = np.full(len(self.right), -np.inf)
+        i, j = entry.coords
+        model.add_rows(i, j, entry.data, low=free, high=self.right)
+        model.whole(np.flatnonzero(self.whole))
+        found = model.solve(time_limit=seconds)
+        bound, timed_out = found.bound, found.status == "limit"
+        if not math.isfinite(bound):
             bound = self._relaxed(objective)
-        take = None if found.x is None else self._read(self._whole_rows(found.x))
-        return Answer(bound, take, timed_out=timed_out)
+        columns = found.columns
+        take = None if columns is None else self._read(self._whole_rows(columns))
+        return CoverAnswer(bound, take, timed_out=timed_out)
 
     def _relaxed(self, objective: Real) -> float:
         """Bound the objective by the relaxation, if HiGHS had no time for the integer model."""

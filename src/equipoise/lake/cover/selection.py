@@ -13,7 +13,7 @@ import numpy as np
 
 from equipoise.errors import InputError
 from equipoise.lake.cover.greedy import completed, greedy_cover, greedy_within
-from equipoise.lake.cover.model import Answer, Clock, CoverRelaxation, build
+from equipoise.lake.cover.model import Clock, CoverAnswer, CoverRelaxation, build
 from equipoise.lake.cover.supply import CLOSE, CoverLimits, Supply, whole_numbers
 from equipoise.lake.cover.worth import vector
 from equipoise.validate import at_least
@@ -133,7 +133,7 @@ def _within(relaxation: CoverRelaxation, limits: CoverLimits, clock: Clock) -> S
     supply = relaxation.supply
     most = float(supply.need.sum())
     best = greedy_within(supply, limits, [np.ones(len(supply.need)), relaxation.prices()[0]])
-    first = Answer(most)
+    first = CoverAnswer(most)
     if not supply.covered(best):
         first = build(supply, limits).largest(clock.part(0.5))
     best, method = _better(supply, limits, best, first.take, "greedy")
@@ -151,7 +151,7 @@ def _within(relaxation: CoverRelaxation, limits: CoverLimits, clock: Clock) -> S
 
 def _cheaper_within(
     relaxation: CoverRelaxation, limits: CoverLimits, clock: Clock, best: Whole
-) -> Answer:
+) -> CoverAnswer:
     supply, cost = relaxation.supply, relaxation.supply.cost(best)
     if not supply.covered(best):
         return build(supply, limits).at_least(float(best.sum())).cheapest(cost, clock)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.plans.highs import solve_milp
+from equipoise.plans.highs import LinearModel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,26 +59,25 @@ def cheapest_tables(
     >>> len(choice.tables), 2 in choice.tables, round(choice.bound, 6)
     (2, True, 3.0)
     """
-    from scipy.optimize import Bounds, LinearConstraint
-
     parts = _Parts.of(shared)
     if len(parts.table) > _MOST_PARTS:
         return TableChoice([], np.zeros(0, np.int64), 0.0)
     matrix, least = parts.lines(need, len(table_cost))
     cost = np.concatenate([row_cost[parts.table] * parts.rows, table_cost])
     scale = 1e3 / max(float(cost.sum()), 1e-9)  # HiGHS also stops at an absolute gap
-    found = solve_milp(
-        cost * scale,
-        integrality=np.concatenate([parts.row >= 0, np.ones(len(table_cost))]),
-        bounds=Bounds(0, 1),
-        constraints=LinearConstraint(matrix, least, np.inf),
-        options={"time_limit": time_limit, "mip_rel_gap": 0.0},
+    model, entry = LinearModel(cost * scale, low=0.0, high=1.0), matrix.tocoo()
+    i, j = entry.coords
+    model.add_rows(i, j, entry.data, low=least, high=np.full(len(least), np.inf))
+    model.whole(
+        np.concatenate(
+            [np.flatnonzero(parts.row >= 0), len(parts.row) + np.arange(len(table_cost))]
+        )
     )
-    bound = found.mip_dual_bound
-    bound = bound / scale if bound is not None and math.isfinite(bound) else 0.0
-    if found.x is None:
+    found = model.solve(time_limit=time_limit)
+    bound = found.bound / scale if math.isfinite(found.bound) else 0.0
+    if found.columns is None:
         return TableChoice([], np.zeros(0, np.int64), bound)
-    taken, opened = np.split(found.x > 0.5, [len(parts.table)])
+    taken, opened = np.split(found.columns > 0.5, [len(parts.table)])
     rows = parts.row[taken & (parts.row >= 0)]
     return TableChoice(np.flatnonzero(opened).tolist(), np.sort(rows), bound)
 

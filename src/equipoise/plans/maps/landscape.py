@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equipoise.counts import Counts
-    from equipoise.plans.maps.moves import Move
     from equipoise.plans.maps.search import Search
+    from equipoise.plans.moves import Move
 
 _ZERO = Fraction(0)
 
@@ -67,6 +67,8 @@ class Landscape:
         Largest acceptable |UB|.
     x_max, y_max
         Upper ends of the axes.
+    at
+        Rows of each move at the point that was chosen, if one was.
     """
 
     counts: Counts
@@ -83,6 +85,7 @@ class Landscape:
     x_max: float
     y_max: float
     search: Search
+    at: tuple[int, int] | None = None
 
     @property
     def label_pattern(self) -> Group:
@@ -186,6 +189,11 @@ class Landscape:
         found = search.whole_near((best.x, best.y))
         return None if found is None else self.point(*found, name="in whole rows")
 
+    @functools.cached_property
+    def chosen(self) -> MapPoint | None:
+        """The point that was chosen, or else the best one in whole rows."""
+        return self.whole if self.at is None else self.point(*self.at, name="chosen")
+
     def point(self, x: float, y: float, *, name: str = "") -> MapPoint:
         """The point for a number of rows of each move."""
         exact = self.search.surface.exact(x, y)
@@ -209,7 +217,7 @@ class Landscape:
             zeros += [(f"UB 0 at {limit.text}", p) for p in met]
         found = [self.point(0.0, 0.0, name="now")]
         found += [self.point(*p, name=name) for name, p in zeros]
-        best = [self.cheapest or self.nearest, self.whole]
+        best = [self.cheapest or self.nearest, self.whole, self.chosen if self.at else None]
         return (*found, *(p for p in best if p is not None))
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from equipoise.lattice import Group
-    from equipoise.plans.maps.moves import Move
     from equipoise.plans.maps.search import Surface
+    from equipoise.plans.moves import Move
 
 LARGEST = 10**15
 """Largest number in limits and costs; floats represent whole numbers up to it exactly."""

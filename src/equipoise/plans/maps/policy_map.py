@@ -9,16 +9,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import InputError, PatternError
-from equipoise.lattice import Group
+from equipoise.lattice import Group, format_value
 from equipoise.measures.display import number
 from equipoise.plain import Grid
+from equipoise.plans.maps.effects import Effect, measure_effect, plan_of
 from equipoise.plans.maps.geometry import Affine
 from equipoise.plans.maps.landscape import Landscape, exact
 from equipoise.plans.maps.limits import LARGEST, MapLimit, deletion_limits, kept_rows
-from equipoise.plans.maps.moves import Move
 from equipoise.plans.maps.search import Search, Surface
 from equipoise.plans.maps.sentences import map_sentences, rows_text
 from equipoise.plans.maps.window import QUADRANT, window
+from equipoise.plans.moves import Move
 from equipoise.results import Drawable, FlatTable
 from equipoise.validate import a_number, at_least
 from equipoise.values import Value, as_value, plain
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from equipoise.counts import Counts
+    from equipoise.plans.plan import Plan
 
 SCHEMA = "equipoise.map/1"
 _WRAP: Any = {"width": 100, "break_long_words": False, "break_on_hyphens": False}
@@ -38,6 +40,18 @@ class PolicyMap(Landscape, Drawable):
 
     Made by :func:`policy_map`; the numbers are those of a
     :class:`~equipoise.plans.maps.landscape.Landscape`.
+
+    >>> import equipoise as eq
+    >>> counts = eq.Counts.from_mapping(
+    ...     {("m", "hired"): 160, ("m", "not"): 290, ("w", "hired"): 40, ("w", "not"): 110},
+    ...     sensitive=["sex"],
+    ...     label="outcome",
+    ... )
+    >>> moves = {"x": "delete sex=m, outcome=hired", "y": "add sex=w, outcome=hired"}
+    >>> map_ = eq.policy_map(counts, **moves, at=(5, 10))
+    >>> plan = map_.scenario()
+    >>> plan.additions, plan.deletions, round(plan.certificate.max_abs_ub_after, 3)
+    (10, 5, 0.078)
     """
 
     @property
@@ -48,7 +62,43 @@ class PolicyMap(Landscape, Drawable):
     @functools.cached_property
     def sentences(self) -> tuple[str, ...]:
         """The map in sentences."""
-        return map_sentences(self)
+        return map_sentences(self, self._measured_effect)
+
+    @property
+    def effect(self) -> Effect | None:
+        """UB of every group at the chosen point; None if there is none in whole rows."""
+        found = self._measured_effect
+        return found if isinstance(found, Effect) else None
+
+    @functools.cached_property
+    def _measured_effect(self) -> Effect | str | None:
+        """The effect at the chosen point, or the reason why it cannot be measured."""
+        point = self.chosen
+        if point is None or not (point.x or point.y):
+            return None
+        try:
+            return measure_effect(self, point)
+        except InputError as error:
+            return str(error)
+
+    def scenario(self, x: int | None = None, y: int | None = None) -> Plan:
+        """The plan that makes the moves of a point, measured over all groups.
+
+        Parameters
+        ----------
+        x, y
+            Whole rows of each move. By default those of the chosen point, or else of the best one.
+        """
+        point = self.chosen
+        if (x is None or y is None) and point is None:
+            raise InputError(
+                "no point of whole rows is inside all limits; name one by `x` and `y`."
+            )
+        rows = [
+            _whole(name, getattr(point, name) if value is None else value)
+            for name, value in (("x", x), ("y", y))
+        ]
+        return plan_of(self, *rows)
 
     def grid(self) -> Grid:
         """The points of interest, as a table for people."""
@@ -65,15 +115,35 @@ class PolicyMap(Landscape, Drawable):
         )
         return Grid(headers, rows, frozenset(range(1, 6)))
 
-    def text(self) -> str:
-        """The map as text: moves, limits, points and sentences."""
+    def effects(self, top: int | None = None) -> Grid:
+        """UB of every group before and after the moves of the chosen point, as a table for people."""
+        rows = () if self.effect is None else self.effect.biases.telling(top)
+        headers = ("group", self.counts.label.name, "UB now", "UB after", "change")
+        lines = tuple(
+            (
+                str(row.group),
+                format_value(row.label),
+                *map(number, (row.before, *row.after, row.after[0] - row.before)),
+            )
+            for row in rows
+        )
+        return Grid(headers, lines, frozenset({2, 3, 4}))
+
+    def text(self, top: int = 10) -> str:
+        """The map as text: moves, limits, points, sentences, and what happens to other groups."""
         limits = ", ".join(limit.text for limit in self.limits) or "none except the existing rows"
         about = f"x: {self.x}\ny: {self.y}\nlimits: {limits}"
         said = "\n".join(
             textwrap.fill(s, initial_indent="- ", subsequent_indent="  ", **_WRAP)
             for s in self.sentences
         )
-        return f"{self.heading}\n\n{about}\n\n{self.grid().text()}\n\n{said}"
+        parts = [self.heading, about, self.grid().text(), said]
+        if self.effect is not None:
+            left = max(len(self.effect.biases) - top, 0)
+            title = f"All groups at x = {self.effect.point.x:,} and y = {self.effect.point.y:,}"
+            more = f"\n… and {left:,} more" if left else ""
+            parts.append(f"{title}\n\n{self.effects(top).text()}{more}")
+        return "\n\n".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as written to JSON."""
@@ -99,6 +169,7 @@ class PolicyMap(Landscape, Drawable):
             "reached": self.reached,
             **{k: None if p is None else p.to_dict() for k, p in best.items()},
             "points": [p.to_dict() for p in self.points],
+            "effect": None if self.effect is None else self.effect.to_dict(),
             "sentences": list(self.sentences),
             "reading": self.counts.reading.to_dict(),
             "fingerprint": self.counts.fingerprint,
@@ -108,6 +179,9 @@ class PolicyMap(Landscape, Drawable):
 
     def __repr__(self) -> str:
         return self.text()
+
+    def _grids(self) -> list[Grid]:
+        return [self.grid(), *([] if self.effect is None else [self.effects()])]
 
     def _said(self) -> list[str]:
         return [self.heading, f"x: {self.x} · y: {self.y}", *self.sentences]
@@ -130,6 +204,7 @@ def policy_map(
     tolerance: float = 0.0,
     x_max: float | None = None,
     y_max: float | None = None,
+    at: Sequence[int] | None = None,
 ) -> PolicyMap:
     """Map the Uniform Bias of a group and label over two moves; see :func:`equipoise.policy_map`."""
     if counts.weights is not None:
@@ -156,7 +231,11 @@ def policy_map(
         cost_y=costs[1],
         tolerance=exact(tolerance),
     )
+    chosen = None if at is None else _chosen_point(at, deletions)
     width, height = window(search, caps, moves, (x_max, y_max))
+    if chosen is not None:  # the point is on the map, unless the axes were given
+        width = width if x_max is not None else max(width, 1.1 * chosen[0])
+        height = height if y_max is not None else max(height, 1.1 * chosen[1])
     return PolicyMap(
         counts=counts,
         x=moves[0],
@@ -172,6 +251,7 @@ def policy_map(
         x_max=width,
         y_max=height,
         search=search,
+        at=chosen,
     )
 
 
@@ -200,6 +280,26 @@ def _chosen(
     whose, value = _group(counts, group), as_value(label_value)
     counts.label.code(value)
     return whose, value
+
+
+def _chosen_point(at: Sequence[int], deletions: Sequence[MapLimit]) -> tuple[int, int]:
+    if len(at) != 2:
+        raise InputError(f"`at` takes the rows of both moves, as in (163, 3000), not {at!r}.")
+    x, y = _whole("x", at[0]), _whole("y", at[1])
+    if not x and not y:
+        raise InputError("at x = 0 and y = 0 no row is moved; choose another point with `at`.")
+    for limit in deletions:
+        if not limit.half.holds(x, y):
+            raise InputError(
+                f"the point x = {x:,}, y = {y:,} deletes more rows than there are: {limit.text} must "
+                "hold; choose a point inside it with `at`."
+            )
+    return x, y
+
+
+def _whole(name: str, rows: Any) -> int:
+    a_number(f"{name} of a point", rows, whole=True, at_least=0, at_most=LARGEST)
+    return int(rows)
 
 
 def _group(counts: Counts, group: Group | str) -> Group:

@@ -9,18 +9,23 @@ from equipoise.measures.display import number, whole
 from equipoise.plain import in_words
 
 if TYPE_CHECKING:
+    from equipoise.plans.maps.effects import Effect
     from equipoise.plans.maps.landscape import Landscape, MapPoint
 
 
-def map_sentences(map_: Landscape) -> tuple[str, ...]:
-    """Describe a map: UB now, where UB is 0, what the limits allow, and the best point."""
+def map_sentences(map_: Landscape, effect: Effect | str | None) -> tuple[str, ...]:
+    """Describe a map: UB now, where UB is 0, what the limits allow, the best point, and its effect.
+
+    The effect is a text if it could not be measured, for this reason.
+    """
     return (
         _start(map_),
         _curve(map_),
         *_region(map_),
         *_best(map_),
         *(move.split for move in (map_.x, map_.y) if move.split),
-        "The map shows only this group and label; the moves change the UB of others as well.",
+        *_chosen(map_),
+        _others(effect),
         *map_.counts.reading.sentences,
     )
 
@@ -108,6 +113,30 @@ def _where(map_: Landscape, best: MapPoint) -> str:
         return f"The cheapest point with {goal} inside the limits is {place}, {cost}."
     least = f"the smallest |UB| is {abs(best.ub):.3f}, at {place}"
     return f"No point inside the limits has {goal}; {least}."
+
+
+def _chosen(map_: Landscape) -> list[str]:
+    point = map_.chosen
+    if map_.at is None or point is None:
+        return []
+    inside = "inside" if point.inside else "outside"
+    place = f"x = {rows_text(point.x)} and y = {rows_text(point.y)}"
+    ub = f"UB is {_fine(point.ub)} at a cost of {rows_text(point.cost)}"
+    return [f"At the chosen point, {place}, {ub}; it is {inside} the limits."]
+
+
+def _others(effect: Effect | str | None) -> str:
+    only = "The map shows only this group and label; the moves change the UB of others as well"
+    if effect is None:
+        return f"{only}."
+    if isinstance(effect, str):
+        return f"{only}. That cannot be measured in whole rows: {effect}"
+    c, point = effect.plan.certificate, effect.point
+    where = "" if c.worst_after is None else f" ({c.worst_after})"
+    return (
+        f"{only}: at x = {rows_text(point.x)} and y = {rows_text(point.y)} the largest |UB| of all "
+        f"{c.groups:,} groups goes from {c.max_abs_ub_before:.3g} to {c.max_abs_ub_after:.3g}{where}."
+    )
 
 
 def _fine(ub: float) -> str:

@@ -17,8 +17,8 @@ from equipoise.validate import at_least
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from equipoise.plans.maps.moves import Move
     from equipoise.plans.maps.search import Search
+    from equipoise.plans.moves import Move
 
 _ZERO = Fraction(0)
 QUADRANT = (HalfPlane(Fraction(-1), _ZERO, _ZERO), HalfPlane(_ZERO, Fraction(-1), _ZERO))

@@ -8,7 +8,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Real, Whole
-    from equipoise.plans.solvers.kinds import Kinds
+    from equipoise.plans.solvers.kinds import TwoLabelKinds
 
 TRIED = 48
 """Numbers of rows tried for the group that settles the balance."""
@@ -20,7 +20,7 @@ _HAIR = 1e-9
 
 
 def balanced_rows(
-    groups: Kinds,
+    groups: TwoLabelKinds,
     band: tuple[Real, Real],
     sides: tuple[tuple[Real, Real], tuple[Real, Real]],
     *,
@@ -52,7 +52,7 @@ def balanced_rows(
 
 
 def _settle(
-    groups: Kinds,
+    groups: TwoLabelKinds,
     band: tuple[Real, Real],
     m: Real,
     c: Real,

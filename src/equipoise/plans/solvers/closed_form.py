@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.plans.cells import UNLIMITED, Cells
+from equipoise.plans.judgement import exact_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +30,8 @@ class Sizes:
 
     size: Real
     feasible: NDArray[np.bool_]
+    least: Real  # bounds on the size
+    most: Real
 
 
 def best_sizes(cells: Cells, targets: Real, extra: Whole | None = None) -> Sizes:
@@ -40,11 +43,11 @@ def best_sizes(cells: Cells, targets: Real, extra: Whole | None = None) -> Sizes
     q = np.broadcast_to(targets, cells.have.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         least = np.where(cells.least > 0, cells.least / q, 0.0).max(axis=1)
-        # Rows are cut to whole numbers later, so a label may exceed its maximum by almost a row here.
-        room = cells.most + (1 - 1e-9)
-        most = np.where(cells.most < UNLIMITED, room / q, np.inf).min(axis=1)
         corners = np.where(cells.have > 0, cells.have / q, 0.0)
     least = np.maximum(least, cells.group_least)
+    most = _largest(cells, q)
+    # Rows are whole: where a maximum excludes every size, a label may exceed it by almost a row.
+    most = np.where(least <= most * (1 + _HAIR) + _HAIR, most, _largest(cells, q, 1 - 1e-6))
     quantile = _weighted_quantile(corners, q * (cells.add + cells.drop), (q * cells.drop).sum(1))
     size = np.clip(quantile, least, np.maximum(least, most))
     if extra is not None:
@@ -52,7 +55,14 @@ def best_sizes(cells: Cells, targets: Real, extra: Whole | None = None) -> Sizes
         more = extra / np.take_along_axis(q, free[:, None], axis=1)[:, 0]
         size = np.where(extra > 0, np.maximum(corners.max(axis=1) + more, size), size)
         least = np.maximum(least, np.where(extra > 0, size, 0.0))
-    return Sizes(size, least <= most * (1 + _HAIR) + _HAIR)
+    return Sizes(size, least <= most * (1 + _HAIR) + _HAIR, least, np.maximum(least, most))
+
+
+def _largest(cells: Cells, q: Real, room: float = 0.0) -> Real:
+    """The largest size at which no label exceeds its maximum by more than ``room`` rows."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = np.where((cells.most < UNLIMITED) & (q > 0), (cells.most + room) / q, np.inf)
+    return np.asarray(most.min(axis=1))
 
 
 def _weighted_quantile(corners: Real, weights: Real, wanted: Real) -> Real:
@@ -70,9 +80,7 @@ def whole_rows(cells: Cells, targets: Real, size: Real, rounding: Rounding) -> W
     ``"floor"`` rounds down, ``"nearest"`` to the nearest number, and ``"optimal"`` rounds each label
     up or down so that the largest |UB| of the group is smallest.
     """
-    exact = size[:, None] * targets
-    snapped = np.rint(exact)
-    exact = np.where(np.abs(exact - snapped) <= _HAIR * np.maximum(snapped, 1), snapped, exact)
+    exact = exact_rows(size, targets)
     if rounding == "nearest":
         rows = np.floor(exact + 0.5)
     elif rounding == "floor":

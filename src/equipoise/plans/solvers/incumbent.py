@@ -43,13 +43,26 @@ class Incumbent:
         self.bound = self.lowest
 
     @property
+    def settled(self) -> bool:
+        """Whether it is decided what the search is only asked for: if some cost is enough."""
+        if self.cost <= self.lowest or self.bound > self.most:
+            return True
+        if self.enough is None:
+            return False
+        # An infinite cost stands for no plan, also where any plan is enough.
+        found = self.rows is not None and self.cost <= self.enough
+        return found or self.bound > self.enough or self.bound == math.inf
+
+    @property
+    def sufficient(self) -> float:
+        """The cost at which a plan is good enough to end the search."""
+        within_gap = self.bound / (1 - math.copysign(self.gap, self.bound)) if self.gap < 1 else math.inf
+        return within_gap if self.enough is None else max(within_gap, self.enough)
+
+    @property
     def done(self) -> bool:
         """Whether a search need not go on."""
-        if self.bound > self.most:
-            return True
-        if self.enough is not None and (self.cost <= self.enough or self.bound > self.enough):
-            return True
-        return self.cost <= self.lowest or self.near(self.gap)
+        return self.settled or self.near(self.gap)
 
     def near(self, gap: float) -> bool:
         """Whether the gap between cost and bound is at most a share of the cost."""

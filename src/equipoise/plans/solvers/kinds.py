@@ -48,7 +48,7 @@ class Solved(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Kinds:
+class TwoLabelKinds:
     """The distinct groups of a problem with two labels, and how many there are of each."""
 
     many: Real
@@ -69,9 +69,9 @@ class Kinds:
         most = self.high * high[:, None, None] + self.high_shift
         return least.max(axis=2).clip(0.0, 1.0), most.min(axis=2).clip(0.0, 1.0)
 
-    def take(self, lines: Any) -> Kinds:
+    def take(self, lines: Any) -> TwoLabelKinds:
         """Select kinds, possibly repeatedly."""
-        return Kinds(**{f.name: getattr(self, f.name)[lines] for f in fields(self)})
+        return TwoLabelKinds(**{f.name: getattr(self, f.name)[lines] for f in fields(self)})
 
     def cost(self, y: int, rows: Real) -> Real:
         """The cost of changing one label to some rows."""
@@ -79,7 +79,7 @@ class Kinds:
         return np.maximum(self.add[:, y] * change, -self.drop[:, y] * change)
 
 
-def kinds_of(cells: Cells, edges: Edges, rare: int) -> tuple[Kinds, NDArray[np.intp]]:
+def kinds_of(cells: Cells, edges: Edges, rare: int) -> tuple[TwoLabelKinds, NDArray[np.intp]]:
     """Find the distinct groups, and the kind of every group; ``rare`` is the label scanned."""
     order = [rare, 1 - rare]
     # The share of the rarer label is also limited by what the other label may have.
@@ -101,18 +101,20 @@ def kinds_of(cells: Cells, edges: Edges, rare: int) -> tuple[Kinds, NDArray[np.i
     columns = np.split(distinct, np.cumsum([p.shape[1] for p in parts])[:-1], axis=1)
     have, least, most, add, drop, group_least, *limits = columns
     most = np.where(most >= UNLIMITED, BIG, most)
-    group = Kinds(many.astype(float), have, least, most, add, drop, group_least[:, 0], *limits)
+    group = TwoLabelKinds(
+        many.astype(float), have, least, most, add, drop, group_least[:, 0], *limits
+    )
     return group, kind.ravel()
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
-    """Kinds in bands: the corners of their costs, which do not depend on prices.
+class Curves:
+    """TwoLabelKinds in bands: the corners of their costs, which do not depend on prices.
 
     All arrays have a line per interval and a column per kind, or are flat.
     """
 
-    kinds: Kinds
+    kinds: TwoLabelKinds
     below: Real  # c is at most m·above + free and at least m·below
     above: Real
     free: Real
@@ -121,7 +123,7 @@ class Lines:
     corners: Real  # stacked on the first axis
 
     @classmethod
-    def of(cls, kinds: Kinds, low: Real, high: Real) -> Lines:
+    def of(cls, kinds: TwoLabelKinds, low: Real, high: Real) -> Curves:
         """Prepare kinds whose share of the rarer label lies between ``low`` and ``high``."""
         with np.errstate(divide="ignore"):
             below = np.minimum((1 - high) / high, BIG)
@@ -160,7 +162,7 @@ class Lines:
             self.below > self.above * (1 + _HAIR)
         )
 
-    def at(self, where: Any) -> Lines:
+    def at(self, where: Any) -> Curves:
         """Select single lines, as flat arrays; ``where`` has indices of intervals and kinds."""
         row, kind = where
         return self._with(
@@ -169,13 +171,13 @@ class Lines:
             self.corners[:, row, kind],
         )
 
-    def spread(self) -> Lines:
+    def spread(self) -> Curves:
         """The same with an axis for multipliers."""
         return self._with(self.kinds, lambda part: part[:, None, :], self.corners)
 
-    def _with(self, kinds: Kinds, change: Callable[[Real], Real], corners: Real) -> Lines:
+    def _with(self, kinds: TwoLabelKinds, change: Callable[[Real], Real], corners: Real) -> Curves:
         parts = {name: change(getattr(self, name)) for name in _PARTS}
-        return Lines(kinds=kinds, corners=corners, **parts)
+        return Curves(kinds=kinds, corners=corners, **parts)
 
     def solve(self, price_m: Real, price_c: Real, windows: tuple[int, ...] = WIDER) -> Solved:
         """Find the cheapest whole rows at prices that come on top of the costs.
@@ -230,7 +232,7 @@ def _portions(steps: Real, size: int) -> list[Real]:
     return [steps[start : start + many] for start in range(0, len(steps), many)]
 
 
-def _wanted(kinds: Kinds, price: Real) -> Real:
+def _wanted(kinds: TwoLabelKinds, price: Real) -> Real:
     """The cheapest number of rows of the other label if nothing limited it."""
     up, down = kinds.add[:, 1] + price, -kinds.drop[:, 1] + price
     return np.where(up < -_NEAR, BIG, np.where(down > _NEAR, 0.0, kinds.have[:, 1]))
@@ -240,7 +242,7 @@ def _wanted(kinds: Kinds, price: Real) -> Real:
 class _Costs:
     """The priced costs of lines, in real and in whole numbers of m."""
 
-    lines: Lines
+    lines: Curves
     price_m: Real
     price_c: Real
     best: Real

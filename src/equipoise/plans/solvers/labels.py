@@ -36,6 +36,9 @@ class LabelChoice:
 SEARCHED = 2_000_000
 """Limit of work of a search, in cells; at least some hundred distributions are tried."""
 
+PROGRAMS = 120
+"""Distributions that are tried where each takes a linear program."""
+
 
 def zero_cost(cells: Cells, ratios: Real, rates: Real) -> float:
     """The real-valued cost of zero bias at given label frequencies."""
@@ -68,6 +71,16 @@ def cheapest_labels(problem: Problem, base: Real, box: Box) -> LabelChoice:
         return LabelChoice(rates, value, proved=False)
     starts = [box.clip(s) for s in _starts(cells, base)]
     found = [_search(cost, s, box, 0.05, trials // len(starts)) for s in starts]
+    rates, value = min(found, key=lambda f: f[1])
+    return LabelChoice(rates, value, proved=False)
+
+
+def searched_labels(
+    cost: Callable[[Real], float], starts: list[Real], box: Box, effort: float
+) -> LabelChoice:
+    """Search for cheap label frequencies where each trial is a program of its own."""
+    each = max(int(PROGRAMS * effort) // len(starts), 6)
+    found = [_search(cost, start, box, 0.05, each) for start in starts]
     rates, value = min(found, key=lambda f: f[1])
     return LabelChoice(rates, value, proved=False)
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.incumbent import Incumbent
+from equipoise.plans.solvers.many_labels import search_many_labels
+from equipoise.plans.solvers.overlap.own import search_coupled
 from equipoise.plans.solvers.separable import solve_separable
 from equipoise.plans.solvers.two_labels import search_two_labels
 
@@ -16,6 +18,13 @@ if TYPE_CHECKING:
 
     from equipoise.plans.cells import Real, Whole
     from equipoise.plans.problem import Problem
+
+
+FINISHED = 120
+"""Maximum number of cells of two labels for which linear programs finish what is left of the gap."""
+
+QUICK = 0.2
+"""With less effort than this, a requested gap is not searched for until it is reached."""
 
 
 def solve_new(
@@ -35,12 +44,6 @@ def solve_new(
     only decides whether there is a plan that costs at most that; it ends when every plan is proved to
     cost more than ``most``.
     """
-    if not problem.separable or problem.cells.labels > 2:
-        from equipoise.plans.solvers import centre
-
-        return centre.solve_new(
-            problem, base, candidates=candidates, effort=effort, enough=enough, progress=progress
-        )
     box = allowed_box(problem, base)
     found = Incumbent(problem.request.solver_gap, enough, most, problem.cells.lowest_cost)
     for rows in (problem.have, *candidates):
@@ -48,7 +51,17 @@ def solve_new(
     if found.done:
         return found
     deadline = time.monotonic() + problem.request.time_limit
-    search_two_labels(problem, box, found, effort=effort, deadline=deadline, progress=progress)
+    until = problem.request.gap is not None and enough is None and effort >= QUICK
+    asked = math.inf if until else effort
+    if not problem.separable:
+        search_coupled(problem, box, found, effort=asked, deadline=deadline, progress=progress)
+    elif problem.cells.labels == 2:
+        search_two_labels(problem, box, found, effort=effort, deadline=deadline, progress=progress)
+    finish = problem.cells.labels > 2 or problem.have.size <= FINISHED
+    if problem.separable and finish and not found.done:
+        search_many_labels(
+            problem, box, found, gap=found.gap, effort=asked, deadline=deadline, progress=progress
+        )
     if found.rows is None and found.bound < math.inf:
         _plan_surely(problem, box, base, found)
     found.bound = min(found.bound, found.cost)

@@ -76,14 +76,20 @@ def solve_separable(
     return Separated(rows[back], costs[back])
 
 
-def solve_bands(cells: Cells, bands: Sequence[Band]) -> tuple[Real, Whole]:
-    """Solve for several bands at once: the total cost and the rows of each."""
+def solve_bands(
+    cells: Cells, bands: Sequence[Band], times: Real | float = 1.0
+) -> tuple[Real, Whole]:
+    """Solve for several bands at once: the total cost and the rows of each.
+
+    ``times`` is how often each group occurs.
+    """
     n, k = cells.have.shape
     if not bands:
         return np.zeros(0), np.zeros((0, n, k), np.int64)
     band = Band(np.concatenate([b.low for b in bands]), np.concatenate([b.high for b in bands]))
     solved = solve_separable(cells.take(np.tile(np.arange(n), len(bands))), band)
-    return solved.costs.reshape(-1, n).sum(axis=1), solved.rows.reshape(-1, n, k)
+    costs = solved.costs.reshape(-1, n) * times
+    return costs.sum(axis=1), solved.rows.reshape(-1, n, k)
 
 
 def _alike(cells: Cells, band: Band) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.plans.solvers.balance import balanced_rows
-from equipoise.plans.solvers.kinds import BIG, WIDER, Lines, Solved, kinds_of
+from equipoise.plans.solvers.kinds import BIG, WIDER, Curves, Solved, kinds_of
 from equipoise.plans.solvers.polish import polish
 from equipoise.plans.solvers.separable import granularity
 
@@ -200,7 +200,7 @@ class _Search:
 
     def bounded(self, low: Real, high: Real) -> Intervals:
         """Bound the cost of every plan with P in an interval."""
-        lines = Lines.of(self.kinds, *self.kinds.band(low, high))
+        lines = Curves.of(self.kinds, *self.kinds.band(low, high))
         # In a wide interval whole numbers say little more than real ones.
         windows = () if (high - low).max(initial=0.0) > WIDE else WIDER
         bound, left, right = self.maximise(lines, low, high, windows)
@@ -220,7 +220,7 @@ class _Search:
         return Intervals(low, high, np.maximum(bound, self.found.lowest), centre)
 
     def maximise(
-        self, lines: Lines, low: Real, high: Real, windows: tuple[int, ...] = WIDER
+        self, lines: Curves, low: Real, high: Real, windows: tuple[int, ...] = WIDER
     ) -> tuple[Real, Side, Side]:
         """Find the highest bound of each interval, and the multipliers next to the best one."""
         n, k = lines.start.shape[0], len(self.kinds.many)
@@ -244,7 +244,7 @@ class _Search:
                 trial = _between(left, right)
         return bound, left, right
 
-    def limits(self, lines: Lines, low: Real, high: Real) -> tuple[Real, Real]:
+    def limits(self, lines: Curves, low: Real, high: Real) -> tuple[Real, Real]:
         """The multipliers beyond which a group would grow without end."""
         kinds = self.kinds
         grows = (lines.end >= BIG / 1e3) | ((kinds.most[:, 1] >= BIG) & (lines.free > 0))
@@ -271,7 +271,7 @@ class _Search:
         margin = np.tile(MARGINS, len(best)) / rows
         # The band that holds for all frequencies within the margin.
         low, high = self.kinds.band(rate + margin, rate - margin)
-        lines = Lines.of(self.kinds, low, high)
+        lines = Curves.of(self.kinds, low, high)
         bound, left, right = self.maximise(lines, rate, rate)
         for i in np.argsort(bound, kind="stable").tolist():
             if not bound[i] < self.found.cost:

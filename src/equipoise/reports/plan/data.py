@@ -119,7 +119,7 @@ def biases(plan: Plan, measured: tuple[Counts, Counts] | None = None) -> dict[st
     return {
         "title": f"{_kind(plan)} for {what}",
         "limit": _limit(plan),
-        "targets": plan.request.target is not None,
+        "targets": plan.certificate.targets,
         "reference": reference,
         "pairs": pairs,
         "least": least,
@@ -197,5 +197,5 @@ def _kind(plan: Plan) -> str:
 def _limit(plan: Plan) -> float | None:
     """The tolerance, if it is a limit on the numbers that are drawn."""
     asked = plan.request
-    plain = asked.target is None and isinstance(asked.labels, str)
+    plain = not plan.certificate.targets and asked.policy is None and isinstance(asked.labels, str)
     return asked.tolerance if asked.tolerance and plain else None

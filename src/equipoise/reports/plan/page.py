@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING, Any
 from equipoise.lattice import format_value
 from equipoise.measures.display import whole
 from equipoise.plain import Grid, counted
-from equipoise.plans.plan import steps_grid
+from equipoise.plans.plan import SCENARIO, steps_grid
 from equipoise.plans.targets import Targets
 from equipoise.reports.charts.before_after import bias_chart
 from equipoise.reports.charts.vega import CaptionedChart
-from equipoise.reports.frame.html import Section, bullets, html_table, more, paragraph, render_page
+from equipoise.reports.frame.html import (
+    Section,
+    bullets,
+    folded,
+    html_table,
+    more,
+    paragraph,
+    render_page,
+)
 from equipoise.reports.plan.charts import change_chart
 from equipoise.reports.plan.data import biases, changes
 
@@ -32,12 +40,21 @@ _NAMES = {
     "min_group": "minimum rows of a judged group",
     "constrain": "judged groups",
     "extra": "additional rows",
+    "exact": "no bias is left at all",
     "plan_missing": "missing values count as values",
     "may_vanish": "a group may lose all its rows",
     "target": "targets K",
+    "target_rates": "target rates",
+    "target_shares": "target shares of groups",
+    "at_least_each": "at least, for every group of",
+    "group_shares": "shares of groups",
+    "share_tolerance": "tolerance of shares",
     "time_limit": "time limit",
 }
 """Names of options whose own name does not explain what they are."""
+
+_UNFOLDED = 20
+"""Maximum number of groups whose sentences are shown at once."""
 
 
 def render(plan: Plan, *, source: str | None = None, top: int = 50) -> str:
@@ -59,6 +76,7 @@ def render(plan: Plan, *, source: str | None = None, top: int = 50) -> str:
         Section("said", "Summary", [bullets(plan.explanation)]),
         Section("charts", "Charts", plot(plan)),
         Section("cells", "Cells that change", [cells if plan.moves else paragraph("None.")]),
+        *_reasons(plan),
         _certificate(plan),
     ]
     if plan.steps:
@@ -72,6 +90,16 @@ def render(plan: Plan, *, source: str | None = None, top: int = 50) -> str:
         sections=sections,
         facts=_facts(plan, source),
     )
+
+
+def _reasons(plan: Plan) -> list[Section]:
+    """A sentence for each group that changes; the summary has those of the largest changes only."""
+    if set(plan.reasons) <= set(plan.explanation):
+        return []
+    said = bullets(plan.reasons)
+    if len(plan.reasons) > _UNFOLDED:
+        said = folded(f"All {len(plan.reasons):,} groups that change", said)
+    return [Section("reasons", "Groups that change", [said])]
 
 
 def plot(plan: Plan) -> list[CaptionedChart]:
@@ -115,15 +143,16 @@ def bias_charts(
 def _figures(plan: Plan) -> list[list[str]]:
     proof = plan.certificate
     against = " against original frequencies" if proof.reference == "original" else ""
-    goal = f"tolerance {proof.tolerance:g}"
+    goal = "policy" if proof.policy else f"tolerance {proof.tolerance:g}"
     if proof.rounding_bound is not None:
         goal = "every target, up to rounding," if proof.targets else "zero bias, up to rounding,"
+    goal = f"{goal}{against} reached" if proof.has_tolerance else "every limit holds"
     figures = [
         [whole(plan.additions), "rows to add"],
         [whole(plan.deletions), "rows to delete"],
         [f"{proof.max_abs_ub_before:.3f}", "largest |UB| now"],
         [_small(proof.max_abs_ub_after), "largest |UB| after"],
-        ["yes" if plan.reached else "NO", f"{goal}{against} reached"],
+        ["yes" if plan.reached else "NO", goal],
     ]
     # At unit costs the cost is the number of rows, which is there already.
     if plan.cost != plan.additions + plan.deletions:
@@ -157,18 +186,20 @@ def _facts(plan: Plan, source: str | None) -> list[list[str]]:
         ["label", counts.label.name],
         ["cost", f"{plan.cost:,.6g}"],
         ["no plan costs less than", sure if plan.reached and plan.bound else "–"],
-        ["found by", plan.method + _ended(plan)],
+        ["found by", _found(plan)],
         ["fingerprint of the counts", f"sha256:{counts.fingerprint}"],
         ["made by", f"equipoise {plan.version}"],
         ["time", plan.created],
     ]
 
 
-def _ended(plan: Plan) -> str:
-    """Why the search for the cheapest plan was stopped, if it was."""
+def _found(plan: Plan) -> str:
+    """How the plan was found, and why the search was stopped, if it was."""
+    if plan.method == SCENARIO:
+        return "hand, not optimised"
     if plan.stopped == "work":
-        return ", stopped at the limit of work"
-    return ", stopped at the time limit" if plan.timed_out else ""
+        return f"{plan.method}, stopped at the limit of work"
+    return plan.method + (", stopped at the time limit" if plan.timed_out else "")
 
 
 # ----------------------------------------------------------------------------- request
@@ -178,8 +209,11 @@ def asked_grid(request: PlanRequest, plan: Plan | None = None) -> Grid:
     """The request in words; options at their default only if a reader needs to know them."""
     given = request.to_dict()
     given.pop("pool", None)  # a whole table of counts, named by its rows below
+    zero = "zero bias, up to rounding"
+    if plan is not None and not plan.certificate.has_tolerance:
+        zero = "none"
     first: dict[str, Any] = {
-        "tolerance": "zero bias, up to rounding" if not request.tolerance else request.tolerance,
+        "tolerance": request.tolerance or zero,
         "tolerance_on": "|UB|" if request.tolerance_on == "ub" else "difference of rates",
         "reference": f"{plan.certificate.reference} label frequencies" if plan else None,
         "allow": {"add": "additions", "delete": "deletions", "both": "additions and deletions"}[
@@ -187,6 +221,9 @@ def asked_grid(request: PlanRequest, plan: Plan | None = None) -> Grid:
         ],
         "labels": request.labels,
     }
+    if request.policy is not None:
+        given["policy"] = "; ".join(rule.words for rule in request.policy.rules)
+        first |= {"tolerance": None, "tolerance_on": None}
     told = {**{k: v for k, v in first.items() if v is not None}, **given, **first}
     if request.pool is not None:
         told["pool"] = f"{request.pool.n:,} rows"
@@ -199,6 +236,9 @@ def asked_grid(request: PlanRequest, plan: Plan | None = None) -> Grid:
 def _worded(name: str, value: Any) -> str:
     if name == "target" and not isinstance(value, str):
         return _targets(Targets.of(value))
+    if name in ("target_rates", "target_shares"):
+        table = value["rates"] if name == "target_rates" else value["shares"]
+        return f"{len(table):,} groups from {value['source'] or 'a table'}"
     if name == "labels" and not isinstance(value, str):
         return ", ".join(f"{format_value(v)} {share:g}" for v, share in value)
     if isinstance(value, bool):

@@ -149,6 +149,11 @@ def _marks(data: Mapping[str, Any], place: _Channels) -> list[Layer]:
         charts.append(ring.encode(**place(description="about:N")))
         look = {**_free_side(data, (best["x"], best["y"]), best["text"])[1], "fontWeight": "bold"}
         charts += _words([{k: best[k] for k in ("x", "y", "text")}], place, look)
+    if data["chosen"] is not None:
+        diamond = marks([data["chosen"]]).mark_point(
+            shape="diamond", size=130, filled=True, fill=INK, opacity=1, clip=True
+        )
+        charts.append(diamond.encode(**place(description="about:N")))
     return charts
 
 

@@ -50,7 +50,8 @@ def chart_data(map_: PolicyMap) -> dict[str, Any]:
         "tolerated": [line for ub in tolerated for line in _lines(map_, ub)],
         "limits": drawn_limits(map_),
         "feasible": [list(p) for p in map_.feasible],
-        "best": _best(map_),
+        "best": _described(best_point(map_)),
+        "chosen": _described(map_.chosen if map_.at is not None else None),
     }
 
 
@@ -135,10 +136,9 @@ def best_point(map_: PolicyMap) -> MapPoint | None:
     return None if best is None or best.x > map_.x_max or best.y > map_.y_max else best
 
 
-def _best(map_: PolicyMap) -> dict[str, Any] | None:
-    best = best_point(map_)
-    if best is None:
+def _described(point: MapPoint | None) -> dict[str, Any] | None:
+    if point is None:
         return None
-    text = f"x {rows_text(best.x)}, y {rows_text(best.y)}"
-    about = f"{best.name}: {text}, UB {number(best.ub)}, cost {rows_text(best.cost)}"
-    return {"x": best.x, "y": best.y, "text": text, "about": about}
+    text = f"x {rows_text(point.x)}, y {rows_text(point.y)}"
+    about = f"{point.name}: {text}, UB {number(point.ub)}, cost {rows_text(point.cost)}"
+    return {"x": point.x, "y": point.y, "text": text, "about": about}

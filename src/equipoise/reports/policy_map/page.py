@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equipoise.measures.display import number, whole
 from equipoise.plans.maps.sentences import rows_text
 from equipoise.reports.charts.vega import CaptionedChart
-from equipoise.reports.frame.html import Section, bullets, html_table, render_page
+from equipoise.reports.frame.html import Section, bullets, html_table, more, paragraph, render_page
 from equipoise.reports.policy_map.charts import policy_map_chart
 from equipoise.reports.policy_map.data import best_point, chart_data, drawn_limits
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from equipoise.plans.maps.policy_map import PolicyMap
 
 
-def render(map_: PolicyMap, *, source: str | None = None, **_: Any) -> str:
+def render(map_: PolicyMap, *, source: str | None = None, top: int = 50) -> str:
     """The page of a policy map."""
     chart = CaptionedChart(_caption(map_), policy_map_chart, chart_data(map_))
     return render_page(
@@ -26,9 +26,24 @@ def render(map_: PolicyMap, *, source: str | None = None, **_: Any) -> str:
             Section("said", "Summary", [bullets(map_.sentences)]),
             Section("chart", "Map", [chart]),
             Section("points", "Key points", [html_table(map_.grid())]),
+            *_effect(map_, top),
         ],
         facts=_facts(map_, source),
     )
+
+
+def _effect(map_: PolicyMap, top: int) -> list[Section]:
+    """What the moves of the chosen point do to all groups."""
+    effect = map_.effect
+    if effect is None:
+        return []
+    x, y = (rows_text(v) for v in (effect.point.x, effect.point.y))
+    said = paragraph(
+        f"UB of every group before and after x = {x} and y = {y}, each against the label "
+        "frequencies of its own table; the largest changes come first."
+    )
+    table = html_table(map_.effects(top), more(max(len(effect.biases) - top, 0), "groups"))
+    return [Section("groups", "What the moves do to all groups", [said, table])]
 
 
 def plot(map_: PolicyMap) -> list[CaptionedChart]:
@@ -63,6 +78,8 @@ def _caption(map_: PolicyMap) -> str:
     if best_point(map_) is not None:
         which = "the cheapest point" if map_.reached else "the point with the smallest |UB|"
         parts.append(f"The ring is {which} inside the limits.")
+    if map_.at is not None:
+        parts.append("The diamond is the chosen point.")
     return " ".join(parts)
 
 

@@ -73,18 +73,25 @@ def summarize_repair(
 
 def _figures(done: Repaired) -> list[list[str]]:
     acquired, checks = done.acquired, done.verification
+    goal = f"{_goal(done)} reached"
+    if not done.plan.certificate.has_tolerance:
+        goal = "carried out, and every limit of the plan holds"
     figures = [
         [whole(acquired.added), f"rows added, from {counted(len(acquired.shares), 'table')}"],
         [whole(acquired.removed), "rows removed"],
         [f"{acquired.cost:,.6g}", "cost of the rows"],
         [_small(acquired.max_abs_ub_before), "largest |UB| before"],
         [_small(acquired.max_abs_ub_after), "largest |UB| after"],
-        ["yes" if done.reached else "NO", f"tolerance {done.tolerance:g} reached"],
+        ["yes" if done.reached else "NO", goal],
     ]
     if checks is not None:
         holds = sum(finding.holds for finding in checks.findings)
         figures.append([f"{holds} of {len(checks.findings)}", "checks hold"])
     return figures
+
+
+def _goal(done: Repaired) -> str:
+    return "policy" if done.plan.certificate.policy else f"tolerance {done.tolerance:g}"
 
 
 # ---------------------------------------------------------------------- before and after
@@ -147,7 +154,8 @@ def _plans(done: Repaired, top: int) -> dict[str, Any]:
         )
         for name, plan in plans
     )
-    headers = ("plan", "rows to add", "rows to delete", "largest |UB| after", "tolerance reached")
+    goal = "tolerance reached" if done.plan.certificate.has_tolerance else "every limit holds"
+    headers = ("plan", "rows to add", "rows to delete", "largest |UB| after", goal)
     return {
         "table": Grid(headers, rows, frozenset({1, 2, 3})).to_dict(),
         "cells": _cells(done, top),

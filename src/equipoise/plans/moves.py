@@ -1,4 +1,4 @@
-"""Moves of a policy map: rows added to, or deleted from, the cells of a pattern."""
+"""Moves: rows added to, or deleted from, the cells of a pattern, and how they are split over these."""
 
 from __future__ import annotations
 
@@ -45,14 +45,19 @@ class Move:
                 f"the move {text!r} is neither an addition nor a deletion; write add or delete "
                 "and a pattern, as in: add sex=Female, income=>50K."
             )
-        group = Group.parse(pattern)
+        return cls.of("add" if kind == "add" else "delete", pattern, counts)
+
+    @classmethod
+    def of(cls, kind: Kind, pattern: str, counts: Counts, *, missing: bool = True) -> Move:
+        """The move of a pattern; without ``missing``, rows with missing values are left alone."""
+        text, group = f"{kind} {pattern}", Group.parse(pattern)
         if not group:
             raise PatternError(
                 f"the move {text!r} names no attribute; write a pattern, as in: {kind} sex=Female."
             )
-        codes, rows = _cells(counts, group, adding=kind == "add")
+        codes, rows = _cells(counts, group, missing=missing and kind == "delete")
         if rows.sum():
-            return cls("add" if kind == "add" else "delete", group, counts, codes, rows)
+            return cls(kind, group, counts, codes, rows)
         if kind == "delete":
             raise InputError(f"{text!r} deletes nothing: no row of the table is {group}.")
         codes = _empty_cells(counts, group)
@@ -89,6 +94,17 @@ class Move:
             for i in np.argsort(-self.parts, kind="stable").tolist()
         ]
 
+    def whole(self, rows: int) -> NDArray[np.int64]:
+        """Split whole rows over the cells: each gets its share, rounded by the largest remainders."""
+        total = int(self.parts.sum())
+        # In whole numbers of Python: rows times parts can be more than 64 bits hold.
+        split = [divmod(rows * part, total) for part in self.parts.tolist()]
+        left = rows - sum(whole for whole, _ in split)
+        largest = sorted(range(len(split)), key=lambda i: -split[i][1])[:left]
+        found = np.array([whole for whole, _ in split], np.int64)
+        found[largest] += 1
+        return found
+
     @property
     def split(self) -> str | None:
         """A sentence on how the rows are split over several cells; None for one cell."""
@@ -122,13 +138,13 @@ class Move:
 
 
 def _cells(
-    counts: Counts, group: Group, *, adding: bool
+    counts: Counts, group: Group, *, missing: bool
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The cells of a pattern that have rows; additions skip missing values the pattern does not name."""
+    """The cells of a pattern that have rows, and those of missing values it does not name if wanted."""
     chosen = counts.select(group)
     kept = np.ones(len(chosen.rows), np.bool_)
     for position, axis in enumerate(counts.axes):
-        if adding and axis.name not in group and MISSING in axis.codes:
+        if not missing and axis.name not in group and MISSING in axis.codes:
             kept &= chosen.codes[:, position] != axis.codes[MISSING]
     return chosen.codes[kept], chosen.rows[kept]
 

@@ -1,0 +1,1 @@
+"""Plans for groups that overlap or share limits: a linear relaxation, whole rows, and a search."""

@@ -1,0 +1,236 @@
+"""Whole plans at label frequencies that look cheap, for any number of labels.
+
+A linear program gives real-valued rows at given frequencies. Small groups get whole rows that suit
+the prices of the balance, the others balance the labels, and single rows are moved until all holds.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.plans.cells import Band
+from equipoise.plans.solvers.box import Box
+from equipoise.plans.solvers.relaxation import FrequencyRelaxation, Kinds
+from equipoise.plans.solvers.row_moves import RowMoves
+from equipoise.plans.solvers.separable import granularity, solve_bands, solve_separable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from equipoise.plans.cells import Edges, Real, Whole
+    from equipoise.plans.problem import Problem
+    from equipoise.plans.solvers.incumbent import Incumbent
+    from equipoise.plans.solvers.relaxation import Relaxed
+
+WORK = 30_000
+"""Number of linear programs that are solved by default, times cells."""
+
+COARSE = 3.0
+"""Width of a band, in rows, below which a group's whole rows are chosen before others balance."""
+
+LARGE = 240
+"""Number of cells above which real-valued rows are rounded in one way only."""
+
+MOST_BOXES = 160
+"""Number of boxes that are explored at most, however few groups there are."""
+
+EXPLORED = 8_000
+"""Number of groups that are planned by themselves for frequencies all over the box."""
+
+
+class PlanSearch:
+    """What is searched, what is found, and how plans are made."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        box: Box,
+        found: Incumbent,
+        gap: float,
+        effort: float,
+        deadline: float,
+        progress: Callable[[float], None],
+    ) -> None:
+        self.problem, self.box, self.found, self.gap = problem, box, found, gap
+        self.effort, self.deadline, self.progress = effort, deadline, progress
+        cells = problem.cells
+        self.step = granularity(np.concatenate([cells.add, cells.drop], axis=1))
+        self.kinds = Kinds.of(problem)
+        self.relaxation = FrequencyRelaxation(problem, self.kinds)
+        self.rounding = RowMoves(problem, box)
+        self.number = itertools.count()
+        self.real = math.inf
+        self.centre: Real | None = None
+
+    def late(self) -> bool:
+        """Whether time has run out."""
+        self.found.timed_out |= time.monotonic() > self.deadline
+        return self.found.timed_out
+
+    def done(self) -> bool:
+        """Whether the search has what it is for, or time or work has run out."""
+        if self.found.settled:
+            return True
+        most = self.effort * min(max(WORK / self.relaxation.n, 60), 800)
+        return self.late() or self.relaxation.solved > most
+
+    def effort_of(self, work: int) -> float:
+        """A number that counts work, at the effort of the search, which may be unlimited."""
+        return work * min(self.effort, 4.0)
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline."""
+        return max(self.deadline - time.monotonic(), 0.01)
+
+    def start(self) -> None:
+        """Plan around the usual frequencies, which nearly always works."""
+        self.offer_tight(self.box.clip(self.problem.base))
+
+    def offer_tight(self, centre: Real) -> None:
+        """Plan inside the limits of all frequencies near a centre, as near as they must be."""
+        low, high = 0.0, 1.0
+        for _ in range(9):
+            near = (low + high) / 2
+            band = self.problem.edges.at(centre * (1 + near), most=centre * (1 - near))
+            band = Band(band.low, np.minimum(band.high, 1.0))
+            possible = (band.low <= band.high).all() and (band.low.sum(axis=1) <= 1).all()
+            possible = possible and (band.high.sum(axis=1) >= 1).all()
+            solved = solve_separable(self.problem.cells, band) if possible else None
+            if solved is None or not solved.feasible:
+                high = near
+                continue
+            cost = self.found.cost
+            self.found.offer(self.problem, solved.rows, self.box)
+            if self.found.cost < cost:
+                high = near
+            else:
+                low = near
+
+    def descend(self, centre: Real, steps: int) -> None:
+        """Move a centre to where a real-valued plan is cheapest nearby, and make plans there."""
+        best, reach = self.point(centre), 0.1
+        for _ in range(steps):
+            if best.rows is None or self.done():
+                break
+            room = reach * np.minimum(centre, 1 - centre)
+            low, high = np.maximum(centre - room, self.box.low), centre + room
+            near = Box(low, np.minimum(high, self.box.high))
+            self.relaxation.move(near)
+            relaxed = self.relaxation.solve(rounds=2, time_limit=self.left)
+            if relaxed.rows is None or relaxed.bound > best.bound - 0.1 * self.gap * best.bound:
+                break
+            other = self.frequencies(relaxed, near)
+            moved = self.point(other)
+            if moved.rows is not None and moved.bound < best.bound - 1e-6:
+                best, centre = moved, other
+            else:
+                reach /= 4
+        if best.rows is None or best.bound >= self.found.cost:
+            return
+        if best.bound < self.real - 1e-6 or self.found.cost > 1.02 * self.real:
+            self.real, self.centre = min(self.real, best.bound), centre
+            self.plan_at(best, centre)
+
+    def explore(self) -> None:
+        """Plan at frequencies at which whole rows of every group are cheap.
+
+        Where groups are small, their whole rows depend on the frequencies more than the balance.
+        """
+        kinds, left = self.kinds, int(min(self.effort_of(EXPLORED) / len(self.kinds), MOST_BOXES))
+        heap = [(0.0, next(self.number), self.box)]
+        middles: list[tuple[float, int, Real]] = []
+        while heap and left > 0 and heap[0][0] < self.found.cost and not self.late():
+            batch = [heapq.heappop(heap)[2] for _ in range(min(len(heap), 16))]
+            boxes = [half for box in batch for half in box.halves()]
+            left -= len(boxes)
+            points = [Box(b.middle, b.middle) for b in boxes]
+            bands = [band_over(kinds.edges, b) for b in boxes + points]
+            costs, rows = solve_bands(kinds.cells, bands, kinds.times)
+            for number, (box, least) in enumerate(zip(boxes, costs, strict=False)):
+                heapq.heappush(heap, (float(least), next(self.number), box))
+                at = number + len(boxes)
+                if math.isfinite(costs[at]):
+                    off = self.imbalance(rows[at], box.middle)
+                    middles.append((float(costs[at]) + off, next(self.number), box.middle))
+                    self.found.offer(self.problem, rows[at][kinds.back], self.box)
+        lowest = heap[0][0] if heap else math.inf
+        self.found.bound = max(self.found.bound, min(lowest, self.found.cost))
+        for cost, _, centre in sorted(middles, key=lambda m: m[:2])[:3]:
+            if cost < 1.05 * self.found.cost and not self.late():
+                self.plan_at(self.point(centre), centre)
+
+    def imbalance(self, rows: Whole, centre: Real) -> float:
+        """Cost of moving a plan's labels to a centre, at the usual price of a row."""
+        total = (rows * self.kinds.times[:, None]).sum(axis=0)
+        off = np.abs(total - centre * total.sum()).sum() / 2
+        return float(off * np.median(self.problem.cells.add))
+
+    def point(self, centre: Real) -> Relaxed:
+        """The cheapest real-valued plan with given label frequencies."""
+        self.relaxation.cheaper(math.inf)
+        self.relaxation.move(Box(centre, centre))
+        return self.relaxation.solve(rounds=1, time_limit=self.left)
+
+    def plan_at(self, relaxed: Relaxed, centre: Real) -> None:
+        """Make whole plans from a real-valued one whose label frequencies are a centre."""
+        if relaxed.rows is None:
+            return
+        planned = self.with_small_groups(relaxed, centre)
+        large = relaxed.rows.size > LARGE
+        tries = 40 + relaxed.rows.size // (2 if large else 1)
+        ways = [planned] if large and planned is not None else [planned, relaxed.rows]
+        for rows in ways if planned is not relaxed.rows else [planned]:
+            if rows is not None:
+                for whole in self.rounding.near(rows[self.kinds.back], tries, once=large):
+                    self.found.offer(self.problem, whole, self.box)
+            self.rounding.frozen[:] = False
+
+    def with_small_groups(self, relaxed: Relaxed, centre: Real) -> Real | None:
+        """Choose whole rows for groups that have few, and let the others balance the labels."""
+        if relaxed.rows is None:
+            return None
+        kinds, room = self.kinds, 2.0 / max(float(self.problem.have.sum()), 1.0)
+        band = kinds.edges.at(centre + room, most=np.maximum(centre - room, centre / 2))
+        band = Band(band.low, np.minimum(band.high, 1.0))
+        size = relaxed.rows.sum(axis=1, keepdims=True)
+        width = ((band.high - band.low) * size).min(axis=1)
+        largest = np.sort(width)[-max(len(width) // 8, min(len(width), 2))]
+        small = np.flatnonzero((width < COARSE) & (width < largest))
+        if not len(small):
+            return relaxed.rows
+        cells = kinds.cells.take(small)
+        # With the prices of balance, groups choose rows that suit the whole table.
+        priced = replace(cells, add=cells.add + relaxed.balance, drop=cells.drop - relaxed.balance)
+        solved = solve_separable(priced, band.take(small))
+        fits = np.isfinite(solved.costs)
+        whole = np.zeros_like(kinds.cells.have)
+        whole[small] = solved.rows
+        small = small[fits]
+        self.relaxation.move(Box(centre, centre))
+        self.relaxation.pin(whole, small)
+        pinned = self.relaxation.solve(rounds=1, time_limit=self.left)
+        self.relaxation.pin(None)
+        if pinned.rows is None or pinned.bound >= self.found.cost:
+            return None
+        self.rounding.frozen = np.isin(kinds.back, small)
+        return pinned.rows
+
+    def frequencies(self, relaxed: Relaxed, box: Box) -> Real:
+        """The label frequencies of real-valued rows."""
+        rows = self.kinds.cells.have if relaxed.rows is None else relaxed.rows
+        total = (rows * self.kinds.times[:, None]).sum(axis=0)
+        return box.clip(total / max(total.sum(), 1e-9))
+
+
+def band_over(edges: Edges, box: Box) -> Band:
+    """The shares that groups can have at frequencies in a box."""
+    band = edges.at(box.low, most=box.high)
+    return Band(band.low, np.minimum(band.high, 1.0))
