@@ -56,13 +56,15 @@ def solve(
     effort: float = 1.0,
     enough: float | None = None,
     most: float = math.inf,
+    at_once: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Solution:
     """Find the cheapest plan by the method that fits the problem.
 
     With ``enough`` a search only decides whether a plan costs at most that; infinite: whether
     there is one. Otherwise limits that exclude nothing of the plan do not change it. A search also
-    ends when every plan is proved to cost more than ``most``.
+    ends when every plan is proved to cost more than ``most``. With ``at_once`` all limits are held
+    from the start.
     """
     known, end = tuple(candidates), time.monotonic() + problem.request.time_limit
 
@@ -71,8 +73,8 @@ def solve(
         hurried = replace(posed, request=posed.request.but(time_limit=left))
         return _solve_or_any(hurried, known, effort, progress, enough, most)
 
-    at_once = enough is not None and problem.request.tolerance
-    found = trial(problem) if at_once else least_limited(problem, trial)
+    decides = enough is not None and problem.request.tolerance
+    found = trial(problem) if at_once or decides else least_limited(problem, trial)
     return replace(found, tolerance=problem.request.tolerance)
 
 

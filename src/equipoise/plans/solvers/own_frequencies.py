@@ -6,6 +6,9 @@ import math
 import time
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from equipoise.plans.cells import UNLIMITED
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.incumbent import Incumbent
 from equipoise.plans.solvers.many_labels import search_many_labels
@@ -16,7 +19,7 @@ from equipoise.plans.solvers.two_labels import search_two_labels
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from equipoise.plans.cells import Real, Whole
+    from equipoise.plans.cells import Cells, Real, Whole
     from equipoise.plans.problem import Problem
 
 
@@ -44,7 +47,7 @@ def solve_new(
     only decides whether there is a plan that costs at most that; it ends when every plan is proved to
     cost more than ``most``.
     """
-    box = allowed_box(problem, base)
+    box = _of_whole_rows(allowed_box(problem, base), problem.cells)
     found = Incumbent(problem.request.solver_gap, enough, most, problem.cells.lowest_cost)
     for rows in (problem.have, *candidates):
         found.offer(problem, rows, box)
@@ -66,6 +69,18 @@ def solve_new(
         _plan_surely(problem, box, base, found)
     found.bound = min(found.bound, found.cost)
     return found
+
+
+def _of_whole_rows(box: Box, cells: Cells) -> Box:
+    """A label that has rows has at least one of the rows that the table can have.
+
+    Frequencies of one in a million are below what solvers tell from zero.
+    """
+    most = float(cells.most.sum())
+    if most >= UNLIMITED:
+        return box
+    least = np.where(box.low > 0, 1 / max(most, 1.0), 0.0)
+    return Box(np.maximum(box.low, np.minimum(least, box.high)), box.high)
 
 
 def _plan_surely(problem: Problem, box: Box, base: Real, found: Incumbent) -> None:

@@ -87,7 +87,7 @@ class _Fixed:
         relaxation.deadline = self.deadline
         least = self.groups.alone(problem, self.groups.band(self.base, self.base)).costs
         relaxed = relaxation.solve(self.cuts, self.balance, least=least)
-        found.bound = rounded_up(relaxed.bound, self.step)
+        found.bound = max(rounded_up(relaxed.bound, self.step), found.lowest)
         progress(0.5)
         if found.bound == math.inf:
             found.bound = found.cost
@@ -176,5 +176,5 @@ def cost_step(problem: Problem) -> float | None:
 def rounded_up(bound: float, step: float | None) -> float:
     """Round a bound up to the next possible cost, if costs are multiples of a step."""
     if not math.isfinite(bound):
-        return bound if bound > 0 else 0.0
-    return max(math.ceil(bound / step - 1e-5) * step if step else bound - 1e-9, 0.0)
+        return bound
+    return math.ceil(bound / step - 1e-5) * step if step else bound - 1e-9

@@ -97,7 +97,7 @@ class _Search:
         self.bounds.deadline = self.plans.deadline = deadline
         self.small = problem.have.size <= TINY
         self.number = itertools.count()
-        self.heap = [(0.0, next(self.number), box)]
+        self.heap = [(found.lowest, next(self.number), box)]
         self.floor = math.inf  # the lowest bound of a box that is too narrow to split
         self.made: list[Real] = []  # frequencies at which plans were made
         self.best_rates: Real | None = None  # where real-valued rows are cheapest
@@ -186,6 +186,8 @@ class _Search:
     def corridor(self, box: Box) -> tuple[Box, Real, Real]:
         """The box, and the shares of the table that groups can have below the best cost."""
         cells, cost = self.problem.cells, self.found.cost
+        if self.found.lowest < 0:
+            cost = math.inf  # some changes pay for others
         n, sizes = float(self.sizes.sum()), self.group_sizes
         least, most = np.zeros(len(sizes)), np.ones(len(sizes))
         added = _at_most(cost, cells.add[cells.most > cells.have])
@@ -201,7 +203,8 @@ class _Search:
     def in_whole_rows(self, box: Box, least: Real, most: Real) -> float:
         """Bound a box in whole rows, and take what it finds if that is valid."""
         cost = self.found.cost
-        enough = max(self.step or 0.0, self.gap * cost * (1 - 1e-9)) if cost < math.inf else 0.0
+        far = self.gap * abs(cost) * (1 - 1e-9)
+        enough = max(self.step or 0.0, far) if cost < math.inf else 0.0
         solved = solve_whole(
             self.problem,
             self.groups,
