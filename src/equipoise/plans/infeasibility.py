@@ -15,7 +15,7 @@ from equipoise.plain import Grid
 from equipoise.plans.limits import Limit
 from equipoise.plans.policy import PlanPolicy
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.reach import KINDS, reach
+from equipoise.plans.reach import KINDS, any_plan, reach
 from equipoise.plans.rounds import solve
 from equipoise.plans.solution import ANY_PLAN
 from equipoise.plans.solvers.incumbent import Incumbent
@@ -36,7 +36,7 @@ MOST_ROWS = 2**40
 PATIENCE = 60.0
 """Time limit of the whole explanation in seconds, a last resort: the work is limited by counts."""
 
-QUICKLY = 0.15
+QUICKLY = 0.3
 """Share of the usual effort that a trial of one change takes."""
 
 
@@ -209,8 +209,8 @@ def _on_rows(problem: Problem) -> list[Limit]:
 def _possible(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> bool:
     """Whether a plan is found for a request."""
     try:
-        problem = pose(counts, request.but(gap=ANY_PLAN))
-        return solve(problem, enough=math.inf, effort=effort).rows is not None
+        problem = pose(counts, request.but(gap=None))
+        return any_plan(problem, effort).rows is not None
     except InputError:
         return False
 
@@ -289,7 +289,7 @@ def _give_tolerance(problem: Problem) -> Relaxation | None:
         return None
     # The search above may find plans that the quick trial misses, so larger ones are tried, too.
     tries = (_rounded_up(found[0], digits) for digits in (4, 3, 2, 1))
-    feasible = (t for t in tries if _possible(problem.counts, problem.request.widened(t)))
+    feasible = (t for t in tries if _possible(problem.counts, problem.request.widened(t), 1.0))
     needed = next(feasible, None)
     if needed is None:
         return None

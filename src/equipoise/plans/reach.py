@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.plans import rounds
 from equipoise.plans.judgement import keeps_limits
-from equipoise.plans.solution import solve
+from equipoise.plans.solution import Solution, solve
 
 if TYPE_CHECKING:
-    from equipoise.plans.cells import Cells, Whole
+    from equipoise.plans.cells import Whole
     from equipoise.plans.limits import Limit
     from equipoise.plans.problem import Problem
 
@@ -44,78 +45,109 @@ class Reach:
     rows: Whole
     proved: int  # no plan is nearer than this number
 
+    @property
+    def exact(self) -> bool:
+        """Whether the number is proved to be the nearest."""
+        return self.number == self.proved
+
 
 def reach(problem: Problem, limit: Limit) -> Reach | None:
     """Find the number nearest to a limit on rows for which there is a plan; None if there is none.
 
     The tolerance must be above zero, and no plan may keep the limit as it is.
     """
-    free = _bounded(problem.without(limit), limit)
-    counted = np.zeros(problem.have.size, np.bool_)
-    counted[limit.cells] = True
-    counted = counted.reshape(problem.have.shape)
-    small = problem.have.size <= SMALL[0] and problem.have.sum() <= SMALL[1]
-    free = replace(free, request=free.request.but(gap=0.0, budget=None, priority=()))
-    known: list[Whole] = []
-    for price in (LITTLE, 0.0):
-        priced = replace(free, cells=_priced(free.cells, limit, counted, price))
-        effort = 1.0 if small and not price else EFFORT
-        found = solve(priced, candidates=known, effort=effort, at_once=True)
-        if found.rows is None and found.bound == math.inf:
-            return None
-        known = known if found.rows is None else [found.rows]
-    if not known:
+    found = solve(_priced(problem, limit, 0.0), effort=_effort(problem), at_once=True)
+    if found.rows is None and found.bound == math.inf:
         return None
-    return _reached(problem, limit, known[0], found.bound)
+    best = None if found.rows is None else _reached(problem, limit, found.rows, found.bound)
+    if best is None or not best.exact:
+        natural = solve(_priced(problem, limit, LITTLE), effort=EFFORT, at_once=True).rows
+        other = None if natural is None else _reached(problem, limit, natural, found.bound)
+        best = min((x for x in (best, other) if x is not None), key=_off, default=None)
+    return best
+
+
+def any_plan(problem: Problem, effort: float = 1.0) -> Solution:
+    """Decide whether there is a plan, whatever it costs.
+
+    If groups share one limit on rows only, they are planned without it, at the price of what it
+    counts.
+    """
+    shared = problem.coupling
+    plain = problem.request.tolerance and problem.ruled is None and not problem.coarse
+    if plain and len(shared) == 1 and shared[0].kind in KINDS and problem.reference == "new":
+        priced, allowed = _priced(problem, shared[0], 0.0), _allowed(problem, shared[0])
+        found = solve(priced, effort=effort, enough=allowed)
+        if found.bound > allowed:
+            return replace(found, rows=None, bound=math.inf)
+        if found.rows is not None and keeps_limits(problem, found.rows):
+            return replace(found, bound=0.0)
+    return rounds.solve(problem, enough=math.inf, effort=effort)
+
+
+def _effort(problem: Problem) -> float:
+    small = problem.have.size <= SMALL[0] and problem.have.sum() <= SMALL[1]
+    return 1.0 if small else EFFORT
+
+
+def _off(found: Reach) -> int:
+    """How far a number is from what is proved."""
+    return abs(found.number - found.proved)
+
+
+def _start(problem: Problem, limit: Limit) -> int:
+    """The number that the limit counts in the table as it is."""
+    if limit.kind == "available":
+        return 0
+    aside = problem.aside if limit.kind in ("min_rows", "max_rows") else 0
+    return int(problem.have.ravel()[limit.cells].sum()) + aside
+
+
+def _allowed(problem: Problem, limit: Limit) -> float:
+    """The priced cost up to which the limit is kept."""
+    return _sign(limit) * float(limit.rows - _start(problem, limit))
+
+
+def _sign(limit: Limit) -> int:
+    """Whether less of what the limit counts is better, or more."""
+    return -1 if limit.kind in ("at_least", "min_rows") else 1
 
 
 def _reached(problem: Problem, limit: Limit, rows: Whole, bound: float) -> Reach:
     """The number that a plan reaches, and the one that the bound of the priced cost stands for."""
-    start = 0 if limit.kind == "available" else int(problem.have.ravel()[limit.cells].sum())
-    if limit.kind in ("min_rows", "max_rows"):
-        start += problem.aside
-    sign = 1 if limit.kind in ("available", "max_rows") else -1
-    chosen, have = rows.ravel()[limit.cells], problem.have.ravel()[limit.cells]
-    change = (chosen - have).clip(0) if limit.kind == "available" else chosen - have
+    change = (rows - problem.have).ravel()[limit.cells]
+    change = change.clip(0) if limit.kind == "available" else change
+    start = _start(problem, limit)
     number = start + int(change.sum())
-    proved = start + sign * math.ceil(bound - 1e-6) if math.isfinite(bound) else number
+    proved = start + _sign(limit) * math.ceil(bound - 1e-6) if math.isfinite(bound) else number
     return Reach(number, rows, proved)
 
 
-def _priced(cells: Cells, limit: Limit, counted: np.ndarray, price: float) -> Cells:
-    """Prices of one for what the limit counts, which is to be small or, for a minimum, large."""
-    others = np.full(counted.shape, price)
-    if limit.kind == "available":
-        return replace(cells, add=np.where(counted, 1.0, others), drop=others)
-    sign = 1.0 if limit.kind == "max_rows" else -1.0
-    return replace(
-        cells, add=np.where(counted, sign, others), drop=np.where(counted, -sign, others)
-    )
+def _priced(problem: Problem, limit: Limit, price: float) -> Problem:
+    """Leave a limit out; what it counts has the price of one, and other rows a given price."""
+    free = problem.without(limit)
+    counted = np.zeros(problem.have.size, np.bool_)
+    counted[limit.cells] = True
+    counted = counted.reshape(problem.have.shape)
+    add, drop = np.full((2, *counted.shape), price)
+    add[counted] = _sign(limit)
+    if limit.kind != "available":
+        drop[counted] = -_sign(limit)
+    cells = replace(free.cells, add=add, drop=drop, most=_most(free, limit))
+    request = problem.request.but(gap=0.0, budget=None, priority=())
+    return replace(free, cells=cells, request=request)
 
 
-def _bounded(problem: Problem, limit: Limit) -> Problem:
-    """Bound all cells, since rows without a price would grow without end.
+def _most(problem: Problem, limit: Limit) -> Whole:
+    """Bounds of all cells, since rows without a price would grow without end.
 
     Cells of a minimum that cannot be reached stay below it.
     """
     cells = problem.cells
-    n = int(cells.have.sum()) + limit.rows
-    room = FAR * n + math.ceil(20 / problem.request.tolerance)
-    most = np.minimum(cells.most, np.maximum(cells.have, cells.least) + room)
+    present = np.maximum(cells.have, cells.least)
+    room = FAR * (int(cells.have.sum()) + limit.rows) + math.ceil(20 / problem.request.tolerance)
+    most = np.minimum(cells.most, present + room).ravel()
     if limit.kind in ("at_least", "min_rows"):
-        flat = most.ravel().copy()
-        top = np.maximum(cells.have, cells.least).ravel()
-        flat[limit.cells] = np.minimum(flat, np.maximum(top, limit.rows))[limit.cells]
-        most = flat.reshape(most.shape)
-    return replace(problem, cells=replace(cells, most=most))
-
-
-def plan_at_edge(problem: Problem) -> Whole | None:
-    """A plan that keeps all limits, found by moving one of those that groups share to its edge."""
-    if not problem.request.tolerance:
-        return None
-    for limit in problem.coupling:
-        found = reach(problem, limit) if limit.kind in KINDS else None
-        if found is not None and keeps_limits(problem, found.rows):
-            return found.rows
-    return None
+        top = np.maximum(present.ravel(), limit.rows)[limit.cells]
+        most[limit.cells] = np.minimum(most[limit.cells], top)
+    return np.asarray(most.reshape(cells.most.shape))

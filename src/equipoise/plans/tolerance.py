@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equipoise.plans.judgement import drift, off_by
+from equipoise.plans.reach import any_plan
 from equipoise.plans.rounds import solve
 from equipoise.plans.solution import Solution
 
@@ -22,9 +23,6 @@ WIDTH = 2e-3
 
 EXACT_WIDTH = 1e-7
 """The same for groups that are planned one by one around fixed frequencies, which is quick."""
-
-DESCENTS = 40
-"""Maximum number of times that less than the best is tried in the end."""
 
 BELOW = 1e-9
 """By how much less than the best is tried, as a share."""
@@ -52,8 +50,8 @@ def least_tolerance(
     """Find the smallest tolerance that the limits and a budget allow, and its plan.
 
     By bisection; what a plan leaves is often less than the tolerance it was made for, and counts.
-    In the end less than the best is tried until there is no plan for that. None if there is no plan
-    at any tolerance. The search stops when it is certain that nothing below ``unless`` is found,
+    In small tables less than the best is tried whenever a smaller tolerance failed, until there is no
+    plan for that. None if there is no plan at any tolerance. The search stops when it is certain that nothing below ``unless`` is found,
     because another plan leaves as much.
 
     A larger budget never leaves more, unless time runs out: which tolerances are tried depends on
@@ -70,19 +68,24 @@ def least_tolerance(
     if started is None:
         return None
     low, high, best = started
-    width = EXACT_WIDTH if problem.separable and problem.reference == "original" else WIDTH
-    start, descents, late = max(high - low, 1e-12), 0, False
+    exact = problem.separable and problem.reference == "original"
+    width = EXACT_WIDTH if exact else WIDTH
+    start, late, small, failed = max(high - low, 1e-12), False, _small(problem), False
     while low < min(unless, high) and high > max(asked, NOTHING) and not late:
-        middle, near = (low + high) / 2, high - low <= width * max(high, 1e-3)
-        if near:
-            middle, descents = max(high * (1 - BELOW), low), descents + 1
+        near = high - low <= width * max(high, 1e-3)
+        below = small and (failed or near)
+        if near and not below:
+            break
+        middle = max(high * (1 - BELOW), low) if below else (low + high) / 2
         found = _affordable(problem, middle, budget, end)
         left = math.inf if found is None else what_is_left(problem, found)
-        if found is None or asked < left <= low:
+        failed = found is None or asked < left <= low
+        if failed:
             low = middle  # second case: at the tolerance that it leaves, no plan was found
         else:
+            assert found is not None  # noqa: S101 - that was a failure
             best, high = found, min(left, middle)
-        if descents > DESCENTS or (near and low == middle):
+        if failed and below:
             break
         progress(min(1.0, math.log(start / max(high - low, 1e-300)) / math.log(1 / width)))
         late = time.monotonic() > end
@@ -115,9 +118,7 @@ def _first_affordable(
     return None
 
 
-def _affordable(
-    problem: Problem, tolerance: float, budget: float, end: float
-) -> Solution | None:
+def _affordable(problem: Problem, tolerance: float, budget: float, end: float) -> Solution | None:
     """The plan at a tolerance, if the budget pays for it."""
     # The clock is the last resort: what is answered depends on the work alone.
     left = max(end - time.monotonic(), 0.05)
@@ -125,7 +126,7 @@ def _affordable(
     trial = replace(problem, request=request)
     effort = 1.0 if _small(problem) else EFFORT
     if math.isinf(budget):
-        found = solve(trial, effort=effort, enough=math.inf)
+        found = any_plan(trial, effort)
     else:
         found = solve(trial, effort=effort, most=budget * (1 + 1e-12) + 1e-9)
     if found.rows is None or not pays(budget, problem.cells.total_cost(found.rows)):

@@ -56,7 +56,9 @@ class Incumbent:
     @property
     def sufficient(self) -> float:
         """The cost at which a plan is good enough to end the search."""
-        within_gap = self.bound / (1 - math.copysign(self.gap, self.bound)) if self.gap < 1 else math.inf
+        within_gap = (
+            self.bound / (1 - math.copysign(self.gap, self.bound)) if self.gap < 1 else math.inf
+        )
         return within_gap if self.enough is None else max(within_gap, self.enough)
 
     @property

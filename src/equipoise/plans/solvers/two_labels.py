@@ -55,6 +55,9 @@ POLISHED = 0.01
 NARROW = 1e-9
 """Width of an interval that is not cut any further."""
 
+NEARBY = (16,)
+"""Windows in which rows of a plan are searched for; what is further away is found in other ways."""
+
 WIDE = 0.01
 """Width of intervals that are bounded roughly."""
 
@@ -272,7 +275,7 @@ class _Search:
         # The band that holds for all frequencies within the margin.
         low, high = self.kinds.band(rate + margin, rate - margin)
         lines = Curves.of(self.kinds, low, high)
-        bound, left, right = self.maximise(lines, rate, rate)
+        bound, left, right = self.maximise(lines, rate, rate, NEARBY)
         for i in np.argsort(bound, kind="stable").tolist():
             if not bound[i] < self.found.cost:
                 break
