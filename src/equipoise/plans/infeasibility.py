@@ -15,7 +15,7 @@ from equipoise.plain import Grid
 from equipoise.plans.limits import Limit
 from equipoise.plans.policy import PlanPolicy
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.reach import KINDS, any_plan, reach
+from equipoise.plans.reach import KINDS, any_plan, reach, share_of_work
 from equipoise.plans.rounds import solve
 from equipoise.plans.solution import ANY_PLAN
 from equipoise.plans.solvers.incumbent import Incumbent
@@ -210,7 +210,7 @@ def _possible(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> 
     """Whether a plan is found for a request."""
     try:
         problem = pose(counts, request.but(gap=None))
-        return any_plan(problem, effort).rows is not None
+        return any_plan(problem, effort * share_of_work(problem)).rows is not None
     except InputError:
         return False
 
@@ -288,7 +288,7 @@ def _give_tolerance(problem: Problem) -> Relaxation | None:
     if found is None:
         return None
     # The search above may find plans that the quick trial misses, so larger ones are tried, too.
-    tries = (_rounded_up(found[0], digits) for digits in (4, 3, 2, 1))
+    tries = (_rounded_up(found[0], digits) for digits in (3, 2, 1))
     feasible = (t for t in tries if _possible(problem.counts, problem.request.widened(t), 1.0))
     needed = next(feasible, None)
     if needed is None:

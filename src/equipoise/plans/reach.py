@@ -30,8 +30,11 @@ LITTLE = 2.0**-12
 SMALL = (24, 500)
 """Maximum numbers of cells and rows of a table in which the number is proved to be the nearest."""
 
-EFFORT = 0.19
-"""Share of the usual work in a larger table."""
+EFFORT, WORK = 0.19, 40.0
+"""Share of the usual work in a larger table, and for how many cells all of that is done."""
+
+MIDDLE = 120
+"""Maximum number of cells up to which a natural plan is searched for to the last row."""
 
 FAR = 10
 """How many times as many rows as there are a plan may add to a cell that the limit does not count."""
@@ -56,12 +59,15 @@ def reach(problem: Problem, limit: Limit) -> Reach | None:
 
     The tolerance must be above zero, and no plan may keep the limit as it is.
     """
-    found = solve(_priced(problem, limit, 0.0), effort=_effort(problem), at_once=True)
+    closely = problem.have.size <= MIDDLE
+    effort, gap = 1.0 if _small(problem) else EFFORT, 0.0 if closely else None
+    found = solve(_priced(problem, limit, 0.0, gap), effort=effort, at_once=True)
     if found.rows is None and found.bound == math.inf:
         return None
     best = None if found.rows is None else _reached(problem, limit, found.rows, found.bound)
-    if best is None or not best.exact:
-        natural = solve(_priced(problem, limit, LITTLE), effort=EFFORT, at_once=True).rows
+    if best is None or (closely and not best.exact):
+        priced = _priced(problem, limit, LITTLE, gap)
+        natural = solve(priced, effort=effort, at_once=True).rows
         other = None if natural is None else _reached(problem, limit, natural, found.bound)
         best = min((x for x in (best, other) if x is not None), key=_off, default=None)
     return best
@@ -70,24 +76,29 @@ def reach(problem: Problem, limit: Limit) -> Reach | None:
 def any_plan(problem: Problem, effort: float = 1.0) -> Solution:
     """Decide whether there is a plan, whatever it costs.
 
-    If groups share one limit on rows only, they are planned without it, at the price of what it
-    counts.
+    If groups of a larger table share one limit on rows only, they are planned without it, at the
+    price of what it counts.
     """
     shared = problem.coupling
     plain = problem.request.tolerance and problem.ruled is None and not problem.coarse
-    if plain and len(shared) == 1 and shared[0].kind in KINDS and problem.reference == "new":
-        priced, allowed = _priced(problem, shared[0], 0.0), _allowed(problem, shared[0])
+    if plain and not _small(problem) and len(shared) == 1 and shared[0].kind in KINDS and problem.reference == "new":
+        priced, allowed = _priced(problem, shared[0], 0.0, None), _allowed(problem, shared[0])
         found = solve(priced, effort=effort, enough=allowed)
         if found.bound > allowed:
             return replace(found, rows=None, bound=math.inf)
-        if found.rows is not None and keeps_limits(problem, found.rows):
-            return replace(found, bound=0.0)
+        fits = found.rows is not None and keeps_limits(problem, found.rows)
+        return replace(found, rows=found.rows if fits else None, bound=0.0)
     return rounds.solve(problem, enough=math.inf, effort=effort)
 
 
-def _effort(problem: Problem) -> float:
-    small = problem.have.size <= SMALL[0] and problem.have.sum() <= SMALL[1]
-    return 1.0 if small else EFFORT
+def share_of_work(problem: Problem) -> float:
+    """Less work in larger tables, so that an explanation takes about as long."""
+    return min(1.0, WORK / problem.have.size)
+
+
+def _small(problem: Problem) -> bool:
+    """Whether models in whole rows decide quickly."""
+    return problem.have.size <= SMALL[0] and int(problem.have.sum()) <= SMALL[1]
 
 
 def _off(found: Reach) -> int:
@@ -123,7 +134,7 @@ def _reached(problem: Problem, limit: Limit, rows: Whole, bound: float) -> Reach
     return Reach(number, rows, proved)
 
 
-def _priced(problem: Problem, limit: Limit, price: float) -> Problem:
+def _priced(problem: Problem, limit: Limit, price: float, gap: float | None) -> Problem:
     """Leave a limit out; what it counts has the price of one, and other rows a given price."""
     free = problem.without(limit)
     counted = np.zeros(problem.have.size, np.bool_)
@@ -134,7 +145,7 @@ def _priced(problem: Problem, limit: Limit, price: float) -> Problem:
     if limit.kind != "available":
         drop[counted] = -_sign(limit)
     cells = replace(free.cells, add=add, drop=drop, most=_most(free, limit))
-    request = problem.request.but(gap=0.0, budget=None, priority=())
+    request = problem.request.but(gap=gap, budget=None, priority=())
     return replace(free, cells=cells, request=request)
 
 

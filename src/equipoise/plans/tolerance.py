@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equipoise.plans.judgement import drift, off_by
-from equipoise.plans.reach import any_plan
+from equipoise.plans.reach import any_plan, share_of_work
 from equipoise.plans.rounds import solve
 from equipoise.plans.solution import Solution
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 WIDTH = 2e-3
 """Relative width of the bracket of tolerances after which only less than the best is tried."""
+
+ROUGH_WIDTH = 5e-3
+"""The same without a budget, where only three digits of the tolerance are told."""
 
 EXACT_WIDTH = 1e-7
 """The same for groups that are planned one by one around fixed frequencies, which is quick."""
@@ -69,7 +72,7 @@ def least_tolerance(
         return None
     low, high, best = started
     exact = problem.separable and problem.reference == "original"
-    width = EXACT_WIDTH if exact else WIDTH
+    width = EXACT_WIDTH if exact else ROUGH_WIDTH if math.isinf(budget) else WIDTH
     start, late, small, failed = max(high - low, 1e-12), False, _small(problem), False
     while low < min(unless, high) and high > max(asked, NOTHING) and not late:
         near = high - low <= width * max(high, 1e-3)
@@ -124,10 +127,10 @@ def _affordable(problem: Problem, tolerance: float, budget: float, end: float) -
     left = max(end - time.monotonic(), 0.05)
     request = problem.request.widened(tolerance, time_limit=left)
     trial = replace(problem, request=request)
-    effort = 1.0 if _small(problem) else EFFORT
     if math.isinf(budget):
-        found = any_plan(trial, effort)
+        found = any_plan(trial, EFFORT * share_of_work(problem))
     else:
+        effort = 1.0 if _small(problem) else EFFORT
         found = solve(trial, effort=effort, most=budget * (1 + 1e-12) + 1e-9)
     if found.rows is None or not pays(budget, problem.cells.total_cost(found.rows)):
         return None
