@@ -288,7 +288,7 @@ def _give_tolerance(problem: Problem) -> Relaxation | None:
     if found is None:
         return None
     # The search above may find plans that the quick trial misses, so larger ones are tried, too.
-    tries = (_rounded_up(found[0], digits) for digits in (3, 2, 1))
+    tries = (_rounded_up(found[0], digits) for digits in (4, 3, 2, 1))
     feasible = (t for t in tries if _possible(problem.counts, problem.request.widened(t), 1.0))
     needed = next(feasible, None)
     if needed is None:

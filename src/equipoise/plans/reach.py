@@ -81,7 +81,13 @@ def any_plan(problem: Problem, effort: float = 1.0) -> Solution:
     """
     shared = problem.coupling
     plain = problem.request.tolerance and problem.ruled is None and not problem.coarse
-    if plain and not _small(problem) and len(shared) == 1 and shared[0].kind in KINDS and problem.reference == "new":
+    if (
+        plain
+        and not _small(problem)
+        and len(shared) == 1
+        and shared[0].kind in KINDS
+        and problem.reference == "new"
+    ):
         priced, allowed = _priced(problem, shared[0], 0.0, None), _allowed(problem, shared[0])
         found = solve(priced, effort=effort, enough=allowed)
         if found.bound > allowed:

@@ -82,7 +82,7 @@ def least_tolerance(
         middle = max(high * (1 - BELOW), low) if below else (low + high) / 2
         found = _affordable(problem, middle, budget, end)
         left = math.inf if found is None else what_is_left(problem, found)
-        failed = found is None or asked < left <= low
+        failed = found is None or asked < left < low * (1 - BELOW)
         if failed:
             low = middle  # second case: at the tolerance that it leaves, no plan was found
         else:
