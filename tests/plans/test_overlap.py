@@ -25,7 +25,7 @@ from equipoise.plans.solvers.overlap.fixed import solve_fixed
 from equipoise.plans.solvers.overlap.groups import Groups, cuts_at, cuts_in
 from equipoise.plans.solvers.overlap.moves import RowLimits, Walk, moves_of
 from equipoise.plans.solvers.overlap.own import search_coupled
-from equipoise.plans.solvers.overlap.relaxation import ChangeModel, Relaxed
+from equipoise.plans.solvers.overlap.relaxation import ChangeModel, RelaxedChanges
 from reference_models import cheapest_by_scipy
 from strategies import repairable, rows_of
 
@@ -337,7 +337,7 @@ def test_a_walk_stays_within_the_bounds_of_cells_and_groups(allow):
         seen.append(rows.copy())
         return within_tolerance(problem, rows, base)
 
-    walk = Walk(frame, Relaxed(0.0), accepts=accepts)
+    walk = Walk(frame, RelaxedChanges(0.0), accepts=accepts)
     best = walk.run(first=3_000, patience=300, enough=0.0)
     assert best is not None
     assert within_tolerance(problem, best, base)

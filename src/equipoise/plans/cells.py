@@ -97,6 +97,13 @@ class Cells:
         """The cost of all groups together."""
         return float(self.cost(rows).sum())
 
+    @property
+    def lowest_cost(self) -> float:
+        """A cost that no rows are below: zero, unless some changes are paid for."""
+        gain = np.minimum(self.add, 0.0) * (self.most - self.have).clip(0)
+        gain += np.minimum(self.drop, 0.0) * (self.have - self.least).clip(0)
+        return float(gain.sum())
+
     def __post_init__(self) -> None:
         # Larger counts would come near UNLIMITED, which stands for no bound.
         if self.have.sum(dtype=float) > UNLIMITED / 1000:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 SCHEMA = "equipoise.frontier/1"
 TOGETHER = 200_000
 """Number of groups searched at once, to limit memory."""
+
+GAP, EFFORT = 5e-3, 0.19
+"""Relative gap at which the search at one tolerance ends by default, and its share of the work."""
 
 
 @dataclass(frozen=True)
@@ -234,9 +238,12 @@ def _one_by_one(problem: Problem, asked: list[float], progress: Reporter) -> lis
     """Solve from the smallest tolerance on, since each plan is a candidate for the next tolerance."""
     points: list[Point] = []
     known: list[Whole] = []
+    gap = GAP if problem.request.gap is None else problem.request.gap
+    end = time.monotonic() + problem.request.time_limit
     for number, t in enumerate(asked):
-        trial = problem.again(tolerance=t)
-        found = solve(trial, candidates=known, effort=0.3)
+        left = max(end - time.monotonic(), 0.01)
+        trial = problem.again(tolerance=t, gap=gap, time_limit=left)
+        found = solve(trial, candidates=known, effort=EFFORT)
         cost = math.inf if found.rows is None else problem.cells.total_cost(found.rows)
         known = known if found.rows is None else [found.rows]
         points.append(_point(trial, t, found.rows, cost, found.bound))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
 import math
-import operator
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -16,9 +13,9 @@ from equipoise.errors import EquipoiseError, InputError
 from equipoise.lattice import Group, format_value
 from equipoise.plain import Grid
 from equipoise.plans.limits import Limit
-from equipoise.plans.needs import find_any, nearest_number
 from equipoise.plans.policy import PlanPolicy
 from equipoise.plans.problem import Problem, pose
+from equipoise.plans.reach import KINDS, any_plan, reach, share_of_work
 from equipoise.plans.rounds import solve
 from equipoise.plans.solution import ANY_PLAN
 from equipoise.plans.solvers.incumbent import Incumbent
@@ -36,8 +33,8 @@ if TYPE_CHECKING:
 MOST_ROWS = 2**40
 """A limit on rows that stands for no limit; larger ones lose digits in the solver."""
 
-PATIENCE = 30.0
-"""Time limit of the whole explanation in seconds: a last resort, since the work is limited."""
+PATIENCE = 60.0
+"""Time limit of the whole explanation in seconds, a last resort: the work is limited by counts."""
 
 QUICKLY = 0.3
 """Share of the usual effort that a trial of one change takes."""
@@ -117,13 +114,11 @@ def explain_infeasible(
     ``reason`` is what is known already, as the end of a sentence.
     """
     found = []
-    hurried = min(problem.request.time_limit, PATIENCE)
-    end = time.monotonic() + hurried
-    problem = replace(problem, request=problem.request.but(time_limit=hurried))
+    end = time.monotonic() + min(problem.request.time_limit, PATIENCE)
     ways = list(_ways(problem))
     tried = 0
     while tried < len(ways) and time.monotonic() <= end:
-        relaxation = ways[tried]()
+        relaxation = ways[tried](end)
         found += [] if relaxation is None else [relaxation]
         tried += 1
         progress(tried / len(ways))
@@ -150,7 +145,7 @@ def explain_poor(problem: Problem) -> Infeasible:
         words = f"With a budget of {cost:,.6g} there is a plan."
         found.append(Relaxation("budget", None, budget, cost, words))
     for limit in _on_rows(problem):
-        given = _give_rows(
+        given = _bisected(
             problem, limit, lambda request, _: _least_cost(problem.counts, request) <= budget
         )
         found += [] if given is None else [given]
@@ -166,21 +161,24 @@ def _least_cost(counts: Counts, request: PlanRequest) -> float:
     return solve_fixed(free, problem.rates, None, Incumbent(), deadline=deadline).cost
 
 
-def _ways(problem: Problem) -> Iterator[Callable[[], Relaxation | None]]:
+def _ways(problem: Problem) -> Iterator[Callable[[float], Relaxation | None]]:
+    """The changes to try; each takes the time of the monotonic clock at which to end."""
     request = problem.request
+
+    def way(search: Callable[..., Relaxation | None], *given: Any) -> Any:
+        return lambda end: search(_until(problem, end), *given)
+
     for limit in _on_rows(problem):
-        yield functools.partial(_give_rows, problem, limit)
+        yield way(_give_rows, limit)
     if any(limit.kind == "group_shares" for limit in problem.limits):
-        yield lambda: _give_shares(problem)
+        yield way(_give_shares)
     if request.label_drift is not None:
-        yield lambda: _give_drift(problem)
+        yield way(_give_drift)
     if request.pool is not None:
-        yield lambda: _without_pool(problem)
+        yield way(_without_pool)
     if request.policy is not None:
-        yield from (
-            functools.partial(_without_rule, problem, rule) for rule in request.policy.rules
-        )
-    yield lambda: _give_tolerance(problem)
+        yield from (way(_without_rule, rule) for rule in request.policy.rules)
+    yield way(_give_tolerance)
     others: list[tuple[str, Any, str]] = []
     if request.extra:
         others.append(("extra", (), "Without the extra rows there is a plan."))
@@ -193,8 +191,13 @@ def _ways(problem: Problem) -> Iterator[Callable[[], Relaxation | None]]:
         others.append(("allow", "both", f"If {words} are allowed as well, there is a plan."))
     if request.deletable:
         others.append(("deletable", (), "If all rows are deletable, there is a plan."))
-    for other in others:
-        yield functools.partial(_other, problem, *other)
+    yield from (way(_other, *other) for other in others)
+
+
+def _until(problem: Problem, end: float) -> Problem:
+    """The problem with the time that is left as its limit."""
+    left = max(end - time.monotonic(), 0.05)
+    return replace(problem, request=problem.request.but(time_limit=left))
 
 
 def _on_rows(problem: Problem) -> list[Limit]:
@@ -207,32 +210,37 @@ def _possible(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> 
     """Whether a plan is found for a request."""
     try:
         problem = pose(counts, request.but(gap=None))
-        return find_any(problem, effort=effort).rows is not None
+        return any_plan(problem, effort * share_of_work(problem)).rows is not None
     except InputError:
         return False
 
 
-def _give_rows(
-    problem: Problem, limit: Limit, works_at: Callable[[PlanRequest, float], bool] | None = None
-) -> Relaxation | None:
-    """Find the nearest feasible value of a limit on rows, by one search or by bisection."""
-    works = works_at or (lambda request, effort: _possible(problem.counts, request, effort))
-    raise_ = limit.kind in ("available", "max_rows")
+def _give_rows(problem: Problem, limit: Limit) -> Relaxation | None:
+    """Find the nearest feasible value of a limit on rows."""
+    if limit.kind in KINDS and problem.request.tolerance and problem.ruled is None:
+        found = reach(problem, limit)
+        return None if found is None else _changed(limit, found.number)
+    return _bisected(
+        problem, limit, lambda request, effort: _possible(problem.counts, request, effort)
+    )
+
+
+def _changed(limit: Limit, rows: int) -> Relaxation:
+    """A limit on rows with another number."""
     total = limit.kind in ("min_rows", "max_rows")
     pattern = None if total else limit.asked or limit.pattern
+    return Relaxation(limit.kind, pattern, limit.rows, rows, _row_sentence(limit, rows))
 
-    def change(rows: int) -> Relaxation:
-        return Relaxation(limit.kind, pattern, limit.rows, rows, _row_sentence(limit, rows))
+
+def _bisected(
+    problem: Problem, limit: Limit, works: Callable[[PlanRequest, float], bool]
+) -> Relaxation | None:
+    """Find the nearest value of a limit on rows for which a request works, by bisection."""
+    raise_ = limit.kind in ("available", "max_rows")
 
     def helps(rows: int, effort: float = QUICKLY) -> bool:
-        return works(change(rows).apply(problem.request), effort)
+        return works(_changed(limit, rows).apply(problem.request), effort)
 
-    if works_at is None:
-        loosest = change(MOST_ROWS if raise_ else 0).apply(problem.request)
-        needed = nearest_number(problem, limit, loosest)
-        beyond = needed is not None and (needed > limit.rows) == raise_ and needed != limit.rows
-        if needed is not None and beyond and helps(needed, effort=1.0):
-            return change(needed)
     around = _far(helps, limit.rows, raise_=raise_)
     if around is None:
         return None
@@ -243,7 +251,7 @@ def _give_rows(
     step = -1 if raise_ else 1
     while far + step != limit.rows and helps(far + step, effort=1.0):
         far += step  # the quick trials may have missed a plan
-    return change(far)
+    return _changed(limit, far)
 
 
 def _far(works: Callable[[int], bool], start: int, *, raise_: bool) -> tuple[int, int] | None:
@@ -276,13 +284,12 @@ def _row_sentence(limit: Limit, needed: int) -> str:
 
 
 def _give_tolerance(problem: Problem) -> Relaxation | None:
-    found = least_tolerance(problem, exactly=problem.reference == "original")
+    found = least_tolerance(problem)
     if found is None:
         return None
-    tries = [math.ceil(found[0] * 10**digits) / 10**digits for digits in (4, 6)]
     # The search above may find plans that the quick trial misses, so larger ones are tried, too.
-    tries += itertools.accumulate([1.01] * 20, operator.mul, initial=found[0])
-    feasible = (t for t in tries if _possible(problem.counts, problem.request.widened(t)))
+    tries = (_rounded_up(found[0], digits) for digits in (4, 3, 2, 1))
+    feasible = (t for t in tries if _possible(problem.counts, problem.request.widened(t), 1.0))
     needed = next(feasible, None)
     if needed is None:
         return None
@@ -291,6 +298,12 @@ def _give_tolerance(problem: Problem) -> Relaxation | None:
         wider = needed - problem.request.policy.tolerance
         sentence = f"With every limit of the policy wider by {wider:.4g} there is a plan."
     return Relaxation("tolerance", None, problem.request.tolerance, needed, sentence)
+
+
+def _rounded_up(value: float, digits: int) -> float:
+    """The next number of so many significant digits."""
+    step = 10.0 ** (math.floor(math.log10(max(value, 1e-9))) + 1 - digits)
+    return float(f"{math.ceil(value / step - 1e-9) * step:.{digits}g}")
 
 
 def _without_rule(problem: Problem, rule: Rule) -> Relaxation | None:

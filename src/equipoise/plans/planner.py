@@ -13,6 +13,7 @@ from equipoise.plans.objectives import Optimum, optimise
 from equipoise.plans.plan import Plan, moves_as_counts, rows_after
 from equipoise.plans.prices import prices_of
 from equipoise.plans.problem import Problem, pose
+from equipoise.plans.reach import EFFORT, any_plan
 from equipoise.plans.rounds import solve
 from equipoise.plans.sentences import explain, explain_groups, why_not
 from equipoise.plans.solution import Solution
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from equipoise.plans.cells import Whole
     from equipoise.plans.request import PlanRequest
 
-PATIENCE = 20.0
-"""Time limit of the search for the nearest plan, in seconds."""
+KEPT = 5e-3
+"""Relative gap of the cost of keeping the label frequencies, which is told beside the plan."""
 
 
 def make_plan(
@@ -50,12 +51,23 @@ def make_plan(
     known = [rows_after(problem, plan) for plan in candidates] + ([] if kept is None else [kept])
     optimum = optimise(problem, known, progress=lambda share: progress("planning", share))
     solution = optimum.solution
+    if solution.rows is None and math.isfinite(solution.bound) and not solution.timed_out:
+        optimum = _more_surely(problem, optimum)
+        solution = optimum.solution
     if solution.rows is None:
         raise _infeasible(problem, solution, explain=explain, progress=progress)
     spent = spend(problem, solution, progress=lambda share: progress("fitting the budget", share))
     if spent is None:
         raise explain_poor(problem)
     return _finished(problem, spent, kept, optimum)
+
+
+def _more_surely(problem: Problem, optimum: Optimum) -> Optimum:
+    """Where neither a plan nor a proof was found, decide first whether there is any plan."""
+    found = any_plan(problem)
+    if found.rows is not None:
+        return optimise(problem, [found.rows])
+    return replace(optimum, solution=replace(optimum.solution, bound=found.bound))
 
 
 def _infeasible(
@@ -86,17 +98,30 @@ def nearest_plan(counts: Counts, request: PlanRequest, *, progress: Reporter = s
     try:
         return make_plan(counts, request, explain=False, progress=progress)
     except Infeasible:
-        problem = pose(counts, request.but(time_limit=min(request.time_limit, PATIENCE)))
+        problem = pose(counts, request)
     found = least_tolerance(
         problem, progress=lambda share: progress("finding the nearest plan", share)
     )
     if found is None or found[1].rows is None:
         raise explain_infeasible(problem, proved=False)
-    rows = found[1].rows
+    nearest = _cheapest_at(problem, *found)
+    rows = nearest.rows
+    assert rows is not None  # noqa: S101 - the plan that was found is a candidate
     needed = problem.cells.total_cost(rows)
     # The sizes before rounding belong to zero tolerance, which this plan was not made for.
-    spent = Spent(solution=replace(found[1], sizes=None, held=None), rows=rows, needed=needed)
+    spent = Spent(solution=replace(nearest, sizes=None, held=None), rows=rows, needed=needed)
     return _finished(problem, spent, None)
+
+
+def _cheapest_at(problem: Problem, tolerance: float, known: Solution) -> Solution:
+    """The cheapest plan at a tolerance for which one is known."""
+    assert known.rows is not None  # noqa: S101 - a known plan has rows
+    at = problem.request.widened(tolerance * (1 + 1e-9), reference=problem.reference)
+    found = solve(replace(problem, request=at), candidates=[known.rows])
+    cost = problem.cells.total_cost
+    if found.rows is None or cost(found.rows) >= cost(known.rows):
+        return known
+    return found
 
 
 def _with_labels_kept(problem: Problem) -> Whole | None:
@@ -110,7 +135,8 @@ def _with_labels_kept(problem: Problem) -> Whole | None:
         return None
     if problem.reference == "original":
         return None  # fixed frequencies are the same, kept or free
-    rows = solve(problem.again(labels="keep", gap=None, time_limit=request.time_limit / 3)).rows
+    keeping = problem.again(labels="keep", gap=KEPT, time_limit=request.time_limit / 3)
+    rows = solve(keeping, effort=EFFORT).rows
     return rows if rows is not None and rows.shape == problem.have.shape else None
 
 

@@ -236,6 +236,14 @@ class Problem:
         cells = replace(cells, add=self.cells.add, drop=self.cells.drop)
         return replace(self, request=request, cells=cells, limits=(), coupling=())
 
+    def without(self, limit: Limit) -> Problem:
+        """The same problem without one of its limits on rows."""
+        limits = tuple(x for x in self.limits if x is not limit)
+        cells = _cells(self.counts, self.codes, self.have, self.request, limits)
+        cells = replace(cells, add=self.cells.add, drop=self.cells.drop)
+        coupling = tuple(x for x in self.coupling if x is not limit)
+        return replace(self, cells=cells, limits=limits, coupling=coupling)
+
     def again(self, **changes: Any) -> Problem:
         """The same problem with changes to the request."""
         return pose(self.counts, self.request.but(**changes))

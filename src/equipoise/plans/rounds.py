@@ -43,17 +43,17 @@ def solve(
     candidates: Iterable[Whole] = (),
     effort: float = 1.0,
     enough: float | None = None,
-    within: float = 0.0,
-    all_limits: bool = False,
+    most: float = math.inf,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Solution:
     """Find the cheapest plan; with a policy, one after which a check of the table passes.
 
-    The options are those of :func:`equipoise.plans.solution.solve`.
+    With ``enough`` a search only decides whether a plan costs at most that. A search also ends when
+    every plan is proved to cost more than ``most``.
     """
     how: dict[str, Any] = {"candidates": tuple(candidates), "effort": effort, "enough": enough}
+    how["most"] = most
     if problem.ruled is None:
-        how |= {"within": within, "all_limits": all_limits}
         return solution.solve(problem, **how, progress=progress)
     if problem.ruled.best is None:
         return _settled(problem, {**how, "progress": progress})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.solvers.box import Box, allowed_box
@@ -58,40 +58,27 @@ def solve(
     candidates: Iterable[Whole] = (),
     effort: float = 1.0,
     enough: float | None = None,
-    within: float = 0.0,
-    all_limits: bool = False,
+    most: float = math.inf,
+    at_once: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Solution:
     """Find the cheapest plan by the method that fits the problem.
 
     With ``enough`` a search only decides whether a plan costs at most that; infinite: whether
-    there is one. Otherwise limits that exclude nothing of the plan do not change it, unless
-    ``all_limits`` are set from the start. ``within`` is a gap in units of the cost at which a
-    search may end.
+    there is one. Otherwise limits that exclude nothing of the plan do not change it. A search also
+    ends when every plan is proved to cost more than ``most``. With ``at_once`` all limits are held
+    from the start.
     """
     known, end = tuple(candidates), time.monotonic() + problem.request.time_limit
 
     def trial(posed: Problem) -> Solution:
         left = max(end - time.monotonic(), problem.request.time_limit / 10)
         hurried = replace(posed, request=posed.request.but(time_limit=left))
-        return _solve_or_any(hurried, known, effort, progress, _Goal(enough, within))
+        return _solve_or_any(hurried, known, effort, progress, enough, most)
 
-    at_once = all_limits or (enough is not None and problem.request.tolerance)
-    found = trial(problem) if at_once else least_limited(problem, trial)
+    decides = enough is not None and problem.request.tolerance
+    found = trial(problem) if at_once or decides else least_limited(problem, trial)
     return replace(found, tolerance=problem.request.tolerance)
-
-
-class _Goal(NamedTuple):
-    """What ends a search before the gap of the request."""
-
-    enough: float | None = None
-    within: float = 0.0
-
-
-def _sought(problem: Problem, goal: _Goal) -> Incumbent:
-    # A decision is made by what is enough; near to it is not.
-    gap = problem.request.solver_gap if goal.enough is None else 0.0
-    return Incumbent(gap, goal.enough, goal.within)
 
 
 def _solve_or_any(
@@ -99,14 +86,14 @@ def _solve_or_any(
     candidates: tuple[Whole, ...],
     effort: float,
     progress: Callable[[float], None],
-    goal: _Goal,
+    enough: float | None,
+    most: float,
 ) -> Solution:
-    found = _solve(problem, candidates, effort, progress, goal)
-    # At zero tolerance no gap ends a search.
-    again = problem.request.tolerance and goal.enough is None
-    if found.rows is None and found.bound < math.inf and not found.timed_out and again:
+    found = _solve(problem, candidates, effort, progress, enough, most)
+    again = problem.request.tolerance and enough is None  # at zero tolerance no gap ends a search
+    if found.rows is None and found.bound < min(math.inf, most) and not found.timed_out and again:
         any_plan = replace(problem, request=problem.request.but(gap=ANY_PLAN))
-        other = _solve(any_plan, candidates, effort, progress, _Goal(math.inf))
+        other = _solve(any_plan, candidates, effort, progress, math.inf)
         found = replace(found, rows=other.rows, timed_out=other.timed_out)
     return found
 
@@ -116,7 +103,8 @@ def _solve(
     candidates: tuple[Whole, ...],
     effort: float,
     progress: Callable[[float], None],
-    goal: _Goal,
+    enough: float | None,
+    most: float = math.inf,
 ) -> Solution:
     base = problem.base
     if (problem.cells.least > problem.cells.most).any():
@@ -127,12 +115,18 @@ def _solve(
         return _zero(problem, effort)
     if problem.reference == "new":
         found = solve_new(
-            problem, base, _sought(problem, goal), candidates, effort=effort, progress=progress
+            problem,
+            base,
+            candidates=candidates,
+            effort=effort,
+            enough=enough,
+            most=most,
+            progress=progress,
         )
         return Solution(found.rows, found.bound, "centre", base, found.timed_out, found.stopped)
     if problem.separable and label_balance(problem, base) is None:
         return _separated(problem, base, progress)
-    return _overlapping(problem, base, candidates, effort, progress, goal)
+    return _overlapping(problem, base, candidates, effort, progress, enough, most)
 
 
 def _separated(problem: Problem, base: Real, progress: Callable[[float], None]) -> Solution:
@@ -152,12 +146,14 @@ def _overlapping(
     candidates: tuple[Whole, ...],
     effort: float,
     progress: Callable[[float], None],
-    goal: _Goal,
+    enough: float | None,
+    most: float,
 ) -> Solution:
     """Plan for groups that depend on each other, at fixed label frequencies."""
-    sought = _sought(problem, goal)
+    gap = problem.request.solver_gap
     if problem.request.gap is None and problem.have.size <= SMALL:
-        sought.gap = min(sought.gap, FINE)
+        gap = FINE
+    sought = Incumbent(gap, enough, most, problem.cells.lowest_cost)
     found = solve_fixed(
         problem,
         base,
@@ -165,7 +161,7 @@ def _overlapping(
         sought,
         candidates=candidates,
         deadline=time.monotonic() + problem.request.time_limit,
-        effort=math.inf if problem.request.gap is not None and goal.enough is None else effort,
+        effort=math.inf if problem.request.gap is not None and enough is None else effort,
         progress=progress,
     )
     return Solution(found.rows, found.bound, "solver", base, found.timed_out)

@@ -8,24 +8,39 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equipoise.plans.judgement import drift, off_by
-from equipoise.plans.needs import find_any
+from equipoise.plans.reach import any_plan, share_of_work
 from equipoise.plans.rounds import solve
 from equipoise.plans.solution import Solution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from equipoise.plans.cells import Whole
     from equipoise.plans.problem import Problem
 
+
+WIDTH = 2e-3
+"""Relative width of the bracket of tolerances after which only less than the best is tried."""
+
+ROUGH_WIDTH = 5e-3
+"""The same without a budget, where only three digits of the tolerance are told."""
+
+EXACT_WIDTH = 1e-7
+"""The same for groups that are planned one by one around fixed frequencies, which is quick."""
+
+BELOW = 1e-9
+"""By how much less than the best is tried, as a share."""
+
+SMALL = (24, 500)
+"""Maximum numbers of cells and rows of a table in which every plan is proved to be the cheapest."""
+
+NOTHING = 1e-4
+"""What is left below this is not made less."""
+
 EFFORT = 0.3
-"""Share of the usual effort that the search at one tolerance takes."""
+"""Share of the usual work that a search in a larger table takes."""
 
-EXACT, ROUGH = 1e-7, 1e-3
-"""Relative width of the last range of tolerances: where plans are exact, and elsewhere."""
-
-SMALL, FEW_ROWS = 24, 1_000
-"""Maximum numbers of cells and rows of tables whose plans are exact: they are solved in whole rows."""
+ANYTHING = 1e6
+"""A tolerance that every table is within."""
 
 
 def least_tolerance(
@@ -33,50 +48,60 @@ def least_tolerance(
     budget: float = math.inf,
     *,
     unless: float = math.inf,
-    exactly: bool = True,
     progress: Callable[[float], None] = lambda _: None,
 ) -> tuple[float, Solution] | None:
     """Find the smallest tolerance that the limits and a budget allow, and its plan.
 
     By bisection; what a plan leaves is often less than the tolerance it was made for, and counts.
-    None if there is no plan at any tolerance. The search stops when it is certain that nothing
-    below ``unless`` is found, because another plan leaves as much. Unless ``exactly`` is set, a
-    thousandth is exact enough.
+    In small tables less than the best is tried whenever a smaller tolerance failed, until there is no
+    plan for that. None if there is no plan at any tolerance. The search stops when it is certain that nothing below ``unless`` is found,
+    because another plan leaves as much.
 
-    A larger budget never leaves more, unless time runs out: which tolerances are tried, and with
-    which known plans, depends on the budget only through what it could pay for so far. Two budgets
-    take the same steps up to the first plan that only the larger one pays for. From there the
-    larger one ends at or below that tolerance, and the smaller one above it.
+    A larger budget never leaves more, unless time runs out: which tolerances are tried depends on
+    the budget only through what it could pay for so far, and the plan at a tolerance does not depend
+    on it. Two budgets take the same steps up to the first plan that only the larger one pays for.
+    From there the larger one ends at or below that tolerance, and the smaller one above it.
     """
     asked = problem.request.tolerance
     end = time.monotonic() + problem.request.time_limit
     # The reference is fixed as it is at the requested tolerance, which may be zero.
-    problem = replace(problem, request=problem.request.but(reference=problem.reference))
+    settled = problem.request.but(reference=problem.reference, gap=_gap(problem))
+    problem = replace(problem, request=settled)
     started = _first_affordable(problem, budget, end)
     if started is None:
         return None
     low, high, best = started
-    width = EXACT if exactly and _is_exact(problem) else ROUGH
-    start = max(high - low, 1e-12)
-    late = False
-    while high - low > width * max(high, 1e-3) and low < unless and not late:
-        middle = (low + high) / 2
-        found = _affordable(problem, middle, budget, best.rows, end)
+    exact = problem.separable and problem.reference == "original"
+    width = EXACT_WIDTH if exact else ROUGH_WIDTH if math.isinf(budget) else WIDTH
+    start, late, small, failed = max(high - low, 1e-12), False, _small(problem), False
+    while low < min(unless, high) and high > max(asked, NOTHING) and not late:
+        near = high - low <= width * max(high, 1e-3)
+        below = small and (failed or near)
+        if near and not below:
+            break
+        middle = max(high * (1 - BELOW), low) if below else (low + high) / 2
+        found = _affordable(problem, middle, budget, end)
         left = math.inf if found is None else what_is_left(problem, found)
-        if found is None or asked < left <= low:
+        failed = found is None or asked < left < low * (1 - BELOW)
+        if failed:
             low = middle  # second case: at the tolerance that it leaves, no plan was found
         else:
+            assert found is not None  # noqa: S101 - that was a failure
             best, high = found, min(left, middle)
+        if failed and below:
+            break
         progress(min(1.0, math.log(start / max(high - low, 1e-300)) / math.log(1 / width)))
         late = time.monotonic() > end
     return high, replace(best, timed_out=best.timed_out or late)
 
 
-def _is_exact(problem: Problem) -> bool:
-    if problem.separable and problem.reference == "original":
-        return True
-    small = problem.have.size <= SMALL and int(problem.have.sum()) <= FEW_ROWS
-    return small and not problem.coarse
+def _gap(problem: Problem) -> float | None:
+    """In small tables plans are compared to the last row."""
+    return 0.0 if _small(problem) else problem.request.gap
+
+
+def _small(problem: Problem) -> bool:
+    return problem.have.size <= SMALL[0] and problem.have.sum() <= SMALL[1]
 
 
 def _first_affordable(
@@ -84,27 +109,29 @@ def _first_affordable(
 ) -> tuple[float, float, Solution] | None:
     """A tolerance that cannot be paid, what a plan that can be paid leaves, and that plan."""
     low = problem.request.tolerance
-    trial = max(2 * low, off_by(problem, problem.have, problem.base), 1e-6)
-    for _ in range(12):  # up to millions of times the present bias
-        found = _affordable(problem, trial, budget, None, end)
+    # A little more than the present bias, so that rounding does not exclude the table as it is.
+    trial = max(2 * low, off_by(problem, problem.have, problem.base) * (1 + BELOW), 1e-6)
+    while trial < ANYTHING:
+        found = _affordable(problem, trial, budget, end)
         if found is not None:
             return low, what_is_left(problem, found), found
+        if low == problem.request.tolerance and _affordable(problem, ANYTHING, budget, end) is None:
+            return None
         low, trial = trial, 4 * trial + 1e-3
     return None
 
 
-def _affordable(
-    problem: Problem, tolerance: float, budget: float, known: Whole | None, end: float
-) -> Solution | None:
-    # Time is a last resort: what is tried, and how much work that is, depends on the problem alone.
-    left = max(end - time.monotonic(), problem.request.time_limit / 20)
+def _affordable(problem: Problem, tolerance: float, budget: float, end: float) -> Solution | None:
+    """The plan at a tolerance, if the budget pays for it."""
+    # The clock is the last resort: what is answered depends on the work alone.
+    left = max(end - time.monotonic(), 0.05)
     request = problem.request.widened(tolerance, time_limit=left)
     trial = replace(problem, request=request)
-    candidates = () if known is None else (known,)
     if math.isinf(budget):
-        found = find_any(trial, candidates, EFFORT)
+        found = any_plan(trial, EFFORT * share_of_work(problem))
     else:
-        found = solve(trial, candidates=candidates, effort=EFFORT, enough=budget)
+        effort = 1.0 if _small(problem) else EFFORT
+        found = solve(trial, effort=effort, most=budget * (1 + 1e-12) + 1e-9)
     if found.rows is None or not pays(budget, problem.cells.total_cost(found.rows)):
         return None
     return found

@@ -24,23 +24,28 @@ Stopped: TypeAlias = Literal["gap", "work", "time"]
 class Incumbent:
     """The best plan so far, and the lower bound of the cost of any plan.
 
-    A search is done when the two are within the relative ``gap``, or ``within`` a number. If only ``enough`` matters, it is
-    done when a plan costs at most that, or when every plan is proved to cost more.
+    A search is done when the two are within the relative ``gap``. If only ``enough`` matters, it is
+    done when a plan costs at most that, or when every plan is proved to cost more. It is also done
+    when every plan is proved to cost more than ``most``. No plan costs less than ``lowest``.
     """
 
     gap: float = 0.0
     enough: float | None = None
-    within: float = 0.0
+    most: float = math.inf
+    lowest: float = 0.0
     rows: Whole | None = None
     cost: float = math.inf
-    bound: float = 0.0
+    bound: float = field(init=False)
     timed_out: bool = False
     tried: set[bytes] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.bound = self.lowest
 
     @property
     def settled(self) -> bool:
         """Whether it is decided what the search is only asked for: if some cost is enough."""
-        if self.cost <= 0:
+        if self.cost <= self.lowest or self.bound > self.most:
             return True
         if self.enough is None:
             return False
@@ -51,7 +56,9 @@ class Incumbent:
     @property
     def sufficient(self) -> float:
         """The cost at which a plan is good enough to end the search."""
-        within_gap = self.bound / (1 - self.gap) if self.gap < 1 else math.inf
+        within_gap = (
+            self.bound / (1 - math.copysign(self.gap, self.bound)) if self.gap < 1 else math.inf
+        )
         return within_gap if self.enough is None else max(within_gap, self.enough)
 
     @property
@@ -61,9 +68,13 @@ class Incumbent:
 
     def near(self, gap: float) -> bool:
         """Whether the gap between cost and bound is at most a share of the cost."""
-        return self.rows is not None and self.cost - self.bound <= max(
-            max(gap, CLOSED) * self.cost, self.within
-        )
+        far = max(gap, CLOSED) * abs(self.cost)
+        return self.rows is not None and self.cost - self.bound <= far
+
+    @property
+    def near_cost(self) -> float:
+        """The lower bound that is near enough to the best cost."""
+        return self.cost - self.gap * abs(self.cost) if self.rows is not None else math.inf
 
     @property
     def stopped(self) -> Stopped | None:

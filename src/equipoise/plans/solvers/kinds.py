@@ -39,7 +39,7 @@ _HAIR = 1e-12  # rounding error of a product that should be whole
 _NEAR = 1e-9  # costs that differ by less are equal
 
 
-class Solved(NamedTuple):
+class PricedRows(NamedTuple):
     """The cheapest rows of every kind of group, by interval and multiplier."""
 
     value: Real  # lower bound of the priced cost; infinite if there are no rows
@@ -179,7 +179,7 @@ class Curves:
         parts = {name: change(getattr(self, name)) for name in _PARTS}
         return Curves(kinds=kinds, corners=corners, **parts)
 
-    def solve(self, price_m: Real, price_c: Real, windows: tuple[int, ...] = WIDER) -> Solved:
+    def solve(self, price_m: Real, price_c: Real, windows: tuple[int, ...] = WIDER) -> PricedRows:
         """Find the cheapest whole rows at prices that come on top of the costs.
 
         The prices have a line per interval and a column per multiplier; results have a third axis
@@ -207,9 +207,9 @@ class Curves:
             c = np.where(lost, costs.other(centre), c)
         value = np.minimum(value, outside)
         value = np.where(self.impossible[:, None, :], np.inf, value)
-        return self._vanished(Solved(value, m, c))
+        return self._vanished(PricedRows(value, m, c))
 
-    def _vanished(self, solved: Solved) -> Solved:
+    def _vanished(self, solved: PricedRows) -> PricedRows:
         """Take the empty group where that is allowed and cheaper."""
         kinds = self.kinds
         may = (kinds.group_least <= 0) & (kinds.least <= 0).all(axis=1)
@@ -218,7 +218,9 @@ class Curves:
         gone = np.where(may, (kinds.drop * kinds.have).sum(axis=1), np.inf)
         empty = gone < solved.value - _NEAR
         value, m, c = solved
-        return Solved(np.where(empty, gone, value), np.where(empty, 0, m), np.where(empty, 0, c))
+        return PricedRows(
+            np.where(empty, gone, value), np.where(empty, 0, m), np.where(empty, 0, c)
+        )
 
 
 def _over(top: Any, bottom: Any) -> Real:

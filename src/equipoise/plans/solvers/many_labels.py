@@ -171,7 +171,7 @@ class ManyLabels(PlanSearch):
         whole.share(self.relaxation.least[back], self.relaxation.most[back])
         whole.cheaper(cutoff)
         whole.move(box)
-        gap = max(self.gap / 4, 0.9 * (self.step or 0.0) / max(cutoff, 1e-9))
+        gap = max(self.gap / 4, 0.9 * (self.step or 0.0) / max(abs(cutoff), 1e-9))
         bound, rows = whole.in_whole_rows(gap=min(gap, 1.0), nodes=nodes, time_limit=self.left)
         self.relaxation.solved += 10
         if rows is not None:
@@ -187,8 +187,8 @@ class ManyLabels(PlanSearch):
         cost = self.found.cost
         if not math.isfinite(cost):
             return math.inf
-        gap = 0.0 if self.exact else self.gap
-        return cost - max(gap * cost * (1 - 1e-9), (self.step or 0.0) * (1 - 1e-4), CLOSED * cost)
+        gap, size = 0.0 if self.exact else self.gap, abs(cost)
+        return cost - max(gap * size * (1 - 1e-9), (self.step or 0.0) * (1 - 1e-4), CLOSED * size)
 
     def raise_bound(self) -> None:
         """No plan costs less than the boxes that are left, or than what was not searched for."""
@@ -205,10 +205,10 @@ class ManyLabels(PlanSearch):
     def rounded(self, cost: float) -> float:
         """Round a bound up to the next possible cost, if costs are multiples of a step."""
         if not math.isfinite(cost):
-            return cost if cost > 0 else 0.0
+            return cost if cost > 0 else self.found.lowest
         if self.step:
             return math.ceil(cost / self.step - 1e-4) * self.step
-        return cost * (1 - 1e-9) - 1e-7
+        return cost - 1e-9 * abs(cost) - 1e-7
 
     def look(self, bound: float, box: Box) -> None:
         """Bound a box, make a plan from it, and keep it if cheaper plans may be inside."""
@@ -297,13 +297,14 @@ class ManyLabels(PlanSearch):
 
     def rough_shares(self) -> None:
         """Bound the groups' shares by the rows that the best cost pays for."""
-        cells, cost = self.kinds.cells, self.found.cost
+        cells, cost = self.kinds.cells, self.found.cost - self.found.lowest
         n = float(self.problem.have.sum())
         sizes = cells.have.sum(axis=1).astype(float)
         added = _at_most(cost, cells.add[cells.most > cells.have])
         gone = _at_most(cost, cells.drop[cells.least < cells.have])
         self.largest, self.smallest = n + added, n - gone
-        if not math.isfinite(added) or gone >= n:
+        paid = self.found.lowest < 0  # what some changes pay for is not told by the prices alone
+        if not math.isfinite(added) or gone >= n or paid:
             return
         ends = [(0.0, 0.0), (added, 0.0), (0.0, gone)]
         least = np.min([(sizes - d).clip(0) / (n + a - d) for a, d in ends], axis=0)

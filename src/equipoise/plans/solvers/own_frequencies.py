@@ -6,6 +6,9 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from equipoise.plans.cells import UNLIMITED
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.incumbent import Incumbent
 from equipoise.plans.solvers.many_labels import search_many_labels
@@ -16,7 +19,7 @@ from equipoise.plans.solvers.two_labels import search_two_labels
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from equipoise.plans.cells import Real, Whole
+    from equipoise.plans.cells import Cells, Real, Whole
     from equipoise.plans.problem import Problem
 
 
@@ -33,25 +36,28 @@ QUICK = 0.2
 def solve_new(
     problem: Problem,
     base: Real,
-    found: Incumbent,
-    candidates: Iterable[Whole] = (),
     *,
+    candidates: Iterable[Whole] = (),
     effort: float = 1.0,
+    enough: float | None = None,
+    most: float = math.inf,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Incumbent:
     """Find a cheap plan relative to its own label frequencies, with a lower bound of the cost.
 
-    The tolerance must be above zero. The label frequencies stay near ``base``, ``found`` is updated
-    and says what the search is for, ``candidates`` are rows known to be feasible, and an ``effort``
-    below 1 searches less.
+    The tolerance must be above zero. The label frequencies stay near ``base``, ``candidates`` are
+    rows known to be feasible, and an ``effort`` below 1 searches less. With ``enough`` the search
+    only decides whether there is a plan that costs at most that; it ends when every plan is proved to
+    cost more than ``most``.
     """
-    box = allowed_box(problem, base)
+    box = _of_whole_rows(allowed_box(problem, base), problem.cells)
+    found = Incumbent(problem.request.solver_gap, enough, most, problem.cells.lowest_cost)
     for rows in (problem.have, *candidates):
         found.offer(problem, rows, box)
     if found.done:
         return found
     deadline = time.monotonic() + problem.request.time_limit
-    until = problem.request.gap is not None and found.enough is None and effort >= QUICK
+    until = problem.request.gap is not None and enough is None and effort >= QUICK
     asked = math.inf if until else effort
     how: dict[str, Any] = {"deadline": deadline, "progress": progress}
     few = problem.have.sum() <= FEW_ROWS and problem.have.size <= FEW_CELLS
@@ -62,7 +68,7 @@ def solve_new(
         search_coupled(problem, box, found, effort=effort, **how)
     elif problem.cells.labels == 2:
         search_two_labels(problem, box, found, effort=effort, **how)
-    left = few or (found.enough is None and problem.have.size <= FINISHED)
+    left = few or (enough is None and problem.have.size <= FINISHED)
     if (left or problem.cells.labels > 2) and not found.done:
         search_many_labels(problem, box, found, gap=found.gap, effort=asked, **how)
     return _finished(problem, box, base, found)
@@ -74,6 +80,18 @@ def _finished(problem: Problem, box: Box, base: Real, found: Incumbent) -> Incum
         _plan_surely(problem, box, base, found)
     found.bound = min(found.bound, found.cost)
     return found
+
+
+def _of_whole_rows(box: Box, cells: Cells) -> Box:
+    """A label that has rows has at least one of the rows that the table can have.
+
+    Frequencies of one in a million are below what solvers tell from zero.
+    """
+    most = float(cells.most.sum())
+    if most >= UNLIMITED:
+        return box
+    least = np.where(box.low > 0, 1 / max(most, 1.0), 0.0)
+    return Box(np.maximum(box.low, np.minimum(least, box.high)), box.high)
 
 
 def _plan_surely(problem: Problem, box: Box, base: Real, found: Incumbent) -> None:

@@ -145,7 +145,7 @@ class PlanSearch:
         Where groups are small, their whole rows depend on the frequencies more than the balance.
         """
         kinds, left = self.kinds, int(min(self.effort_of(EXPLORED) / len(self.kinds), MOST_BOXES))
-        heap = [(0.0, next(self.number), self.box)]
+        heap = [(self.found.lowest, next(self.number), self.box)]
         middles: list[tuple[float, int, Real]] = []
         while heap and left > 0 and heap[0][0] < self.found.cost and not self.late():
             batch = [heapq.heappop(heap)[2] for _ in range(min(len(heap), 16))]
@@ -164,7 +164,7 @@ class PlanSearch:
         lowest = heap[0][0] if heap else math.inf
         self.found.bound = max(self.found.bound, min(lowest, self.found.cost))
         for cost, _, centre in sorted(middles, key=lambda m: m[:2])[:3]:
-            if cost < 1.05 * self.found.cost and not self.late():
+            if cost < self.found.cost + 0.05 * abs(self.found.cost) and not self.late():
                 self.plan_at(self.point(centre), centre)
 
     def imbalance(self, rows: Whole, centre: Real) -> float:

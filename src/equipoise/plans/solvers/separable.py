@@ -168,7 +168,7 @@ class _Search:
         while len(open_):
             middle = (low[open_] + high[open_]) // 2
             here, next_ = self._relaxed(open_, middle), self._relaxed(open_, middle + 1)
-            right = next_ <= here * (1 + 1e-12) + 1e-12
+            right = next_ <= here + 1e-12 * (1 + np.abs(here))
             low[open_[right]] = middle[right] + 1
             high[open_[~right]] = middle[~right]
             open_ = open_[low[open_] < high[open_]]
@@ -263,7 +263,7 @@ class _Search:
 
 def _less(cost: Real) -> Real:
     """Subtract a rounding error, so that sums in another order do not look cheaper."""
-    return cost * (1 - 1e-10) - 1e-10
+    return np.where(cost > 0, cost * (1 - 1e-10), cost * (1 + 1e-10)) - 1e-10
 
 
 def granularity(slopes: Real) -> float:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.plans.solvers.balance import balanced_rows
-from equipoise.plans.solvers.kinds import BIG, WIDER, Curves, Solved, kinds_of
+from equipoise.plans.solvers.kinds import BIG, WIDER, Curves, PricedRows, kinds_of
 from equipoise.plans.solvers.polish import polish
 from equipoise.plans.solvers.separable import granularity
 
@@ -54,6 +54,9 @@ POLISHED = 0.01
 
 NARROW = 1e-9
 """Width of an interval that is not cut any further."""
+
+NEARBY = (16,)
+"""Windows in which rows of a plan are searched for; what is further away is found in other ways."""
 
 WIDE = 0.01
 """Width of intervals that are bounded roughly."""
@@ -171,14 +174,14 @@ class _Search:
         found = self.found
         ends = np.linspace(self.box.low[self.rare], self.box.high[self.rare], INTERVALS + 1)
         open_ = self.bounded(ends[:-1], ends[1:])
-        done, idle, reached = len(open_.low), 0, 0.0
+        done, idle, reached = len(open_.low), 0, found.lowest
         while True:
             open_ = open_.take(open_.bound < found.cost - 1e-9)
             self.construct(open_)
             open_ = open_.take(open_.bound < found.cost - 1e-9)
             floor = float(open_.bound.min(initial=found.cost))
             found.bound = max(found.bound, floor)
-            idle = 0 if floor > reached + max(found.gap, 1e-6) * floor / 50 else idle + 1
+            idle = 0 if floor > reached + max(found.gap, 1e-6) * abs(floor) / 50 else idle + 1
             reached = max(reached, floor)
             self.progress(min(1.0, done / self.most))
             if found.done or not len(open_.low) or idle > IDLE or self.spent(done):
@@ -200,7 +203,7 @@ class _Search:
 
     def chosen(self, open_: Intervals) -> Any:
         """The intervals to cut: those with the lowest bounds, which hold the whole bound down."""
-        aim = max(self.found.cost * (1 - self.found.gap), float(open_.bound.min()) + 1e-9)
+        aim = max(self.found.near_cost, float(open_.bound.min()) + 1e-9)
         below = (open_.bound < aim) & (open_.high - open_.low > NARROW)
         order = np.argsort(np.where(below, open_.bound, np.inf), kind="stable")
         chosen = np.zeros(len(order), np.bool_)
@@ -219,7 +222,7 @@ class _Search:
             stepped = np.ceil(np.minimum(bound, BIG) / self.step - 1e-6) * self.step
             bound = np.where(np.isfinite(bound), stepped, bound)
         else:
-            bound = bound * (1 - 1e-12) - 1e-9
+            bound = bound - 1e-12 * np.abs(bound) - 1e-9
         # The mixture of both sides that balances the labels.
         share = np.clip(left.slope / np.maximum(left.slope - right.slope, 1e-30), 0.0, 1.0)
         m, c = (
@@ -228,7 +231,7 @@ class _Search:
             for y in ("m", "c")
         )
         centre = np.clip(m / np.maximum(m + c, 1.0), low, high)
-        return Intervals(low, high, np.maximum(bound, 0.0), centre)
+        return Intervals(low, high, np.maximum(bound, self.found.lowest), centre)
 
     def maximise(
         self, lines: Curves, low: Real, high: Real, windows: tuple[int, ...] = WIDER
@@ -283,7 +286,7 @@ class _Search:
         # The band that holds for all frequencies within the margin.
         low, high = self.kinds.band(rate + margin, rate - margin)
         lines = Curves.of(self.kinds, low, high)
-        bound, left, right = self.maximise(lines, rate, rate)
+        bound, left, right = self.maximise(lines, rate, rate, NEARBY)
         for i in np.argsort(bound, kind="stable").tolist():
             if not bound[i] < self.found.cost:
                 break
@@ -302,7 +305,7 @@ class _Search:
             rows = rows[:, ::-1]
         self.found.offer(self.problem, rows, self.box)
         cost = self.problem.cells.total_cost(rows)
-        if cost < self.found.cost * (1 + POLISHED):
+        if cost < self.found.cost + abs(self.found.cost) * POLISHED:
             self.found.offer(self.problem, polish(self.problem, rows, self.box), self.box)
 
 
@@ -317,7 +320,7 @@ def _first_multipliers(prices: Real) -> Real:
 
 
 def _take_nearest(
-    side: Side, trial: Real, value: Real, slope: Real, solved: Solved, *, sign: int
+    side: Side, trial: Real, value: Real, slope: Real, solved: PricedRows, *, sign: int
 ) -> None:
     """Keep the multiplier nearest to the best one among those on one side of it."""
     line = np.arange(len(trial))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from equipoise.plans.cells import Real, Whole
     from equipoise.plans.problem import Problem
     from equipoise.plans.solvers.box import Box
-    from equipoise.plans.solvers.overlap.relaxation import Relaxed
+    from equipoise.plans.solvers.overlap.relaxation import RelaxedChanges
 
 MARGINS = (0.0, 1e-6)
 """Margins in rows: with the second, what floats allow is within the tolerance in fractions, too."""
@@ -87,7 +87,7 @@ class _Fixed:
         relaxation.deadline = self.deadline
         least = self.groups.alone(problem, self.groups.band(self.base, self.base)).costs
         relaxed = relaxation.solve(self.cuts, self.balance, least=least)
-        found.bound = rounded_up(relaxed.bound, self.step)
+        found.bound = max(rounded_up(relaxed.bound, self.step), found.lowest)
         progress(0.5)
         if found.bound == math.inf:
             found.bound = found.cost
@@ -101,7 +101,7 @@ class _Fixed:
         found.timed_out &= not found.near(self.gap)
         return found
 
-    def walk(self, start: Relaxed) -> None:
+    def walk(self, start: RelaxedChanges) -> None:
         """Make whole rows of real-valued ones."""
         at, table = self.base, None
         if self.balance is not None:
@@ -176,5 +176,5 @@ def cost_step(problem: Problem) -> float | None:
 def rounded_up(bound: float, step: float | None) -> float:
     """Round a bound up to the next possible cost, if costs are multiples of a step."""
     if not math.isfinite(bound):
-        return bound if bound > 0 else 0.0
-    return max(math.ceil(bound / step - 1e-5) * step if step else bound - 1e-9, 0.0)
+        return bound
+    return math.ceil(bound / step - 1e-5) * step if step else bound - 1e-9

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from equipoise.plans.limits import Limit
     from equipoise.plans.problem import Problem
     from equipoise.plans.solvers.overlap.groups import Groups
-    from equipoise.plans.solvers.overlap.relaxation import Prices, Relaxed
+    from equipoise.plans.solvers.overlap.relaxation import Prices, RelaxedChanges
 
 BROKEN = 1e-9
 """A limit broken by less, in rows, may hold; the judge decides."""
@@ -84,8 +84,8 @@ def _normals(band: Band) -> Real:
 
 
 def settle(
-    problem: Problem, groups: Groups, band: Band, start: Relaxed
-) -> tuple[Relaxed, NDArray[np.intp]]:
+    problem: Problem, groups: Groups, band: Band, start: RelaxedChanges
+) -> tuple[RelaxedChanges, NDArray[np.intp]]:
     """Take the cheapest whole rows of judged finest groups that rounding puts out of their band.
 
     For few rows, those within a small tolerance are far from any real-valued ones, and no single
@@ -120,7 +120,7 @@ class Walk:
     def __init__(
         self,
         frame: RowLimits,
-        start: Relaxed,
+        start: RelaxedChanges,
         *,
         accepts: Callable[[Whole], bool],
         deadline: float = math.inf,
@@ -282,7 +282,7 @@ class _Shared:
 
 def walk_from(
     frame: RowLimits,
-    start: Relaxed,
+    start: RelaxedChanges,
     settled: NDArray[np.intp],
     *,
     accepts: Callable[[Whole], bool],

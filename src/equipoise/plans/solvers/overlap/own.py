@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from equipoise.plans.cells import Real, Whole
     from equipoise.plans.problem import Problem
-    from equipoise.plans.solvers.overlap.relaxation import Relaxed
+    from equipoise.plans.solvers.overlap.relaxation import RelaxedChanges
 
 WORK = 48_000
 """Number of cells in all linear models for bounds, and as many for better frequencies."""
@@ -97,7 +97,7 @@ class _Search:
         self.bounds.deadline = self.plans.deadline = deadline
         self.small = problem.have.size <= TINY
         self.number = itertools.count()
-        self.heap = [(0.0, next(self.number), box)]
+        self.heap = [(found.lowest, next(self.number), box)]
         self.floor = math.inf  # the lowest bound of a box that is too narrow to split
         self.made: list[Real] = []  # frequencies at which plans were made
         self.best_rates: Real | None = None  # where real-valued rows are cheapest
@@ -186,6 +186,8 @@ class _Search:
     def corridor(self, box: Box) -> tuple[Box, Real, Real]:
         """The box, and the shares of the table that groups can have below the best cost."""
         cells, cost = self.problem.cells, self.found.cost
+        if self.found.lowest < 0:
+            cost = math.inf  # some changes pay for others
         n, sizes = float(self.sizes.sum()), self.group_sizes
         least, most = np.zeros(len(sizes)), np.ones(len(sizes))
         added = _at_most(cost, cells.add[cells.most > cells.have])
@@ -201,7 +203,8 @@ class _Search:
     def in_whole_rows(self, box: Box, least: Real, most: Real) -> float:
         """Bound a box in whole rows, and take what it finds if that is valid."""
         cost = self.found.cost
-        enough = max(self.step or 0.0, self.gap * cost * (1 - 1e-9)) if cost < math.inf else 0.0
+        far = self.gap * abs(cost) * (1 - 1e-9)
+        enough = max(self.step or 0.0, far) if cost < math.inf else 0.0
         solved = solve_whole(
             self.problem,
             self.groups,
@@ -279,12 +282,12 @@ class _Search:
             if self.found.cost < before:
                 return
 
-    def at(self, rates: Real) -> Relaxed:
+    def at(self, rates: Real) -> RelaxedChanges:
         """The cheapest real-valued rows with given label frequencies."""
         alone = self.groups.alone(self.problem, self.groups.band(rates, rates)).costs
         return self.plans.solve(cuts_at(self.groups.edges, rates), Box(rates, rates), least=alone)
 
-    def polished(self, rates: Real, best: Relaxed) -> tuple[Real, Relaxed]:
+    def polished(self, rates: Real, best: RelaxedChanges) -> tuple[Real, RelaxedChanges]:
         """Move frequencies step by step to where real-valued rows are cheapest."""
         left, step = self.trials, float((self.box.high - self.box.low).max()) / 4
         ways = 2 if len(rates) == 2 else None
@@ -299,7 +302,7 @@ class _Search:
             step = step if moved else step / 4
         return rates, best
 
-    def walk(self, rates: Real, start: Relaxed, room: float) -> None:
+    def walk(self, rates: Real, start: RelaxedChanges, room: float) -> None:
         """Make whole rows whose label totals are within a few rows of given frequencies."""
         rows = start.rows
         near = room / max(float(self.sizes.sum() if rows is None else rows.sum()), 1.0)

@@ -37,7 +37,7 @@ class Prices:
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxed:
+class RelaxedChanges:
     """Real-valued rows, or None, and a lower bound of the cost; infinite if there are none."""
 
     bound: float
@@ -140,7 +140,7 @@ class ChangeModel:
         *,
         least: Real | None = None,
         cutoff: float = math.inf,
-    ) -> Relaxed:
+    ) -> RelaxedChanges:
         """Bound the cost of all plans that keep the cuts, with label frequencies in a box.
 
         ``least`` is what each judged finest group costs at least, in whole rows. The search ends
@@ -148,15 +148,15 @@ class ChangeModel:
         """
         least = np.zeros(len(self.lines)) if least is None else least
         if not np.isfinite(least).all():
-            return Relaxed(math.inf)
+            return RelaxedChanges(math.inf)
         self._restart(cuts, box, least)
         bound = 0.0
         for _ in range(ROUNDS):
             answer = self.model.solve(time_limit=self.deadline - time.monotonic())
             if answer.status == "infeasible":
-                return Relaxed(math.inf)
+                return RelaxedChanges(math.inf)
             if answer.columns is None or answer.duals is None:
-                return Relaxed(bound)  # no answer, and no more than the bound so far
+                return RelaxedChanges(bound)  # no answer, and no more than the bound so far
             # What HiGHS may be off by, at the prices of the constraints.
             off = np.abs(answer.duals).sum() + np.abs(answer.columns[: self.totals[0]]).sum()
             bound = max(bound, answer.cost - EXACT * (1.0 + float(off)))
@@ -164,8 +164,8 @@ class ChangeModel:
             held = len(self.blocks)
             if not self._add_broken(cuts, rows) or bound >= cutoff:
                 prices = self._prices(cuts, np.abs(answer.duals), held, balanced=box is not None)
-                return Relaxed(bound, rows, prices)
-        return Relaxed(bound)
+                return RelaxedChanges(bound, rows, prices)
+        return RelaxedChanges(bound)
 
     def rows_of(self, columns: Real) -> Real:
         """The rows of cells after the changes that columns stand for."""

@@ -67,7 +67,7 @@ def solve_whole(
     answer = model.model.solve(time_limit=left, gap=gap, nodes=nodes)
     if answer.status == "infeasible":
         return Solved(None, math.inf)
-    bound = max(answer.bound - 1e-6, 0.0)
+    bound = max(answer.bound - 1e-6, problem.cells.lowest_cost)
     late = answer.status != "optimal" and time.monotonic() - started >= left
     rows = None
     if answer.columns is not None:
