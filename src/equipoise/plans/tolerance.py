@@ -54,8 +54,8 @@ def least_tolerance(
 
     By bisection; what a plan leaves is often less than the tolerance it was made for, and counts.
     In small tables less than the best is tried whenever a smaller tolerance failed, until there is no
-    plan for that. None if there is no plan at any tolerance. The search stops when it is certain that nothing below ``unless`` is found,
-    because another plan leaves as much.
+    plan for that. None if there is no plan at any tolerance. The search stops when it is certain
+    that nothing below ``unless`` is found, because another plan leaves as much.
 
     A larger budget never leaves more, unless time runs out: which tolerances are tried depends on
     the budget only through what it could pay for so far, and the plan at a tolerance does not depend
