@@ -46,7 +46,9 @@ def nearest_of_all(problem, limit, more):
     box, have = allowed_box(problem, problem.base), problem.have.ravel()
     ranges = [
         range(int(low), min(int(high), int(n) + more) + 1)
-        for low, high, n in zip(free.cells.least.ravel(), free.cells.most.ravel(), have, strict=True)
+        for low, high, n in zip(
+            free.cells.least.ravel(), free.cells.most.ravel(), have, strict=True
+        )
     ]
     sign = -1 if limit.kind in ("at_least", "min_rows") else 1
     tables = np.array(list(itertools.product(*ranges)))
@@ -106,7 +108,11 @@ def test_a_table_whose_groups_are_small():
 @pytest.mark.parametrize("rows", [30, 60, 90])
 def test_any_plan_keeps_the_limit_or_is_proved_not_to_exist(rows):
     rng = np.random.default_rng(3)
-    cells = {(f"g{g}", y): int(n) for g in range(9) for y, n in zip("01", rng.integers(40, 90, 2))}
+    cells = {
+        (f"g{g}", y): int(n)
+        for g in range(9)
+        for y, n in zip("01", rng.integers(40, 90, 2), strict=True)
+    }
     problem = pose(counts_of(cells), PlanRequest(tolerance=0.1, available={"y=1": rows}))
     found = any_plan(problem)
     (limit,) = problem.limits
@@ -121,7 +127,11 @@ def test_any_plan_keeps_the_limit_or_is_proved_not_to_exist(rows):
 
 def scarce():
     rng = np.random.default_rng(11)
-    cells = {(f"g{g}", y): int(n) for g in range(12) for y, n in zip("01", rng.integers(30, 90, 2))}
+    cells = {
+        (f"g{g}", y): int(n)
+        for g in range(12)
+        for y, n in zip("01", rng.integers(30, 90, 2), strict=True)
+    }
     return counts_of(cells), PlanRequest(tolerance=0.05, available={"y=1": 5}, time_limit=1e6)
 
 
@@ -143,7 +153,11 @@ def test_the_same_at_any_load(monkeypatch):
 @pytest.mark.slow
 def test_the_time_limit_is_kept():
     rng = np.random.default_rng(2)
-    cells = {(f"g{g}", y): int(n) for g in range(150) for y, n in zip("01", rng.integers(9, 99, 2))}
+    cells = {
+        (f"g{g}", y): int(n)
+        for g in range(150)
+        for y, n in zip("01", rng.integers(9, 99, 2), strict=True)
+    }
     counts = counts_of(cells)
     request = PlanRequest(tolerance=0.02, available={"y=1": 5}, max_rows=counts.n + 9)
     started = time.monotonic()
