@@ -164,3 +164,28 @@ def test_the_time_limit_is_kept():
     with pytest.raises(Infeasible):
         make_plan(counts, request.but(time_limit=1))
     assert time.monotonic() - started < 4  # one second each for the plan and for its explanation
+
+
+def test_a_minimum_that_changes_are_paid_for_is_reached_as_far_as_enumeration_says():
+    """Prices below zero must not lift the bound to zero: 29 rows can be reached, not only 27."""
+    rows = {("F", "x"): (9, 3), ("F", "y"): (8, 5), ("M", "x"): (12, 7)}
+    cells = {
+        (*group, y): n for group, pair in rows.items() for y, n in zip("ab", pair, strict=True)
+    }
+    counts = eq.Counts.from_mapping(cells, sensitive=["s", "t"], label="y")
+    asked = PlanRequest(tolerance=0.1, allow="both", available={"*": 4}, at_least={"s=F": 60})
+    problem = pose(counts, asked)
+    limit = next(x for x in problem.limits if x.kind == "at_least")
+    found = reach(problem, limit)
+    assert found is not None
+    assert found.number == 29
+
+
+def test_a_group_may_need_many_more_rows_than_its_minimum():
+    rows = {("F", "x"): (1, 0), ("F", "y"): (1, 0), ("M", "x"): (1000, 10), ("M", "y"): (1000, 10)}
+    cells = {
+        (*group, y): n for group, pair in rows.items() for y, n in zip("ab", pair, strict=True)
+    }
+    counts = eq.Counts.from_mapping(cells, sensitive=["s", "t"], label="y")
+    problem = pose(counts, PlanRequest(tolerance=0.2, at_least={"s=F": 5}))
+    assert any_plan(problem).rows is not None

@@ -180,6 +180,10 @@ def scenario(
     counts = count(data, **columns, progress=progress, **counting)
     if available_from is not None:
         named["pool"] = _counted_alike(available_from, counts, counting)
+    targets = {name: named.pop(name, None) for name in ("target_rates", "target_shares")}
+    asked = PlanRequest(**targets, target_count=named.pop("target_count", None))
+    read = with_benchmarks(asked, counts, counting)
+    named |= {name: getattr(read, name) for name in targets}
     made = make_scenario(counts, add, delete, named)
     return replace(made, source=_name_of(data))
 

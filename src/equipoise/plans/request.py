@@ -148,6 +148,7 @@ class PlanRequest(PlanOptions):
             "tolerance_on": ("ub", "rules limit UB"),
             "constrain": ("all", "rules name the groups they apply to"),
             "target": (None, "rules have their own K"),
+            "target_rates": (None, "rules have their own K"),
         }
         for name, (usual, why) in refused.items():
             if getattr(self, name) != usual:

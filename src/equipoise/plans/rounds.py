@@ -188,6 +188,7 @@ class _Ratios:
         best = self.best
         if best is None:
             assert self.last is not None  # noqa: S101 - the first range was solved
+            bound = bound if self.all_tell(None) else 0.0
             return replace(self.last, rows=None, bound=bound, timed_out=self.late)
         cost = _cost(self.problem, best)
         bound = bound if self.all_tell(best.rows) else 0.0

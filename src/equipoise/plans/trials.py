@@ -55,6 +55,8 @@ def _joined(problem: Problem, unlimited: Problem, trial: Problem, rows: Whole) -
     Limits of another kind that are broken as well may hold once these do.
     """
     fits = problem.cells.contain(rows)
+    if not fits and trial.cells is problem.cells:
+        return problem  # the solver was not exact
     bounded = trial.cells is problem.cells or not fits
     coupling = tuple(
         limit

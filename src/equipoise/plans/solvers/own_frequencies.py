@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FINISHED = 120
 """Maximum number of cells of two labels for which linear programs finish what is left of the gap."""
 
-FEW_ROWS, FEW_CELLS = 500, 60
+FEW_ROWS, FEW_CELLS = 100, 24
 """Maximum numbers of rows and cells of tables that are solved in whole rows from the start."""
 
 QUICK = 0.2

@@ -150,7 +150,7 @@ class ChangeModel:
         if not np.isfinite(least).all():
             return RelaxedChanges(math.inf)
         self._restart(cuts, box, least)
-        bound = 0.0
+        bound = self.problem.cells.lowest_cost  # below zero if changes are paid for
         for _ in range(ROUNDS):
             answer = self.model.solve(time_limit=self.deadline - time.monotonic())
             if answer.status == "infeasible":
@@ -215,7 +215,9 @@ class ChangeModel:
         column = np.concatenate([cell, drop[may]])
         free = np.full(len(self.lines), np.inf)
         rows = np.concatenate([row, row[may]])
-        self.model.add_rows(rows, column, self.price[column], low=least * (1 - 1e-9), high=free)
+        self.model.add_rows(
+            rows, column, self.price[column], low=least - 1e-9 * np.abs(least), high=free
+        )
 
     def _add_broken(self, cuts: Sequence[Cuts], rows: Real) -> bool:
         """Add the limits that rows break; False if there are none."""
