@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import math
+import random
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import equipoise as eq
 from equipoise.errors import InputError
+from equipoise.plans.plan import rows_after
+from equipoise.plans.planner import make_plan
+from equipoise.plans.problem import pose
+from equipoise.plans.request import PlanRequest
+from equipoise.plans.solution import Solution
+from equipoise.plans.tolerance import pays, what_is_left
 from strategies import label_rates, largest_bias, repairable, rows_of
 
 BUDGETS = (0, 3, 10, 25, 60)
@@ -264,3 +273,47 @@ def test_the_budget_that_would_do_is_named(counts):
     named = {r.option: r.needed for r in caught.value.relaxations}
     assert named["budget"] > 10
     assert named["at_least"] < 200
+
+
+def least_within(problem, budget):
+    """The least that any plan within a budget leaves, of all tables with some of every label."""
+    cells = problem.cells
+    ranges = [
+        range(max(int(low), int(n - budget / drop)), min(int(high), int(n + budget / add)) + 1)
+        for low, high, n, add, drop in zip(
+            *(getattr(cells, name).ravel() for name in ("least", "most", "have", "add", "drop")),
+            strict=True,
+        )
+    ]
+    least = math.inf
+    for table in itertools.product(*ranges):
+        rows = np.array(table).reshape(problem.have.shape)
+        if pays(budget, cells.total_cost(rows)) and rows.sum(axis=0).all() and problem.holds(rows):
+            plan = Solution(rows, 0.0, "solver", problem.base)
+            least = min(least, what_is_left(problem, plan))
+    return least
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_the_same_money_cannot_leave_less(seed):
+    rng = random.Random(seed)
+    cells = {(g, y): rng.randint(1, 6) for g in "pq" for y in "01"}
+    counts = eq.Counts.from_mapping(cells, sensitive=["g"], label="y")
+    request = PlanRequest(
+        tolerance=rng.choice([0.0, 0.01]),
+        allow=rng.choice(["add", "both", "delete"]),
+        reference=rng.choice(["new", "original"]),
+        cost_add={"g=p": rng.choice([1, 0.5, 2])},
+        budget=rng.choice([1, 2, 3, 4]),
+    )
+    try:
+        plan = make_plan(counts, request)
+    except eq.Infeasible:
+        return
+    if plan.reached:
+        return
+    problem = pose(counts, request)
+    mine = Solution(rows_after(problem, plan), 0.0, "solver", problem.base)
+    left = what_is_left(problem, mine)
+    assert left <= max(least_within(problem, request.budget), request.tolerance) + 1e-7

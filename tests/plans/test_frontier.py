@@ -144,3 +144,16 @@ def test_csv_and_json_say_the_same(counts):
 def test_what_is_no_frontier(counts, options):
     with pytest.raises(InputError):
         eq.frontier(counts, **options)
+
+
+@pytest.mark.slow
+def test_fifty_points_against_the_new_frequencies():
+    """Costs never rise, each has a bound, and both are within half a percent."""
+    options = {"sensitive_features": ["sex", "race"], "label": "income", "reference": "new"}
+    front = eq.frontier("adult", labels="free", allow="both", **options)
+    assert len(front.points) == 50
+    costs = [p.cost for p in front.points]
+    assert costs == sorted(costs, reverse=True)
+    for point in front.points:
+        assert point.reached <= point.tolerance * (1 + 1e-9)
+        assert 0 <= point.cost - point.bound <= 0.005 * point.cost + 1e-9

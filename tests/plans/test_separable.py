@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from dataclasses import replace
 from fractions import Fraction
 
@@ -373,3 +374,34 @@ def test_granularity():
     assert granularity(np.array([0.1, 0.3])) == pytest.approx(0.1)
     assert granularity(np.array([1.0, math.pi])) == 0
     assert granularity(np.arange(1, 100.0)) == 0
+
+
+def test_a_band_without_width_is_given_up():
+    """Its shares are no simple fractions: no size fits, and not every size is tried."""
+    share = [0.3612239583333333, 0.6387760416666667]
+    band = Band(np.array([share]), np.array([share]))
+    started = time.process_time()
+    solved = solve_separable(Cells.of([[2, 2]], least=[[2, 2]]), band)
+    assert not solved.feasible
+    assert time.process_time() - started < 1
+    half = Band(np.full((1, 2), 0.5), np.full((1, 2), 0.5))
+    assert solve_separable(Cells.of([[2, 5]]), half).cost == 3
+
+
+@pytest.mark.parametrize("drop", [-1.0, 0.0])
+def test_changes_that_are_paid_for(drop):
+    """With a price below zero for deletions, the smallest group that fits is the cheapest."""
+    cells = Cells.of([[3, 4], [2, 4]], add=1.0, drop=drop)
+    band = Band(np.full((2, 2), 0.36), np.full((2, 2), 0.64))
+    solved = solve_separable(cells, band)
+    costs = [
+        min(
+            float(cells.cost(np.array([[a, b], [a, b]]))[line])
+            for a in range(1, 9)
+            for b in range(1, 9)
+            if 0.36 <= a / (a + b) <= 0.64
+        )
+        for line in (0, 1)
+    ]
+    assert solved.costs.tolist() == costs
+    assert cells.lowest_cost == drop * 13

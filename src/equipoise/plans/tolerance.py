@@ -36,8 +36,8 @@ SMALL = (24, 500)
 NOTHING = 1e-4
 """What is left below this is not made less."""
 
-EFFORT = 0.3
-"""Share of the usual work that a search in a larger table takes."""
+SMALL_EFFORT, EFFORT = 0.19, 0.3
+"""Shares of the usual work of a search, in a small table to the last row and in a larger one."""
 
 ANYTHING = 1e6
 """A tolerance that every table is within."""
@@ -130,7 +130,7 @@ def _affordable(problem: Problem, tolerance: float, budget: float, end: float) -
     if math.isinf(budget):
         found = any_plan(trial, EFFORT * share_of_work(problem))
     else:
-        effort = 1.0 if _small(problem) else EFFORT
+        effort = SMALL_EFFORT if _small(problem) else EFFORT
         found = solve(trial, effort=effort, most=budget * (1 + 1e-12) + 1e-9)
     if found.rows is None or not pays(budget, problem.cells.total_cost(found.rows)):
         return None

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 CHUNK = 60_000
 """Number of groups searched at once, to limit memory."""
 
+SIMPLE = 1e4
+"""Largest size at which a band without width is searched."""
+
 _HAIR = 1e-14  # relative rounding error of products of a few floats that should be whole
 _NEVER = 1e30
 
@@ -133,7 +136,8 @@ class _Search:
         low, high, k = self.band.low, self.band.high, self.cells.labels
         room = np.minimum(1 - low.sum(axis=1), high.sum(axis=1) - 1)
         width = np.minimum((high - low).min(axis=1), room / k)
-        enough = 1 / np.maximum(width, 1e-9)
+        # A band without width has whole numbers only where shares are simple fractions.
+        enough = np.where(width > 1e-9, 1 / np.maximum(width, 1e-9), SIMPLE)
         share = np.maximum(low, high / 2)
         present = np.where(
             share > 0, self.cells.have.clip(self.least) / np.maximum(share, 1e-12), 0
