@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -103,6 +104,16 @@ class Cells:
         gain = np.minimum(self.add, 0.0) * (self.most - self.have).clip(0)
         gain += np.minimum(self.drop, 0.0) * (self.have - self.least).clip(0)
         return float(gain.sum())
+
+    def most_changes(self, cost: float) -> tuple[float, float]:
+        """How many rows a cost pays for at the lowest price: additions alone, and deletions alone."""
+
+        def paid(prices: Real) -> float:
+            if not prices.size:
+                return 0.0
+            return cost / float(prices.min()) if prices.min() > 0 else math.inf
+
+        return paid(self.add[self.most > self.have]), paid(self.drop[self.least < self.have])
 
     def __post_init__(self) -> None:
         # Larger counts would come near UNLIMITED, which stands for no bound.

@@ -300,8 +300,7 @@ class ManyLabels(PlanSearch):
         cells, cost = self.kinds.cells, self.found.cost - self.found.lowest
         n = float(self.problem.have.sum())
         sizes = cells.have.sum(axis=1).astype(float)
-        added = _at_most(cost, cells.add[cells.most > cells.have])
-        gone = _at_most(cost, cells.drop[cells.least < cells.have])
+        added, gone = cells.most_changes(cost)
         self.largest, self.smallest = n + added, n - gone
         paid = self.found.lowest < 0  # what some changes pay for is not told by the prices alone
         if not math.isfinite(added) or gone >= n or paid:
@@ -348,10 +347,3 @@ class ManyLabels(PlanSearch):
         least[chosen] += gained[0]
         most[chosen] -= gained[1]
         relaxation.share(least, np.maximum(most, least))
-
-
-def _at_most(cost: float, prices: Real) -> float:
-    """Number of rows that a cost pays for at the lowest price."""
-    if not prices.size:
-        return 0.0
-    return cost / float(prices.min()) if prices.min() > 0 else math.inf

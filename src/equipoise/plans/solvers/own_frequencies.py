@@ -71,6 +71,9 @@ def solve_new(
     left = few or (enough is None and problem.have.size <= FINISHED)
     if (left or problem.cells.labels > 2) and not found.done:
         search_many_labels(problem, box, found, gap=found.gap, effort=asked, **how)
+    small = not few and enough is None and problem.have.size <= FEW_CELLS
+    if small and not found.near(found.gap):
+        search_coupled(problem, box, found, effort=min(effort, 1.0), **how)
     return _finished(problem, box, base, found)
 
 

@@ -148,8 +148,7 @@ class _Search:
         return min(1.0, self.gap * found.cost / max(found.cost - found.bound, 1e-12))
 
     def enough(self) -> bool:
-        found = self.found
-        return found.done
+        return self.found.done
 
     def late(self) -> bool:
         self.found.timed_out |= time.monotonic() > self.deadline
@@ -190,8 +189,7 @@ class _Search:
             cost = math.inf  # some changes pay for others
         n, sizes = float(self.sizes.sum()), self.group_sizes
         least, most = np.zeros(len(sizes)), np.ones(len(sizes))
-        added = _at_most(cost, cells.add[cells.most > cells.have])
-        gone = _at_most(cost, cells.drop[cells.least < cells.have])
+        added, gone = cells.most_changes(cost)
         if not math.isfinite(added) or gone >= n:
             return box, least, most
         ends = [(0.0, 0.0), (added, 0.0), (0.0, gone)]
@@ -337,10 +335,3 @@ class _Search:
 
     def offer(self, rows: Whole | None) -> None:
         self.found.offer(self.problem, rows, self.box)
-
-
-def _at_most(cost: float, prices: Real) -> float:
-    """Number of rows that a cost pays for at the lowest price."""
-    if not prices.size:
-        return 0.0
-    return cost / float(prices.min()) if prices.min() > 0 else math.inf
