@@ -244,11 +244,12 @@ def repair(
         left |= {k: given[k] for k in ("time_limit",) if k in given}
         request, counting = take_plan(left, costs)
         counts = count(data, **columns, progress=progress, **counting)
+        request = with_benchmarks(request, counts, counting)
     return loop.repair(
         counts,
         locate(data, **counts.reading.options),
         as_lake(lake, progress=progress),
-        with_benchmarks(request, counts, counting),
+        request,
         output,
         plan=made,
         ledger=ledger,
