@@ -10,11 +10,11 @@ import textwrap
 import numpy as np
 import pytest
 
-from equipoise.plans.highs import Model
+from equipoise.plans.highs import LinearModel
 
 CHATTY = """
 import ctypes, os, sys, threading
-from equipoise.plans.highs import Model, quietly
+from equipoise.plans.highs import LinearModel, quietly
 
 def chatty():
     os.write(1, b"written\\n")
@@ -116,7 +116,7 @@ def test_a_model_is_solved_where_nothing_else_is_printed():
             def run(self):
                 chatty()
                 return self.highs.run()
-        model = Model([1.0], low=[2], high=[9])
+        model = LinearModel([1.0], low=[2], high=[9])
         model._highs = Chatty(model._highs)
         print(model.solve().cost)
     """)
@@ -126,7 +126,7 @@ def test_a_model_is_solved_where_nothing_else_is_printed():
 
 def knapsack():
     """Two kinds of things, of which 3.5 of the first would be enough."""
-    model = Model([1.0, 2.0], low=0, high=[9, 9])
+    model = LinearModel([1.0, 2.0], low=0, high=[9, 9])
     model.add_rows([0, 0], [0, 1], [2.0, 3.0], low=[7.0], high=[np.inf])
     return model
 
@@ -166,7 +166,7 @@ def test_whole_numbers_and_real_ones_again():
 
 
 def test_entries_of_the_same_place_are_summed():
-    model = Model([1.0], low=0, high=np.inf)
+    model = LinearModel([1.0], low=0, high=np.inf)
     model.add_rows([0, 0], [0, 0], [1.0, 2.0], low=[6.0], high=[np.inf])
     assert model.solve().cost == 2
 
@@ -184,7 +184,7 @@ def test_a_model_without_a_solution():
 def hard(seed=0, columns=60, rows=40):
     rng = np.random.default_rng(seed)
     weights = np.floor(rng.random((rows, columns)) * 50)
-    model = Model(np.floor(rng.random(columns) * 100) + 1, low=0, high=1)
+    model = LinearModel(np.floor(rng.random(columns) * 100) + 1, low=0, high=1)
     i, j = np.indices(weights.shape)
     enough = weights.sum(axis=1) / 2
     model.add_rows(i.ravel(), j.ravel(), weights.ravel(), low=enough, high=np.full(rows, np.inf))

@@ -17,8 +17,8 @@ from equipoise.plans.solvers.incumbent import Incumbent
 def test_any_plan_is_enough_but_there_must_be_one():
     assert not Incumbent(enough=math.inf).done
     assert Incumbent(enough=math.inf, rows=np.ones((1, 2)), cost=5.0).done
-    assert Incumbent(enough=math.inf, bound=math.inf).done
-    assert Incumbent(enough=4.0, bound=4.5).done
+    assert Incumbent(enough=math.inf, lowest=math.inf).done  # the bound begins at the lowest cost
+    assert Incumbent(enough=4.0, lowest=4.5).done
     assert not Incumbent(enough=4.0, rows=np.ones((1, 2)), cost=5.0).done
 
 
