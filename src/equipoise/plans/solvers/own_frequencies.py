@@ -90,7 +90,7 @@ def _of_whole_rows(box: Box, cells: Cells) -> Box:
 
     Frequencies of one in a million are below what solvers tell from zero.
     """
-    most = float(cells.most.sum())
+    most = float(cells.most.sum(dtype=float))  # whole numbers would overflow in large tables
     if most >= UNLIMITED:
         return box
     least = np.where(box.low > 0, 1 / max(most, 1.0), 0.0)
