@@ -210,9 +210,9 @@ def test_rows_that_a_plan_does_not_need_are_undone():
 def test_a_table_of_thousands_of_groups_gets_a_plan():
     """Bounds of all cells together are more than 64 bits hold."""
     rng = np.random.default_rng(4)
-    rows = rng.integers(0, 6, (4_500, 2)) + [0, 1]
+    rows = rng.integers(20, 60, (12, 2))[rng.integers(0, 12, 4_500)]
     cells = {(f"g{i}", "ab"[y]): int(rows[i, y]) for i in range(len(rows)) for y in (0, 1)}
     counts = eq.Counts.from_mapping(cells, sensitive=["s"], label="y")
     plan = eq.plan(counts, tolerance=0.2, allow="both")
     assert plan.reached
-    assert plan.gap <= 0.02
+    assert plan.gap <= 0.002
