@@ -291,7 +291,7 @@ def test_a_plan_from_the_command_line_passes_the_check(tmp_path):
 
 def planned(counts, policy):
     try:
-        return eq.plan(counts, policy=policy)
+        return eq.plan(counts, policy=policy, time_limit=6)
     except Infeasible as none:
         return none
 
