@@ -60,7 +60,7 @@ def reach(problem: Problem, limit: Limit) -> Reach | None:
     The tolerance must be above zero, and no plan may keep the limit as it is.
     """
     closely = problem.have.size <= MIDDLE
-    effort, gap = 1.0 if _small(problem) else EFFORT, 0.0 if closely else None
+    effort, gap = 1.0 if is_small(problem) else EFFORT, 0.0 if closely else None
     found = solve(_priced(problem, limit, 0.0, gap), effort=effort, at_once=True)
     if found.rows is None and found.bound == math.inf:
         return None
@@ -83,7 +83,7 @@ def any_plan(problem: Problem, effort: float = 1.0) -> Solution:
     plain = problem.request.tolerance and problem.ruled is None and not problem.coarse
     if (
         plain
-        and not _small(problem)
+        and not is_small(problem)
         and len(shared) == 1
         and shared[0].kind in ("available", "max_rows")  # a minimum would need a cap on its cells
         and problem.reference == "new"
@@ -101,7 +101,7 @@ def share_of_work(problem: Problem) -> float:
     return min(1.0, WORK / problem.have.size)
 
 
-def _small(problem: Problem) -> bool:
+def is_small(problem: Problem) -> bool:
     """Whether models in whole rows decide quickly."""
     return problem.have.size <= SMALL[0] and int(problem.have.sum()) <= SMALL[1]
 

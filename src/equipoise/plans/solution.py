@@ -91,7 +91,7 @@ def _solve_or_any(
 ) -> Solution:
     found = _solve(problem, candidates, effort, progress, enough, most)
     again = problem.request.tolerance and enough is None  # at zero tolerance no gap ends a search
-    if found.rows is None and found.bound < min(math.inf, most) and not found.timed_out and again:
+    if found.rows is None and found.bound < most and not found.timed_out and again:
         any_plan = replace(problem, request=problem.request.but(gap=ANY_PLAN))
         other = _solve(any_plan, candidates, effort, progress, math.inf)
         found = replace(found, rows=other.rows, timed_out=other.timed_out)

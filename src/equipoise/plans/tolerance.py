@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equipoise.plans.judgement import drift, off_by
-from equipoise.plans.reach import any_plan, share_of_work
+from equipoise.plans.reach import any_plan, is_small, share_of_work
 from equipoise.plans.rounds import solve
 from equipoise.plans.solution import Solution
 
@@ -29,9 +29,6 @@ EXACT_WIDTH = 1e-7
 
 BELOW = 1e-9
 """By how much less than the best is tried, as a share."""
-
-SMALL = (24, 500)
-"""Maximum numbers of cells and rows of a table in which every plan is proved to be the cheapest."""
 
 NOTHING = 1e-4
 """What is left below this is not made less."""
@@ -73,7 +70,7 @@ def least_tolerance(
     low, high, best = started
     exact = problem.separable and problem.reference == "original"
     width = EXACT_WIDTH if exact else ROUGH_WIDTH if math.isinf(budget) else WIDTH
-    start, late, small, failed = max(high - low, 1e-12), False, _small(problem), False
+    start, late, small, failed = max(high - low, 1e-12), False, is_small(problem), False
     while low < min(unless, high) and high > max(asked, NOTHING) and not late:
         near = high - low <= width * max(high, 1e-3)
         below = small and (failed or near)
@@ -97,11 +94,7 @@ def least_tolerance(
 
 def _gap(problem: Problem) -> float | None:
     """In small tables plans are compared to the last row."""
-    return 0.0 if _small(problem) else problem.request.gap
-
-
-def _small(problem: Problem) -> bool:
-    return problem.have.size <= SMALL[0] and problem.have.sum() <= SMALL[1]
+    return 0.0 if is_small(problem) else problem.request.gap
 
 
 def _first_affordable(
@@ -130,7 +123,7 @@ def _affordable(problem: Problem, tolerance: float, budget: float, end: float) -
     if math.isinf(budget):
         found = any_plan(trial, EFFORT * share_of_work(problem))
     else:
-        effort = SMALL_EFFORT if _small(problem) else EFFORT
+        effort = SMALL_EFFORT if is_small(problem) else EFFORT
         found = solve(trial, effort=effort, most=budget * (1 + 1e-12) + 1e-9)
     if found.rows is None or not pays(budget, problem.cells.total_cost(found.rows)):
         return None
