@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,8 +20,11 @@ from equipoise.plans.request import PlanRequest
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.incumbent import Incumbent, holds_everything
 from equipoise.plans.solvers.many_labels import search_many_labels
+from equipoise.plans.solvers.plan_search import band_over
 from equipoise.plans.solvers.relaxation import FrequencyRelaxation, Kinds
 from equipoise.plans.solvers.row_moves import RowMoves
+from equipoise.plans.solvers.separable import solve_relaxed, solve_separable
+from equipoise.plans.solvers.size_ranges import range_shares
 
 small = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -218,3 +222,55 @@ def test_single_rows_are_moved_until_everything_holds(compas):
     trimmed = rounding.trim(rows, 6000)
     assert problem.cells.total_cost(trimmed) <= problem.cells.total_cost(rows)
     assert within_tolerance(problem, trimmed, problem.base)
+
+
+@small
+@given(
+    have=few_rows(2, 3),
+    tolerance=st.sampled_from([0.2, 0.5]),
+    prices=st.lists(st.sampled_from([1.0, 2.0, 0.5]), min_size=12, max_size=12),
+    spare=st.sampled_from([0.5, 2.0, 6.0]),
+    allow=st.sampled_from(["add", "both"]),
+)
+def test_no_table_that_costs_little_has_shares_outside_their_ranges(
+    have, tolerance, prices, spare, allow
+):
+    problem = posed(have, tolerance=tolerance, labels="free", allow=allow)
+    add, drop = np.reshape(prices, (2, *problem.have.shape))
+    cells = replace(problem.cells, add=add, drop=drop)
+    problem = replace(problem, cells=cells)
+    base = problem.base
+    box = Box(base * 0.9, np.minimum(base * 1.1, 1.0)).tightened()
+    kinds = Kinds.of(problem)
+    band = band_over(kinds.edges, box)
+    solved = solve_separable(kinds.cells, band)
+    assert (solve_relaxed(kinds.cells, band) <= solved.costs + 1e-9).all()
+    assume(solved.feasible)
+    most_cost = float(solved.costs @ kinds.times) + spare
+    least, most = range_shares(kinds, band, solved.costs, most_cost)
+    every = tables(problem, 5)
+    sizes = every.sum(axis=2)
+    inside = (every >= (band.low[kinds.back] - 1e-9) * sizes[..., None]).all(axis=(1, 2))
+    inside &= (every <= (band.high[kinds.back] + 1e-9) * sizes[..., None]).all(axis=(1, 2))
+    change = every - cells.have
+    cost = (np.where(change > 0, cells.add, -cells.drop) * change).sum(axis=(1, 2))
+    held = inside & (cost <= most_cost) & (sizes.sum(axis=1) > 0)
+    share = sizes[held] / sizes[held].sum(axis=1, keepdims=True)
+    assert (share >= least[kinds.back] - 1e-9).all()
+    assert (share <= most[kinds.back] + 1e-9).all()
+
+
+def test_tiny_groups_of_many_labels_are_planned_near_the_cost_of_real_valued_rows():
+    have = [
+        [940, 1705, 3874, 1068, 882],
+        [7, 30, 102, 33, 20],
+        [936, 1807, 4716, 1089, 863],
+        [5, 12, 14, 6, 3],
+        [442, 1054, 2441, 651, 602],
+        [7, 12, 83, 13, 16],
+        [420, 1063, 3501, 827, 742],
+        [2, 3, 6, 1, 2],
+    ]
+    plan = eq.plan(counts_of(have), tolerance=0.1, labels="free")
+    assert plan.certificate.reached
+    assert plan.gap < 0.05

@@ -18,6 +18,7 @@ from equipoise.plans.solvers.incumbent import CLOSED
 from equipoise.plans.solvers.plan_search import PlanSearch, band_over
 from equipoise.plans.solvers.relaxation import FrequencyRelaxation, Kinds, Relaxed
 from equipoise.plans.solvers.separable import solve_separable
+from equipoise.plans.solvers.size_ranges import range_shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,9 +30,8 @@ if TYPE_CHECKING:
 NARROW = 1e-9
 """A box that is not split any further."""
 
-TINY, SMALL, WHOLE = 20, 30, 120
-"""Numbers of cells up to which models in whole rows are solved: for the cheapest plan, for the
-gap, and where a gap is asked for."""
+SMALL, WHOLE = 30, 120
+"""Numbers of cells up to which models in whole rows are solved: by default, and for a given gap."""
 
 FINE = 0.001
 """Gap at which a plan is not improved further, unless a smaller one is asked for."""
@@ -50,6 +50,9 @@ EVERY = 8
 
 ROUNDS = 3
 """How often the box is narrowed at most before it is split."""
+
+TELLING = 0.6
+"""Share of the best cost that groups by themselves must cost to tell anything about their sizes."""
 
 SHARES = 8
 """Number of groups whose shares of the table are bounded by linear programs: the widest ranges."""
@@ -87,7 +90,6 @@ class ManyLabels(PlanSearch):
 
     heap: list[tuple[float, int, Node]]
     wholly = False  # whether boxes are searched in whole rows
-    exact = False  # whether plans are worth a search that are cheaper by less than the gap
 
     def __init__(self, *asked: Any) -> None:
         super().__init__(*asked)
@@ -129,27 +131,15 @@ class ManyLabels(PlanSearch):
 
     def polish(self) -> None:
         """Search all boxes that are left for whole rows with one model, if it is small."""
-        tiny = self.problem.have.size <= TINY
-        near = self.found.near(min(self.gap, FINE) if tiny else self.gap)
-        if not self.small or near or self.late() or self.effort < QUICK:
-            return
         nodes = [node for _, _, node in self.heap]
-        if not nodes:  # the gap is reached, but a cheaper plan may be next to the best
-            if self.centre is not None and tiny:
-                room = 3 / max(float(self.problem.have.sum()), 1.0)
-                low, high = self.centre - room, self.centre + room
-                self.exact = True
-                self.in_whole_rows(
-                    Box(np.maximum(low, self.box.low), np.minimum(high, self.box.high)), POLISHED
-                )
-                self.exact = False
+        near = self.found.near(self.gap)
+        if not nodes or not self.small or near or self.late() or self.effort < QUICK:
             return
         low = np.min([node.box.low for node in nodes], axis=0)
         high = np.max([node.box.high for node in nodes], axis=0)
-        self.exact = tiny
         asked = math.isinf(self.effort)
+        self.relaxation.share(self.least, self.most)
         bound = self.in_whole_rows(Box(low, high), nodes=10 * POLISHED if asked else POLISHED)
-        self.exact = False
         self.heap = [(max(b, bound), n, node) for b, n, node in self.heap]
         heapq.heapify(self.heap)
         self.raise_bound()
@@ -187,8 +177,10 @@ class ManyLabels(PlanSearch):
         cost = self.found.cost
         if not math.isfinite(cost):
             return math.inf
-        gap, size = 0.0 if self.exact else self.gap, abs(cost)
-        return cost - max(gap * size * (1 - 1e-9), (self.step or 0.0) * (1 - 1e-4), CLOSED * size)
+        size = abs(cost)
+        return cost - max(
+            self.gap * size * (1 - 1e-9), (self.step or 0.0) * (1 - 1e-4), CLOSED * size
+        )
 
     def raise_bound(self) -> None:
         """No plan costs less than the boxes that are left, or than what was not searched for."""
@@ -244,14 +236,23 @@ class ManyLabels(PlanSearch):
 
     def bound(self, box: Box) -> Relaxed:
         """Bound a box by the relaxation, in which no group costs less than its whole rows."""
-        self.relaxation.cheaper(self.cutoff)
-        self.relaxation.move(box)
-        kinds = self.kinds
-        solved = solve_separable(kinds.cells, band_over(kinds.edges, box))
+        relaxation, kinds, cutoff = self.relaxation, self.kinds, self.cutoff
+        band = band_over(kinds.edges, box)
+        solved = solve_separable(kinds.cells, band)
         if not solved.feasible:
             return Relaxed(math.inf)
-        self.relaxation.dearer(solved.costs)
-        return self.relaxation.solve(time_limit=self.left)
+        apart = float(solved.costs @ kinds.times)
+        if self.rounded(apart) >= cutoff:
+            return Relaxed(apart)
+        least, most = self.least, self.most
+        if apart > TELLING * cutoff:
+            narrow = range_shares(kinds, band, solved.costs, cutoff)
+            least, most = np.maximum(narrow[0], least), np.minimum(narrow[1], most)
+        relaxation.share(least, np.maximum(least, most))
+        relaxation.cheaper(cutoff)
+        relaxation.move(box)
+        relaxation.dearer(solved.costs)
+        return relaxation.solve(time_limit=self.left)
 
     def split(self, bound: float, node: Node) -> None:
         """Split a box at the label whose products are most wrong."""
@@ -282,8 +283,8 @@ class ManyLabels(PlanSearch):
             self.found.bound = max(self.found.bound, min(bound, self.found.cost))
             if relaxed.rows is not None:
                 self.descend(self.frequencies(relaxed, box), steps=12)
-            if turn == 0 and self.found.cost > 1.02 * self.real:
-                self.explore()
+            if turn == 0:
+                self.try_others()
             if not math.isfinite(self.cutoff) or self.found.near(self.gap) or self.done():
                 return box
             narrowed = self.narrow(box)
@@ -308,9 +309,7 @@ class ManyLabels(PlanSearch):
         ends = [(0.0, 0.0), (added, 0.0), (0.0, gone)]
         least = np.min([(sizes - d).clip(0) / (n + a - d) for a, d in ends], axis=0)
         most = np.max([(sizes + a) / (n + a - d) for a, d in ends], axis=0).clip(0, 1)
-        self.relaxation.share(
-            np.maximum(least, self.relaxation.least), np.minimum(most, self.relaxation.most)
-        )
+        self.least, self.most = np.maximum(least, self.least), np.minimum(most, self.most)
 
     def narrow(self, box: Box) -> Box | None:
         """Narrow a box and the shares to those of cheaper plans; None if there are none."""
@@ -334,9 +333,9 @@ class ManyLabels(PlanSearch):
     def narrow_shares(self, n: float) -> None:
         """Narrow the widest ranges of shares; ``n`` is the size of the largest table."""
         relaxation, at = self.relaxation, self.relaxation.at
-        wide = relaxation.most - relaxation.least
+        wide = self.most - self.least
         chosen = np.sort(np.argsort(-wide, kind="stable")[:SHARES])
-        least, most = relaxation.least.copy(), relaxation.most.copy()
+        least, most = self.least.copy(), self.most.copy()
         pairs = [np.array([at["size"][g], at["everything"][0]]) for g in chosen]
         lows = [(pair, np.array([1.0, -least[g]])) for g, pair in zip(chosen, pairs, strict=True)]
         highs = [(pair, np.array([-1.0, most[g]])) for g, pair in zip(chosen, pairs, strict=True)]
@@ -346,4 +345,4 @@ class ManyLabels(PlanSearch):
         gained = (np.maximum(found, 0.0) / n * (1 - 1e-9)).reshape(2, -1)
         least[chosen] += gained[0]
         most[chosen] -= gained[1]
-        relaxation.share(least, np.maximum(most, least))
+        self.least, self.most = least, np.maximum(most, least)

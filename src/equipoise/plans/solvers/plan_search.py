@@ -24,6 +24,8 @@ from equipoise.plans.solvers.separable import granularity, solve_bands, solve_se
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
     from equipoise.plans.cells import Edges, Real, Whole
     from equipoise.plans.problem import Problem
     from equipoise.plans.solvers.incumbent import Incumbent
@@ -31,6 +33,15 @@ if TYPE_CHECKING:
 
 WORK = 30_000
 """Number of linear programs that are solved by default, times cells."""
+
+MOST = 800
+"""Number of linear programs that are solved at most, half of that with many labels."""
+
+FAR, PATIENCE = 0.02, 2.4
+"""With a gap above the first, the search does so many times the work, if there are few labels."""
+
+FEW_LABELS = 4
+"""With more labels than this, splitting boxes raises bounds too slowly to go on for long."""
 
 COARSE = 3.0
 """Width of a band, in rows, below which a group's whole rows are chosen before others balance."""
@@ -41,8 +52,15 @@ LARGE = 240
 MOST_BOXES = 160
 """Number of boxes that are explored at most, however few groups there are."""
 
-EXPLORED = 8_000
+EXPLORED = 6000
 """Number of groups that are planned by themselves for frequencies all over the box."""
+
+
+DEARER = 1.012
+"""How much dearer than a real-valued plan a plan in whole rows may be, before others are tried."""
+
+STEPS = (0.001, 0.004, 0.016)
+"""How far the shares of labels are moved to look for cheaper whole rows nearby."""
 
 
 class PlanSearch:
@@ -66,6 +84,7 @@ class PlanSearch:
         self.relaxation = FrequencyRelaxation(problem, self.kinds)
         self.rounding = RowMoves(problem, box)
         self.number = itertools.count()
+        self.least, self.most = np.zeros(len(self.kinds)), np.ones(len(self.kinds))  # shares
         self.real = math.inf
         self.centre: Real | None = None
 
@@ -78,7 +97,10 @@ class PlanSearch:
         """Whether the search has what it is for, or time or work has run out."""
         if self.found.settled:
             return True
-        most = self.effort * min(max(WORK / self.relaxation.n, 60), 800)
+        few = self.problem.cells.labels <= FEW_LABELS
+        most = self.effort * min(max(WORK / self.relaxation.n, 60), MOST if few else MOST / 2)
+        if few and not self.found.near(FAR):
+            most *= PATIENCE
         return self.late() or self.relaxation.solved > most
 
     def effort_of(self, work: int) -> float:
@@ -116,13 +138,14 @@ class PlanSearch:
 
     def descend(self, centre: Real, steps: int) -> None:
         """Move a centre to where a real-valued plan is cheapest nearby, and make plans there."""
-        best, reach = self.point(centre), 0.1
+        best, reach, failed = self.point(centre), 0.1, 0
         for _ in range(steps):
-            if best.rows is None or self.done():
+            if best.rows is None or failed == 2 or self.done():
                 break
             room = reach * np.minimum(centre, 1 - centre)
             low, high = np.maximum(centre - room, self.box.low), centre + room
             near = Box(low, np.minimum(high, self.box.high))
+            self.relaxation.share(self.least, self.most)
             self.relaxation.move(near)
             relaxed = self.relaxation.solve(rounds=2, time_limit=self.left)
             if relaxed.rows is None or relaxed.bound > best.bound - 0.1 * self.gap * best.bound:
@@ -130,14 +153,20 @@ class PlanSearch:
             other = self.frequencies(relaxed, near)
             moved = self.point(other)
             if moved.rows is not None and moved.bound < best.bound - 1e-6:
-                best, centre = moved, other
+                best, centre, failed = moved, other, 0
             else:
-                reach /= 4
+                reach, failed = reach / 4, failed + 1
         if best.rows is None or best.bound >= self.found.cost:
             return
         if best.bound < self.real - 1e-6 or self.found.cost > 1.02 * self.real:
             self.real, self.centre = min(self.real, best.bound), centre
             self.plan_at(best, centre)
+
+    def try_others(self) -> None:
+        """Plan at other frequencies, as long as whole rows cost more than real-valued ones."""
+        for way in (self.look_around, self.explore):
+            if self.found.cost > DEARER * self.real:
+                way()
 
     def explore(self) -> None:
         """Plan at frequencies at which whole rows of every group are cheap.
@@ -163,7 +192,31 @@ class PlanSearch:
                     self.found.offer(self.problem, rows[at][kinds.back], self.box)
         lowest = heap[0][0] if heap else math.inf
         self.found.bound = max(self.found.bound, min(lowest, self.found.cost))
-        for cost, _, centre in sorted(middles, key=lambda m: m[:2])[:3]:
+        self.plan_at_best(middles)
+
+    def look_around(self) -> None:
+        """Plan near the centre, at frequencies at which whole rows of every group are cheap."""
+        if self.centre is None:
+            return
+        kinds, best = self.kinds, self.centre
+        seen: list[tuple[float, int, Real]] = []
+        for _ in range(2):
+            points = [best, *(p for step in STEPS for p in self.box.near(best, step))]
+            bands = [band_over(kinds.edges, Box(point, point)) for point in points]
+            costs, rows = solve_bands(kinds.cells, bands, kinds.times)
+            for cost, whole, point in zip(costs, rows, points, strict=True):
+                if math.isfinite(cost):
+                    self.found.offer(self.problem, whole[kinds.back], self.box)
+                    off = self.imbalance(whole, point)
+                    seen.append((float(cost) + off, next(self.number), point))
+            if not seen or self.late():
+                break
+            best = min(seen)[2]
+        self.plan_at_best(seen)
+
+    def plan_at_best(self, seen: list[tuple[float, int, Real]]) -> None:
+        """Plan at the best of the frequencies that were looked at, given with estimated costs."""
+        for cost, _, centre in sorted(seen, key=lambda m: m[:2])[:3]:
             if cost < self.found.cost + 0.05 * abs(self.found.cost) and not self.late():
                 self.plan_at(self.point(centre), centre)
 
@@ -176,8 +229,7 @@ class PlanSearch:
     def point(self, centre: Real) -> Relaxed:
         """The cheapest real-valued plan with given label frequencies."""
         self.relaxation.cheaper(math.inf)
-        self.relaxation.move(Box(centre, centre))
-        return self.relaxation.solve(rounds=1, time_limit=self.left)
+        return self.at(centre)
 
     def plan_at(self, relaxed: Relaxed, centre: Real) -> None:
         """Make whole plans from a real-valued one whose label frequencies are a centre."""
@@ -214,14 +266,41 @@ class PlanSearch:
         whole = np.zeros_like(kinds.cells.have)
         whole[small] = solved.rows
         small = small[fits]
-        self.relaxation.move(Box(centre, centre))
         self.relaxation.pin(whole, small)
-        pinned = self.relaxation.solve(rounds=1, time_limit=self.left)
+        pinned = self.around(whole[small], small, centre)
         self.relaxation.pin(None)
         if pinned.rows is None or pinned.bound >= self.found.cost:
             return None
         self.rounding.frozen = np.isin(kinds.back, small)
         return pinned.rows
+
+    def around(self, rows: Whole, lines: NDArray[np.intp], centre: Real) -> Relaxed:
+        """The cheapest real-valued plan at a centre or near it, where some groups' rows still fit."""
+        at_centre = self.at(centre)
+        if not len(lines):
+            return at_centre
+        share = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1)
+        edges = self.kinds.edges.take(lines)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            most = np.where(edges.low > 0, (share - edges.low_shift) / edges.low, 1.0)
+            least = np.where(edges.high > 0, (share - edges.high_shift) / edges.high, 0.0)
+        low = np.maximum(least.max(axis=0), self.box.low)
+        high = np.minimum(most.min(axis=0), self.box.high)
+        fits = Box(low, np.maximum(low, high)).tightened()
+        if (low > high).any() or fits.empty:
+            return at_centre
+        self.relaxation.share(self.least, self.most)
+        self.relaxation.move(fits)
+        relaxed = self.relaxation.solve(rounds=2, time_limit=self.left)
+        if relaxed.rows is None or relaxed.bound >= at_centre.bound:
+            return at_centre
+        moved = self.at(self.frequencies(relaxed, fits))
+        return moved if moved.bound < at_centre.bound else at_centre
+
+    def at(self, centre: Real) -> Relaxed:
+        """The cheapest real-valued plan with given label frequencies, of the groups not pinned."""
+        self.relaxation.move(Box(centre, centre))
+        return self.relaxation.solve(rounds=1, time_limit=self.left)
 
     def frequencies(self, relaxed: Relaxed, box: Box) -> Real:
         """The label frequencies of real-valued rows."""

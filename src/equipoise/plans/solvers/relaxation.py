@@ -269,11 +269,9 @@ class FrequencyRelaxation:
         self.model.bound_columns(self.n + cell, (-change).clip(0), (-change).clip(0))
 
     def share(self, least: Real, most: Real) -> None:
-        """Set the ranges of the groups' shares of the table."""
+        """Set the ranges of the groups' shares of the table; the next move takes them up."""
         self.least = np.where(least < 1e-6, 0.0, least * (1 - 1e-9))
         self.most = np.minimum(np.maximum(most * (1 + 1e-9), 1e-5), 1.0)
-        if len(self.cell):
-            self._move_envelope()
 
     def move(self, box: Box) -> None:
         """Take another box."""

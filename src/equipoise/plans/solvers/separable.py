@@ -79,6 +79,12 @@ def solve_separable(
     return Separated(rows[back], costs[back])
 
 
+def solve_relaxed(cells: Cells, band: Band) -> Real:
+    """The least real-valued cost of every group at whole sizes; infinite if there is none."""
+    search = _Search(cells, band.lines(len(cells)), _HAIR)
+    return search.relax()
+
+
 def solve_bands(
     cells: Cells, bands: Sequence[Band], times: Real | float = 1.0
 ) -> tuple[Real, Whole]:
@@ -158,11 +164,25 @@ class _Search:
         rows[found[self.size[found] == 0]] = 0
         return rows, self.best
 
+    def relax(self) -> Real:
+        """The least real-valued cost of each group."""
+        size = self._relaxed_minimum()
+        cost = self._relaxed(np.arange(len(self.cells)), size)
+        cost = np.where(cost < _NEVER, cost, np.inf)
+        return np.asarray(np.where(self._may_vanish(), np.minimum(cost, self._all_gone()), cost))
+
+    def _may_vanish(self) -> NDArray[np.bool_]:
+        """Which groups may lose all their rows."""
+        return (self.cells.group_least <= 0) & (self.cells.least <= 0).all(axis=1)
+
+    def _all_gone(self) -> Real:
+        """The cost of deleting all rows of each group."""
+        return np.asarray((self.cells.drop * self.cells.have).sum(axis=1))
+
     def _vanish(self) -> None:
         """Try the empty group, where it is allowed."""
-        may = (self.cells.group_least <= 0) & (self.cells.least <= 0).all(axis=1)
-        cost = (self.cells.drop * self.cells.have).sum(axis=1)
-        gone = may & (cost < _less(self.best))
+        cost = self._all_gone()
+        gone = self._may_vanish() & (cost < _less(self.best))
         self.best[gone], self.size[gone] = cost[gone], 0
 
     def _relaxed_minimum(self) -> Whole:
@@ -240,8 +260,10 @@ class _Search:
         possible = (low <= high).all(axis=1)
         possible &= (low.sum(axis=1) <= size) & (size <= high.sum(axis=1))
         possible &= size >= self.bottom[lines]
-        cost, rows = self._filled(lines, low, np.maximum(low, high), size)
-        return np.where(possible, cost, np.inf), rows.astype(np.int64)
+        cost, rows = np.full(len(lines), np.inf), low
+        which = np.flatnonzero(possible)  # few, where bands are narrow
+        cost[which], rows[which] = self._filled(lines[which], low[which], high[which], size[which])
+        return cost, rows.astype(np.int64)
 
     def _filled(
         self, lines: NDArray[np.intp], low: Real, high: Real, size: Whole
