@@ -224,17 +224,14 @@ def test_single_rows_are_moved_until_everything_holds(compas):
     assert within_tolerance(problem, trimmed, problem.base)
 
 
-@small
+@settings(small, max_examples=40)
 @given(
     have=few_rows(2, 3),
-    tolerance=st.sampled_from([0.2, 0.5]),
+    tolerance=st.sampled_from([0.2, 0.5, 0.8]),
     prices=st.lists(st.sampled_from([1.0, 2.0, 0.5]), min_size=12, max_size=12),
-    spare=st.sampled_from([0.5, 2.0, 6.0]),
     allow=st.sampled_from(["add", "both"]),
 )
-def test_no_table_that_costs_little_has_shares_outside_their_ranges(
-    have, tolerance, prices, spare, allow
-):
+def test_no_table_that_costs_little_has_shares_outside_their_ranges(have, tolerance, prices, allow):
     problem = posed(have, tolerance=tolerance, labels="free", allow=allow)
     add, drop = np.reshape(prices, (2, *problem.have.shape))
     cells = replace(problem.cells, add=add, drop=drop)
@@ -246,18 +243,20 @@ def test_no_table_that_costs_little_has_shares_outside_their_ranges(
     solved = solve_separable(kinds.cells, band)
     assert (solve_relaxed(kinds.cells, band) <= solved.costs + 1e-9).all()
     assume(solved.feasible)
-    most_cost = float(solved.costs @ kinds.times) + spare
-    least, most = range_shares(kinds, band, solved.costs, most_cost)
-    every = tables(problem, 5)
+    every = tables(problem, 4)
     sizes = every.sum(axis=2)
     inside = (every >= (band.low[kinds.back] - 1e-9) * sizes[..., None]).all(axis=(1, 2))
     inside &= (every <= (band.high[kinds.back] + 1e-9) * sizes[..., None]).all(axis=(1, 2))
-    change = every - cells.have
+    inside &= (sizes >= cells.group_least).all(axis=1)
+    sizes, change = sizes[inside], every[inside] - cells.have
     cost = (np.where(change > 0, cells.add, -cells.drop) * change).sum(axis=(1, 2))
-    held = inside & (cost <= most_cost) & (sizes.sum(axis=1) > 0)
-    share = sizes[held] / sizes[held].sum(axis=1, keepdims=True)
-    assert (share >= least[kinds.back] - 1e-9).all()
-    assert (share <= most[kinds.back] + 1e-9).all()
+    share = sizes / sizes.sum(axis=1, keepdims=True)
+    for spare in (0.0, 0.5, 1.0, 2.0, 4.0):
+        most_cost = float(solved.costs @ kinds.times) + spare
+        least, most = range_shares(kinds, band, solved.costs, most_cost)
+        held = cost <= most_cost
+        assert (share[held] >= least[kinds.back] - 1e-9).all()
+        assert (share[held] <= most[kinds.back] + 1e-9).all()
 
 
 def test_tiny_groups_of_many_labels_are_planned_near_the_cost_of_real_valued_rows():
