@@ -154,6 +154,7 @@ def test_it_says_that_it_was_made_by_hand_and_whether_the_tolerance_is_reached(c
     assert plan.exit_code == 0
     assert plan.certificate.sentences == ("No tolerance was requested; every limit holds.",)
     assert "no tolerance requested" in plan.text()
+    assert not any("rounding" in s or "Zero bias" in s for s in plan.explanation)
     assert "made by hand" in repr(plan)
     assert plan.certificate.to_arrow().to_pylist()[3]["holds"] is None
 

@@ -256,7 +256,7 @@ def certify(
     else:
         good = within_a_row(problem, rows, base, solution.held)
         good = good and keeps_frequencies(problem, rows, base)
-    if not request.tolerance and not request.exact:
+    if has_tolerance and not request.tolerance and not request.exact:
         bound = _rounding_bound(problem, rows, base)
     (before, _), (after, groups) = _worst(problem, have), _worst(problem, rows)
     constraints = tuple(_constraints(problem, rows, solution))
