@@ -49,6 +49,7 @@ class Solution:
     short: float = 0.0  # rows that limits lack at zero tolerance, if there is no plan
     parts: Whole | None = None  # rows of each label that each group is a multiple of, without bias
     chosen: LabelChoice | None = None  # if labels were free at zero tolerance
+    inside: float | None = None  # bound of plans that keep a rule in the way that was searched for
     tolerance: float = 0.0  # the one the plan was made for, which a budget may have raised
 
 
