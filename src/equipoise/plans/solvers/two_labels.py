@@ -267,7 +267,7 @@ class _Search:
             stepped = np.ceil(np.minimum(bound, BIG) / self.step - 1e-6) * self.step
             bound = np.where(np.isfinite(bound), stepped, bound)
         else:
-            bound = bound - 1e-12 * np.abs(bound) - 1e-9
+            bound = bound - 1e-12 * np.abs(np.where(np.isfinite(bound), bound, 0.0)) - 1e-9
         # The mixture of both sides that balances the labels.
         share = np.clip(left.slope / np.maximum(left.slope - right.slope, 1e-30), 0.0, 1.0)
         m, c = (
@@ -316,7 +316,8 @@ class _Search:
             share = np.where(odds >= BIG, 0.0, 1 / (1 + odds))
             price = share * kinds.add[:, 0] + (1 - share) * kinds.add[:, 1]
             for limit, distance in ((top, high[:, None] - share), (bottom, share - low[:, None])):
-                reach = price / np.maximum(distance, 1e-300)
+                with np.errstate(over="ignore"):  # of no distance, infinite
+                    reach = price / np.maximum(distance, 1e-300)
                 np.minimum(
                     limit, np.where(grows & (distance > 0), reach, np.inf).min(axis=1), out=limit
                 )
