@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -120,6 +121,9 @@ def test_what_cannot_be_reached_is_come_near_to_and_said():
     assert done.exit_code == 1
     assert done.acquired.added == 1 + len(OTHERS)
     assert "a tolerance of 0.2 cannot be reached" in done.text()
+    assert "ended by its own rules, not by time" in done.text()
+    late = replace(done, plan=replace(done.plan, timed_out=True))
+    assert "The time limit of 60 seconds ended that search" in late.text()
     assert done.acquired.max_abs_ub_after < done.acquired.max_abs_ub_before
     assert done.acquired.as_planned
 

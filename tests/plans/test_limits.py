@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import equipoise as eq
+from equipoise.errors import InputError
 from equipoise.plans.limits import limit_rows, limit_share
 
 HAVE = np.array([[3, 7], [4, 6]])
@@ -55,3 +57,32 @@ def test_limits_say_what_they_ask_for():
     assert low.words == "at least 0.49 of all rows are sex=w"
     assert high.words == "at most 0.51 of all rows are sex=w"
     assert high.measured(HAVE, HAVE, 0) == 0.5
+
+
+@pytest.mark.parametrize("most", [10**15, 10**18, 10**30])
+def test_huge_numbers_of_available_rows_are_no_limit(most):
+    counts = eq.count("adult", sensitive_features=["sex"], label="income")
+    plan = eq.plan(counts, tolerance=0.1)
+    limits = {"available": {"*": most, "sex=Male, income=>50K": most}, "max_rows": most}
+    assert eq.plan(counts, tolerance=0.1, **limits).cells == plan.cells
+
+
+@pytest.mark.parametrize("limit", [{"min_rows": 10**19}, {"at_least": {"sex=Male": 10**16}}])
+def test_more_rows_than_can_be_planned_for_are_refused(limit):
+    counts = eq.count("adult", sensitive_features=["sex"], label="income")
+    with pytest.raises(InputError, match="more than can be planned for"):
+        eq.plan(counts, tolerance=0.1, **limit)
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [
+        {"cost_add": {"*": 1e300}},
+        {"cost_add": {"*": 1e9}, "cost_delete": {"*": 1e-9}, "objective": "groups"},
+    ],
+)
+def test_costs_of_any_size_overflow_nowhere(costs):
+    counts = eq.count("adult", sensitive_features=["sex"], label="income")
+    plan = eq.plan(counts, tolerance=0.1, allow="both", **costs)
+    assert plan.reached
+    assert 0 <= plan.bound <= plan.cost

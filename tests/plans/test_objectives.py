@@ -186,3 +186,27 @@ def test_what_an_objective_does_not_go_with_is_refused(options, words):
 def test_a_frontier_has_no_objective():
     with pytest.raises(InputError, match="about the cost"):
         eq.frontier(counts_of(np.array([[3, 4], [2, 3]])), objective="rows")
+
+
+@pytest.mark.parametrize(("labels", "fewest"), [("keep", 10), ("free", 6)])
+def test_groups_that_stay_have_a_frequency_in_common(labels, fewest):
+    counts = eq.count("adult", sensitive_features=["sex", "race"], label="income")
+    plan = eq.plan(counts, tolerance=0.1, allow="both", labels=labels, objective="groups")
+    assert plan.optimum == {"name": "groups", "value": fewest, "bound": fewest}
+    assert plan.reached
+
+
+@pytest.mark.slow
+@settings(max_examples=10, deadline=None)
+@given(
+    have=st.lists(st.integers(1, 5), min_size=6, max_size=6).map(lambda n: np.reshape(n, (3, 2))),
+    tolerance=st.sampled_from([0.1, 0.2, 0.34]),
+)
+def test_no_plan_changes_fewer_groups_than_the_bound(have, tolerance):
+    tables = all_tables(have, more=2)
+    good = within(tables, have, tolerance, reference="new")
+    request = PlanRequest(objective="groups", tolerance=tolerance, allow="both", time_limit=6)
+    plan = make_plan(counts_of(have), request, explain=False)
+    if good.any():
+        best, _ = best_of(tables[good], have, "groups")
+        assert plan.optimum["bound"] <= best

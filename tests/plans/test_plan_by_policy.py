@@ -20,6 +20,7 @@ from equipoise.plans.planner import make_plan
 from equipoise.plans.problem import pose
 from equipoise.plans.request import PlanRequest, request_from_dict
 from equipoise.plans.rounds import solve
+from equipoise.plans.solvers.box import allowed_box
 
 HIRED = {("m", "1"): 160, ("m", "0"): 290, ("w", "1"): 40, ("w", "0"): 110}
 PEOPLE = {
@@ -420,3 +421,66 @@ def test_random_ratios_to_the_best_off_group_are_kept():
             assert found.bound <= best <= cost
             same += cost == best
     assert same >= 5
+
+
+def four_fifths_of(group, rows, **request):
+    rule = {"min-impact-ratio": 0.8, "reference": "best", "label": "y0", "group": group}
+    counts = table(np.array(rows), [len(rows)])
+    return eq.plan(counts, policy={"rules": [rule]}, **request)
+
+
+@pytest.mark.slow
+def test_a_ratio_for_some_groups_only_does_not_claim_more_than_it_knows():
+    """The other groups may have any rates, so more plans keep the rule than one range of rates."""
+    plan = four_fifths_of("s0=v1", [[9, 5], [11, 12], [6, 18]], allow="both")
+    assert plan.reached
+    assert plan.cost <= 2  # within 1/0.8 of the overall rate, the plan would cost 4
+    assert plan.bound == 0
+    assert any("others may be cheaper" in sentence for sentence in plan.explanation)
+
+
+def test_a_ratio_for_all_large_groups_is_bounded():
+    plan = four_fifths_of("*", [[160, 290], [40, 110]], allow="both")
+    assert plan.bound == plan.cost > 0
+    assert not any("others may be cheaper" in sentence for sentence in plan.explanation)
+
+
+def cheaper_by_brute_force(problem, cost, span):
+    """The cheapest rows near the present ones that cost less and pass the check."""
+    cells, box = problem.cells, allowed_box(problem, problem.base)
+    ends = zip(cells.have.ravel().tolist(), cells.least.ravel().tolist(), strict=True)
+    near = itertools.product(*(range(max(low, n - span), n + span + 1) for n, low in ends))
+    tables = np.array(list(near)).reshape(-1, *cells.have.shape)
+    costs = np.abs(tables - cells.have).sum(axis=(1, 2))
+    for rows in tables[np.argsort(costs, kind="stable")][: int((costs < cost).sum())]:
+        shares = rows.sum(axis=0) / rows.sum()
+        kept = ((shares >= box.low - 1e-12) & (shares <= box.high + 1e-12)).all()
+        if kept and problem.holds(rows) and check_rules(problem, rows).status == "inside":
+            return cells.total_cost(rows)
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_no_plan_by_a_ratio_for_some_groups_costs_less_than_its_bound(seed):
+    chance, bounded = random.Random(seed), 0
+    for _ in range(5):
+        low, high = chance.choice([(2, 8), (8, 25)])
+        rows = np.array([[chance.randint(low, high) for _ in range(2)] for _ in range(2)])
+        rule = {"min-impact-ratio": chance.choice([0.6, 0.8, 0.9]), "reference": "best"}
+        rule |= {"label": "y0", "min-count": chance.choice([1, 5])}
+        if chance.random() < 0.5:
+            rule["group"] = "s0=v0"
+        allow, labels = chance.choice(["add", "both"]), chance.choice(["keep", "free"])
+        request = PlanRequest(policy={"rules": [rule]}, allow=allow, labels=labels, time_limit=5)
+        try:
+            problem = pose(table(rows, [2]), request)
+        except InputError:  # no group is large enough
+            continue
+        found = solve(problem)
+        if found.rows is None:
+            continue
+        bounded += 1
+        cheaper = cheaper_by_brute_force(problem, problem.cells.total_cost(found.rows), 3)
+        assert cheaper is None or cheaper >= found.bound - 1e-9, (rows.tolist(), rule, allow)
+    assert bounded

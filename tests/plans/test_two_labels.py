@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from equipoise.plans.solvers.box import allowed_box
 from equipoise.plans.solvers.incumbent import Incumbent, holds_everything
 from equipoise.plans.solvers.kinds import Curves, kinds_of
 from equipoise.plans.solvers.polish import frequencies_allowed, polish
-from equipoise.plans.solvers.two_labels import search_two_labels
+from equipoise.plans.solvers.two_labels import search_two_labels, simplest
 
 costs = st.sampled_from([0.5, 1.0, 1.0, 2.0])
 FAR = 80
@@ -176,7 +177,7 @@ def test_the_time_limit_ends_the_search():
     problem = adult(tolerance=0.05, gap=0.0)
     found = Incumbent()
     start = time.monotonic()
-    search_two_labels(problem, allowed_box(problem, problem.base), found, deadline=start + 0.05)
+    search_two_labels(problem, allowed_box(problem, problem.base), found, deadline=start)
     assert found.timed_out
     assert found.stopped == "time"
     assert time.monotonic() - start < 1.0
@@ -216,3 +217,53 @@ def test_a_table_of_thousands_of_groups_gets_a_plan():
     plan = eq.plan(counts, tolerance=0.2, allow="both")
     assert plan.reached
     assert plan.gap <= 0.002
+
+
+def small_groups(kinds, many, names="ny"):
+    """A table with many groups of each of a few kinds."""
+    rows = np.repeat(np.array(kinds), many, axis=0)
+    cells = {(f"g{i}", names[y]): int(n) for i, line in enumerate(rows) for y, n in enumerate(line)}
+    return eq.Counts.from_mapping(cells, sensitive=["s"], label="y")
+
+
+@given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 30))
+def test_the_simplest_fraction_has_the_smallest_denominator(top, bottom, width):
+    low = Fraction(top, bottom)
+    high = low + Fraction(width, 100)
+    found = simplest(low, high)
+    assert low <= found <= high
+    for q in range(1, found.denominator):
+        assert math.ceil(low * q) > math.floor(high * q)
+
+
+def test_small_groups_meet_a_frequency_exactly():
+    """Shares of 1/3 and 1/2 are both within 0.2 of 5/12, and of no other frequency."""
+    counts = small_groups([(2, 1), (1, 1), (3, 1)], [202, 300, 4])
+    plan = eq.plan(counts, tolerance=0.2, allow="both", labels="free")
+    after = plan.after()
+    share = sum(n for (_, y), n in after.cells().items() if y == "y") / after.n
+    assert plan.reached
+    assert plan.cost <= 12  # at other frequencies all groups of a kind would have to change
+    assert share == 5 / 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("chances", "request_"),
+    [
+        ((0.3, 300), {"labels": "keep", "tolerance": 0.05, "allow": "both"}),
+        ((0.3, 1_000), {"labels": "free", "tolerance": 0.2, "allow": "both"}),
+        (
+            (0.3, 3_000),
+            {"labels": "keep", "tolerance": 0.1, "tolerance_on": "rate", "min_group": 4},
+        ),
+    ],
+)
+def test_random_groups_of_few_rows_are_planned_within_a_small_gap(chances, request_):
+    share, many = chances
+    rng = np.random.default_rng(8)
+    sizes = rng.integers(0, 6, many)
+    rare = rng.binomial(sizes, share)
+    plan = eq.plan(small_groups(np.stack([sizes - rare, rare], axis=1), 1), **request_)
+    assert plan.reached
+    assert plan.gap <= 0.01

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import random
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.optimize import linprog
 
 import equipoise as eq
 from equipoise.plans.certificate import certify
+from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.problem import pose
 from equipoise.plans.request import PlanRequest
 from equipoise.plans.solution import solve
@@ -446,3 +448,23 @@ def test_a_plan_of_an_earlier_version_that_rounded_otherwise_is_refused_with_the
         eq.errors.InputError, match="of an earlier version, which rounded by another"
     ):
         eq.Plan.from_dict(data)
+
+
+@pytest.mark.slow
+def test_zero_bias_of_thousands_of_overlapping_groups_is_refused_at_once():
+    """Whole rows that are within a row in all of them need not exist."""
+    rng = np.random.default_rng(3)
+    codes = np.unique(rng.integers(0, 4, (3_000, 6)), axis=0)
+    rows = rng.integers(1, 20, (len(codes), 2))
+    cells = {
+        (*map(str, code), "ny"[y]): int(rows[i, y])
+        for i, code in enumerate(codes.tolist())
+        for y in (0, 1)
+    }
+    counts = eq.Counts.from_mapping(cells, sensitive=list("abcdef"), label="y")
+    start = time.process_time()
+    with pytest.raises(Infeasible, match="`min_group`") as refused:
+        eq.plan(counts, tolerance=0, min_group=30)
+    assert not refused.value.proved
+    assert time.process_time() - start < 5
+    assert eq.plan(counts, tolerance=0, constrain="marginals").reached

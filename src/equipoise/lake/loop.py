@@ -97,7 +97,7 @@ class Repaired(Drawable):
         if self.is_given:
             said += self.plan.certificate.sentences
         elif not self.plan.reached:
-            said.append(self._missed())
+            said += [self._missed(), self._ended()]
         elif not self.acquired.as_planned:
             said.append("The limits do not allow all these rows to be taken.")
         said += self.acquired.sentences
@@ -115,6 +115,17 @@ class Repaired(Drawable):
         return (
             f"With the rows of the lake, a tolerance of {self.tolerance:g} cannot be reached; "
             f"the smallest one found is {left:.3g}."
+        )
+
+    def _ended(self) -> str:
+        """What ended the search for the nearest plan."""
+        if self.plan.timed_out:
+            return (
+                f"The time limit of {self.plan.request.time_limit:g} seconds ended that search; with a "
+                "longer `time_limit` a better plan may be found."
+            )
+        return (
+            "That search ended by its own rules, not by time, so it gives the same plan each time."
         )
 
     def _planned(self) -> str:

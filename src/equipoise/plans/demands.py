@@ -172,14 +172,39 @@ class Ruled:
         # A little above, because floats of a check may round the other way.
         return float(max(ratio[~np.isnan(ratio)].max(initial=1.0), 1.0)) * (1 + 1e-15)
 
+    @property
+    def families(self) -> NDArray[np.intp]:
+        """For each group, the number of the set of attributes that it fixes."""
+        fixed = self.lattice.codes != np.array(self.lattice.sizes)
+        return np.unique(fixed, axis=0, return_inverse=True)[1].reshape(-1)
+
+    @property
+    def compares_all(self) -> bool:
+        """Whether the rule on the best-off group is one range of rates for all groups it compares.
+
+        That is so if it applies to all groups of the same attributes, and to the finest groups,
+        whose best-off group has the highest rate of all, or to the groups of one set of attributes.
+        """
+        assert self.best is not None  # noqa: S101 - asked only if there is such a rule
+        held: Flags = np.asarray(self.best.any(axis=1))
+        family = self.families
+        compared = np.unique(family[held])
+        finest = family[self.finest[0]]
+        return bool(held[np.isin(family, compared)].all()) and (
+            len(compared) == 1 or finest in compared
+        )
+
+    def without_best(self) -> Ruled:
+        """The demands without those of the rule on the best-off group."""
+        return replace(self, layers=self.layers[:-1], least=self.least[:-1], best=None)
+
     def between(self, least: float, most: float) -> Ruled:
         """The demands if the best-off group's rate is between two multiples of the overall rate.
 
         Every group of the same attributes has at most the best-off group's rate.
         """
         assert self.best is not None  # noqa: S101 - asked only if there is such a rule
-        fixed = self.lattice.codes != np.array(self.lattice.sizes)
-        family = np.unique(fixed, axis=0, return_inverse=True)[1].reshape(-1)
+        family = self.families
         compared = np.zeros((int(family.max(initial=-1)) + 1, self.best.shape[1]), np.bool_)
         np.logical_or.at(compared, family, self.best)
         low = np.where(compared[family], 1 - most, -np.inf)

@@ -19,6 +19,7 @@ from equipoise.plans.solution import ANY_PLAN, Solution, label_balance
 from equipoise.plans.solvers.box import allowed_box
 from equipoise.plans.solvers.fewest import fewest_groups
 from equipoise.plans.solvers.incumbent import holds_everything
+from equipoise.plans.solvers.polish import frequencies_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,6 +35,9 @@ MOST_CELLS = 400
 
 TRIALS = 60
 """Maximum number of plans that the search for fewer groups or rows tries."""
+
+TOGETHER = 6
+"""Maximum number of sets of groups that are tried to stay as they are."""
 
 FIRST = 1e6
 """Weight of the objective at zero tolerance, where sizes do not depend on each other."""
@@ -269,6 +273,13 @@ def _leave_out(
         return Optimum(start, "groups")
     best, trials, stop = start.rows, 0, end - 0.3 * (end - time.monotonic())
     fixed = (best == problem.have).all(axis=1)
+    least, sets = _stay_together(problem, ~must)
+    for stay in sets:  # the largest sets first
+        if stay.sum() <= fixed.sum():
+            break
+        found = _any_plan(_hurried(_frozen(problem, stay), stop, 0.1)).rows
+        if found is not None:
+            best, fixed = found, (found == problem.have).all(axis=1)
     cheap = np.argsort(problem.cells.cost(best), kind="stable")
     queue = [cheap[~fixed[cheap] & ~must[cheap]]]
     while queue and trials < TRIALS and time.monotonic() < stop:
@@ -286,8 +297,29 @@ def _leave_out(
             half = (len(lines) + 1) // 2
             queue = [lines[:half], lines[half:], *queue]
     valid = problem.holds(problem.have) and within_tolerance(problem, problem.have, problem.base)
-    bound = max(int(must.sum()), 0 if valid else 1)
+    bound = max(int(must.sum()), least, 0 if valid else 1)
     return _settled(problem, best, bound, end, late=time.monotonic() >= stop)
+
+
+def _stay_together(problem: Problem, may: NDArray[np.bool_]) -> tuple[int, list[NDArray[np.bool_]]]:
+    """The fewest groups that change by what label frequencies allow, and the largest sets that stay.
+
+    A group that stays as it is allows a range of each label's frequency, and the ranges of all that
+    stay have a frequency in common. ``may`` are the groups that can stay at all.
+    """
+    if problem.reference == "original":
+        return 0, []
+    box = allowed_box(problem, problem.base)
+    low, high = frequencies_allowed(problem.have, problem.edges)
+    fewest, sets = 0, []
+    for y in range(low.shape[1]):
+        # Most ranges meet where one of them begins.
+        at = np.unique(np.clip(np.append(low[may, y], box.low[y]), box.low[y], box.high[y]))
+        inside = (low[:, y] <= at[:, None] + 1e-12) & (high[:, y] >= at[:, None] - 1e-12) & may
+        many = inside.sum(axis=1)
+        fewest = max(fewest, len(may) - int(many.max()))
+        sets += [inside[i] for i in np.argsort(-many, kind="stable")[:TOGETHER]]
+    return fewest, sorted(sets, key=lambda stay: -int(stay.sum()))[:TOGETHER]
 
 
 def _any_plan(problem: Problem) -> Solution:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from equipoise.plans.budget import Spent, spend
 from equipoise.plans.certificate import certify
 from equipoise.plans.infeasibility import Infeasible, explain_infeasible, explain_poor
+from equipoise.plans.judgement import off_by
 from equipoise.plans.objectives import Optimum, optimise
 from equipoise.plans.plan import Plan, moves_as_counts, rows_after
 from equipoise.plans.prices import prices_of
@@ -19,6 +20,7 @@ from equipoise.plans.sentences import explain, explain_groups, why_not
 from equipoise.plans.solution import Solution
 from equipoise.plans.solvers.box import allowed_box
 from equipoise.plans.solvers.labels import cheapest_labels, zero_cost
+from equipoise.plans.solvers.zero import is_crowded
 from equipoise.plans.tolerance import least_tolerance
 from equipoise.progress import Reporter, silent
 
@@ -47,6 +49,7 @@ def make_plan(
     is no plan, ``explain`` searches for single changes that would help, which takes a while.
     """
     problem = pose(counts, request)
+    _refuse_crowded(problem)
     kept = _with_labels_kept(problem)
     known = [rows_after(problem, plan) for plan in candidates] + ([] if kept is None else [kept])
     optimum = optimise(problem, known, progress=lambda share: progress("planning", share))
@@ -60,6 +63,22 @@ def make_plan(
     if spent is None:
         raise explain_poor(problem)
     return _finished(problem, spent, kept, optimum)
+
+
+def _refuse_crowded(problem: Problem) -> None:
+    """Say at once that zero bias is out of reach where too many groups overlap."""
+    asked, base = problem.request, problem.base
+    if asked.tolerance or asked.exact or not is_crowded(problem):
+        return
+    if off_by(problem, problem.have, base) > 0:
+        groups = int(problem.judged.sum()) + len(problem.coarse)
+        raise Infeasible(
+            f"At zero tolerance each of {groups:,} judged groups, many of which overlap, must be within "
+            "a row of its exact numbers. Whole rows for so many at once need not exist, and are not "
+            "searched for. Use a `tolerance` above zero, or judge fewer groups by a larger "
+            "`min_group` or by `constrain`.",
+            proved=False,
+        )
 
 
 def _more_surely(problem: Problem, optimum: Optimum) -> Optimum:

@@ -17,7 +17,7 @@ from equipoise.plans.benchmark import (
     resolve_rates,
     resolve_shares,
 )
-from equipoise.plans.cells import UNLIMITED, Band, Cells, Edges
+from equipoise.plans.cells import UNLIMITED, Band, Cells, Edges, refuse_too_many
 from equipoise.plans.coverage import LeastRows, add_empty_groups, minimums
 from equipoise.plans.demands import Demands, Ruled, joint_edges, refuse_missing
 from equipoise.plans.judged import Judged, judged_groups
@@ -360,15 +360,19 @@ def _limits(
     aside: int,
 ) -> Iterable[Limit]:
     for pattern, rows in request.available:
-        yield limit_rows("available", pattern, int(rows), cell_numbers(counts, codes, pattern))
+        most = min(int(rows), UNLIMITED)  # more would not fit in 64 bits
+        yield limit_rows("available", pattern, most, cell_numbers(counts, codes, pattern))
     for kind, pattern, least, text, group in asked:
+        refuse_too_many(least)
         cells = numbers_of(counts, codes, group)
         yield replace(limit_rows(kind, pattern, least, cells), asked=text)
     everything = np.arange(len(codes) * len(counts.label))
     if request.min_rows is not None:
+        refuse_too_many(int(request.min_rows))
         yield limit_rows("min_rows", "*", int(request.min_rows), everything, aside=aside)
     if request.max_rows is not None:
-        yield limit_rows("max_rows", "*", int(request.max_rows), everything, aside=aside)
+        most = min(int(request.max_rows), UNLIMITED)
+        yield limit_rows("max_rows", "*", most, everything, aside=aside)
     for pattern, share in shares:
         cells = cell_numbers(counts, codes, pattern)
         if not len(cells):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.errors import InputError
 from equipoise.plans import solution
 from equipoise.plans.judgement import check_rules
 from equipoise.plans.limits import limit_rows
@@ -35,6 +36,12 @@ ROUNDS = 12
 
 RANGES = 12
 """Maximum number of ranges of the best-off group's rate that are split."""
+
+SURELY = 5e-3
+"""Probability of the most extreme outcome below which a group tells; a check asks for 5 %."""
+
+EFFORT = 0.3
+"""Share of the usual effort for the bound of the other rules."""
 
 
 def solve(
@@ -162,11 +169,13 @@ class _Ratios:
     def run(self) -> Solution:
         ruled, number = self.problem.ruled, itertools.count()
         assert ruled is not None  # noqa: S101 - asked only if there is such a rule
-        low, high = 1.0, 1 / ruled.ratio
         nothing = Solution(self.problem.have, 0.0, "centre", self.problem.base)
         if self.passes(self.problem.have) and self.fits(self.problem.have):
             return replace(nothing, tolerance=self.problem.request.tolerance)
-        heap = [(self.solve(low, high, whole=True), next(number), low, high)]
+        heap = [
+            (self.solve(*ends, whole=True), next(number), *ends) for ends in self.first_ranges()
+        ]
+        heapq.heapify(heap)
         for step in range(RANGES):
             if heap[0][0] >= self.enough or self.late:
                 break
@@ -184,27 +193,64 @@ class _Ratios:
                 break
         return self.finished(heap[0][0] if heap else math.inf)
 
+    def first_ranges(self) -> list[tuple[float, float]]:
+        """Where b can be: if all groups are held to the rule, one below the overall rate limits it."""
+        ruled, box = self.problem.ruled, allowed_box(self.problem, self.problem.base)
+        assert ruled is not None  # noqa: S101 - asked only if there is such a rule
+        assert ruled.best is not None  # noqa: S101 - asked only if there is such a rule
+        most = 1 / ruled.ratio
+        highest = 1 / max(float(box.low[ruled.best.any(axis=0)].min()), 1e-6)
+        if ruled.compares_all or highest <= most:
+            return [(1.0, most)]
+        now = min(max(ruled.best_rate(self.problem.have), most), highest)
+        return [(1.0, most), (most, now), (now, highest)]
+
     def finished(self, bound: float) -> Solution:
         best = self.best
+        cost = math.inf if best is None else _cost(self.problem, best)
+        inside = None
+        if not self.is_general(cost):
+            inside, bound = min(bound, cost), min(bound, self.bound_of_others())
         if best is None:
             assert self.last is not None  # noqa: S101 - the first range was solved
-            bound = bound if self.all_tell(None) else 0.0
             return replace(self.last, rows=None, bound=bound, timed_out=self.late)
-        cost = _cost(self.problem, best)
-        bound = bound if self.all_tell(best.rows) else 0.0
         near = cost - bound <= self.problem.request.solver_gap * cost
         stopped = "gap" if near else "time" if self.late else "work"
-        return replace(best, bound=min(bound, cost), stopped=stopped)  # type: ignore[arg-type]
+        return replace(best, bound=min(bound, cost), stopped=stopped, inside=inside)  # type: ignore[arg-type]
 
-    def all_tell(self, rows: Whole | None) -> bool:
-        """Whether every group is large enough to be a best-off group, before and after.
+    def is_general(self, cost: float) -> bool:
+        """Whether the ranges exclude no plan below a cost that keeps the rule.
 
-        A check compares with no other, so a plan could cost less than the bound if some are not.
+        A check compares with groups only that are large enough to tell; below the cost, all must be.
         """
-        tables = [self.problem.have] if rows is None else [self.problem.have, rows]
-        return not any(
-            check_rules(self.problem, each).table.measured.unsound.any() for each in tables
-        )
+        problem, ruled = self.problem, self.problem.ruled
+        assert ruled is not None  # noqa: S101 - asked only if there is such a rule
+        assert ruled.best is not None  # noqa: S101 - asked only if there is such a rule
+        if not ruled.compares_all:
+            return False
+        added, deleted = problem.cells.most_changes(cost)
+        least = np.maximum(ruled.sums(problem.cells.least), ruled.sums(problem.have) - deleted)
+        size = np.maximum(least.sum(axis=1), ruled.sizes - deleted)[:, None]
+        totals, box = problem.have.sum(axis=0), allowed_box(problem, problem.base)
+        n = float(totals.sum())
+        rarest = np.maximum(box.low, (totals - deleted).clip(0) / (n + added))
+        commonest = np.minimum(box.high, (totals + added) / max(n - deleted, 1.0))
+        chance = np.maximum((1 - rarest) ** size, commonest**size)  # of the most extreme outcome
+        tells = (chance < SURELY) & (least >= 2) & (least.sum(axis=1)[:, None] - least >= 2)
+        return bool((tells & (size >= ruled.least[-1]))[ruled.best].all())
+
+    def bound_of_others(self) -> float:
+        """A lower bound of the cost of all plans that keep the other rules."""
+        problem = self.problem
+        assert problem.ruled is not None  # noqa: S101 - asked only if there is such a rule
+        nobody = np.zeros(len(problem.ruled.lattice), np.bool_)
+        try:
+            others = problem.demanding(problem.ruled.without_best(), nobody)
+        except InputError:  # there are no other rules
+            return problem.cells.lowest_cost
+        left = max(self.end - time.monotonic(), 0.1)
+        others = replace(others, request=problem.request.but(time_limit=left))
+        return solution.solve(others, effort=EFFORT).bound
 
     @property
     def late(self) -> bool:

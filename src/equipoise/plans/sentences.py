@@ -332,7 +332,14 @@ def _certainty(
         return
     cost = problem.cells.total_cost(rows)
     gap = max(cost - solution.bound, 0.0) / cost if cost else 0.0
-    if solution.stopped is not None and cost:
+    if solution.inside is not None and cost:
+        yield (
+            f"It costs {cost:,.6g}. The rule on the best-off group is kept by one range for the rates of "
+            f"all groups that it compares; no plan of that kind costs less than {solution.inside:,.6g}. "
+            "It does not apply to all groups, or not all can be compared with, so others may be "
+            f"cheaper; none costs less than {max(solution.bound, 0.0):,.6g}."
+        )
+    elif solution.stopped is not None and cost:
         yield (
             f"It costs {cost:,.6g}; no plan costs less than {solution.bound:,.6g}, a gap of {gap:.2%}: "
             f"{_stopped(problem, solution, gap)}."

@@ -15,6 +15,7 @@ from equipoise.plans.solvers.overlap.fixed import solve_fixed
 from equipoise.plans.solvers.own_frequencies import solve_new
 from equipoise.plans.solvers.separable import solve_separable
 from equipoise.plans.solvers.zero import solve_zero
+from equipoise.plans.ties import settle_ties
 from equipoise.plans.trials import least_limited
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Solution:
     short: float = 0.0  # rows that limits lack at zero tolerance, if there is no plan
     parts: Whole | None = None  # rows of each label that each group is a multiple of, without bias
     chosen: LabelChoice | None = None  # if labels were free at zero tolerance
+    inside: float | None = None  # bound of plans that keep a rule in the way that was searched for
     tolerance: float = 0.0  # the one the plan was made for, which a budget may have raised
 
 
@@ -95,6 +97,10 @@ def _solve_or_any(
         any_plan = replace(problem, request=problem.request.but(gap=ANY_PLAN))
         other = _solve(any_plan, candidates, effort, progress, math.inf)
         found = replace(found, rows=other.rows, timed_out=other.timed_out)
+    if found.rows is not None and again and effort >= 1 and problem.ruled is None:
+        new = problem.reference == "new"
+        box = allowed_box(problem, problem.base) if new else label_balance(problem, problem.base)
+        found = replace(found, rows=settle_ties(problem, found.rows, box))
     return found
 
 

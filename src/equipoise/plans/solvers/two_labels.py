@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +56,12 @@ POLISHED = 0.01
 NARROW = 1e-9
 """Width of an interval that is not cut any further."""
 
+HAIR = 1e-12
+"""Rounding error of the end of an interval, at most."""
+
+SIZES = 20_000
+"""Maximum number of table sizes for which it is decided whether an interval has a frequency."""
+
 NEARBY = (16,)
 """Windows in which rows of a plan are searched for; what is further away is found in other ways."""
 
@@ -76,8 +83,17 @@ INSIDE = np.array([0.2, 0.5, 0.8])
 REFINED = 3
 """How often the bracket of multipliers is narrowed."""
 
-MARGINS = (0.5, 2.0, 6.0)
+MARGINS = (0.1, 0.5, 2.0, 6.0)
 """Rows by which the labels of a plan may miss the frequency that it is made for."""
+
+LARGE = 20_000
+"""Rows of a table from which on the smallest margin makes no difference."""
+
+EXACT = 1e-6
+"""Rows by which a plan for a frequency that is met exactly may miss it: rounding errors of floats."""
+
+DENOMINATOR = 10_000
+"""Largest denominator of a frequency that is met exactly."""
 
 
 def search_two_labels(
@@ -144,6 +160,19 @@ class Intervals:
         ends = [self.low[best[:1]], self.high[best[:1]]]
         return np.unique(np.concatenate([self.centre[best], *ends]))
 
+    def simple(self) -> Real:
+        """The simplest fraction inside the best interval.
+
+        At such a frequency alone, bands may reach the shares of two kinds of small groups: with a
+        tolerance of 0.2, the band around 5/12 reaches from 1/3 to 1/2.
+        """
+        best = int(self.bound.argmin())
+        ends = float(self.low[best]) - HAIR, float(self.high[best]) + HAIR
+        found = simplest(*map(Fraction, ends))
+        return np.array(
+            [float(found)] if found.denominator <= DENOMINATOR and 0 < found < 1 else []
+        )
+
 
 @dataclass(eq=False)
 class _Search:
@@ -178,7 +207,7 @@ class _Search:
         while True:
             open_ = open_.take(open_.bound < found.cost - 1e-9)
             self.construct(open_)
-            open_ = open_.take(open_.bound < found.cost - 1e-9)
+            open_ = open_.take((open_.bound < found.cost - 1e-9) & self.attainable(open_))
             floor = float(open_.bound.min(initial=found.cost))
             found.bound = max(found.bound, floor)
             idle = 0 if floor > reached + max(found.gap, 1e-6) * abs(floor) / 50 else idle + 1
@@ -210,6 +239,22 @@ class _Search:
         chosen[order[:TOGETHER]] = True
         return chosen & below
 
+    def attainable(self, open_: Intervals) -> Any:
+        """Whether a table of whole rows that is not too dear can have a frequency in an interval."""
+        added, deleted = self.problem.cells.most_changes(self.found.cost - self.found.lowest)
+        n = float(self.problem.have.sum())
+        least, most = max(n - deleted, 1.0), n + added
+        possible = np.ones(len(open_.low), np.bool_)
+        if most - least > SIZES:
+            return possible
+        narrow = np.flatnonzero((open_.high - open_.low) * most < 1)
+        if len(narrow):
+            sizes = np.arange(math.floor(least), math.ceil(most) + 1.0)
+            low, high = open_.low[narrow, None] * sizes, open_.high[narrow, None] * sizes
+            error = HAIR * sizes
+            possible[narrow] = (np.ceil(low - error) <= np.floor(high + error)).any(axis=1)
+        return possible
+
     # ------------------------------------------------------------------------- bounds
 
     def bounded(self, low: Real, high: Real) -> Intervals:
@@ -222,7 +267,7 @@ class _Search:
             stepped = np.ceil(np.minimum(bound, BIG) / self.step - 1e-6) * self.step
             bound = np.where(np.isfinite(bound), stepped, bound)
         else:
-            bound = bound - 1e-12 * np.abs(bound) - 1e-9
+            bound = bound - 1e-12 * np.abs(np.where(np.isfinite(bound), bound, 0.0)) - 1e-9
         # The mixture of both sides that balances the labels.
         share = np.clip(left.slope / np.maximum(left.slope - right.slope, 1e-30), 0.0, 1.0)
         m, c = (
@@ -256,6 +301,10 @@ class _Search:
             _take_nearest(right, trial, value, slope, solved, sign=-1)
             if turn < REFINED:
                 trial = _between(left, right)
+        # Beyond the last multiplier a group grows without end, so there may be no other side.
+        for side, other in ((left, right), (right, left)):
+            alone = ~np.isfinite(side.value)
+            side.m[alone], side.c[alone] = other.m[alone], other.c[alone]
         return bound, left, right
 
     def limits(self, lines: Curves, low: Real, high: Real) -> tuple[Real, Real]:
@@ -267,7 +316,8 @@ class _Search:
             share = np.where(odds >= BIG, 0.0, 1 / (1 + odds))
             price = share * kinds.add[:, 0] + (1 - share) * kinds.add[:, 1]
             for limit, distance in ((top, high[:, None] - share), (bottom, share - low[:, None])):
-                reach = price / np.maximum(distance, 1e-300)
+                with np.errstate(over="ignore"):  # of no distance, infinite
+                    reach = price / np.maximum(distance, 1e-300)
                 np.minimum(
                     limit, np.where(grows & (distance > 0), reach, np.inf).min(axis=1), out=limit
                 )
@@ -279,11 +329,13 @@ class _Search:
         """Make plans at the frequencies of the most promising intervals."""
         if not len(open_.low):
             return
-        rates = open_.promising()
-        rate = np.repeat(rates, len(MARGINS))
-        rows = max(float(self.problem.have.sum()), 1.0)
-        margin = np.tile(MARGINS, len(rates)) / rows
+        rates, exact = open_.promising(), open_.simple()
+        n = max(float(self.problem.have.sum()), 1.0)
+        margins = MARGINS if n <= LARGE else MARGINS[1:]
+        rate = np.concatenate([np.repeat(rates, len(margins)), exact])
+        rows = np.concatenate([np.tile(margins, len(rates)), np.full(len(exact), EXACT)])
         # The band that holds for all frequencies within the margin.
+        margin = np.where(rows > EXACT, rows, 0.0) / n
         low, high = self.kinds.band(rate + margin, rate - margin)
         lines = Curves.of(self.kinds, low, high)
         bound, left, right = self.maximise(lines, rate, rate, NEARBY)
@@ -295,7 +347,7 @@ class _Search:
                 (low[i][self.kind], high[i][self.kind]),
                 (left.rows(i, self.kind), right.rows(i, self.kind)),
                 rate=float(rate[i]),
-                margin=float(margin[i]) * rows,
+                margin=float(rows[i]),
             )
             if made is not None:
                 self.offer(made)
@@ -307,6 +359,20 @@ class _Search:
         cost = self.problem.cells.total_cost(rows)
         if cost < self.found.cost + abs(self.found.cost) * POLISHED:
             self.found.offer(self.problem, polish(self.problem, rows, self.box), self.box)
+
+
+def simplest(low: Fraction, high: Fraction) -> Fraction:
+    """The fraction with the smallest denominator between two numbers, ends included.
+
+    >>> simplest(Fraction("0.41"), Fraction("0.42"))
+    Fraction(5, 12)
+    """
+    whole = math.floor(low)
+    if low == whole:
+        return Fraction(whole)
+    if whole + 1 <= high:
+        return Fraction(whole + 1)
+    return whole + 1 / simplest(1 / (high - whole), 1 / (low - whole))
 
 
 def _first_multipliers(prices: Real) -> Real:

@@ -21,6 +21,10 @@ SHORT = 1e4
 """Cost of a row that a limit lacks, in a search for label frequencies."""
 
 
+CROWDED = 1_000_000
+"""Number of finest groups times coarser judged ones from which on roundings are not searched for."""
+
+
 @dataclass(frozen=True, eq=False)
 class Zero:
     """A plan for zero bias up to rounding, or None, with a lower bound of the cost of any such plan."""
@@ -53,6 +57,14 @@ def solve_zero(problem: Problem, effort: float = 1.0) -> Zero:
     if exact is not None and rows is not None:
         bound = rounding_cost(problem, base, exact) if proved else 0.0
     return Zero(rows, bound, base, exact, chosen, alone)
+
+
+def is_crowded(problem: Problem) -> bool:
+    """Whether too many groups overlap to find whole rows that are within a row in all of them.
+
+    Such rows need not exist, and with thousands of groups neither they nor a proof is found.
+    """
+    return len(problem.coarse) * len(problem.cells) > CROWDED
 
 
 def _chosen(problem: Problem, effort: float) -> LabelChoice:

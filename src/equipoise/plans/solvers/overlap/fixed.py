@@ -11,7 +11,7 @@ from equipoise.plans.cells import Band, Edges
 from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.solvers.incumbent import CLOSED, Incumbent
 from equipoise.plans.solvers.overlap.groups import Groups, cuts_at
-from equipoise.plans.solvers.overlap.moves import RowLimits, settle, walk_from
+from equipoise.plans.solvers.overlap.moves import walk_from
 from equipoise.plans.solvers.overlap.relaxation import ChangeModel
 from equipoise.plans.solvers.overlap.whole import most_cells, solve_whole
 from equipoise.plans.solvers.separable import granularity, solve_separable
@@ -103,15 +103,15 @@ class _Fixed:
 
     def walk(self, start: RelaxedChanges) -> None:
         """Make whole rows of real-valued ones."""
-        at, table = self.base, None
+        table = None
         if self.balance is not None:
             table = Band(self.balance.low[None], self.balance.high[None])
-        band = self.groups.band(at, at)
-        start, settled = settle(self.problem, self.groups, band, start)
         walk = walk_from(
-            RowLimits.of(self.problem, self.groups, band, table),
+            self.problem,
+            self.groups,
+            self.groups.band(self.base, self.base),
             start,
-            settled,
+            table=table,
             accepts=self.accepts,
             deadline=self.deadline,
             effort=self.effort,

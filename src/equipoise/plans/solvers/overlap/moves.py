@@ -281,17 +281,24 @@ class _Shared:
 
 
 def walk_from(
-    frame: RowLimits,
+    problem: Problem,
+    groups: Groups,
+    band: Band,
     start: RelaxedChanges,
-    settled: NDArray[np.intp],
     *,
+    table: Band | None,
     accepts: Callable[[Whole], bool],
     deadline: float,
     effort: float,
     enough: float,
 ) -> Walk:
-    """Walk with settled lines left alone, and with moves of all lines if that finds nothing."""
-    first = first_moves(frame.problem.have.size, effort)
+    """Make whole rows of real-valued ones, with the groups in a band and the labels in another.
+
+    Lines that are settled first are left alone, unless that finds nothing.
+    """
+    frame = RowLimits.of(problem, groups, band, table)
+    start, settled = settle(problem, groups, band, start)
+    first = first_moves(problem.have.size, effort)
     for held in (settled, settled[:0]) if len(settled) else (settled,):
         walk = Walk(frame, start, accepts=accepts, deadline=deadline, settled=held)
         walk.run(first=first, patience=patience_with(effort), enough=enough)

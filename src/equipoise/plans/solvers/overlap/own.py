@@ -22,7 +22,7 @@ from equipoise.plans.solvers.box import Box
 from equipoise.plans.solvers.incumbent import CLOSED, Incumbent, holds_everything
 from equipoise.plans.solvers.overlap.fixed import cost_step, rounded_up, separated
 from equipoise.plans.solvers.overlap.groups import Groups, cuts_at, cuts_in
-from equipoise.plans.solvers.overlap.moves import RowLimits, settle, walk_from
+from equipoise.plans.solvers.overlap.moves import walk_from
 from equipoise.plans.solvers.overlap.relaxation import ChangeModel
 from equipoise.plans.solvers.overlap.whole import solve_whole
 
@@ -306,12 +306,12 @@ class _Search:
         near = room / max(float(self.sizes.sum() if rows is None else rows.sum()), 1.0)
         low = np.maximum(np.maximum(rates - near, self.box.low), rates / 2)
         high = np.minimum(rates + near, self.box.high)
-        band, table = self.groups.band(low, high), Band(low[None], high[None])
-        start, settled = settle(self.problem, self.groups, band, start)
         walk = walk_from(
-            RowLimits.of(self.problem, self.groups, band, table),
+            self.problem,
+            self.groups,
+            self.groups.band(low, high),
             start,
-            settled,
+            table=Band(low[None], high[None]),
             accepts=self.accepts,
             deadline=self.deadline,
             effort=self.effort,
