@@ -12,7 +12,7 @@ from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.incumbent import Incumbent
 from equipoise.plans.solvers.multiples import solve_exactly
 from equipoise.plans.solvers.overlap.fixed import solve_fixed
-from equipoise.plans.solvers.own_frequencies import solve_new
+from equipoise.plans.solvers.own_frequencies import is_excluded, solve_new
 from equipoise.plans.solvers.separable import solve_separable
 from equipoise.plans.solvers.zero import solve_zero
 from equipoise.plans.trials import least_limited
@@ -30,6 +30,9 @@ ANY_PLAN = 1e6
 
 SMALL, FINE = 100, 1e-4
 """Number of cells up to which plans at fixed label frequencies are searched for to a finer gap."""
+
+CHECKED = 400
+"""Maximum number of cells of tables for which limits are first tried on a linear model."""
 
 Method: TypeAlias = Literal["closed form", "separated", "solver", "centre"]
 
@@ -77,8 +80,22 @@ def solve(
         return _solve_or_any(hurried, known, effort, progress, enough, most)
 
     decides = enough is not None and problem.request.tolerance
-    found = trial(problem) if at_once or decides else least_limited(problem, trial)
+    if at_once or decides:
+        found = trial(problem)
+    elif _is_excluded(problem):
+        found = Solution(None, math.inf, "centre", problem.base)
+    else:
+        found = least_limited(problem, trial)
     return replace(found, tolerance=problem.request.tolerance)
+
+
+def _is_excluded(problem: Problem) -> bool:
+    """Whether limits exclude every plan, as far as that is quickly proved."""
+    if not problem.limited or not problem.request.tolerance or problem.reference != "new":
+        return False
+    if (problem.cells.least > problem.cells.most).any():
+        return True
+    return problem.have.size <= CHECKED and is_excluded(problem, problem.base)
 
 
 def _solve_or_any(

@@ -282,7 +282,7 @@ class ManyLabels(PlanSearch):
             self.found.bound = max(self.found.bound, min(bound, self.found.cost))
             if relaxed.rows is not None:
                 self.descend(self.frequencies(relaxed, box), steps=12)
-            if turn == 0 and self.found.cost > 1.02 * self.real:
+            if turn == 0 and not self.found.settled and self.found.cost > 1.02 * self.real:
                 self.explore()
             if not math.isfinite(self.cutoff) or self.found.near(self.gap) or self.done():
                 return box

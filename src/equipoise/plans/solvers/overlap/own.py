@@ -76,6 +76,16 @@ def search_coupled(
     _Search(problem, box, found, effort, deadline, progress).run()
 
 
+def excludes_plans(problem: Problem, box: Box, *, deadline: float = math.inf) -> bool:
+    """Whether one linear model over all frequencies of a box proves that there is no plan."""
+    groups = Groups.of(problem)
+    model = ChangeModel(problem, groups)
+    model.deadline = deadline
+    cuts = cuts_in(groups.edges, box, np.zeros(len(groups)), np.ones(len(groups)))
+    alone = groups.alone(problem, groups.union(box.low, box.high)).costs
+    return model.solve(cuts, box, least=alone).bound == math.inf
+
+
 class _Search:
     def __init__(
         self,
