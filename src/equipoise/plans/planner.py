@@ -13,7 +13,7 @@ from equipoise.plans.objectives import Optimum, optimise
 from equipoise.plans.plan import Plan, moves_as_counts, rows_after
 from equipoise.plans.prices import prices_of
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.reach import EFFORT, any_plan
+from equipoise.plans.reach import any_plan, is_impossible
 from equipoise.plans.rounds import solve
 from equipoise.plans.sentences import explain, explain_groups, why_not
 from equipoise.plans.solution import Solution
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from equipoise.plans.cells import Whole
     from equipoise.plans.request import PlanRequest
 
-KEPT = 5e-3
-"""Relative gap of the cost of keeping the label frequencies, which is told beside the plan."""
+KEPT, EFFORT = 5e-3, 0.19
+"""Relative gap of the cost of keeping the label frequencies, which is told beside the plan, and the
+share of the usual work that it takes."""
 
 
 def make_plan(
@@ -47,6 +48,9 @@ def make_plan(
     is no plan, ``explain`` searches for single changes that would help, which takes a while.
     """
     problem = pose(counts, request)
+    if is_impossible(problem):  # no plan without the limits need be made to tell which ones bind
+        nothing = Solution(None, math.inf, "centre", problem.base)
+        raise _infeasible(problem, nothing, explain=explain, progress=progress)
     kept = _with_labels_kept(problem)
     known = [rows_after(problem, plan) for plan in candidates] + ([] if kept is None else [kept])
     optimum = optimise(problem, known, progress=lambda share: progress("planning", share))

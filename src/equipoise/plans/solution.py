@@ -12,7 +12,7 @@ from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.incumbent import Incumbent
 from equipoise.plans.solvers.multiples import solve_exactly
 from equipoise.plans.solvers.overlap.fixed import solve_fixed
-from equipoise.plans.solvers.own_frequencies import is_excluded, solve_new
+from equipoise.plans.solvers.own_frequencies import excludes_plans, solve_new
 from equipoise.plans.solvers.separable import solve_separable
 from equipoise.plans.solvers.zero import solve_zero
 from equipoise.plans.trials import least_limited
@@ -34,6 +34,9 @@ SMALL, FINE = 100, 1e-4
 CHECKED = 400
 """Maximum number of cells of tables for which limits are first tried on a linear model."""
 
+FEW = 4
+"""Number of such models where label frequencies are free."""
+
 Method: TypeAlias = Literal["closed form", "separated", "solver", "centre"]
 
 
@@ -49,7 +52,7 @@ class Solution:
     stopped: Stopped | None = None
     sizes: Real | None = None  # of each finest group before rounding, at zero tolerance
     held: Real | None = None  # the same of the judged groups, the coarser ones last
-    short: float = 0.0  # rows that limits lack at zero tolerance, if there is no plan
+    short: float = 0.0  # rows that limits lack, if there is no plan; below zero: that they leave
     parts: Whole | None = None  # rows of each label that each group is a multiple of, without bias
     chosen: LabelChoice | None = None  # if labels were free at zero tolerance
     tolerance: float = 0.0  # the one the plan was made for, which a budget may have raised
@@ -80,22 +83,18 @@ def solve(
         return _solve_or_any(hurried, known, effort, progress, enough, most)
 
     decides = enough is not None and problem.request.tolerance
-    if at_once or decides:
-        found = trial(problem)
-    elif _is_excluded(problem):
-        found = Solution(None, math.inf, "centre", problem.base)
-    else:
-        found = least_limited(problem, trial)
+    found = trial(problem) if at_once or decides else least_limited(problem, trial)
     return replace(found, tolerance=problem.request.tolerance)
 
 
-def _is_excluded(problem: Problem) -> bool:
-    """Whether limits exclude every plan, as far as that is quickly proved."""
-    if not problem.limited or not problem.request.tolerance or problem.reference != "new":
-        return False
+def is_excluded(problem: Problem, *, boxes: int = 1) -> bool:
+    """Whether limits exclude every plan, as far as a few linear models prove that."""
     if (problem.cells.least > problem.cells.most).any():
         return True
-    return problem.have.size <= CHECKED and is_excluded(problem, problem.base)
+    if not problem.limited or not problem.request.tolerance or problem.reference != "new":
+        return False
+    small = problem.have.size <= CHECKED
+    return small and excludes_plans(problem, problem.base, boxes=boxes)
 
 
 def _solve_or_any(

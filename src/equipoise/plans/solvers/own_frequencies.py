@@ -12,7 +12,7 @@ from equipoise.plans.cells import UNLIMITED
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.incumbent import Incumbent
 from equipoise.plans.solvers.many_labels import search_many_labels
-from equipoise.plans.solvers.overlap.own import excludes_plans, search_coupled
+from equipoise.plans.solvers.overlap.own import boxes_exclude_plans, search_coupled
 from equipoise.plans.solvers.separable import solve_separable
 from equipoise.plans.solvers.two_labels import search_two_labels
 
@@ -77,14 +77,11 @@ def solve_new(
     return _finished(problem, box, base, found)
 
 
-def is_excluded(problem: Problem, base: Real) -> bool:
-    """Whether it is quickly proved that no plan keeps all limits.
-
-    Saves the search for a plan without limits, which tells whether these bind.
-    """
+def excludes_plans(problem: Problem, base: Real, *, boxes: int) -> bool:
+    """Whether a few linear models prove that no plan keeps all limits."""
     box = _of_whole_rows(allowed_box(problem, base), problem.cells)
     deadline = time.monotonic() + problem.request.time_limit
-    return excludes_plans(problem, box, deadline=deadline)
+    return boxes_exclude_plans(problem, box, boxes=boxes, deadline=deadline)
 
 
 def _finished(problem: Problem, box: Box, base: Real, found: Incumbent) -> Incumbent:

@@ -41,6 +41,9 @@ LARGE = 240
 MOST_BOXES = 160
 """Number of boxes that are explored at most, however few groups there are."""
 
+QUICK = 0.15
+"""With less effort than this, fewer plans are made around the usual frequencies."""
+
 EXPLORED = 8_000
 """Number of groups that are planned by themselves for frequencies all over the box."""
 
@@ -97,13 +100,17 @@ class PlanSearch:
     def offer_tight(self, centre: Real) -> None:
         """Plan inside the limits of all frequencies near a centre, as near as they must be."""
         low, high = 0.0, 1.0
+        left = 9 if self.effort >= QUICK else 3  # bands that are planned for
         for _ in range(9):
+            if not left or self.found.settled:
+                break
             near = (low + high) / 2
             band = self.problem.edges.at(centre * (1 + near), most=centre * (1 - near))
             band = Band(band.low, np.minimum(band.high, 1.0))
             possible = (band.low <= band.high).all() and (band.low.sum(axis=1) <= 1).all()
             possible = possible and (band.high.sum(axis=1) >= 1).all()
             solved = solve_separable(self.problem.cells, band) if possible else None
+            left -= possible
             if solved is None or not solved.feasible:
                 high = near
                 continue

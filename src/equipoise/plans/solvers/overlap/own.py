@@ -23,7 +23,7 @@ from equipoise.plans.solvers.incumbent import CLOSED, Incumbent, holds_everythin
 from equipoise.plans.solvers.overlap.fixed import cost_step, rounded_up, separated
 from equipoise.plans.solvers.overlap.groups import Groups, cuts_at, cuts_in
 from equipoise.plans.solvers.overlap.moves import RowLimits, settle, walk_from
-from equipoise.plans.solvers.overlap.relaxation import ChangeModel
+from equipoise.plans.solvers.overlap.relaxation import BROKEN, ChangeModel
 from equipoise.plans.solvers.overlap.whole import solve_whole
 
 if TYPE_CHECKING:
@@ -76,14 +76,23 @@ def search_coupled(
     _Search(problem, box, found, effort, deadline, progress).run()
 
 
-def excludes_plans(problem: Problem, box: Box, *, deadline: float = math.inf) -> bool:
-    """Whether one linear model over all frequencies of a box proves that there is no plan."""
+def boxes_exclude_plans(
+    problem: Problem, box: Box, *, boxes: int, deadline: float = math.inf
+) -> bool:
+    """Whether linear models over a few boxes of frequencies prove that there is no plan."""
+    search = _Search(problem, box, Incumbent(), 0.0, deadline, lambda _: None)
+    for _ in range(boxes):
+        if search.possible(heapq.heappop(search.heap)[2]) or not search.heap:
+            break
+    return not search.heap and search.floor == math.inf
+
+
+def fits_at(problem: Problem, rates: Real, *, deadline: float = math.inf) -> bool:
+    """Whether real-valued rows keep all limits at given label frequencies."""
     groups = Groups.of(problem)
     model = ChangeModel(problem, groups)
     model.deadline = deadline
-    cuts = cuts_in(groups.edges, box, np.zeros(len(groups)), np.ones(len(groups)))
-    alone = groups.alone(problem, groups.union(box.low, box.high)).costs
-    return model.solve(cuts, box, least=alone).bound == math.inf
+    return model.solve(cuts_at(groups.edges, rates), Box(rates, rates)).rows is not None
 
 
 class _Search:
@@ -182,6 +191,19 @@ class _Search:
         if self.small and off.max() < WHOLE and lower < self.found.cost - 1e-9:
             lower = max(lower, self.in_whole_rows(narrow, least, most))
         self.split(lower, box, rates, off)
+
+    def possible(self, box: Box) -> bool:
+        """Whether real-valued rows keep all limits at their own frequencies; if not, split a box."""
+        least, most = np.zeros(len(self.groups)), np.ones(len(self.groups))
+        alone = self.groups.alone(self.problem, self.groups.union(box.low, box.high)).costs
+        cuts = cuts_in(self.groups.edges, box, least, most)
+        relaxed = self.bounds.solve(cuts, box, least=alone)
+        if relaxed.bound == math.inf:
+            return False
+        rates = box.middle if relaxed.rows is None else box.clip(relaxed.frequencies)
+        off = box.high - box.low if relaxed.rows is None else self.error(relaxed.rows)
+        self.split(-1.0, box, rates, off)
+        return self.late() or (relaxed.rows is not None and float(off.max()) <= BROKEN)
 
     def error(self, rows: Real) -> Real:
         """By how many rows groups break their limits at the rows' own frequencies, for each label."""
