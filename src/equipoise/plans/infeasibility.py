@@ -16,7 +16,14 @@ from equipoise.plans.judgement import drift, keeps_limits
 from equipoise.plans.limits import Limit
 from equipoise.plans.policy import PlanPolicy
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.reach import KINDS, is_small, possible_rows, reach, share_of_work
+from equipoise.plans.reach import (
+    KINDS,
+    LITTLE_EFFORT,
+    is_small,
+    possible_rows,
+    reach,
+    share_of_work,
+)
 from equipoise.plans.rounds import solve
 from equipoise.plans.solution import ANY_PLAN, Solution
 from equipoise.plans.solvers.box import allowed_box
@@ -386,12 +393,13 @@ def _nearest(
 
     What a plan measures is often less than the value it was made for, and counts.
     """
-    width, best = ROUGH if not is_small(problem) else FINE, None
+    width, effort = (FINE, LITTLE_EFFORT) if is_small(problem) else (ROUGH, QUICKLY)
+    best = None
     low, high = asked, most
     while best is None or high - low > width * high:
         wide = high > 10 * low > 0
         middle = high if best is None else math.sqrt(low * high) if wide else (low + high) / 2
-        found = _plan(problem.counts, problem.request.but(**{option: middle}))
+        found = _plan(problem.counts, problem.request.but(**{option: middle}), effort)
         if found is not None:
             best, high = found[1], min(measure(*found), middle)
         elif best is None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from equipoise.plans import rounds
 from equipoise.plans.judgement import keeps_limits
-from equipoise.plans.solution import FEW, Solution, is_excluded, solve
+from equipoise.plans.solution import ANY_PLAN, FEW, Solution, is_excluded, solve
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Whole
@@ -32,6 +32,9 @@ SMALL = (24, 500)
 
 EFFORT, WORK = 0.1, 40.0
 """Share of the usual work in a larger table, and for how many cells all of that is done."""
+
+COUPLED = 0.2
+"""Share of that work where groups depend on each other, in a trial."""
 
 LITTLE_EFFORT = 0.01
 """Share of the usual work in a small table that often suffices to prove that there is no plan."""
@@ -63,12 +66,15 @@ def reach(problem: Problem, limit: Limit) -> Reach | None:
     The tolerance must be above zero, and no plan may keep the limit as it is.
     """
     small = is_small(problem)
-    effort, gap = (1.0, 0.0) if small else (EFFORT, NEAR)
+    alone = problem.without(limit).separable
+    effort, gap = (
+        (1.0, 0.0) if small else (EFFORT if alone else EFFORT * share_of_work(problem), NEAR)
+    )
     found = solve(_priced(problem, limit, 0.0, gap), effort=effort, at_once=True)
     if found.rows is None and found.bound == math.inf:
         return None
     best = None if found.rows is None else _reached(problem, limit, found.rows, found.bound)
-    if best is None or (small and not best.exact):
+    if (best is None and (small or alone)) or (small and best is not None and not best.exact):
         priced = _priced(problem, limit, LITTLE, gap)
         natural = solve(priced, effort=effort, at_once=True).rows
         other = None if natural is None else _reached(problem, limit, natural, found.bound)
@@ -101,6 +107,11 @@ def any_plan(problem: Problem, effort: float = 1.0) -> Solution:
             priced.cells.total_cost(found.rows) - allowed,
         )
         return replace(found, rows=found.rows if fits else None, bound=0.0, short=short)
+    if problem.reference == "original" and problem.request.tolerance:
+        # One model, which a wide gap ends at its first plan.
+        problem = replace(problem, request=problem.request.but(gap=ANY_PLAN))
+    elif not problem.separable and not is_small(problem) and effort < 1:
+        effort *= COUPLED
     return rounds.solve(problem, enough=math.inf, effort=effort)
 
 
