@@ -49,7 +49,7 @@ PATIENCE = 60.0
 QUICKLY = 0.3
 """Share of the usual effort that a trial of one change takes."""
 
-FINE, ROUGH = 2e-3, 5e-3
+FINE, ROUGH = 2e-3, 1e-2
 """How near a number is searched for that is not a number of rows, in a small table and in others."""
 
 Found: TypeAlias = "tuple[Problem, Whole]"
@@ -393,19 +393,24 @@ def _nearest(
 
     What a plan measures is often less than the value it was made for, and counts.
     """
-    width, effort = (FINE, LITTLE_EFFORT) if is_small(problem) else (ROUGH, QUICKLY)
-    best = None
-    low, high = asked, most
+    small = is_small(problem)
+    width, effort = (FINE, LITTLE_EFFORT) if small else (ROUGH, QUICKLY)
+    low, high, best, halved = asked, most, None, False
     while best is None or high - low > width * high:
         wide = high > 10 * low > 0
-        middle = high if best is None else math.sqrt(low * high) if wide else (low + high) / 2
+        middle = math.sqrt(low * high) if wide else (low + high) / 2
+        if best is None:
+            middle = most
+        elif halved and small:  # plans often leave what no plan can leave less of
+            middle = max(high * (1 - width), low)
         found = _plan(problem.counts, problem.request.but(**{option: middle}), effort)
         if found is not None:
+            halved = best is not None and not halved
             best, high = found[1], min(measure(*found), middle)
         elif best is None:
             return None
         else:
-            low = middle
+            low, halved = middle, False
     for digits in (4, 3, 2, 1):
         needed = _rounded_up(high, digits)
         if needed > asked and keeps_limits(problem.again(**{option: needed}), best):
