@@ -12,6 +12,7 @@ import numpy as np
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lattice import Group, format_value
 from equipoise.plain import Grid
+from equipoise.plans.clock import end_after
 from equipoise.plans.judgement import drift, keeps_limits
 from equipoise.plans.limits import Limit
 from equipoise.plans.policy import PlanPolicy
@@ -129,7 +130,7 @@ def explain_infeasible(
     ``reason`` is what is known already, as the end of a sentence.
     """
     found = []
-    end = time.monotonic() + min(problem.request.time_limit, PATIENCE)
+    end = end_after(min(problem.request.time_limit, PATIENCE))
     ways = list(_ways(problem))
     tried = 0
     while tried < len(ways) and time.monotonic() <= end:
@@ -172,7 +173,7 @@ def _least_cost(counts: Counts, request: PlanRequest) -> float:
     problem = pose(counts, request.widened(ANY_PLAN, labels="free", label_drift=None))
     nobody = np.zeros(len(problem.cells), np.bool_)
     free = replace(problem, judged=nobody, coarse=())
-    deadline = time.monotonic() + problem.request.time_limit
+    deadline = end_after(problem.request.time_limit)
     return solve_fixed(free, problem.rates, None, Incumbent(), deadline=deadline).cost
 
 

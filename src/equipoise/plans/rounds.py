@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.plans import solution
+from equipoise.plans.clock import end_after, is_late
 from equipoise.plans.judgement import check_rules
 from equipoise.plans.limits import limit_rows
 from equipoise.plans.solution import Solution
@@ -72,7 +73,7 @@ def _settled(problem: Problem, how: dict[str, Any]) -> Solution:
     if not lifted.any():
         return found
     best = _repeated(problem, how, lifted, _judging)
-    if _cost(problem, best) * (1 - problem.request.solver_gap) > bound:
+    if _cost(problem, best) * (1 - problem.request.solver_gap) > bound and not is_late():
         other = _repeated(problem, how, lifted, _holding_below)
         best = min(best, other, key=lambda each: _cost(problem, each))
     if best.rows is None:
@@ -93,7 +94,7 @@ def _repeated(
         broken = _broken(problem, found)
         if not broken.any():
             return found
-        if not (broken & ~lifted).any():
+        if not (broken & ~lifted).any() or is_late():
             break
         lifted |= broken
     return replace(found, rows=None)
@@ -157,7 +158,7 @@ class _Ratios:
     end: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.end = time.monotonic() + self.problem.request.time_limit
+        self.end = end_after(self.problem.request.time_limit)
 
     def run(self) -> Solution:
         ruled, number = self.problem.ruled, itertools.count()

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from equipoise.plans.clock import end_after
 from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.incumbent import Incumbent
@@ -75,7 +76,7 @@ def solve(
     ends when every plan is proved to cost more than ``most``. With ``at_once`` all limits are held
     from the start.
     """
-    known, end = tuple(candidates), time.monotonic() + problem.request.time_limit
+    known, end = tuple(candidates), end_after(problem.request.time_limit)
 
     def trial(posed: Problem) -> Solution:
         left = max(end - time.monotonic(), problem.request.time_limit / 10)
@@ -176,7 +177,7 @@ def _overlapping(
         label_balance(problem, base),
         sought,
         candidates=candidates,
-        deadline=time.monotonic() + problem.request.time_limit,
+        deadline=end_after(problem.request.time_limit),
         effort=math.inf if problem.request.gap is not None and enough is None else effort,
         progress=progress,
     )

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from equipoise.plans.clock import end_after
 from equipoise.plans.guess import Guess
 from equipoise.plans.judgement import drift, off_by
 from equipoise.plans.reach import LITTLE_EFFORT, any_plan, is_small, share_of_work
@@ -64,7 +65,7 @@ def least_tolerance(
     From there the larger one ends at or below that tolerance, and the smaller one above it.
     """
     asked = problem.request.tolerance
-    end = time.monotonic() + problem.request.time_limit
+    end = end_after(problem.request.time_limit)
     # The reference is fixed as it is at the requested tolerance, which may be zero.
     settled = problem.request.but(reference=problem.reference, gap=_gap(problem))
     problem = replace(problem, request=settled)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise.plans.cells import UNLIMITED
+from equipoise.plans.clock import end_after
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.incumbent import Incumbent
 from equipoise.plans.solvers.many_labels import search_many_labels
@@ -56,7 +56,7 @@ def solve_new(
         found.offer(problem, rows, box)
     if found.done:
         return found
-    deadline = time.monotonic() + problem.request.time_limit
+    deadline = end_after(problem.request.time_limit)
     until = problem.request.gap is not None and enough is None and effort >= QUICK
     asked = math.inf if until else effort
     how: dict[str, Any] = {"deadline": deadline, "progress": progress}
@@ -80,7 +80,7 @@ def solve_new(
 def excludes_plans(problem: Problem, base: Real, *, boxes: int) -> bool:
     """Whether a few linear models prove that no plan keeps all limits."""
     box = _of_whole_rows(allowed_box(problem, base), problem.cells)
-    deadline = time.monotonic() + problem.request.time_limit
+    deadline = end_after(problem.request.time_limit)
     return boxes_exclude_plans(problem, box, boxes=boxes, deadline=deadline)
 
 
