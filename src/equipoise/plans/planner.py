@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from equipoise.plans.cells import Whole
     from equipoise.plans.request import PlanRequest
 
-FINISHED = 4e-5
-"""Seconds that a certificate takes for each cell."""
+FINISHED, KEEPING = 2e-5, 4e-5
+"""Seconds that a certificate takes for each cell, and keeping the label frequencies, about."""
 
 KEPT, EFFORT = 5e-3, 0.19
 """Relative gap of the cost of keeping the label frequencies, which is told beside the plan, and the
@@ -60,9 +60,12 @@ def make_plan(
 
 
 def _to_finish(problem: Problem, most: float) -> float:
-    """Seconds that certificate and sentences will take, at most half of what there is."""
+    """Seconds that certificate and sentences will take, at most half of what there is.
+
+    A little more, because searches look at the clock only now and then.
+    """
     each = FINISHED * (3 if problem.ruled is not None else 1)
-    return min(each * problem.have.size, most / 2)
+    return min(each * problem.have.size + 0.03 * most, most / 2)
 
 
 def _made(
@@ -165,6 +168,8 @@ def _with_labels_kept(problem: Problem) -> Whole | None:
         return None
     if problem.reference == "original":
         return None  # fixed frequencies are the same, kept or free
+    if KEEPING * problem.have.size > request.time_limit / 3:
+        return None
     keeping = problem.again(labels="keep", gap=KEPT, time_limit=request.time_limit / 3)
     rows = solve(keeping, effort=EFFORT).rows
     return rows if rows is not None and rows.shape == problem.have.shape else None

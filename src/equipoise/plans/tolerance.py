@@ -85,6 +85,7 @@ def least_tolerance(
             break
         less = BELOW if math.isfinite(budget) else ROUGHLY_BELOW
         middle = max(high * (1 - less), low) if below else (low + high) / 2
+        began = time.monotonic()
         found = _affordable(problem, middle, budget, end, last=below)
         left = math.inf if found is None else what_is_left(problem, found)
         failed = found is None or asked < left < low * (1 - BELOW)
@@ -96,7 +97,8 @@ def least_tolerance(
         if failed and below:
             break
         progress(min(1.0, math.log(start / max(high - low, 1e-300)) / math.log(1 / width)))
-        late = time.monotonic() > end
+        now = time.monotonic()
+        late = now + (now - began) > end  # the next trial takes about as long
     return high, replace(best, timed_out=best.timed_out or late)
 
 

@@ -110,7 +110,7 @@ class PlanSearch:
             possible = (band.low <= band.high).all() and (band.low.sum(axis=1) <= 1).all()
             possible = possible and (band.high.sum(axis=1) >= 1).all()
             solved = solve_separable(self.problem.cells, band) if possible else None
-            left -= possible
+            left -= int(possible)
             if solved is None or not solved.feasible:
                 high = near
                 continue

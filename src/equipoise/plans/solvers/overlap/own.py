@@ -333,6 +333,8 @@ class _Search:
             moved = False
             for other in itertools.islice(self.box.near(rates, step), ways):
                 left -= 1
+                if self.late():
+                    break
                 trial = self.at(other)
                 if trial.rows is not None and trial.bound < best.bound - 1e-6:
                     best, rates, moved = trial, other, True
