@@ -82,6 +82,7 @@ class PlanSearch:
         if self.found.settled:
             return True
         most = self.effort * min(max(WORK / self.relaxation.n, 60), 800)
+        self.progress(min(1.0, self.relaxation.solved / max(most, 1.0)))
         return self.late() or self.relaxation.solved > most
 
     def effort_of(self, work: int) -> float:
