@@ -3,6 +3,7 @@
 import io
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +19,8 @@ class Screen(io.StringIO):
 def screen(monkeypatch):
     monkeypatch.setattr(terminal, "AFTER", 0.05)
     shown = Screen()
-    monkeypatch.setattr(sys, "stderr", shown)
+    # pytest puts its own stream there once the test begins, so the module gets another sys.
+    monkeypatch.setattr(terminal, "sys", SimpleNamespace(stderr=shown, stdout=sys.stdout))
     return shown
 
 

@@ -20,7 +20,6 @@ from equipoise.cli.flags import with_flags
 from equipoise.plain import terminal_width, width_of
 from equipoise.progress import Reporter, silent
 
-
 AFTER = 1.0
 """Seconds of work after which a bar appears."""
 

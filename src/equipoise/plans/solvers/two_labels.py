@@ -154,9 +154,10 @@ class _Search:
     deadline: float
     progress: Callable[[float], None]
     work: int = 0
-    turned: float = field(default_factory=time.monotonic)  # when the last turn began
+    turned: float = field(init=False)  # when the last turn began
 
     def __post_init__(self) -> None:
+        self.turned = time.monotonic()
         cells = self.problem.cells
         self.rare = int(cells.have.sum(axis=0).argmin())
         self.kinds, self.kind = kinds_of(cells, self.problem.edges, self.rare)
