@@ -239,7 +239,7 @@ def _possible(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> 
 
 def _give_rows(problem: Problem, limit: Limit) -> Relaxation | None:
     """Find the nearest feasible value of a limit on rows."""
-    if limit.kind in KINDS and problem.request.tolerance and problem.ruled is None:
+    if limit.kind in KINDS and problem.request.tolerance:
         found = reach(problem, limit)
         return None if found is None else _changed(limit, found.number)
     return _bisected(

@@ -14,7 +14,7 @@ import numpy as np
 
 from equipoise.plans import rounds
 from equipoise.plans.judgement import keeps_limits
-from equipoise.plans.solution import ANY_PLAN, FEW, Solution, is_excluded, solve
+from equipoise.plans.solution import ANY_PLAN, FEW, Solution, is_excluded
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Whole
@@ -70,13 +70,13 @@ def reach(problem: Problem, limit: Limit) -> Reach | None:
     effort, gap = (
         (1.0, 0.0) if small else (EFFORT if alone else EFFORT * share_of_work(problem), NEAR)
     )
-    found = solve(_priced(problem, limit, 0.0, gap), effort=effort, at_once=True)
+    found = rounds.solve(_priced(problem, limit, 0.0, gap), effort=effort, at_once=True)
     if found.rows is None and found.bound == math.inf:
         return None
     best = None if found.rows is None else _reached(problem, limit, found.rows, found.bound)
     if (best is None and (small or alone)) or (small and best is not None and not best.exact):
         priced = _priced(problem, limit, LITTLE, gap)
-        natural = solve(priced, effort=effort, at_once=True).rows
+        natural = rounds.solve(priced, effort=effort, at_once=True).rows
         other = None if natural is None else _reached(problem, limit, natural, found.bound)
         best = min((x for x in (best, other) if x is not None), key=_off, default=None)
     return best
@@ -89,7 +89,8 @@ def any_plan(problem: Problem, effort: float = 1.0) -> Solution:
     price of what it counts.
     """
     shared = problem.coupling
-    plain = problem.request.tolerance and problem.ruled is None and not problem.coarse
+    ranged = problem.ruled is not None and problem.ruled.best is not None
+    plain = problem.request.tolerance and not ranged and not problem.coarse
     if (
         plain
         and not is_small(problem)
@@ -98,7 +99,7 @@ def any_plan(problem: Problem, effort: float = 1.0) -> Solution:
         and problem.reference == "new"
     ):
         priced, allowed = _priced(problem, shared[0], 0.0, None), allowed_rows(problem, shared[0])
-        found = solve(priced, effort=effort, enough=allowed)
+        found = rounds.solve(priced, effort=effort, enough=allowed)
         # The model leaves out plans with very many rows, so it proves nothing.
         if found.rows is None:
             return replace(found, bound=0.0, short=math.inf)

@@ -45,15 +45,17 @@ def solve(
     effort: float = 1.0,
     enough: float | None = None,
     most: float = math.inf,
+    at_once: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Solution:
     """Find the cheapest plan; with a policy, one after which a check of the table passes.
 
     With ``enough`` a search only decides whether a plan costs at most that. A search also ends when
-    every plan is proved to cost more than ``most``.
+    every plan is proved to cost more than ``most``. With ``at_once`` all limits are held from the
+    start.
     """
     how: dict[str, Any] = {"candidates": tuple(candidates), "effort": effort, "enough": enough}
-    how["most"] = most
+    how |= {"most": most, "at_once": at_once}
     if problem.ruled is None:
         return solution.solve(problem, **how, progress=progress)
     if problem.ruled.best is None:
