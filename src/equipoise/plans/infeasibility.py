@@ -156,25 +156,29 @@ def explain_poor(problem: Problem) -> Infeasible:
         f"A budget of {budget:,g} does not pay for the changes that the other limits require."
     )
     found = []
-    cost = _least_cost(problem.counts, problem.request)
+    cost = _cheapest(problem.counts, problem.request).cost
     if math.isfinite(cost):
         words = f"With a budget of {cost:,.6g} there is a plan."
         found.append(Relaxation("budget", None, budget, cost, words))
     for limit in _on_rows(problem):
-        given = _bisected(
-            problem, limit, lambda request, _: _least_cost(problem.counts, request) <= budget
-        )
+        given = _bisected(problem, limit, lambda request, _: _paid(problem.counts, request, budget))
         found += [] if given is None else [given]
     return Infeasible(sentence, tuple(found))
 
 
-def _least_cost(counts: Counts, request: PlanRequest) -> float:
-    """The lowest cost of meeting the limits on rows, whatever the bias."""
+def _paid(counts: Counts, request: PlanRequest, budget: float) -> Whole | None:
+    """Rows that meet the limits on rows, if a budget pays for some."""
+    found = _cheapest(counts, request)
+    return found.rows if found.cost <= budget else None
+
+
+def _cheapest(counts: Counts, request: PlanRequest) -> Incumbent:
+    """The cheapest way of meeting the limits on rows, whatever the bias."""
     problem = pose(counts, request.widened(ANY_PLAN, labels="free", label_drift=None))
     nobody = np.zeros(len(problem.cells), np.bool_)
     free = replace(problem, judged=nobody, coarse=())
     deadline = end_after(problem.request.time_limit)
-    return solve_fixed(free, problem.rates, None, Incumbent(), deadline=deadline).cost
+    return solve_fixed(free, problem.rates, None, Incumbent(), deadline=deadline)
 
 
 def _ways(problem: Problem) -> Iterator[Callable[[float], Relaxation | None]]:
@@ -242,9 +246,12 @@ def _give_rows(problem: Problem, limit: Limit) -> Relaxation | None:
     if limit.kind in KINDS and problem.request.tolerance:
         found = reach(problem, limit)
         return None if found is None else _changed(limit, found.number)
-    return _bisected(
-        problem, limit, lambda request, effort: _possible(problem.counts, request, effort)
-    )
+
+    def rows_for(request: PlanRequest, effort: float) -> Whole | None:
+        found = _plan(problem.counts, request, effort)
+        return None if found is None else found[1]
+
+    return _bisected(problem, limit, rows_for)
 
 
 def _changed(limit: Limit, rows: int) -> Relaxation:
@@ -255,37 +262,36 @@ def _changed(limit: Limit, rows: int) -> Relaxation:
 
 
 def _bisected(
-    problem: Problem, limit: Limit, works: Callable[[PlanRequest, float], bool]
+    problem: Problem, limit: Limit, rows_for: Callable[[PlanRequest, float], Whole | None]
 ) -> Relaxation | None:
-    """Find the nearest value of a limit on rows for which a request works, by bisection."""
+    """Find the nearest value of a limit on rows for which there are rows, by bisection.
+
+    What a plan needs is often less than the value it was made for, and counts.
+    """
     raise_ = limit.kind in ("available", "max_rows")
 
-    def helps(rows: int, effort: float = QUICKLY) -> bool:
-        return works(_changed(limit, rows).apply(problem.request), effort)
+    def needed(rows: int, effort: float = QUICKLY) -> int | None:
+        found = rows_for(_changed(limit, rows).apply(problem.request), effort)
+        if found is None or found.shape != problem.have.shape:
+            return None if found is None else rows
+        counted = int(limit.measured(found, problem.have, problem.aside))
+        return min(rows, counted) if raise_ else max(rows, counted)
 
-    around = _far(helps, limit.rows, raise_=raise_)
-    if around is None:
+    far = needed(MOST_ROWS if raise_ else 0)
+    if far is None:
         return None
-    near, far = around
+    near, step = limit.rows, -1 if raise_ else 1
+    below = True  # the cheapest plan often needs the least
     while abs(far - near) > 1:
-        middle = (near + far) // 2
-        near, far = (near, middle) if helps(middle) else (middle, far)
-    step = -1 if raise_ else 1
-    while far + step != limit.rows and helps(far + step, effort=1.0):
-        far += step  # the quick trials may have missed a plan
+        middle = far + step if below else (near + far) // 2
+        found = needed(middle)
+        if found is None:
+            near = middle
+        else:
+            far, below = found, False
+    while far + step != limit.rows and (found := needed(far + step, effort=1.0)) is not None:
+        far = found  # the quick trials may have missed a plan
     return _changed(limit, far)
-
-
-def _far(works: Callable[[int], bool], start: int, *, raise_: bool) -> tuple[int, int] | None:
-    """A value that does not work and one further away that does, found with growing steps."""
-    if not raise_:
-        return (start, 0) if works(0) else None
-    if not works(MOST_ROWS):
-        return None
-    near, step = start, max(start, 16)
-    while not works(near + step):
-        near, step = near + step, 4 * step
-    return near, near + step
 
 
 def _row_sentence(limit: Limit, needed: int) -> str:
