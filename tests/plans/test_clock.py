@@ -58,4 +58,4 @@ def test_the_time_limit_ends_everything(name):
         eq.plan(counts, allow="both", time_limit=0.8, **ASKED[name])
     except eq.Infeasible as none:
         assert "0.8 seconds" in str(none) or "not enough time" in str(none)  # noqa: PT017
-    assert time.process_time() - started < 1.1 * 0.8 + 0.2  # one step may be under way
+    assert time.process_time() - started < 1.1 * 0.8 + 0.3  # the machine may be busy

@@ -189,7 +189,7 @@ class PlanSearch:
 
     def plan_at(self, relaxed: Relaxed, centre: Real) -> None:
         """Make whole plans from a real-valued one whose label frequencies are a centre."""
-        if relaxed.rows is None:
+        if relaxed.rows is None or (self.found.rows is not None and self.late()):
             return
         planned = self.with_small_groups(relaxed, centre)
         large = relaxed.rows.size > LARGE
