@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +19,9 @@ from equipoise.cli import startup
 from equipoise.cli.flags import with_flags
 from equipoise.plain import terminal_width, width_of
 from equipoise.progress import Reporter, silent
+
+AFTER = 1.0
+"""Seconds of work after which a bar appears."""
 
 
 def use_colour() -> bool:
@@ -99,28 +103,40 @@ def progress(*, quiet: bool) -> Iterator[Reporter]:
 
 
 class _Bar:
-    """A bar that appears when work takes more than a second."""
+    """A bar that appears when work takes more than a second, even before the first report."""
 
     def __init__(self) -> None:
         self.start, self.done = time.monotonic(), 0
         self.bar: Any = None
+        self.closed, self.lock = False, threading.Lock()
+        self.timer = threading.Timer(AFTER, self._draw, args=("working", 0.0))
+        self.timer.daemon = True
+        self.timer.start()
 
     def report(self, title: str, share: float) -> None:
-        if time.monotonic() - self.start < 1:
-            return  # most work is done by then, and a bar would only flicker
-        if self.bar is None:
-            self.bar = click.progressbar(length=100, label=title, file=sys.stderr)
-            self.bar.__enter__()
-        # Never backwards, since each stage reports from its own beginning; 100 is for the end.
-        done = max(self.done, min(int(share * 100), 99))
-        self.bar.label = title
-        self.bar.update(done - self.done)
-        self.done = done
+        if time.monotonic() - self.start >= AFTER:
+            self._draw(title, share)  # most work is done before, and a bar would only flicker
+
+    def _draw(self, title: str, share: float) -> None:
+        with self.lock:
+            if self.closed:
+                return  # the timer ran out just then
+            if self.bar is None:
+                self.bar = click.progressbar(length=100, label=title, file=sys.stderr)
+                self.bar.__enter__()
+            # Never backwards, since each stage reports from its own beginning; 100 is for the end.
+            done = max(self.done, min(int(share * 100), 99))
+            self.bar.label = title
+            self.bar.update(done - self.done)
+            self.done = done
 
     def close(self) -> None:
-        if self.bar is not None:
-            self.bar.update(100 - self.done)
-            self.bar.__exit__(None, None, None)
+        self.timer.cancel()
+        with self.lock:
+            self.closed = True
+            if self.bar is not None:
+                self.bar.update(100 - self.done)
+                self.bar.__exit__(None, None, None)
 
 
 class _Lines:

@@ -81,6 +81,11 @@ class Cells:
             most=np.minimum(self.most, np.maximum(rows, self.have) + far),
         )
 
+    def bounded_as(self, other: Cells) -> bool:
+        """Whether cells and groups have the same bounds as others."""
+        names = ("least", "most", "group_least")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+
     def contain(self, rows: Whole) -> bool:
         """Whether rows are within the bounds of all cells and groups."""
         inside = bool((rows >= self.least).all() and (rows <= self.most).all())

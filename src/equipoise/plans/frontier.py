@@ -12,6 +12,7 @@ import numpy as np
 from equipoise.counts import Reading
 from equipoise.errors import InputError
 from equipoise.plain import Grid, csv_text
+from equipoise.plans.clock import end_after
 from equipoise.plans.judgement import off_by
 from equipoise.plans.problem import Problem, pose
 from equipoise.plans.rounds import solve
@@ -239,7 +240,7 @@ def _one_by_one(problem: Problem, asked: list[float], progress: Reporter) -> lis
     points: list[Point] = []
     known: list[Whole] = []
     gap = GAP if problem.request.gap is None else problem.request.gap
-    end = time.monotonic() + problem.request.time_limit
+    end = end_after(problem.request.time_limit)
     for number, t in enumerate(asked):
         left = max(end - time.monotonic(), 0.01)
         trial = problem.again(tolerance=t, gap=gap, time_limit=left)

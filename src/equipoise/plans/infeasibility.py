@@ -5,20 +5,30 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lattice import Group, format_value
 from equipoise.plain import Grid
+from equipoise.plans.clock import end_after
+from equipoise.plans.judgement import drift, keeps_limits
 from equipoise.plans.limits import Limit
 from equipoise.plans.policy import PlanPolicy
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.reach import KINDS, any_plan, reach, share_of_work
+from equipoise.plans.reach import (
+    KINDS,
+    LITTLE_EFFORT,
+    is_small,
+    possible_rows,
+    reach,
+    share_of_work,
+)
 from equipoise.plans.rounds import solve
-from equipoise.plans.solution import ANY_PLAN
-from equipoise.plans.solvers.incumbent import Incumbent
+from equipoise.plans.solution import ANY_PLAN, Solution
+from equipoise.plans.solvers.box import allowed_box
+from equipoise.plans.solvers.incumbent import Incumbent, holds_everything
 from equipoise.plans.solvers.overlap.fixed import solve_fixed
 from equipoise.plans.tolerance import least_tolerance
 from equipoise.results import FlatTable, Result
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
 
     from equipoise.counts import Counts
     from equipoise.measures.rules import Rule
+    from equipoise.plans.cells import Whole
     from equipoise.plans.request import PlanRequest
 
 MOST_ROWS = 2**40
@@ -38,6 +49,11 @@ PATIENCE = 60.0
 
 QUICKLY = 0.3
 """Share of the usual effort that a trial of one change takes."""
+
+FINE, ROUGH = 2e-3, 1e-2
+"""How near a number is searched for that is not a number of rows, in a small table and in others."""
+
+Found: TypeAlias = "tuple[Problem, Whole]"
 
 
 @dataclass(frozen=True)
@@ -114,7 +130,7 @@ def explain_infeasible(
     ``reason`` is what is known already, as the end of a sentence.
     """
     found = []
-    end = time.monotonic() + min(problem.request.time_limit, PATIENCE)
+    end = end_after(min(problem.request.time_limit, PATIENCE))
     ways = list(_ways(problem))
     tried = 0
     while tried < len(ways) and time.monotonic() <= end:
@@ -140,25 +156,29 @@ def explain_poor(problem: Problem) -> Infeasible:
         f"A budget of {budget:,g} does not pay for the changes that the other limits require."
     )
     found = []
-    cost = _least_cost(problem.counts, problem.request)
+    cost = _cheapest(problem.counts, problem.request).cost
     if math.isfinite(cost):
         words = f"With a budget of {cost:,.6g} there is a plan."
         found.append(Relaxation("budget", None, budget, cost, words))
     for limit in _on_rows(problem):
-        given = _bisected(
-            problem, limit, lambda request, _: _least_cost(problem.counts, request) <= budget
-        )
+        given = _bisected(problem, limit, lambda request, _: _paid(problem.counts, request, budget))
         found += [] if given is None else [given]
     return Infeasible(sentence, tuple(found))
 
 
-def _least_cost(counts: Counts, request: PlanRequest) -> float:
-    """The lowest cost of meeting the limits on rows, whatever the bias."""
+def _paid(counts: Counts, request: PlanRequest, budget: float) -> Whole | None:
+    """Rows that meet the limits on rows, if a budget pays for some."""
+    found = _cheapest(counts, request)
+    return found.rows if found.cost <= budget else None
+
+
+def _cheapest(counts: Counts, request: PlanRequest) -> Incumbent:
+    """The cheapest way of meeting the limits on rows, whatever the bias."""
     problem = pose(counts, request.widened(ANY_PLAN, labels="free", label_drift=None))
     nobody = np.zeros(len(problem.cells), np.bool_)
     free = replace(problem, judged=nobody, coarse=())
-    deadline = time.monotonic() + problem.request.time_limit
-    return solve_fixed(free, problem.rates, None, Incumbent(), deadline=deadline).cost
+    deadline = end_after(problem.request.time_limit)
+    return solve_fixed(free, problem.rates, None, Incumbent(), deadline=deadline)
 
 
 def _ways(problem: Problem) -> Iterator[Callable[[float], Relaxation | None]]:
@@ -206,23 +226,32 @@ def _on_rows(problem: Problem) -> list[Limit]:
     return [limit for limit in stated.values() if limit.kind != "group_shares"]
 
 
-def _possible(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> bool:
-    """Whether a plan is found for a request."""
+def _plan(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> Found | None:
+    """A request as a problem and a plan for it, if one is found."""
     try:
         problem = pose(counts, request.but(gap=None))
-        return any_plan(problem, effort * share_of_work(problem)).rows is not None
+        rows = possible_rows(problem, effort * share_of_work(problem))
     except InputError:
-        return False
+        return None
+    return None if rows is None else (problem, rows)
+
+
+def _possible(counts: Counts, request: PlanRequest, effort: float = QUICKLY) -> bool:
+    """Whether a plan is found for a request."""
+    return _plan(counts, request, effort) is not None
 
 
 def _give_rows(problem: Problem, limit: Limit) -> Relaxation | None:
     """Find the nearest feasible value of a limit on rows."""
-    if limit.kind in KINDS and problem.request.tolerance and problem.ruled is None:
+    if limit.kind in KINDS and problem.request.tolerance:
         found = reach(problem, limit)
         return None if found is None else _changed(limit, found.number)
-    return _bisected(
-        problem, limit, lambda request, effort: _possible(problem.counts, request, effort)
-    )
+
+    def rows_for(request: PlanRequest, effort: float) -> Whole | None:
+        found = _plan(problem.counts, request, effort)
+        return None if found is None else found[1]
+
+    return _bisected(problem, limit, rows_for)
 
 
 def _changed(limit: Limit, rows: int) -> Relaxation:
@@ -233,37 +262,36 @@ def _changed(limit: Limit, rows: int) -> Relaxation:
 
 
 def _bisected(
-    problem: Problem, limit: Limit, works: Callable[[PlanRequest, float], bool]
+    problem: Problem, limit: Limit, rows_for: Callable[[PlanRequest, float], Whole | None]
 ) -> Relaxation | None:
-    """Find the nearest value of a limit on rows for which a request works, by bisection."""
+    """Find the nearest value of a limit on rows for which there are rows, by bisection.
+
+    What a plan needs is often less than the value it was made for, and counts.
+    """
     raise_ = limit.kind in ("available", "max_rows")
 
-    def helps(rows: int, effort: float = QUICKLY) -> bool:
-        return works(_changed(limit, rows).apply(problem.request), effort)
+    def needed(rows: int, effort: float = QUICKLY) -> int | None:
+        found = rows_for(_changed(limit, rows).apply(problem.request), effort)
+        if found is None or found.shape != problem.have.shape:
+            return None if found is None else rows
+        counted = int(limit.measured(found, problem.have, problem.aside))
+        return min(rows, counted) if raise_ else max(rows, counted)
 
-    around = _far(helps, limit.rows, raise_=raise_)
-    if around is None:
+    far = needed(MOST_ROWS if raise_ else 0)
+    if far is None:
         return None
-    near, far = around
+    near, step = limit.rows, -1 if raise_ else 1
+    below = True  # the cheapest plan often needs the least
     while abs(far - near) > 1:
-        middle = (near + far) // 2
-        near, far = (near, middle) if helps(middle) else (middle, far)
-    step = -1 if raise_ else 1
-    while far + step != limit.rows and helps(far + step, effort=1.0):
-        far += step  # the quick trials may have missed a plan
+        middle = far + step if below else (near + far) // 2
+        found = needed(middle)
+        if found is None:
+            near = middle
+        else:
+            far, below = found, False
+    while far + step != limit.rows and (found := needed(far + step, effort=1.0)) is not None:
+        far = found  # the quick trials may have missed a plan
     return _changed(limit, far)
-
-
-def _far(works: Callable[[int], bool], start: int, *, raise_: bool) -> tuple[int, int] | None:
-    """A value that does not work and one further away that does, found with growing steps."""
-    if not raise_:
-        return (start, 0) if works(0) else None
-    if not works(MOST_ROWS):
-        return None
-    near, step = start, max(start, 16)
-    while not works(near + step):
-        near, step = near + step, 4 * step
-    return near, near + step
 
 
 def _row_sentence(limit: Limit, needed: int) -> str:
@@ -287,10 +315,8 @@ def _give_tolerance(problem: Problem) -> Relaxation | None:
     found = least_tolerance(problem)
     if found is None:
         return None
-    # The search above may find plans that the quick trial misses, so larger ones are tried, too.
     tries = (_rounded_up(found[0], digits) for digits in (4, 3, 2, 1))
-    feasible = (t for t in tries if _possible(problem.counts, problem.request.widened(t), 1.0))
-    needed = next(feasible, None)
+    needed = next((t for t in tries if _is_reached(problem, t, found[1])), None)
     if needed is None:
         return None
     sentence = f"A tolerance of {needed:g} can be reached."
@@ -298,6 +324,16 @@ def _give_tolerance(problem: Problem) -> Relaxation | None:
         wider = needed - problem.request.policy.tolerance
         sentence = f"With every limit of the policy wider by {wider:.4g} there is a plan."
     return Relaxation("tolerance", None, problem.request.tolerance, needed, sentence)
+
+
+def _is_reached(problem: Problem, tolerance: float, found: Solution) -> bool:
+    """Whether a plan keeps everything at a tolerance; if not, whether another one is found."""
+    at = replace(problem, request=problem.request.widened(tolerance, reference=problem.reference))
+    if at.reference == "new" and at.ruled is None and found.rows is not None:
+        box = allowed_box(at, at.base)
+        if keeps_limits(at, found.rows) and holds_everything(at, found.rows, box):
+            return True
+    return _possible(problem.counts, problem.request.widened(tolerance), 1.0)
 
 
 def _rounded_up(value: float, digits: int) -> float:
@@ -320,37 +356,73 @@ def _without_rule(problem: Problem, rule: Rule) -> Relaxation | None:
 
 def _give_drift(problem: Problem) -> Relaxation | None:
     asked = float(problem.request.label_drift or 0.0)
-    needed = _nearest(problem, "label_drift", asked, 100)
+    needed = _nearest(problem, "label_drift", asked, 100, _drift)
     if needed is None:
         return None
     sentence = f"With a label drift of {needed:g}, not {asked:g}, there is a plan."
     return Relaxation("label_drift", None, asked, needed, sentence)
 
 
+def _drift(problem: Problem, rows: Whole) -> float:
+    """How far a plan moves label frequencies."""
+    return drift(rows, problem.base, "ub")
+
+
 def _give_shares(problem: Problem) -> Relaxation | None:
     asked = problem.request.share_tolerance
-    needed = _nearest(problem, "share_tolerance", asked, 1)
+    needed = _nearest(problem, "share_tolerance", asked, 0.999, _off_shares)
     if needed is None:
         return None
     sentence = f"With a share tolerance of {needed:g}, not {asked:g}, there is a plan."
     return Relaxation("share_tolerance", None, asked, needed, sentence)
 
 
-def _nearest(problem: Problem, option: str, asked: float, most: float) -> float | None:
-    """The nearest larger value of an option, below ``most``, for which there is a plan."""
+def _off_shares(problem: Problem, rows: Whole) -> float:
+    """How far a plan leaves groups from the shares of the table that they should have."""
+    within = float(problem.request.share_tolerance)
+    limits = [limit for limit in problem.limits if limit.kind == "group_shares"]
+    beyond = [
+        (share - float(limit.share)) * (-1 if limit.most is None else 1)
+        for limit in limits
+        for share in [limit.measured(rows, problem.have, problem.aside)]
+    ]
+    return max(within + max(beyond, default=0.0), 0.0)
 
-    def works(value: float) -> bool:
-        return _possible(problem.counts, problem.request.but(**{option: value}))
 
-    low, high = asked, max(2 * asked, 0.01)
-    while not works(high):
-        low, high = high, 2 * high
-        if high >= most:
+def _nearest(
+    problem: Problem,
+    option: str,
+    asked: float,
+    most: float,
+    measure: Callable[[Problem, Whole], float],
+) -> float | None:
+    """The nearest larger value of an option, at most ``most``, for which there is a plan.
+
+    What a plan measures is often less than the value it was made for, and counts.
+    """
+    small = is_small(problem)
+    width, effort = (FINE, LITTLE_EFFORT) if small else (ROUGH, QUICKLY)
+    low, high, best, halved = asked, most, None, False
+    while best is None or high - low > width * high:
+        wide = high > 10 * low > 0
+        middle = math.sqrt(low * high) if wide else (low + high) / 2
+        if best is None:
+            middle = most
+        elif halved and small:  # plans often leave what no plan can leave less of
+            middle = max(high * (1 - width), low)
+        found = _plan(problem.counts, problem.request.but(**{option: middle}), effort)
+        if found is not None:
+            halved = best is not None and not halved
+            best, high = found[1], min(measure(*found), middle)
+        elif best is None:
             return None
-    while high - low > 1e-4 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if works(middle) else (middle, high)
-    return float(f"{high * (1 + 1e-4):.4g}")
+        else:
+            low, halved = middle, False
+    for digits in (4, 3, 2, 1):
+        needed = _rounded_up(high, digits)
+        if needed > asked and keeps_limits(problem.again(**{option: needed}), best):
+            return needed
+    return None
 
 
 def _without_pool(problem: Problem) -> Relaxation | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.plans.clock import end_after
 from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.rounds import solve
 from equipoise.plans.solution import ANY_PLAN, Solution, label_balance
@@ -94,7 +95,7 @@ def optimise(
     objective = problem.request.objective
     if objective == "cost":
         return Optimum(solve(problem, candidates=known, effort=effort, progress=progress), "cost")
-    end = time.monotonic() + problem.request.time_limit
+    end = end_after(problem.request.time_limit)
     if objective == "groups":
         return _fewest_changes(problem, known, end)
     if not problem.request.tolerance:

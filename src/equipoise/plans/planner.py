@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equipoise.plans.budget import Spent, spend
 from equipoise.plans.certificate import certify
+from equipoise.plans.clock import end_after, ending_after, is_late
 from equipoise.plans.infeasibility import Infeasible, explain_infeasible, explain_poor
 from equipoise.plans.judgement import off_by
 from equipoise.plans.objectives import Optimum, optimise
 from equipoise.plans.plan import Plan, moves_as_counts, rows_after
 from equipoise.plans.prices import prices_of
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.reach import EFFORT, any_plan
+from equipoise.plans.reach import any_plan, is_impossible
 from equipoise.plans.rounds import solve
 from equipoise.plans.sentences import explain, explain_groups, why_not
 from equipoise.plans.solution import Solution
@@ -31,8 +33,12 @@ if TYPE_CHECKING:
     from equipoise.plans.cells import Whole
     from equipoise.plans.request import PlanRequest
 
-KEPT = 5e-3
-"""Relative gap of the cost of keeping the label frequencies, which is told beside the plan."""
+FINISHED, KEEPING = 2e-5, 4e-5
+"""Seconds that a certificate takes for each cell, and keeping the label frequencies, about."""
+
+KEPT, EFFORT = 5e-3, 0.19
+"""Relative gap of the cost of keeping the label frequencies, which is told beside the plan, and the
+share of the usual work that it takes."""
 
 
 def make_plan(
@@ -46,10 +52,32 @@ def make_plan(
     """Plan the smallest repair of a table.
 
     ``candidates`` are known plans for the same table, such as those of a stricter request. If there
-    is no plan, ``explain`` searches for single changes that would help, which takes a while.
+    is no plan, ``explain`` searches for single changes that would help, which takes a while. All of
+    it ends about when the time limit of the request does.
     """
+    end = end_after(request.time_limit)
     problem = pose(counts, request)
     _refuse_crowded(problem)
+    with ending_after(end - time.monotonic() - _to_finish(problem, request.time_limit)):
+        return _made(problem, candidates, explain=explain, progress=progress)
+
+
+def _to_finish(problem: Problem, most: float) -> float:
+    """Seconds that certificate and sentences will take, at most half of what there is.
+
+    A little more, because searches look at the clock only now and then.
+    """
+    each = FINISHED * (3 if problem.ruled is not None else 1)
+    return min(each * problem.have.size + 0.03 * most, most / 2)
+
+
+def _made(
+    problem: Problem, candidates: Iterable[Plan], *, explain: bool, progress: Reporter
+) -> Plan:
+    """Search for a plan, and finish it."""
+    if is_impossible(problem):  # no plan without the limits need be made to tell which ones bind
+        nothing = Solution(None, math.inf, "centre", problem.base)
+        raise _infeasible(problem, nothing, explain=explain, progress=progress)
     kept = _with_labels_kept(problem)
     known = [rows_after(problem, plan) for plan in candidates] + ([] if kept is None else [kept])
     optimum = optimise(problem, known, progress=lambda share: progress("planning", share))
@@ -114,6 +142,11 @@ def nearest_plan(counts: Counts, request: PlanRequest, *, progress: Reporter = s
 
     In the second case the certificate states that the requested tolerance is not reached.
     """
+    with ending_after(request.time_limit):
+        return _made_or_nearest(counts, request, progress)
+
+
+def _made_or_nearest(counts: Counts, request: PlanRequest, progress: Reporter) -> Plan:
     try:
         return make_plan(counts, request, explain=False, progress=progress)
     except Infeasible:
@@ -154,6 +187,8 @@ def _with_labels_kept(problem: Problem) -> Whole | None:
         return None
     if problem.reference == "original":
         return None  # fixed frequencies are the same, kept or free
+    if KEEPING * problem.have.size > request.time_limit / 3:
+        return None
     keeping = problem.again(labels="keep", gap=KEPT, time_limit=request.time_limit / 3)
     rows = solve(keeping, effort=EFFORT).rows
     return rows if rows is not None and rows.shape == problem.have.shape else None
@@ -166,7 +201,7 @@ def _finished(
     cost = problem.cells.total_cost(rows)
     certificate = certify(problem, solution, rows, cut_short=spent.cut_short)
     price = _price(problem, solution, cost, kept)
-    prices = prices_of(problem)
+    prices = {} if is_late() else prices_of(problem)
     reasons = explain_groups(problem, solution, rows, certificate)
     return Plan(
         counts=problem.counts,
@@ -199,7 +234,7 @@ def _finished(
 
 def _rounded_cost(problem: Problem, solution: Solution) -> float | None:
     """The cost of zero bias up to rounding, for a plan that leaves no bias at all."""
-    if solution.parts is None:
+    if solution.parts is None or is_late():
         return None
     rows = solve(problem.again(exact=False, budget=None, priority=())).rows
     return None if rows is None else problem.cells.total_cost(rows)

@@ -14,7 +14,7 @@ import numpy as np
 
 from equipoise.plans import rounds
 from equipoise.plans.judgement import keeps_limits
-from equipoise.plans.solution import Solution, solve
+from equipoise.plans.solution import ANY_PLAN, FEW, Solution, is_excluded
 
 if TYPE_CHECKING:
     from equipoise.plans.cells import Whole
@@ -30,11 +30,17 @@ LITTLE = 2.0**-12
 SMALL = (24, 500)
 """Maximum numbers of cells and rows of a table in which the number is proved to be the nearest."""
 
-EFFORT, WORK = 0.19, 40.0
+EFFORT, WORK = 0.1, 40.0
 """Share of the usual work in a larger table, and for how many cells all of that is done."""
 
-MIDDLE = 120
-"""Maximum number of cells up to which a natural plan is searched for to the last row."""
+COUPLED = 0.2
+"""Share of that work where groups depend on each other, in a trial."""
+
+LITTLE_EFFORT = 0.01
+"""Share of the usual work in a small table that often suffices to prove that there is no plan."""
+
+NEAR = 1e-3
+"""Gap of the number in a larger table, as a share of the rows that a plan adds or leaves out."""
 
 FAR = 10
 """How many times as many rows as there are a plan may add to a cell that the limit does not count."""
@@ -59,15 +65,18 @@ def reach(problem: Problem, limit: Limit) -> Reach | None:
 
     The tolerance must be above zero, and no plan may keep the limit as it is.
     """
-    closely = problem.have.size <= MIDDLE
-    effort, gap = 1.0 if is_small(problem) else EFFORT, 0.0 if closely else None
-    found = solve(_priced(problem, limit, 0.0, gap), effort=effort, at_once=True)
+    small = is_small(problem)
+    alone = problem.without(limit).separable
+    effort, gap = (
+        (1.0, 0.0) if small else (EFFORT if alone else EFFORT * share_of_work(problem), NEAR)
+    )
+    found = rounds.solve(_priced(problem, limit, 0.0, gap), effort=effort, at_once=True)
     if found.rows is None and found.bound == math.inf:
         return None
     best = None if found.rows is None else _reached(problem, limit, found.rows, found.bound)
-    if best is None or (closely and not best.exact):
+    if (best is None and (small or alone)) or (small and best is not None and not best.exact):
         priced = _priced(problem, limit, LITTLE, gap)
-        natural = solve(priced, effort=effort, at_once=True).rows
+        natural = rounds.solve(priced, effort=effort, at_once=True).rows
         other = None if natural is None else _reached(problem, limit, natural, found.bound)
         best = min((x for x in (best, other) if x is not None), key=_off, default=None)
     return best
@@ -80,7 +89,8 @@ def any_plan(problem: Problem, effort: float = 1.0) -> Solution:
     price of what it counts.
     """
     shared = problem.coupling
-    plain = problem.request.tolerance and problem.ruled is None and not problem.coarse
+    ranged = problem.ruled is not None and problem.ruled.best is not None
+    plain = problem.request.tolerance and not ranged and not problem.coarse
     if (
         plain
         and not is_small(problem)
@@ -88,12 +98,40 @@ def any_plan(problem: Problem, effort: float = 1.0) -> Solution:
         and shared[0].kind in ("available", "max_rows")  # a minimum would need a cap on its cells
         and problem.reference == "new"
     ):
-        priced, allowed = _priced(problem, shared[0], 0.0, None), _allowed(problem, shared[0])
-        found = solve(priced, effort=effort, enough=allowed)
+        priced, allowed = _priced(problem, shared[0], 0.0, None), allowed_rows(problem, shared[0])
+        found = rounds.solve(priced, effort=effort, enough=allowed)
         # The model leaves out plans with very many rows, so it proves nothing.
-        fits = found.rows is not None and keeps_limits(problem, found.rows)
-        return replace(found, rows=found.rows if fits else None, bound=0.0)
+        if found.rows is None:
+            return replace(found, bound=0.0, short=math.inf)
+        fits, short = (
+            keeps_limits(problem, found.rows),
+            priced.cells.total_cost(found.rows) - allowed,
+        )
+        return replace(found, rows=found.rows if fits else None, bound=0.0, short=short)
+    if problem.reference == "original" and problem.request.tolerance:
+        # One model, which a wide gap ends at its first plan.
+        problem = replace(problem, request=problem.request.but(gap=ANY_PLAN))
+    elif not problem.separable and not is_small(problem) and effort < 1:
+        effort *= COUPLED
     return rounds.solve(problem, enough=math.inf, effort=effort)
+
+
+def is_impossible(problem: Problem) -> bool:
+    """Whether it is quickly proved that the limits exclude every plan."""
+    if is_excluded(problem, boxes=FEW if problem.request.labels == "free" else 1):
+        return True
+    if not is_small(problem) or not problem.limited or not problem.request.tolerance:
+        return False
+    return rounds.solve(problem, enough=math.inf, effort=LITTLE_EFFORT).bound == math.inf
+
+
+def possible_rows(problem: Problem, effort: float) -> Whole | None:
+    """Rows that keep everything, if a plan is found; linear models tell quickly of most that none is.
+
+    Deletions nearly always make a plan possible, so less is tried to prove the contrary.
+    """
+    boxes = FEW if problem.request.allow == "add" else 1
+    return None if is_excluded(problem, boxes=boxes) else any_plan(problem, effort).rows
 
 
 def share_of_work(problem: Problem) -> float:
@@ -119,7 +157,7 @@ def _start(problem: Problem, limit: Limit) -> int:
     return int(problem.have.ravel()[limit.cells].sum()) + aside
 
 
-def _allowed(problem: Problem, limit: Limit) -> float:
+def allowed_rows(problem: Problem, limit: Limit) -> float:
     """The priced cost up to which the limit is kept."""
     return _sign(limit) * float(limit.rows - _start(problem, limit))
 

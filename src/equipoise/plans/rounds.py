@@ -18,6 +18,7 @@ import numpy as np
 
 from equipoise.errors import InputError
 from equipoise.plans import solution
+from equipoise.plans.clock import end_after, is_late
 from equipoise.plans.judgement import check_rules
 from equipoise.plans.limits import limit_rows
 from equipoise.plans.solution import Solution
@@ -51,15 +52,17 @@ def solve(
     effort: float = 1.0,
     enough: float | None = None,
     most: float = math.inf,
+    at_once: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Solution:
     """Find the cheapest plan; with a policy, one after which a check of the table passes.
 
     With ``enough`` a search only decides whether a plan costs at most that. A search also ends when
-    every plan is proved to cost more than ``most``.
+    every plan is proved to cost more than ``most``. With ``at_once`` all limits are held from the
+    start.
     """
     how: dict[str, Any] = {"candidates": tuple(candidates), "effort": effort, "enough": enough}
-    how["most"] = most
+    how |= {"most": most, "at_once": at_once}
     if problem.ruled is None:
         return solution.solve(problem, **how, progress=progress)
     if problem.ruled.best is None:
@@ -79,7 +82,7 @@ def _settled(problem: Problem, how: dict[str, Any]) -> Solution:
     if not lifted.any():
         return found
     best = _repeated(problem, how, lifted, _judging)
-    if _cost(problem, best) * (1 - problem.request.solver_gap) > bound:
+    if _cost(problem, best) * (1 - problem.request.solver_gap) > bound and not is_late():
         other = _repeated(problem, how, lifted, _holding_below)
         best = min(best, other, key=lambda each: _cost(problem, each))
     if best.rows is None:
@@ -100,7 +103,7 @@ def _repeated(
         broken = _broken(problem, found)
         if not broken.any():
             return found
-        if not (broken & ~lifted).any():
+        if not (broken & ~lifted).any() or is_late():
             break
         lifted |= broken
     return replace(found, rows=None)
@@ -164,7 +167,7 @@ class _Ratios:
     end: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.end = time.monotonic() + self.problem.request.time_limit
+        self.end = end_after(self.problem.request.time_limit)
 
     def run(self) -> Solution:
         ruled, number = self.problem.ruled, itertools.count()

@@ -7,12 +7,13 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from equipoise.plans.clock import end_after
 from equipoise.plans.judgement import within_tolerance
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.incumbent import Incumbent
 from equipoise.plans.solvers.multiples import solve_exactly
 from equipoise.plans.solvers.overlap.fixed import solve_fixed
-from equipoise.plans.solvers.own_frequencies import solve_new
+from equipoise.plans.solvers.own_frequencies import excludes_plans, solve_new
 from equipoise.plans.solvers.separable import solve_separable
 from equipoise.plans.solvers.zero import solve_zero
 from equipoise.plans.ties import settle_ties
@@ -32,6 +33,12 @@ ANY_PLAN = 1e6
 SMALL, FINE = 100, 1e-4
 """Number of cells up to which plans at fixed label frequencies are searched for to a finer gap."""
 
+CHECKED = 400
+"""Maximum number of cells of tables for which limits are first tried on a linear model."""
+
+FEW = 4
+"""Number of such models where label frequencies are free."""
+
 Method: TypeAlias = Literal["closed form", "separated", "solver", "centre"]
 
 
@@ -47,7 +54,7 @@ class Solution:
     stopped: Stopped | None = None
     sizes: Real | None = None  # of each finest group before rounding, at zero tolerance
     held: Real | None = None  # the same of the judged groups, the coarser ones last
-    short: float = 0.0  # rows that limits lack at zero tolerance, if there is no plan
+    short: float = 0.0  # rows that limits lack, if there is no plan; below zero: that they leave
     parts: Whole | None = None  # rows of each label that each group is a multiple of, without bias
     chosen: LabelChoice | None = None  # if labels were free at zero tolerance
     inside: float | None = None  # bound of plans that keep a rule in the way that was searched for
@@ -71,7 +78,7 @@ def solve(
     ends when every plan is proved to cost more than ``most``. With ``at_once`` all limits are held
     from the start.
     """
-    known, end = tuple(candidates), time.monotonic() + problem.request.time_limit
+    known, end = tuple(candidates), end_after(problem.request.time_limit)
 
     def trial(posed: Problem) -> Solution:
         left = max(end - time.monotonic(), problem.request.time_limit / 10)
@@ -81,6 +88,16 @@ def solve(
     decides = enough is not None and problem.request.tolerance
     found = trial(problem) if at_once or decides else least_limited(problem, trial)
     return replace(found, tolerance=problem.request.tolerance)
+
+
+def is_excluded(problem: Problem, *, boxes: int = 1) -> bool:
+    """Whether limits exclude every plan, as far as a few linear models prove that."""
+    if (problem.cells.least > problem.cells.most).any():
+        return True
+    if not problem.limited or not problem.request.tolerance or problem.reference != "new":
+        return False
+    small = problem.have.size <= CHECKED
+    return small and excludes_plans(problem, problem.base, boxes=boxes)
 
 
 def _solve_or_any(
@@ -166,7 +183,7 @@ def _overlapping(
         label_balance(problem, base),
         sought,
         candidates=candidates,
-        deadline=time.monotonic() + problem.request.time_limit,
+        deadline=end_after(problem.request.time_limit),
         effort=math.inf if problem.request.gap is not None and enough is None else effort,
         progress=progress,
     )

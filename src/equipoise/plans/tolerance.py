@@ -7,8 +7,10 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from equipoise.plans.clock import end_after
+from equipoise.plans.guess import Guess
 from equipoise.plans.judgement import drift, off_by
-from equipoise.plans.reach import any_plan, is_small, share_of_work
+from equipoise.plans.reach import LITTLE_EFFORT, any_plan, is_small, share_of_work
 from equipoise.plans.rounds import solve
 from equipoise.plans.solution import Solution
 
@@ -27,8 +29,11 @@ ROUGH_WIDTH = 5e-3
 EXACT_WIDTH = 1e-7
 """The same for groups that are planned one by one around fixed frequencies, which is quick."""
 
-BELOW = 1e-9
-"""By how much less than the best is tried, as a share."""
+BELOW, ROUGHLY_BELOW = 1e-9, 1e-4
+"""By how much less than the best is tried, as a share, with a budget and without."""
+
+MOST_TRIALS = 20
+"""Number of tolerances that are tried at most without a budget."""
 
 NOTHING = 1e-4
 """What is left below this is not made less."""
@@ -60,7 +65,7 @@ def least_tolerance(
     From there the larger one ends at or below that tolerance, and the smaller one above it.
     """
     asked = problem.request.tolerance
-    end = time.monotonic() + problem.request.time_limit
+    end = end_after(problem.request.time_limit)
     # The reference is fixed as it is at the requested tolerance, which may be zero.
     settled = problem.request.but(reference=problem.reference, gap=_gap(problem))
     problem = replace(problem, request=settled)
@@ -70,14 +75,18 @@ def least_tolerance(
     low, high, best = started
     exact = problem.separable and problem.reference == "original"
     width = EXACT_WIDTH if exact else ROUGH_WIDTH if math.isinf(budget) else WIDTH
+    if math.isinf(budget) and problem.reference == "new" and not is_small(problem):
+        return _by_guesses(problem, low, high, best, end, progress)
     start, late, small, failed = max(high - low, 1e-12), False, is_small(problem), False
     while low < min(unless, high) and high > max(asked, NOTHING) and not late:
         near = high - low <= width * max(high, 1e-3)
         below = small and (failed or near)
         if near and not below:
             break
-        middle = max(high * (1 - BELOW), low) if below else (low + high) / 2
-        found = _affordable(problem, middle, budget, end)
+        less = BELOW if math.isfinite(budget) else ROUGHLY_BELOW
+        middle = max(high * (1 - less), low) if below else (low + high) / 2
+        began = time.monotonic()
+        found = _affordable(problem, middle, budget, end, last=below)
         left = math.inf if found is None else what_is_left(problem, found)
         failed = found is None or asked < left < low * (1 - BELOW)
         if failed:
@@ -88,7 +97,8 @@ def least_tolerance(
         if failed and below:
             break
         progress(min(1.0, math.log(start / max(high - low, 1e-300)) / math.log(1 / width)))
-        late = time.monotonic() > end
+        now = time.monotonic()
+        late = now + (now - began) > end  # the next trial takes about as long
     return high, replace(best, timed_out=best.timed_out or late)
 
 
@@ -114,20 +124,56 @@ def _first_affordable(
     return None
 
 
-def _affordable(problem: Problem, tolerance: float, budget: float, end: float) -> Solution | None:
+def _affordable(
+    problem: Problem, tolerance: float, budget: float, end: float, *, last: bool = False
+) -> Solution | None:
     """The plan at a tolerance, if the budget pays for it."""
+    found = _tried(problem, tolerance, budget, end, last=last)
+    if found.rows is None or not pays(budget, problem.cells.total_cost(found.rows)):
+        return None
+    return found
+
+
+def _tried(
+    problem: Problem, tolerance: float, budget: float, end: float, *, last: bool = False
+) -> Solution:
+    """What is found at a tolerance; the ``last`` one is hardly less than one for which there is a plan."""
     # The clock is the last resort: what is answered depends on the work alone.
     left = max(end - time.monotonic(), 0.05)
     request = problem.request.widened(tolerance, time_limit=left)
     trial = replace(problem, request=request)
     if math.isinf(budget):
-        found = any_plan(trial, EFFORT * share_of_work(problem))
-    else:
-        effort = SMALL_EFFORT if is_small(problem) else EFFORT
-        found = solve(trial, effort=effort, most=budget * (1 + 1e-12) + 1e-9)
-    if found.rows is None or not pays(budget, problem.cells.total_cost(found.rows)):
-        return None
-    return found
+        little = LITTLE_EFFORT / (3 if last else 1)
+        effort = little if is_small(problem) else EFFORT * share_of_work(problem)
+        return any_plan(trial, effort)
+    effort = SMALL_EFFORT if is_small(problem) else EFFORT
+    return solve(trial, effort=effort, most=budget * (1 + 1e-12) + 1e-9)
+
+
+def _by_guesses(
+    problem: Problem,
+    low: float,
+    high: float,
+    best: Solution,
+    end: float,
+    progress: Callable[[float], None],
+) -> tuple[float, Solution]:
+    """Find the smallest tolerance without a budget, with fewer plans than by bisection."""
+    guess = Guess(problem, low, high, ROUGH_WIDTH)
+    guess.saw(high, best.short, fits=True)
+    for trial in range(MOST_TRIALS):
+        if guess.high <= max(problem.request.tolerance, NOTHING) or time.monotonic() > end:
+            break
+        tolerance = guess.next()
+        if tolerance is None:
+            break
+        found = _tried(problem, tolerance, math.inf, end)
+        fits = found.rows is not None
+        if fits:
+            best, tolerance = found, min(what_is_left(problem, found), tolerance)
+        guess.saw(tolerance, found.short, fits=fits)
+        progress((trial + 1) / MOST_TRIALS)
+    return guess.high, replace(best, timed_out=best.timed_out or time.monotonic() > end)
 
 
 def pays(budget: float, cost: float) -> bool:

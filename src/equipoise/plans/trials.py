@@ -34,6 +34,8 @@ def least_limited(problem: Problem, solve: Callable[[Problem], Outcome]) -> Outc
     Where a trial has no plan, the last one has all limits and decides.
     """
     unlimited = problem.unlimited()
+    if unlimited.cells.bounded_as(problem.cells):
+        unlimited = replace(unlimited, cells=problem.cells)
     trial = unlimited if problem.limited else problem
     while True:
         found = solve(trial)

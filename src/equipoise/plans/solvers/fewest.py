@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.plans.cells import UNLIMITED
+from equipoise.plans.clock import seconds_left
 from equipoise.plans.highs import Answer, LinearModel
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def fewest_groups(
     if balance is not None:
         model.hold([np.arange(len(problem.cells))], _as_band(balance), inside)
     model.limit(problem)
-    seconds = problem.request.time_limit
+    seconds = seconds_left(problem.request.time_limit)
     first = model.solve(np.repeat([0.0, 1.0], [2 * model.n, model.g]), seconds / 2)
     if first.columns is None:
         return Fewest(None, 0, timed_out=first.status == "limit")

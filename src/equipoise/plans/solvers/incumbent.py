@@ -66,7 +66,9 @@ class Incumbent:
         return self.settled or self.near(self.gap)
 
     def near(self, gap: float) -> bool:
-        """Whether the gap between cost and bound is at most a share of the cost."""
+        """Whether the gap is at most a share of the cost, or the search is only asked for less."""
+        if self.enough is not None and self.settled:
+            return True
         far = max(gap, CLOSED) * abs(self.cost)
         return self.rows is not None and self.cost - self.bound <= far
 

@@ -103,7 +103,7 @@ class ManyLabels(PlanSearch):
         """Search until the gap is reached, or the work is done."""
         found = self.found
         self.start()
-        box = self.root()
+        box = None if found.settled else self.root()
         if box is not None:
             self.look(found.bound, box)
         self.branch()

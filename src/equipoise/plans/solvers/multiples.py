@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import InputError
+from equipoise.plans.clock import seconds_left
 from equipoise.plans.solvers.box import allowed_box
 from equipoise.plans.solvers.closed_form import best_sizes
 from equipoise.plans.solvers.labels import LabelChoice, cheapest_labels
@@ -128,7 +129,7 @@ def _programmed(problem: Problem, parts: Whole) -> tuple[Whole | None, bool]:
     # Of two plans of the same cost, the one with fewer rows.
     price[both] += np.repeat([1e-9, -1e-9], len(p.gain))
     try:
-        found = p.minimise(price, time_limit=problem.request.time_limit)
+        found = p.minimise(price, time_limit=seconds_left(problem.request.time_limit))
     except Undecided:
         return None, False
     if found.x is None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise.plans.cells import UNLIMITED
+from equipoise.plans.clock import end_after
 from equipoise.plans.solvers.box import Box, allowed_box
 from equipoise.plans.solvers.incumbent import Incumbent
 from equipoise.plans.solvers.many_labels import search_many_labels
-from equipoise.plans.solvers.overlap.own import search_coupled
+from equipoise.plans.solvers.overlap.own import boxes_exclude_plans, search_coupled
 from equipoise.plans.solvers.separable import solve_separable
 from equipoise.plans.solvers.two_labels import search_two_labels
 
@@ -56,7 +56,7 @@ def solve_new(
         found.offer(problem, rows, box)
     if found.done:
         return found
-    deadline = time.monotonic() + problem.request.time_limit
+    deadline = end_after(problem.request.time_limit)
     until = problem.request.gap is not None and enough is None and effort >= QUICK
     asked = math.inf if until else effort
     how: dict[str, Any] = {"deadline": deadline, "progress": progress}
@@ -75,6 +75,13 @@ def solve_new(
     if small and not found.near(found.gap):
         search_coupled(problem, box, found, effort=min(effort, 1.0), **how)
     return _finished(problem, box, base, found)
+
+
+def excludes_plans(problem: Problem, base: Real, *, boxes: int) -> bool:
+    """Whether a few linear models prove that no plan keeps all limits."""
+    box = _of_whole_rows(allowed_box(problem, base), problem.cells)
+    deadline = end_after(problem.request.time_limit)
+    return boxes_exclude_plans(problem, box, boxes=boxes, deadline=deadline)
 
 
 def _finished(problem: Problem, box: Box, base: Real, found: Incumbent) -> Incumbent:

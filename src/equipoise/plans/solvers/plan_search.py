@@ -52,7 +52,10 @@ LARGE = 240
 MOST_BOXES = 160
 """Number of boxes that are explored at most, however few groups there are."""
 
-EXPLORED = 6000
+QUICK = 0.15
+"""With less effort than this, fewer plans are made around the usual frequencies."""
+
+EXPLORED = 6_000
 """Number of groups that are planned by themselves for frequencies all over the box."""
 
 
@@ -101,6 +104,7 @@ class PlanSearch:
         most = self.effort * min(max(WORK / self.relaxation.n, 60), MOST if few else MOST / 2)
         if few and not self.found.near(FAR):
             most *= PATIENCE
+        self.progress(min(1.0, self.relaxation.solved / max(most, 1.0)))
         return self.late() or self.relaxation.solved > most
 
     def effort_of(self, work: int) -> float:
@@ -119,13 +123,17 @@ class PlanSearch:
     def offer_tight(self, centre: Real) -> None:
         """Plan inside the limits of all frequencies near a centre, as near as they must be."""
         low, high = 0.0, 1.0
+        left = 9 if self.effort >= QUICK else 3  # bands that are planned for
         for _ in range(9):
+            if not left or self.found.settled:
+                break
             near = (low + high) / 2
             band = self.problem.edges.at(centre * (1 + near), most=centre * (1 - near))
             band = Band(band.low, np.minimum(band.high, 1.0))
             possible = (band.low <= band.high).all() and (band.low.sum(axis=1) <= 1).all()
             possible = possible and (band.high.sum(axis=1) >= 1).all()
             solved = solve_separable(self.problem.cells, band) if possible else None
+            left -= int(possible)
             if solved is None or not solved.feasible:
                 high = near
                 continue
@@ -165,7 +173,7 @@ class PlanSearch:
     def try_others(self) -> None:
         """Plan at other frequencies, as long as whole rows cost more than real-valued ones."""
         for way in (self.look_around, self.explore):
-            if self.found.cost > DEARER * self.real:
+            if self.found.cost > DEARER * self.real and not self.found.settled:
                 way()
 
     def explore(self) -> None:
@@ -233,7 +241,7 @@ class PlanSearch:
 
     def plan_at(self, relaxed: Relaxed, centre: Real) -> None:
         """Make whole plans from a real-valued one whose label frequencies are a centre."""
-        if relaxed.rows is None:
+        if relaxed.rows is None or (self.found.rows is not None and self.late()):
             return
         planned = self.with_small_groups(relaxed, centre)
         large = relaxed.rows.size > LARGE

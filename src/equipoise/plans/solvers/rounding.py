@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.plans.clock import seconds_left
 from equipoise.plans.judgement import exact_rows, keeps_drift, off_by, within_a_row
 from equipoise.plans.solvers.closed_form import whole_rows
 from equipoise.plans.solvers.program import Program, Undecided
@@ -83,7 +84,9 @@ class _Rounding:
         price = p.price(
             np.concatenate([p.gain, p.lose]), np.tile(1 + LEAST_UB_FIRST * np.minimum(off, 1), 2)
         )
-        found = p.minimise(price, time_limit=self.problem.request.time_limit, gap=1e-6)
+        found = p.minimise(
+            price, time_limit=seconds_left(self.problem.request.time_limit), gap=1e-6
+        )
         return None if found.x is None else np.rint(p.read(found.x)).astype(np.int64)
 
     def bound(self) -> float:
@@ -98,7 +101,7 @@ class _Rounding:
         price = np.concatenate([cells.add.ravel(), cells.drop.ravel()])
         price = p.price(np.concatenate([p.gain, p.lose]), price)
         try:
-            found = p.minimise(price, time_limit=problem.request.time_limit)
+            found = p.minimise(price, time_limit=seconds_left(problem.request.time_limit))
         except Undecided:
             return 0.0
         return 0.0 if found.x is None else max(found.value - 1e-6 * max(found.value, 1.0), 0.0)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.plans.clock import end_after
 from equipoise.plans.judgement import exact_rows
 from equipoise.plans.patterns import cell_numbers
 from equipoise.plans.solvers.closed_form import Sizes, best_sizes
@@ -121,7 +122,7 @@ class _Sizes:
     def solve(self, *, tied: bool) -> Exact | None:
         """Minimise what is short, then the cost, then the rows."""
         p, cells = self.program, self.problem.cells
-        end = time.monotonic() + self.problem.request.time_limit
+        end = end_after(self.problem.request.time_limit)
         both = np.concatenate([p.gain, p.lose])
         lines = np.repeat(np.arange(len(cells)), cells.labels) / max(len(cells), 1)
         rows = np.concatenate([1 + IN_ORDER * lines, -1 - IN_ORDER * lines])

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from equipoise.plans.clock import end_after
 from equipoise.plans.solvers.box import allowed_box
 from equipoise.plans.solvers.labels import LabelChoice, cheapest_labels, searched_labels
 from equipoise.plans.solvers.program import Undecided
@@ -45,7 +46,7 @@ def solve_zero(problem: Problem, effort: float = 1.0) -> Zero:
         chosen = _chosen(problem, effort)
         base = chosen.rates
     proved = chosen is None or chosen.proved
-    alone, end = stands_alone(problem), time.monotonic() + problem.request.time_limit
+    alone, end = stands_alone(problem), end_after(problem.request.time_limit)
     try:
         exact = exact_plan(problem, base)
         left = max(end - time.monotonic(), problem.request.time_limit / 20)

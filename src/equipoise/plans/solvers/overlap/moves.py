@@ -176,7 +176,7 @@ class Walk:
         last that were cheaper.
         """
         last = self.done + first
-        while self.done < last and self.cost > enough:
+        while self.done < last and (self.best is None or self.cost > enough):
             self.late = time.monotonic() > self.deadline
             if self.late:
                 break

@@ -23,7 +23,7 @@ from equipoise.plans.solvers.incumbent import CLOSED, Incumbent, holds_everythin
 from equipoise.plans.solvers.overlap.fixed import cost_step, rounded_up, separated
 from equipoise.plans.solvers.overlap.groups import Groups, cuts_at, cuts_in
 from equipoise.plans.solvers.overlap.moves import walk_from
-from equipoise.plans.solvers.overlap.relaxation import ChangeModel
+from equipoise.plans.solvers.overlap.relaxation import BROKEN, ChangeModel
 from equipoise.plans.solvers.overlap.whole import solve_whole
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ WORK = 48_000
 LOOKED, TRIED = (5, 400), (8, 120)
 """Least and most number of boxes, and of frequencies that are tried around the best ones."""
 
-CONSTRUCTED = 12
-"""Number of frequencies at which whole rows are made."""
+CONSTRUCTED, TO_DECIDE = 12, 4
+"""Number of frequencies at which whole rows are made, also if it only matters whether there are any."""
 
 TINY = 100
 """Maximum number of cells of a table whose boxes are solved in whole rows."""
@@ -76,6 +76,25 @@ def search_coupled(
     _Search(problem, box, found, effort, deadline, progress).run()
 
 
+def boxes_exclude_plans(
+    problem: Problem, box: Box, *, boxes: int, deadline: float = math.inf
+) -> bool:
+    """Whether linear models over a few boxes of frequencies prove that there is no plan."""
+    search = _Search(problem, box, Incumbent(), 0.0, deadline, lambda _: None)
+    for _ in range(boxes):
+        if search.possible(heapq.heappop(search.heap)[2]) or not search.heap:
+            break
+    return not search.heap and search.floor == math.inf
+
+
+def fits_at(problem: Problem, rates: Real, *, deadline: float = math.inf) -> bool:
+    """Whether real-valued rows keep all limits at given label frequencies."""
+    groups = Groups.of(problem)
+    model = ChangeModel(problem, groups)
+    model.deadline = deadline
+    return model.solve(cuts_at(groups.edges, rates), Box(rates, rates)).rows is not None
+
+
 class _Search:
     def __init__(
         self,
@@ -96,6 +115,7 @@ class _Search:
         self.plans = ChangeModel(problem, self.groups)
         self.bounds.deadline = self.plans.deadline = deadline
         self.small = problem.have.size <= TINY
+        self.decides = found.enough is not None  # what a plan costs does not matter
         self.number = itertools.count()
         self.heap = [(found.lowest, next(self.number), box)]
         self.floor = math.inf  # the lowest bound of a box that is too narrow to split
@@ -158,7 +178,7 @@ class _Search:
         """Bound a box, make a plan in it, and add its parts."""
         narrow, least, most = self.corridor(box)
         cuts = cuts_in(self.groups.edges, narrow, least, most)
-        alone = self.groups.alone(self.problem, self.groups.union(narrow.low, narrow.high)).costs
+        alone = self.alone(self.groups.union(narrow.low, narrow.high))
         relaxed = self.bounds.solve(cuts, narrow, least=alone, cutoff=self.found.cost)
         lower = max(bound, rounded_up(relaxed.bound, self.step))
         if lower >= self.found.cost - 1e-9:  # also if there is no plan in the box
@@ -172,6 +192,25 @@ class _Search:
         if self.small and off.max() < WHOLE and lower < self.found.cost - 1e-9:
             lower = max(lower, self.in_whole_rows(narrow, least, most))
         self.split(lower, box, rates, off)
+
+    def alone(self, band: Band) -> Real | None:
+        """What each judged finest group costs at least, if that matters."""
+        if self.decides and not self.small:
+            return None
+        return self.groups.alone(self.problem, band).costs
+
+    def possible(self, box: Box) -> bool:
+        """Whether real-valued rows keep all limits at their own frequencies; if not, split a box."""
+        least, most = np.zeros(len(self.groups)), np.ones(len(self.groups))
+        alone = self.alone(self.groups.union(box.low, box.high))
+        cuts = cuts_in(self.groups.edges, box, least, most)
+        relaxed = self.bounds.solve(cuts, box, least=alone)
+        if relaxed.bound == math.inf:
+            return False
+        rates = box.middle if relaxed.rows is None else box.clip(relaxed.frequencies)
+        off = box.high - box.low if relaxed.rows is None else self.error(relaxed.rows)
+        self.split(-1.0, box, rates, off)
+        return self.late() or (relaxed.rows is not None and float(off.max()) <= BROKEN)
 
     def error(self, rows: Real) -> Real:
         """By how many rows groups break their limits at the rows' own frequencies, for each label."""
@@ -261,11 +300,12 @@ class _Search:
     def construct(self, rates: Real) -> None:
         """Make a plan at label frequencies, after moving them to where it is cheaper."""
         apart = 0.5 / max(float(self.sizes.sum()), 1.0)
-        if len(self.made) >= CONSTRUCTED or any(np.abs(rates - r).max() < apart for r in self.made):
+        most = TO_DECIDE if self.decides and not self.small else CONSTRUCTED
+        if len(self.made) >= most or any(np.abs(rates - r).max() < apart for r in self.made):
             return
         self.made.append(rates)
         relaxed = self.at(rates)
-        if self.best_rates is None and relaxed.rows is not None:
+        if self.best_rates is None and relaxed.rows is not None and not self.decides:
             rates, relaxed = self.polished(rates, relaxed)
             self.made.append(rates)
         if relaxed.rows is None or relaxed.bound >= self.found.cost or self.late():
@@ -282,7 +322,7 @@ class _Search:
 
     def at(self, rates: Real) -> RelaxedChanges:
         """The cheapest real-valued rows with given label frequencies."""
-        alone = self.groups.alone(self.problem, self.groups.band(rates, rates)).costs
+        alone = self.alone(self.groups.band(rates, rates))
         return self.plans.solve(cuts_at(self.groups.edges, rates), Box(rates, rates), least=alone)
 
     def polished(self, rates: Real, best: RelaxedChanges) -> tuple[Real, RelaxedChanges]:
@@ -293,6 +333,8 @@ class _Search:
             moved = False
             for other in itertools.islice(self.box.near(rates, step), ways):
                 left -= 1
+                if self.late():
+                    break
                 trial = self.at(other)
                 if trial.rows is not None and trial.bound < best.bound - 1e-6:
                     best, rates, moved = trial, other, True
