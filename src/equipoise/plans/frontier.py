@@ -17,6 +17,7 @@ from equipoise.plans.judgement import off_by
 from equipoise.plans.problem import Problem, pose
 from equipoise.plans.rounds import solve
 from equipoise.plans.solvers.separable import solve_bands
+from equipoise.plans.ties import settle_ties
 from equipoise.plans.tolerance import least_tolerance
 from equipoise.progress import Reporter, silent
 from equipoise.results import Drawable, FlatTable
@@ -230,9 +231,18 @@ def _together(problem: Problem, asked: list[float], progress: Reporter) -> list[
         some = asked[start : start + each]
         bands = [problem.band(problem.base, t) for t in some]
         for t, cost, rows in zip(some, *solve_bands(problem.cells, bands), strict=True):
-            points.append(_point(problem, t, rows if math.isfinite(cost) else None, float(cost)))
+            points.append(_settled(problem.again(tolerance=t), rows, float(cost)))
         progress("tolerances", min(1.0, (start + each) / len(asked)))
     return points
+
+
+def _settled(problem: Problem, rows: Whole, cost: float) -> Point:
+    """The same plan of those with the lowest cost as the one that is planned at this tolerance."""
+    tolerance = problem.request.tolerance
+    if not math.isfinite(cost):
+        return _point(problem, tolerance, None, cost)
+    rows = settle_ties(problem, rows, None)  # label frequencies follow from the groups
+    return _point(problem, tolerance, rows, cost)
 
 
 def _one_by_one(problem: Problem, asked: list[float], progress: Reporter) -> list[Point]:

@@ -42,6 +42,7 @@ class Answer:
     bound: float = -math.inf
     duals: Real | None = None
     reduced: Real | None = None
+    pivots: int = 0  # steps of the simplex method, which the time that it takes is in proportion to
 
     @property
     def optimal(self) -> bool:
@@ -191,8 +192,9 @@ class LinearModel:
     def _read(self) -> Answer:
         highs = self._highs
         status, info = _status(highs.getModelStatus()), highs.getInfo()
+        pivots = max(int(info.simplex_iteration_count), 0)
         if status == "infeasible":
-            return Answer(status, bound=math.inf)
+            return Answer(status, bound=math.inf, pivots=pivots)
         found = highs.getSolution()
         held = found.value_valid and info.primal_solution_status == 2
         columns = (
@@ -201,11 +203,12 @@ class LinearModel:
         cost = float(info.objective_function_value) if columns is not None else math.inf
         if self.integer:
             bound = float(info.mip_dual_bound)
-            return Answer(status, columns, cost, bound if math.isfinite(bound) else -math.inf)
+            bound = bound if math.isfinite(bound) else -math.inf
+            return Answer(status, columns, cost, bound, pivots=pivots)
         if status != "optimal" or not math.isfinite(cost):
-            return Answer("unknown" if status == "optimal" else status)
+            return Answer("unknown" if status == "optimal" else status, pivots=pivots)
         duals, reduced = np.array(found.row_dual), np.array(found.col_dual)
-        return Answer(status, columns, cost, cost, duals, reduced)
+        return Answer(status, columns, cost, cost, duals, reduced, pivots)
 
 
 _FIXED = {

@@ -16,7 +16,7 @@ from equipoise.plans.objectives import Optimum, optimise
 from equipoise.plans.plan import Plan, moves_as_counts, rows_after
 from equipoise.plans.prices import prices_of
 from equipoise.plans.problem import Problem, pose
-from equipoise.plans.reach import any_plan, is_impossible
+from equipoise.plans.reach import any_plan, is_impossible, nearest_rows
 from equipoise.plans.rounds import solve
 from equipoise.plans.sentences import explain, explain_groups, why_not
 from equipoise.plans.solution import Solution
@@ -112,8 +112,9 @@ def _refuse_crowded(problem: Problem) -> None:
 def _more_surely(problem: Problem, optimum: Optimum) -> Optimum:
     """Where neither a plan nor a proof was found, decide first whether there is any plan."""
     found = any_plan(problem)
-    if found.rows is not None:
-        return optimise(problem, [found.rows])
+    rows = found.rows if found.rows is not None else nearest_rows(problem)
+    if rows is not None:
+        return optimise(problem, [rows])
     return replace(optimum, solution=replace(optimum.solution, bound=found.bound))
 
 

@@ -82,6 +82,20 @@ def reach(problem: Problem, limit: Limit) -> Reach | None:
     return best
 
 
+def nearest_rows(problem: Problem) -> Whole | None:
+    """Rows that keep everything, if a search for the nearest number of a limit comes to such.
+
+    What an explanation names is found by that search, so there must be a plan for it.
+    """
+    if not problem.request.tolerance or is_small(problem):
+        return None
+    for limit in problem.coupling:
+        found = reach(problem, limit) if limit.kind in KINDS else None
+        if found is not None and keeps_limits(problem, found.rows):
+            return found.rows
+    return None
+
+
 def any_plan(problem: Problem, effort: float = 1.0) -> Solution:
     """Decide whether there is a plan, whatever it costs.
 
@@ -199,7 +213,9 @@ def _most(problem: Problem, limit: Limit) -> Whole:
     """
     cells = problem.cells
     present = np.maximum(cells.have, cells.least)
-    room = FAR * (int(cells.have.sum()) + limit.rows) + math.ceil(20 / problem.request.tolerance)
+    # A power of two, so that a limit that is a little further away has the same nearest number.
+    there = 2 ** math.ceil(math.log2(int(cells.have.sum()) + limit.rows + 1))
+    room = FAR * there + math.ceil(20 / problem.request.tolerance)
     most = np.minimum(cells.most, present + room).ravel()
     if limit.kind in ("at_least", "min_rows"):
         top = np.maximum(present.ravel(), limit.rows)[limit.cells]

@@ -114,7 +114,8 @@ def _solve_or_any(
         any_plan = replace(problem, request=problem.request.but(gap=ANY_PLAN))
         other = _solve(any_plan, candidates, effort, progress, math.inf)
         found = replace(found, rows=other.rows, timed_out=other.timed_out)
-    if found.rows is not None and again and effort >= 1 and problem.ruled is None:
+    settles = again and effort >= 1 and problem.ruled is None and not found.timed_out
+    if found.rows is not None and settles:
         new = problem.reference == "new"
         box = allowed_box(problem, problem.base) if new else label_balance(problem, problem.base)
         found = replace(found, rows=settle_ties(problem, found.rows, box))

@@ -29,6 +29,9 @@ FINISHED = 120
 FEW_ROWS, FEW_CELLS = 100, 24
 """Maximum numbers of rows and cells of tables that are solved in whole rows from the start."""
 
+LAST = 0.04
+"""Share of the usual effort for what is left of the gap of a small table."""
+
 QUICK = 0.2
 """With less effort than this, a requested gap is not searched for until it is reached."""
 
@@ -72,8 +75,8 @@ def solve_new(
     if (left or problem.cells.labels > 2) and not found.done:
         search_many_labels(problem, box, found, gap=found.gap, effort=asked, **how)
     small = not few and enough is None and problem.have.size <= FEW_CELLS
-    if small and not found.near(found.gap):
-        search_coupled(problem, box, found, effort=min(effort, 1.0), **how)
+    if small and effort >= QUICK and not found.near(found.gap):
+        search_coupled(problem, box, found, effort=LAST * min(effort, 1.0), **how)
     return _finished(problem, box, base, found)
 
 

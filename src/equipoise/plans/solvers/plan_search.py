@@ -34,11 +34,14 @@ if TYPE_CHECKING:
 WORK = 30_000
 """Number of linear programs that are solved by default, times cells."""
 
-MOST = 800
-"""Number of linear programs that are solved at most, half of that with many labels."""
+MOST = 500
+"""Number of linear programs that are solved at most."""
 
 FAR, PATIENCE = 0.02, 2.4
 """With a gap above the first, the search does so many times the work, if there are few labels."""
+
+CLOSE = 0.99
+"""A bound this close to real-valued plans is not raised much by more work: whole rows cost more."""
 
 FEW_LABELS = 4
 """With more labels than this, splitting boxes raises bounds too slowly to go on for long."""
@@ -53,7 +56,7 @@ MOST_BOXES = 160
 """Number of boxes that are explored at most, however few groups there are."""
 
 QUICK = 0.15
-"""With less effort than this, fewer plans are made around the usual frequencies."""
+"""With less effort than this, fewer plans are made around the usual and the best frequencies."""
 
 EXPLORED = 6_000
 """Number of groups that are planned by themselves for frequencies all over the box."""
@@ -100,9 +103,9 @@ class PlanSearch:
         """Whether the search has what it is for, or time or work has run out."""
         if self.found.settled:
             return True
-        few = self.problem.cells.labels <= FEW_LABELS
-        most = self.effort * min(max(WORK / self.relaxation.n, 60), MOST if few else MOST / 2)
-        if few and not self.found.near(FAR):
+        few = self.problem.cells.labels <= FEW_LABELS and self.effort >= 1
+        most = self.effort * min(max(WORK / self.relaxation.n, 60), MOST)
+        if few and not self.found.near(FAR) and self.found.bound < CLOSE * self.real:
             most *= PATIENCE
         self.progress(min(1.0, self.relaxation.solved / max(most, 1.0)))
         return self.late() or self.relaxation.solved > most
@@ -172,7 +175,8 @@ class PlanSearch:
 
     def try_others(self) -> None:
         """Plan at other frequencies, as long as whole rows cost more than real-valued ones."""
-        for way in (self.look_around, self.explore):
+        ways = [self.look_around, self.explore] if self.effort >= QUICK else [self.explore]
+        for way in ways:
             if self.found.cost > DEARER * self.real and not self.found.settled:
                 way()
 
@@ -208,8 +212,8 @@ class PlanSearch:
             return
         kinds, best = self.kinds, self.centre
         seen: list[tuple[float, int, Real]] = []
-        for _ in range(2):
-            points = [best, *(p for step in STEPS for p in self.box.near(best, step))]
+        for step in (*STEPS, *STEPS):
+            points = [best, *self.box.near(best, step)]
             bands = [band_over(kinds.edges, Box(point, point)) for point in points]
             costs, rows = solve_bands(kinds.cells, bands, kinds.times)
             for cost, whole, point in zip(costs, rows, points, strict=True):
@@ -217,9 +221,9 @@ class PlanSearch:
                     self.found.offer(self.problem, whole[kinds.back], self.box)
                     off = self.imbalance(whole, point)
                     seen.append((float(cost) + off, next(self.number), point))
-            if not seen or self.late():
-                break
-            best = min(seen)[2]
+            if self.late():
+                return
+            best = min(seen)[2] if seen else best
         self.plan_at_best(seen)
 
     def plan_at_best(self, seen: list[tuple[float, int, Real]]) -> None:
@@ -285,7 +289,7 @@ class PlanSearch:
     def around(self, rows: Whole, lines: NDArray[np.intp], centre: Real) -> Relaxed:
         """The cheapest real-valued plan at a centre or near it, where some groups' rows still fit."""
         at_centre = self.at(centre)
-        if not len(lines):
+        if not len(lines) or self.effort < QUICK or self.late():
             return at_centre
         share = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1)
         edges = self.kinds.edges.take(lines)

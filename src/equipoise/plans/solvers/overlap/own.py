@@ -45,6 +45,15 @@ CONSTRUCTED, TO_DECIDE = 12, 4
 TINY = 100
 """Maximum number of cells of a table whose boxes are solved in whole rows."""
 
+PIVOTS, STARTED = 15_000, 80
+"""Number of simplex steps of all models in whole rows, and the number that a new model counts for."""
+
+LITTLE = 0.25
+"""With less effort than this, there are fewer of these steps."""
+
+FEWEST = 12
+"""Number of cells up to which these steps are not counted, because all models are quick."""
+
 NARROW = 1e-9
 """A box that is not split any further."""
 
@@ -125,6 +134,9 @@ class _Search:
         share = effort * WORK / problem.have.size
         self.most = math.inf if effort == math.inf else int(np.clip(share, *LOOKED))
         self.trials = int(np.clip(share, *TRIED))
+        self.left = min(effort / LITTLE, 1.0) * PIVOTS  # of models in whole rows
+        if effort == math.inf or problem.have.size <= FEWEST:
+            self.left = math.inf
 
     # ---------------------------------------------------------------------------- bounds
 
@@ -140,7 +152,8 @@ class _Search:
         if not self.enough():
             self.construct(base)
         while self.heap and not self.enough():
-            if looked >= self.most or self.late():
+            spent = self.left <= 0 and found.rows is not None  # otherwise there may be no plan
+            if looked >= self.most or spent or self.late():
                 break
             bound, _, box = heapq.heappop(self.heap)
             if bound >= min(self.floor, found.cost - 1e-9):
@@ -252,6 +265,7 @@ class _Search:
             cheaper=cost - enough,
             effort=0.1 * min(self.effort, 1.0),
         )
+        self.left -= solved.pivots + STARTED
         if solved.bound == math.inf:
             return cost if enough == self.step else cost - enough
         if solved.rows is not None:

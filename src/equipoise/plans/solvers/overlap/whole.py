@@ -33,6 +33,7 @@ class Solved:
     rows: Whole | None
     bound: float
     timed_out: bool = False
+    pivots: int = 0
 
 
 def most_cells(effort: float) -> int:
@@ -66,13 +67,13 @@ def solve_whole(
     started = time.monotonic()
     answer = model.model.solve(time_limit=left, gap=gap, nodes=nodes)
     if answer.status == "infeasible":
-        return Solved(None, math.inf)
+        return Solved(None, math.inf, pivots=answer.pivots)
     bound = max(answer.bound - 1e-6, problem.cells.lowest_cost)
     late = answer.status != "optimal" and time.monotonic() - started >= left
     rows = None
     if answer.columns is not None:
         rows = np.rint(model.rows_of(answer.columns)).astype(np.int64)
-    return Solved(rows, bound, timed_out=late)
+    return Solved(rows, bound, late, answer.pivots)
 
 
 class _WholeModel(ChangeModel):
