@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 WORK = 30_000
 """Number of linear programs that are solved by default, times cells."""
 
-MOST = 500
-"""Number of linear programs that are solved at most."""
+MOST = (500, 400)
+"""Number of linear programs that are solved at most, with few labels and with many."""
 
 FAR, PATIENCE = 0.02, 2.4
-"""With a gap above the first, the search does so many times the work, if there are few labels."""
+"""With a gap above the first, the search does so many times the work."""
 
 CLOSE = 0.99
 """A bound this close to real-valued plans is not raised much by more work: whole rows cost more."""
@@ -60,7 +60,6 @@ QUICK = 0.15
 
 EXPLORED = 6_000
 """Number of groups that are planned by themselves for frequencies all over the box."""
-
 
 DEARER = 1.012
 """How much dearer than a real-valued plan a plan in whole rows may be, before others are tried."""
@@ -103,12 +102,16 @@ class PlanSearch:
         """Whether the search has what it is for, or time or work has run out."""
         if self.found.settled:
             return True
-        few = self.problem.cells.labels <= FEW_LABELS and self.effort >= 1
-        most = self.effort * min(max(WORK / self.relaxation.n, 60), MOST)
-        if few and not self.found.near(FAR) and self.found.bound < CLOSE * self.real:
+        few = self.problem.cells.labels <= FEW_LABELS
+        most = self.effort * min(max(WORK / self.relaxation.n, 60), MOST[0 if few else 1])
+        if few and self.effort >= 1 and self.is_far():
             most *= PATIENCE
         self.progress(min(1.0, self.relaxation.solved / max(most, 1.0)))
         return self.late() or self.relaxation.solved > most
+
+    def is_far(self) -> bool:
+        """Whether the gap is wide, and more than what whole rows cost more than real-valued ones."""
+        return not self.found.near(FAR) and self.found.bound < CLOSE * self.real
 
     def effort_of(self, work: int) -> float:
         """A number that counts work, at the effort of the search, which may be unlimited."""
