@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import equipoise as eq
+from equipoise.plans import guess
 from equipoise.plans import tolerance as trials
 from equipoise.plans.guess import Guess
 from equipoise.plans.infeasibility import Infeasible
@@ -90,3 +91,11 @@ def test_what_is_named_in_a_larger_table_helps_and_few_plans_are_tried(monkeypat
     assert {"max_rows", "tolerance"} <= options
     for relaxation in none.value.relaxations:
         make_plan(counts, relaxation.apply(request), explain=False)
+
+
+def test_a_tolerance_that_real_valued_rows_do_not_need_is_found_with_few_models(monkeypatch):
+    problem = pose(drawn(1, 6, 3, 40), PlanRequest(tolerance=0.05))
+    asked = []
+    monkeypatch.setattr(guess, "fits_at", lambda *given: asked.append(given) or True)
+    assert guess.needed_by_real_rows(problem, 0.0, 1.0) <= 1e-3
+    assert len(asked) < 40

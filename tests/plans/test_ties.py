@@ -111,3 +111,16 @@ def test_large_tables_are_left_as_they_are():
     rows = have.copy()
     rows[-1, 0] += 1
     assert settle_ties(problem, rows, None) is rows
+
+
+def test_prices_that_differ_a_little_are_no_tie_beside_one_that_is_far_larger():
+    rows = {(f"g{g}", f"y{y}"): 1000 for g in range(3) for y in range(2)}
+    counts = eq.Counts.from_mapping(rows, sensitive=["g"], label="y")
+    plan = eq.plan(
+        counts,
+        tolerance=0.1,
+        reference="original",
+        at_least={"y=y0": 3030, "g=g2, y=y1": 1010},
+        cost_add={"g=g0": 1000.3, "g=g1": 1000, "g=g2": 1e9},
+    )
+    assert plan.cost == 30 * 1000 + 10 * 1e9

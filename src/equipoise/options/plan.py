@@ -243,7 +243,7 @@ class PlanOptions:
     )
     time_limit: float = option(
         60.0,
-        help="Time limit of the search. The best plan found by then is used.",
+        help="Time limit of the whole request, with its explanation. The best plan found by then is used.",
         group="Search",
         metavar="SECONDS",
         above=0,

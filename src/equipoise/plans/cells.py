@@ -120,15 +120,12 @@ class Cells:
 
         return paid(self.add[self.most > self.have]), paid(self.drop[self.least < self.have])
 
-    def __post_init__(self) -> None:
-        refuse_too_many(self.have.sum(dtype=float))
-
 
 def refuse_too_many(rows: float) -> None:
     """Refuse counts that come near UNLIMITED, which stands for no bound."""
     if rows > UNLIMITED / 1000:
         raise InputError(
-            f"{rows:,.0f} rows are more than can be planned for; the maximum is 1,125,899,906,842."
+            f"{int(rows):,} rows are more than can be planned for; the maximum is 1,125,899,906,842."
         )
 
 

@@ -150,6 +150,8 @@ class Ruled:
             return made
         held = fitting_rules(counts, lattice.codes, policy.rules, BEST) >= 0
         held[deep] = False
+        if not held.any():
+            return made
         return made._with_ratio(held, policy.ratio.bounds[0], policy.ratio.min_count)
 
     def _with_ratio(self, held: Flags, ratio: float, least: int) -> Ruled:

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from equipoise.plans.clock import is_late
 from equipoise.plans.reach import allowed_rows
 from equipoise.plans.solvers.overlap.own import fits_at
 
@@ -15,16 +16,17 @@ if TYPE_CHECKING:
 LARGE = 60
 """Number of cells of a table above which a good guess of the tolerance ends the search."""
 
-JUMP, PROBES = 0.3, 2
-"""Jump of the logarithm of rows from one tolerance to the next after which a lower one is tried, and
-how often."""
+JUMP, LOWER, PROBES = 0.3, 0.8, 2
+"""Jump of the logarithm of rows from one tolerance to the next after which a lower one is tried, how
+much lower, and how often."""
 
 ABOVE_ONE = 0.15
 """Relative width of the bracket of tolerances above one, which only limit what groups have too much
 of, in larger tables."""
 
-REAL_WIDTH = 2e-3
-"""Relative width of the bracket of the tolerance that real-valued rows need."""
+REAL_WIDTH, LEAST = 2e-3, 1e-4
+"""Relative width of the bracket of the tolerance that real-valued rows need, and a tolerance below
+which it makes no difference."""
 
 
 class Guess:
@@ -98,16 +100,17 @@ class Guess:
         A search that rounds badly at one tolerance may find a plan at a smaller one.
         """
         jump = self.heights.get(False, 0.0) - self.heights.get(True, 0.0)
-        if not self.probes or jump < JUMP or self.high > 1:
+        asked = self.failed[0]
+        if not self.probes or jump < JUMP or self.high > 1 or LOWER * self.high <= asked:
             return None
         self.probes -= 1
         self.widths = []
-        return 0.8 * self.high
+        return LOWER * self.high
 
 
 def needed_by_real_rows(problem: Problem, low: float, high: float) -> float:
     """The tolerance that real-valued rows need at the label frequencies as they are."""
-    while high - low > REAL_WIDTH * high:
+    while high - low > REAL_WIDTH * max(high, LEAST) and not is_late():
         middle = (low + high) / 2
         trial = replace(problem, request=problem.request.widened(middle))
         low, high = (low, middle) if fits_at(trial, problem.base) else (middle, high)

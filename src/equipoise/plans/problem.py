@@ -262,6 +262,7 @@ def pose(counts: Counts, request: PlanRequest, *, added: Counts | None = None) -
             "no row has a value for every attribute and the label, so nothing can be planned."
         )
     codes, (have,) = known.finest()
+    refuse_too_many(int(have.sum()))
     asked = minimums(counts, codes, have, request.at_least, request.at_least_each)
     codes, have = add_empty_groups(counts, codes, have, asked, added)
     rates = have.sum(axis=0) / have.sum()

@@ -334,10 +334,11 @@ def _certainty(
     gap = max(cost - solution.bound, 0.0) / cost if cost else 0.0
     if solution.inside is not None and cost:
         yield (
-            f"It costs {cost:,.6g}. The rule on the best-off group is kept by one range for the rates of "
-            f"all groups that it compares; no plan of that kind costs less than {solution.inside:,.6g}. "
-            "It does not apply to all groups, or not all can be compared with, so others may be "
-            f"cheaper; none costs less than {max(solution.bound, 0.0):,.6g}."
+            f"It costs {cost:,.6g} and keeps the rates of all compared groups within one range; no plan "
+            f"that does so costs less than {solution.inside:,.6g}. Plans that do not may be cheaper, "
+            "because the rule on the best-off group does not apply to every group, or because some "
+            "groups are too small to be compared with"
+            + (f"; no plan costs less than {solution.bound:,.6g}." if solution.bound > 0 else ".")
         )
     elif solution.stopped is not None and cost:
         yield (

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 MOST_CELLS = 100
 """Number of cells up to which exchanges are tried."""
 
+SAME, ROUNDED = 1e-9, 1e-15
+"""Relative difference of two prices that are the same, and rounding error of a total cost."""
+
 MOST_TRIALS = 400
 """Maximum number of exchanges that are judged, so that this takes milliseconds."""
 
@@ -59,10 +62,12 @@ def settle_ties(problem: Problem, rows: Whole, box: Box | None) -> Whole:
 def _repeated(problem: Problem, rows: Whole, step: Whole, box: Box | None) -> Whole:
     """Make an exchange as often as it goes on giving better plans, doubling it each time."""
     cost, rows = problem.cells.total_cost(rows), rows + step
+    dearest = np.maximum(np.abs(problem.cells.add), np.abs(problem.cells.drop))
     while True:
         step = 2 * step
         trial = rows + step
-        same = abs(problem.cells.total_cost(trial) - cost) <= _near(problem, cost)
+        near = SAME * float((dearest * np.abs(step)).sum()) + ROUNDED * abs(cost)
+        same = abs(problem.cells.total_cost(trial) - cost) <= near
         earlier = same and order_of(problem, trial) < order_of(problem, rows)
         if not (earlier and _accepts(problem, trial, box)):
             return rows
@@ -79,10 +84,6 @@ def _accepts(problem: Problem, rows: Whole, box: Box | None) -> bool:
         if ((shares < box.low - slack) | (shares > box.high + slack)).any():
             return False
     return within_tolerance(problem, rows, problem.base)
-
-
-def _near(problem: Problem, cost: float) -> float:
-    return 1e-9 * max(abs(cost), float(problem.cells.add.max()), 1e-3)
 
 
 class _Moves(NamedTuple):
@@ -112,8 +113,8 @@ def _exchanges(problem: Problem, rows: Whole) -> Iterator[Whole]:
     better = (changed < 0) | (
         (changed == 0) & ((deleted < 0) | ((deleted == 0) & (one.changed[first] > 0)))
     )
-    near = _near(problem, problem.cells.total_cost(rows))
-    good = better & (np.abs(both(one.cost)) <= near)
+    # Prices are compared with those of the exchanged rows, not with a cost that may be far larger.
+    good = better & (np.abs(both(one.cost)) <= SAME * both(np.abs(one.cost)))
     k = problem.cells.labels
     same = one.cell[first] // k == one.cell[second] // k
     good &= (one.possible[first] & one.possible[second]) | (same & ~alone)

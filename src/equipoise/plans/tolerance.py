@@ -78,7 +78,8 @@ def least_tolerance(
     if math.isinf(budget) and problem.reference == "new" and not is_small(problem):
         return _by_guesses(problem, low, high, best, end, progress)
     start, late, small, failed = max(high - low, 1e-12), False, is_small(problem), False
-    while low < min(unless, high) and high > max(asked, NOTHING) and not late:
+    took = 0.0
+    while low < min(unless, high) and high > max(asked, NOTHING):
         near = high - low <= width * max(high, 1e-3)
         below = small and (failed or near)
         if near and not below:
@@ -86,7 +87,11 @@ def least_tolerance(
         less = BELOW if math.isfinite(budget) else ROUGHLY_BELOW
         middle = max(high * (1 - less), low) if below else (low + high) / 2
         began = time.monotonic()
+        late = began + took > end  # the next trial takes about as long as the last one
+        if late:
+            break
         found = _affordable(problem, middle, budget, end, last=below)
+        took = time.monotonic() - began
         left = math.inf if found is None else what_is_left(problem, found)
         failed = found is None or asked < left < low * (1 - BELOW)
         if failed:
@@ -97,8 +102,6 @@ def least_tolerance(
         if failed and below:
             break
         progress(min(1.0, math.log(start / max(high - low, 1e-300)) / math.log(1 / width)))
-        now = time.monotonic()
-        late = now + (now - began) > end  # the next trial takes about as long
     return high, replace(best, timed_out=best.timed_out or late)
 
 

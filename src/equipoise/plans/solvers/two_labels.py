@@ -228,13 +228,14 @@ class _Search:
 
     def spent(self, done: int) -> bool:
         """Whether the limit of work or time is reached."""
+        if done >= self.most or self.work > WORK * max(self.effort, 0.1):
+            return True
         now = time.monotonic()
         # The next turn takes about as long as the last one, and its end cannot be waited for.
         then = now if self.found.rows is None else now + 0.7 * (now - self.turned)
         self.turned = now
         self.found.timed_out |= then > self.deadline
-        most = WORK * max(self.effort, 0.1)
-        return done >= self.most or self.work > most or self.found.timed_out
+        return self.found.timed_out
 
     def chosen(self, open_: Intervals) -> Any:
         """The intervals to cut: those with the lowest bounds, which hold the whole bound down."""

@@ -49,7 +49,7 @@ PIVOTS, STARTED = 15_000, 80
 """Number of simplex steps of all models in whole rows, and the number that a new model counts for."""
 
 LITTLE = 0.25
-"""With less effort than this, there are fewer of these steps."""
+"""With less effort than this, there are fewer of these steps. Without a plan they are not limited."""
 
 FEWEST = 12
 """Number of cells up to which these steps are not counted, because all models are quick."""
@@ -134,9 +134,9 @@ class _Search:
         share = effort * WORK / problem.have.size
         self.most = math.inf if effort == math.inf else int(np.clip(share, *LOOKED))
         self.trials = int(np.clip(share, *TRIED))
-        self.left = min(effort / LITTLE, 1.0) * PIVOTS  # of models in whole rows
+        self.pivots_left = min(effort / LITTLE, 1.0) * PIVOTS  # of models in whole rows
         if effort == math.inf or problem.have.size <= FEWEST:
-            self.left = math.inf
+            self.pivots_left = math.inf
 
     # ---------------------------------------------------------------------------- bounds
 
@@ -152,7 +152,9 @@ class _Search:
         if not self.enough():
             self.construct(base)
         while self.heap and not self.enough():
-            spent = self.left <= 0 and found.rows is not None  # otherwise there may be no plan
+            spent = (
+                self.pivots_left <= 0 and found.rows is not None
+            )  # otherwise there may be no plan
             if looked >= self.most or spent or self.late():
                 break
             bound, _, box = heapq.heappop(self.heap)
@@ -265,7 +267,7 @@ class _Search:
             cheaper=cost - enough,
             effort=0.1 * min(self.effort, 1.0),
         )
-        self.left -= solved.pivots + STARTED
+        self.pivots_left -= solved.pivots + STARTED
         if solved.bound == math.inf:
             return cost if enough == self.step else cost - enough
         if solved.rows is not None:
