@@ -198,13 +198,10 @@ class PlanSearch:
             points = [Box(b.middle, b.middle) for b in boxes]
             bands = [band_over(kinds.edges, b) for b in boxes + points]
             costs, rows = solve_bands(kinds.cells, bands, kinds.times)
-            for number, (box, least) in enumerate(zip(boxes, costs, strict=False)):
+            for box, least in zip(boxes, costs, strict=False):
                 heapq.heappush(heap, (float(least), next(self.number), box))
-                at = number + len(boxes)
-                if math.isfinite(costs[at]):
-                    off = self.imbalance(rows[at], box.middle)
-                    middles.append((float(costs[at]) + off, next(self.number), box.middle))
-                    self.found.offer(self.problem, rows[at][kinds.back], self.box)
+            n = len(boxes)
+            middles += self.weighed([box.middle for box in boxes], costs[n:], rows[n:])
         lowest = heap[0][0] if heap else math.inf
         self.found.bound = max(self.found.bound, min(lowest, self.found.cost))
         self.plan_at_best(middles)
@@ -219,15 +216,21 @@ class PlanSearch:
             points = [best, *self.box.near(best, step)]
             bands = [band_over(kinds.edges, Box(point, point)) for point in points]
             costs, rows = solve_bands(kinds.cells, bands, kinds.times)
-            for cost, whole, point in zip(costs, rows, points, strict=True):
-                if math.isfinite(cost):
-                    self.found.offer(self.problem, whole[kinds.back], self.box)
-                    off = self.imbalance(whole, point)
-                    seen.append((float(cost) + off, next(self.number), point))
+            seen += self.weighed(points, costs, rows)
             if self.late():
                 return
             best = min(seen)[2] if seen else best
         self.plan_at_best(seen)
+
+    def weighed(self, points: list[Real], costs: Real, rows: Whole) -> list[tuple[float, int, Real]]:
+        """Offer the whole rows that were made at frequencies, and estimate what plans there cost."""
+        seen = []
+        for point, cost, whole in zip(points, costs, rows, strict=True):
+            if math.isfinite(cost):
+                self.found.offer(self.problem, whole[self.kinds.back], self.box)
+                estimate = float(cost) + self.imbalance(whole, point)
+                seen.append((estimate, next(self.number), point))
+        return seen
 
     def plan_at_best(self, seen: list[tuple[float, int, Real]]) -> None:
         """Plan at the best of the frequencies that were looked at, given with estimated costs."""

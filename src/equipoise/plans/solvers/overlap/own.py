@@ -152,9 +152,8 @@ class _Search:
         if not self.enough():
             self.construct(base)
         while self.heap and not self.enough():
-            spent = (
-                self.pivots_left <= 0 and found.rows is not None
-            )  # otherwise there may be no plan
+            # Without a plan the search goes on, because there may be none.
+            spent = self.pivots_left <= 0 and found.rows is not None
             if looked >= self.most or spent or self.late():
                 break
             bound, _, box = heapq.heappop(self.heap)
