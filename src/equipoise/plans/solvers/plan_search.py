@@ -222,7 +222,9 @@ class PlanSearch:
             best = min(seen)[2] if seen else best
         self.plan_at_best(seen)
 
-    def weighed(self, points: list[Real], costs: Real, rows: Whole) -> list[tuple[float, int, Real]]:
+    def weighed(
+        self, points: list[Real], costs: Real, rows: Whole
+    ) -> list[tuple[float, int, Real]]:
         """Offer the whole rows that were made at frequencies, and estimate what plans there cost."""
         seen = []
         for point, cost, whole in zip(points, costs, rows, strict=True):
