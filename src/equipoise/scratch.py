@@ -1,4 +1,4 @@
-"""Temporary folders that do not pile up, even if the programs that made them were killed.
+"""Folders of the user's cache, and temporary ones that do not pile up, even if the programs that made them were killed.
 
 A folder holds a lock file that its process keeps locked. The system releases the lock when the
 process ends, so a folder that is older than a day and not locked is abandoned, and the next
@@ -38,6 +38,13 @@ class ScratchFolder:
         if descriptor is not None:
             os.close(descriptor)
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def cache_folder() -> Path:
+    """Return the folder of what may be made again, which need not exist."""
+    chosen = os.environ.get("XDG_CACHE_HOME", "")
+    home = Path(chosen) if Path(chosen).is_absolute() else Path.home() / ".cache"
+    return home / "equipoise"
 
 
 def make_folder() -> ScratchFolder:

@@ -78,7 +78,7 @@ def test_what_a_solver_prints_is_not_an_answer(aside):
 
 @pytest.mark.skipif(os.name == "nt", reason="processes end without signals there")
 def test_a_worker_that_crashes_is_an_error_here_and_the_next_plan_works(aside, counts):
-    with pytest.raises(WorkerEnded, match="ended by signal SIGABRT before the plan was done"):
+    with pytest.raises(WorkerEnded, match="ended by signal SIGABRT before the work was done"):
         aside.run(os.abort, time_limit=20)
     assert aside.plan(counts, PlanRequest(tolerance=0.1, reference="original")).reached
 

@@ -317,13 +317,22 @@ def _lattice_memory(memory: str | None) -> int:
     2000000000
     """
     if memory is not None:
-        units = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
-        text = str(memory).strip().lower().removesuffix("b").removesuffix("i")
-        try:
-            return int(float(text[:-1]) * units[text[-1]]) if text[-1:] in units else int(text)
-        except (ValueError, OverflowError):
-            raise InputError(f"`memory={memory!r}` is not a size such as 2GB.") from None
+        return memory_size(memory)
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, ValueError, OSError):
         return 4_000_000_000
+
+
+def memory_size(memory: str) -> int:
+    """Read a size of memory as a number of bytes.
+
+    >>> memory_size("1.5 GB")
+    1500000000
+    """
+    units = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+    text = str(memory).strip().lower().removesuffix("b").removesuffix("i")
+    try:
+        return int(float(text[:-1]) * units[text[-1]]) if text[-1:] in units else int(text)
+    except (ValueError, OverflowError):
+        raise InputError(f"`memory={memory!r}` is not a size such as 2GB.") from None

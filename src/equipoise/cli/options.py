@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import math
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from equipoise.cli.flags import with_flags
 from equipoise.errors import InputError
 from equipoise.options import Option, options_of
 from equipoise.options.count import CountRequest, ReadOptions, RunOptions
+from equipoise.options.texts import bin_text, parse_bins
 
 F = TypeVar("F", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
@@ -71,39 +72,15 @@ class Bins(Repeatable):
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """Take texts, or a table from column to edges or a number of quantiles."""
         if isinstance(value, dict):
-            value = tuple(f"{name}={_bin_text(edges)}" for name, edges in value.items())
+            value = tuple(f"{name}={bin_text(edges)}" for name, edges in value.items())
         return super().type_cast_value(ctx, value)
 
     def process_value(self, ctx: click.Context, value: Any) -> dict[str, Any]:
         """Read the edges."""
-        return parse_bins(super().process_value(ctx, value))
-
-
-def _bin_text(edges: Any) -> str:
-    return ",".join(map(str, edges)) if isinstance(edges, (list, tuple)) else f"quantiles:{edges}"
-
-
-def parse_bins(texts: Iterable[str]) -> dict[str, Any]:
-    """Read ``age=25,45,65`` or ``age=quantiles:4``.
-
-    >>> parse_bins(["age=25,45,65", "income=quantiles:4"])
-    {'age': (25.0, 45.0, 65.0), 'income': 4}
-    """
-    bins: dict[str, Any] = {}
-    for text in texts:
-        name, separator, spec = text.rpartition("=")
-        kind, colon, n = spec.partition(":")
-        quantiles = bool(colon) and kind.strip() in ("quantiles", "quantile", "q")
         try:
-            bins[name] = int(n) if quantiles else tuple(float(e) for e in spec.split(","))
-        except ValueError:
-            separator = ""
-        if not separator:
-            raise InputError(
-                f"--bin {text!r} cannot be read; write NAME=EDGES, as in age=25,45,65, or "
-                "NAME=quantiles:4."
-            )
-    return bins
+            return parse_bins(super().process_value(ctx, value))
+        except InputError as error:
+            raise InputError(with_flags(str(error), ctx.command.params)) from None
 
 
 class PatternNumbers(Repeatable):
@@ -234,6 +211,8 @@ def _flag(declared: Option) -> Decorator:
         return option(*flags, declared.keyword, cls=_FORMS[declared.form], **said)
     if not declared.is_required and isinstance(declared.default, (str, int, float)):
         said |= {"default": declared.default, "show_default": True}
+    # The columns of a bundled table need not be named, and the library lists those of others.
+    said["required"] = declared.is_required and declared.group != "Data"
     return option(*flags, declared.keyword, type=_type(declared), **said)
 
 

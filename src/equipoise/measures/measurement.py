@@ -20,7 +20,7 @@ from equipoise.measures.uniform_bias import uniform_bias
 from equipoise.results import now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -248,22 +248,54 @@ class Measurement:
     @functools.cached_property
     def hidden(self) -> NDArray[np.bool_]:
         """Where a group is outside the limit while all its parents are shown to be inside."""
-        outside = np.abs(self.ub) > self.options.limit
-        outside[self.lattice.orders < 2] = False
-        line, label = np.nonzero(outside)
+        limit = self.options.limit
+        outside = np.abs(self.ub) > limit
+        return self._unlike_parents(outside, lambda _, parent: ~(np.abs(parent) > limit))
+
+    @functools.cached_property
+    def worse(self) -> NDArray[np.bool_]:
+        """Where the |UB| of an intersection is larger than that of each of its parents."""
+        return self._unlike_parents(
+            np.isfinite(self.ub), lambda own, parent: ~(np.abs(parent) >= np.abs(own))
+        )
+
+    def _unlike_parents(
+        self, candidates: NDArray[np.bool_], differs: Callable[[Floats, Floats], NDArray[np.bool_]]
+    ) -> NDArray[np.bool_]:
+        """Which candidates of two or more attributes differ from all their parents, by their UB."""
+        chosen = candidates.copy()
+        chosen[self.lattice.orders < 2] = False
+        line, label = np.nonzero(chosen)
         for axis, size in enumerate(self.lattice.sizes):
             codes = self.lattice.codes[line].copy()
             refined = codes[:, axis] != size
             codes[:, axis] = size
             parent = self.lattice.find(codes)
-            inside = ~(np.abs(self.ub[parent, label]) > self.options.limit)
+            unlike = differs(self.ub[line, label], self.ub[parent, label])
             if self.suppressed is not None:
-                inside &= ~self.suppressed[parent, label]
-            kept = inside | ~refined
+                unlike &= ~self.suppressed[parent, label]
+            kept = unlike | ~refined
             line, label = line[kept], label[kept]
-        hidden = np.zeros(self.ub.shape, np.bool_)
-        hidden[line, label] = True
-        return hidden
+        found = np.zeros(self.ub.shape, np.bool_)
+        found[line, label] = True
+        return found
+
+    def parents(self, line: int) -> NDArray[np.int64]:
+        """Lines of the groups that leave one attribute of a group open; that of all rows is none."""
+        codes, sizes = self.lattice.codes[line], np.array(self.lattice.sizes, np.int32)
+        fixed = np.flatnonzero(codes != sizes)
+        if len(fixed) < 2:
+            return np.zeros(0, np.int64)
+        above = np.repeat(codes[None, :], len(fixed), axis=0)
+        above[np.arange(len(fixed)), fixed] = sizes[fixed]
+        return self.lattice.find(above)
+
+    def children(self, line: int) -> NDArray[np.int64]:
+        """Lines of the groups that fix one attribute more than a group."""
+        codes = self.lattice.codes[line]
+        fixed = codes != np.array(self.lattice.sizes)
+        inside = (self.lattice.codes[:, fixed] == codes[fixed]).all(axis=1)
+        return np.flatnonzero(inside & (self.lattice.orders == fixed.sum() + 1))
 
     # ----------------------------------------------------------- rows and groups
 

@@ -194,8 +194,36 @@ class BiasTable(Drawable):
         label_value: Sequence[Any] | Any | None = None,
         group: Group | str | None = None,
         hidden: bool = False,
+        worse: bool = False,
+        evident: bool = False,
+        attributes: int | None = None,
+        search: str | None = None,
     ) -> BiasTable:
-        """Keep only rows with some label values, of groups inside a pattern, or that are hidden."""
+        """Keep only some rows.
+
+        Parameters
+        ----------
+        label_value
+            Label values to keep.
+        group
+            Pattern; groups inside it are kept.
+        hidden, worse
+            Whether to keep only groups that are outside the limit while all their parents are inside,
+            or only intersections whose |UB| is larger than that of each of their parents.
+        evident
+            Whether to keep only groups with enough rows to tell.
+        attributes
+            Number of attributes of the groups to keep.
+        search
+            Words that the pattern of a group contains, in upper or lower case.
+
+        Examples
+        --------
+        >>> cells = {("m", "y"): 30, ("m", "n"): 10, ("w", "y"): 10, ("w", "n"): 30}
+        >>> table = bias_table(Counts.from_mapping(cells, sensitive=["sex"], label="l"))
+        >>> [(str(row.group), row.label) for row in table.filter(search="SEX=W", label_value="y")]
+        [('sex=w', 'y')]
+        """
         line, label = self.places
         kept = np.ones(len(line), np.bool_)
         if label_value is not None:
@@ -205,9 +233,26 @@ class BiasTable(Drawable):
         if group is not None:
             named = Group.parse(group) if isinstance(group, str) else group
             kept &= self.measured.inside(named, "choose labels with `label_value`")[line]
-        if hidden:
-            kept &= self.measured.hidden[line, label]
+        for wanted, found in ((hidden, "hidden"), (worse, "worse"), (evident, "evident")):
+            if wanted:
+                kept &= getattr(self.measured, found)[line, label]
+        if attributes is not None:
+            kept &= self.measured.lattice.orders[line] == attributes
+        for word in (search or "").lower().split():
+            kept &= self._with_word(line, word)
         return replace(self, view=self._flat()[kept])
+
+    def _with_word(self, line: NDArray[np.int64], word: str) -> NDArray[np.bool_]:
+        import pyarrow.compute as pc
+
+        lines, place = np.unique(line, return_inverse=True)
+        patterns = pc.utf8_lower(self._patterns(self.measured.lattice.codes[lines]))
+        found = pc.match_substring(patterns, word).to_numpy(zero_copy_only=False)
+        return np.asarray(found, np.bool_)[place]
+
+    def part(self, start: int, stop: int) -> BiasTable:
+        """The rows from one number to another, in the order of this table."""
+        return replace(self, view=self._flat()[start:stop])
 
     def _flat(self) -> NDArray[np.int64]:
         return np.arange(len(self)) if self.view is None else self.view

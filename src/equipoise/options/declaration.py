@@ -56,6 +56,7 @@ class Option:
     form: Form | None = None  # how its text is read, if the type does not decide that
     accepts: str | None = None  # type of the keyword, if it takes more than the field keeps
     flag_help: str | None = None  # help of a flag that turns the option off
+    may_name_file: bool = False  # its text may be the path of a file, whatever its form
     # Those of the field that carries the option; they are not declared again.
     name: str = ""
     type: Any = None
@@ -103,6 +104,11 @@ class Option:
             return ()
         name = self.keyword.replace("_", "-")
         return self.flags or (f"--no-{name}" if self.turns_off else f"--{name}",)
+
+    @property
+    def names_file(self) -> bool:
+        """Whether its text may be the path of a file, so that others must not choose it freely."""
+        return self.may_name_file or self.form == "path"
 
     @property
     def is_repeatable(self) -> bool:

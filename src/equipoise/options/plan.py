@@ -67,6 +67,7 @@ class PlanOptions:
         "choose the cheapest (free), or read them from a TOML or JSON file.",
         group="What is allowed",
         metavar="keep|free|FILE",
+        may_name_file=True,
     )
     label_drift: float | None = option(
         None,
@@ -81,6 +82,7 @@ class PlanOptions:
         "'keep rates of: sex'.",
         group="What is allowed",
         metavar="FILE|RULE",
+        may_name_file=True,
     )
     target_rates: Any = option(
         None,
@@ -88,6 +90,7 @@ class PlanOptions:
         "rates by some of the sensitive attributes and the label.",
         group="What is allowed",
         metavar="TABLE",
+        may_name_file=True,
     )
     target_shares: Any = option(
         None,
@@ -95,6 +98,7 @@ class PlanOptions:
         "`share_tolerance`.",
         group="What is allowed",
         metavar="TABLE",
+        may_name_file=True,
     )
     target_count: str | None = option(
         None,
@@ -115,6 +119,7 @@ class PlanOptions:
         "table. A `tolerance` is then a rule that comes before them.",
         group="What is allowed",
         metavar="FILE",
+        may_name_file=True,
     )
     cost_add: Numbers = option(
         (),

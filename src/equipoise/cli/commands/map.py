@@ -10,7 +10,7 @@ import click
 from equipoise.cli import arguments, options, terminal
 from equipoise.cli.command import Command
 from equipoise.cli.output import PICTURES, Output, output_options
-from equipoise.options.plan import PlanOptions
+from equipoise.options.map import MapOptions
 
 
 @click.command(
@@ -40,59 +40,7 @@ Exit codes: 0 the tolerance can be reached inside the limits, 1 it cannot, 2 bad
 )
 @click.argument("data")
 @options.table
-@options.option(
-    "--x",
-    required=True,
-    metavar="MOVE",
-    common=True,
-    help="First move: add PATTERN, or delete PATTERN.",
-)
-@options.option("--y", required=True, metavar="MOVE", common=True, help="Second move.")
-@options.option(
-    "--group",
-    metavar="PATTERN",
-    group="Which groups",
-    help="Group whose UB is mapped. By default the group that `y` names, or `x`.",
-)
-@options.option(
-    "--label-value",
-    metavar="VALUE",
-    group="Which groups",
-    help="Label value whose UB is mapped. By default the value that the moves name.",
-)
-@options.option(
-    "--limit",
-    "limits",
-    cls=options.Repeatable,
-    metavar="LIMIT",
-    group="Costs and limits",
-    help="Linear limit, such as 'x<=4500' or 'n>=30000'. Repeatable.",
-)
-@options.option(
-    "--cost-x",
-    type=float,
-    default=1.0,
-    show_default=True,
-    group="Costs and limits",
-    help="Cost of a row of the first move.",
-)
-@options.option(
-    "--cost-y",
-    type=float,
-    default=1.0,
-    show_default=True,
-    group="Costs and limits",
-    help="Cost of a row of the second move.",
-)
-@options.request(
-    PlanOptions, only=("tolerance",), tolerance={"help": "Largest |UB| that is accepted."}
-)
-@options.option(
-    "--x-max", type=click.FloatRange(min=1), group="Output", help="Largest x that is drawn."
-)
-@options.option(
-    "--y-max", type=click.FloatRange(min=1), group="Output", help="Largest y that is drawn."
-)
+@options.request(MapOptions)
 @options.option(
     "--at",
     type=(int, int),

@@ -81,7 +81,8 @@ class DuckDBEngine:
 
     By default there are as many threads as cores. Beyond the limit of ``memory``, such as
     ``"2GB"``, DuckDB spills to a temporary folder that is removed at the end. Frames of at most
-    ``in_place`` rows are counted without a query, which takes less time than starting one.
+    ``in_place`` rows are counted without a query, which takes less time than starting one. With
+    ``within``, only files below these folders can be read and written, and no links that lead out of them.
     """
 
     name: ClassVar[str] = "duckdb"
@@ -107,9 +108,10 @@ class DuckDBEngine:
         memory: str | None = None,
         in_place: int = 1_000_000,
         report: Reporter = silent,
+        within: Sequence[str] | None = None,
     ) -> None:
         self._in_place = in_place
-        self._session = Session(threads=threads, memory=memory, report=report)
+        self._session = Session(threads=threads, memory=memory, report=report, within=within)
         self._tables = Tables(self._session)
 
     def close(self) -> None:
@@ -388,10 +390,13 @@ class DuckDBEngine:
 
 @functools.lru_cache(maxsize=4)
 def shared_engine(
-    threads: int | None = None, memory: str | None = None, report: Reporter = silent
+    threads: int | None = None,
+    memory: str | None = None,
+    report: Reporter = silent,
+    within: tuple[str, ...] | None = None,
 ) -> DuckDBEngine:
     """Return one engine per setting, since opening a connection takes longer than small counts."""
-    return DuckDBEngine(threads=threads, memory=memory, report=report)
+    return DuckDBEngine(threads=threads, memory=memory, report=report, within=within)
 
 
 def _nulls_to_quote(rows: pa.Table) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import duckdb
@@ -15,6 +15,7 @@ import pyarrow as pa
 from equipoise.engines.base import Column
 from equipoise.engines.duckdb._errors import explained, reason
 from equipoise.engines.sources import Source
+from equipoise.engines.sql import literal
 from equipoise.errors import InputError
 from equipoise.progress import Reporter, watched
 from equipoise.scratch import ScratchFolder, make_folder
@@ -25,7 +26,14 @@ T = TypeVar("T")
 class Session:
     """One connection, used by one thread at a time while it holds ``lock``."""
 
-    def __init__(self, *, threads: int | None, memory: str | None, report: Reporter) -> None:
+    def __init__(
+        self,
+        *,
+        threads: int | None,
+        memory: str | None,
+        report: Reporter,
+        within: Sequence[str] | None = None,
+    ) -> None:
         self.lock = threading.RLock()
         self.report = report
         self._names = itertools.count()
@@ -50,6 +58,8 @@ class Session:
                 f"threads={threads}, memory={memory!r} cannot be set; threads is a whole number of "
                 f"at least 1 and memory a size such as 2GB ({reason(error)})."
             ) from None
+        if within is not None:
+            self._confine([*within, str(folder.path)])
         # If nobody closes it, this happens when it is collected, or at the end of the program.
         self.close = weakref.finalize(self, _close, self.connection, folder)
         # In a notebook without ipywidgets DuckDB refuses these settings; progress stays unknown.
@@ -61,6 +71,12 @@ class Session:
         # (duckdb/duckdb#23818). Older versions do not know the setting.
         with contextlib.suppress(duckdb.Error):
             self.connection.execute("SET disabled_optimizers = 'type_pushdown'")
+
+    def _confine(self, folders: Sequence[str]) -> None:
+        """Refuse every file that is not below these folders, and everything outside the machine."""
+        listed = ", ".join(literal(folder) for folder in folders)
+        self.connection.execute(f"SET allowed_directories = [{listed}]")
+        self.connection.execute("SET enable_external_access = false")
 
     # ------------------------------------------------------------------- tables
 

@@ -15,6 +15,7 @@ from equipoise.lake.tables import catalog
 from equipoise.lake.tables.conditions import FILE_NAME
 from equipoise.lake.tables.index import Index, Refreshed, Table, refresh, sweep
 from equipoise.progress import Reporter, silent
+from equipoise.scratch import cache_folder
 
 INDEX_NAME = ".equipoise-index.duckdb"
 
@@ -104,7 +105,7 @@ def _index_path(places: Sequence[str]) -> Path:
         return Path(places[0]) / INDEX_NAME
     names = "\n".join(str(Path(place).absolute()) for place in places)
     digest = hashlib.md5(names.encode(), usedforsecurity=False).hexdigest()[:16]
-    folder = _cache_folder()
+    folder = cache_folder() / "lakes"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -113,8 +114,3 @@ def _index_path(places: Sequence[str]) -> Path:
         ) from None
     return folder / f"{digest}.duckdb"
 
-
-def _cache_folder() -> Path:
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    home = Path(cache) if Path(cache).is_absolute() else Path.home() / ".cache"
-    return home / "equipoise" / "lakes"

@@ -50,7 +50,12 @@ def matrices(table: BiasTable) -> list[dict[str, Any]]:
         list(itertools.combinations(axes, 2)) if paired else [[i] for i in axes]
     )
     made = [_matrix(tally, chosen) for chosen in sets[:_MATRICES]]
-    return [matrix for matrix in made if matrix["cells"]]
+    return [each for each in made if each["cells"]]
+
+
+def matrix(table: BiasTable, attributes: Sequence[int]) -> dict[str, Any]:
+    """The matrix of UB for one or two attributes, given by their numbers."""
+    return _matrix(table.pairs, attributes)
 
 
 def ranking(table: BiasTable) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def _title(table: BiasTable) -> str:
 
 def _table(table: BiasTable, shown: BiasTable) -> dict[str, Any]:
     printed = rows_grid(shown, shown.measured, shown.inconclusive_from)
-    sides = [_side(row, table.options.limit) for row in shown]
+    sides = [row_side(row, table.options.limit) for row in shown]
     return printed.to_dict(
         marked=printed.headers.index("UB", 2),
         sides=sides,
@@ -93,12 +93,13 @@ def _more(table: BiasTable, shown: BiasTable) -> str:
     return f"… and {more:,} more rows{which}"
 
 
-def _side(row: Row, limit: float) -> str:
+def row_side(row: Row, limit: float) -> str:
+    """The side of the limit on which a row is, or ``unsure``."""
     return side(row.ub, limit) if row.evident else "unsure"
 
 
 def _raw(row: Row, limit: float) -> dict[str, Any]:
-    return {"pattern": str(row.group), "side": _side(row, limit), **row.to_dict()}
+    return {"pattern": str(row.group), "side": row_side(row, limit), **row.to_dict()}
 
 
 def _hidden(table: BiasTable, top: int) -> list[dict[str, Any]]:

@@ -158,6 +158,12 @@ def to_html_fragment(spec: Mapping[str, Any]) -> str:
 _LABELLED = re.compile(r'(<path aria-label="([^"<]*)"[^<>]*?)/?>(?:</path>)?')
 
 
+def javascript() -> str:
+    """The JavaScript that draws specifications in a browser: Vega, Vega-Lite and Vega-Embed."""
+    text: str = _converter().javascript_bundle()
+    return text
+
+
 def _rendered(spec: Mapping[str, Any]) -> str:
     svg: str = _converter().vegalite_to_svg(json.dumps(spec))
     return svg

@@ -1,0 +1,76 @@
+"""What a room shows as a file: the result of the library in its own formats."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from equipoise.web.rooms import bias, plan
+from equipoise.web.rooms import map as map_room
+from equipoise.web.rooms.room import Ask
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write(room: str, ask: Ask, kind: str) -> str:
+    """Write what a room shows, in one of the formats of its room."""
+    result = _result(room, ask)
+    if kind == "html":
+        return page(result, ask.data)
+    if kind == "json":
+        text: str = result.to_json(indent=2)
+        return text
+    if kind == "md":
+        from equipoise.reports.bias.data import summarize
+        from equipoise.reports.bias.markdown import render_markdown
+
+        return render_markdown(summarize(result, source=ask.data, top=100))
+    if room == "bias":
+        from equipoise.reports.bias.text import render_csv
+
+        return without_formulas(render_csv(result))
+    return without_formulas(result.to_csv(None))
+
+
+def _result(room: str, ask: Ask) -> Any:
+    if room == "bias":
+        return bias.choose(bias.measured(ask.counted(), dict(ask.options)), ask.view)
+    if room == "plan":
+        return plan.make(ask, ask.options, ask.view["move"])
+    return map_room.make(ask)
+
+
+def page(result: Any, source: str, **options: Any) -> str:
+    """The report of a result, as one page without scripts."""
+    from equipoise.reports.pages import write_page
+
+    with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:
+        path = Path(folder, "page.html")
+        write_page(result, path, source=source, **options)
+        return path.read_text("utf-8")
+
+
+def without_formulas(text: str) -> str:
+    r"""Put an apostrophe before cells that a spreadsheet would compute.
+
+    >>> without_formulas('a,b\n=1+1,-2.5\n')
+    "a,b\n'=1+1,-2.5\n"
+    """
+    written = io.StringIO()
+    lines = csv.writer(written, lineterminator="\n")
+    for row in csv.reader(io.StringIO(text)):
+        lines.writerow([_harmless(cell) for cell in row])
+    return written.getvalue()
+
+
+def _harmless(cell: str) -> str:
+    if not cell.startswith(_FORMULA):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell

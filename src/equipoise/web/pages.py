@@ -1,0 +1,98 @@
+"""Pages and parts of pages, rendered from templates; every value is escaped."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+import jinja2
+from markupsafe import Markup
+
+from equipoise.version import __version__
+
+
+@functools.cache
+def templates() -> jinja2.Environment:
+    """The templates, with the filters that they use."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("equipoise.web", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "signed": signed,
+        "whole": whole,
+        "number": number,
+        "percent": percent,
+        "island": island,
+    }
+    made.globals |= {"version": __version__, "address": address}
+    return made
+
+
+def render(template: str, **given: Any) -> str:
+    """Render a template."""
+    return templates().get_template(template).render(**given)
+
+
+def address(path: str, pairs: Sequence[tuple[str, str]], **changes: Any) -> str:
+    """Write the address of a room with some parameters changed; None removes one.
+
+    >>> address("/plan", [("data", "adult"), ("tolerance", "0.1")], tolerance=0.2, label=None)
+    '/plan?data=adult&tolerance=0.2'
+    """
+    kept = [pair for pair in pairs if pair[0] not in changes]
+    for name, value in changes.items():
+        listed = value if isinstance(value, (list, tuple)) else [value]
+        kept += [(name, str(each)) for each in listed if each is not None]
+    return path + (f"?{urlencode(kept)}" if kept else "")
+
+
+def island(data: Any) -> Markup:
+    """Write data as JSON that is safe inside a script element of a page.
+
+    >>> island({"name": "</script>"})
+    Markup('{"name": "\\\\u003c/script\\\\u003e"}')
+    """
+    text = json.dumps(data, ensure_ascii=False)
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return Markup(text)  # noqa: S704  nothing in it can end the element
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """A UB with its sign, and a minus of typography.
+
+    >>> signed(0.25), signed(-0.1), signed(None)
+    ('+0.250', '−0.100', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    text = f"{value:+.{digits}f}"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def whole(value: float | None) -> str:
+    """A number of rows, with its thousands apart."""
+    return "–" if value is None else f"{value:,.0f}"
+
+
+def number(value: Any) -> str:
+    """A number in at most six digits."""
+    return "–" if value is None else f"{value:,.6g}"
+
+
+def percent(value: float | None) -> str:
+    """A share in percent."""
+    return "–" if value is None or not math.isfinite(value) else f"{value:.1%}"
+
+
+def grid_of(table: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The rows of the plain data of a grid, by header."""
+    return [dict(zip(table["headers"], row, strict=True)) for row in table["rows"]]

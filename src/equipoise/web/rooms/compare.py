@@ -1,0 +1,102 @@
+"""The room of comparisons: plans side by side, or two tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from equipoise.options.measure import MeasureOptions
+from equipoise.web.rooms.plan import make
+from equipoise.web.rooms.room import Ask, Room, Text, table_query
+from equipoise.web.schema import offered
+
+OPTIONS = offered(MeasureOptions, but=("reference", "measures", "favourable"))
+_CELLS, _GROUPS = 100, 100
+
+
+def compare_query() -> Any:
+    """Make the class of the address of this room."""
+    return table_query(
+        "CompareQuery",
+        OPTIONS,
+        pin=(
+            list[Text],
+            Field(default_factory=list, max_length=12, description="Addresses of plans to compare."),
+        ),
+        other=(Text | None, Field(default=None, description="Name of a second table.")),
+        evaluation=(Text | None, Field(default=None, description="Evaluation of models to show.")),
+    )
+
+
+def compute(ask: Ask) -> dict[str, Any]:
+    """Compare pinned plans, or two tables; with neither, say what can be compared."""
+    shown: dict[str, Any] = {"plans": None, "tables": None}
+    if ask.view.get("plans"):
+        shown["plans"] = _plans(ask)
+    if ask.view.get("other_counts") is not None:
+        shown["tables"] = _tables(ask)
+    return shown
+
+
+def _plans(ask: Ask) -> dict[str, Any]:
+    from equipoise.errors import EquipoiseError
+    from equipoise.plans.comparison import compare_plans
+
+    made, failed = [], []
+    for name, options, moves in ask.view["plans"]:
+        try:
+            made.append((name, make(ask, options, moves)))
+        except EquipoiseError as error:
+            failed.append({"name": name, "why": str(error).partition("\n")[0]})
+    if not made:
+        return {"names": [], "failed": failed, "totals": None, "sentences": [], "cells": [], "groups": []}
+    both = compare_plans(made)
+    label = both.counts.label.name
+    return {
+        "names": list(both.names),
+        "failed": failed,
+        "totals": both.totals().to_dict(),
+        "sentences": list(both.sentences),
+        "cells": [
+            {"pattern": c.pattern, "before": c.before, "changes": list(c.changes)}
+            for c in both.cells[:_CELLS]
+        ],
+        "cells_left_out": len(both.cells[_CELLS:]),
+        "groups": [_bias(row, label) for row in both.biases.telling(_GROUPS)],
+    }
+
+
+def _bias(row: Any, label: str) -> dict[str, Any]:
+    from equipoise.values import plain
+
+    return {
+        "pattern": str(row.group),
+        "label": f"{label}={row.label}",
+        "before": plain(row.before),
+        "after": [plain(value) for value in row.after],
+    }
+
+
+def _tables(ask: Ask) -> dict[str, Any]:
+    from equipoise.api.measurement import diff
+
+    change = diff(ask.counted(), ask.view["other_counts"], **ask.options)
+    told = change.top(_GROUPS).to_dict()
+    return {
+        "heading": change.heading,
+        "sentences": list(change.sentences),
+        "rows": told["rows"],
+        "total": len(change),
+    }
+
+
+ROOM = Room(
+    name="compare",
+    title="Compare",
+    about="Plans side by side, a table before and after, or models trained on both.",
+    query=compare_query(),
+    options=OPTIONS,
+    compute=compute,
+    command="diff",
+)

@@ -1,0 +1,179 @@
+"""The room of the policy map: two moves, and what each point does to every group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from equipoise.errors import InputError
+from equipoise.options.map import MapOptions
+from equipoise.web.rooms.room import Ask, Room, table_query
+from equipoise.web.schema import offered
+
+if TYPE_CHECKING:
+    from equipoise.counts import Counts
+    from equipoise.plans.maps.policy_map import PolicyMap
+
+OPTIONS = offered(MapOptions)
+_EFFECTS, _MOVES = 60, 200
+_Rows = Annotated[int, Field(ge=0, le=10**12)]
+
+
+def map_query() -> Any:
+    """Make the class of the address of this room."""
+    return table_query(
+        "MapQuery",
+        OPTIONS,
+        at_x=(_Rows | None, Field(default=None, description="Rows of the first move.")),
+        at_y=(_Rows | None, Field(default=None, description="Rows of the second move.")),
+        still=(
+            bool,
+            Field(default=False, description="Leave out what does not depend on the point."),
+        ),
+    )
+
+
+def make(ask: Ask) -> PolicyMap:
+    """Make the map that is asked for; without moves, of those that a plan makes first."""
+    from equipoise.api.plans import policy_map
+
+    counts, options = ask.counted(), dict(ask.options)
+    if "x" not in options or "y" not in options:
+        suggested = suggest_moves(counts)
+        options.setdefault("x", suggested[0])
+        options.setdefault("y", suggested[1])
+    x, y = ask.view.get("at_x"), ask.view.get("at_y")
+    at = None if x is None and y is None else (x or 0, y or 0)
+    return policy_map(counts, **options, at=None if at == (0, 0) else at)
+
+
+def suggest_moves(counts: Counts) -> tuple[str, str]:
+    """The two largest additions of the plan for no bias at all, or others if there are not two."""
+    from equipoise.api.plans import plan
+    from equipoise.plans.infeasibility import Infeasible
+
+    label = counts.label.name
+    moves: list[str] = []
+    try:
+        made = plan(counts, time_limit=5.0)
+        moves = [f"add {_pattern(cell, label)}" for cell in made.moves if cell.add]
+    except (Infeasible, InputError):
+        pass
+    moves += [text for text in possible_moves(counts) if text not in moves]
+    if len(moves) < 2:
+        raise InputError("a map needs two moves, and this table has only one cell.")
+    return moves[1], moves[0]
+
+
+def possible_moves(counts: Counts) -> list[str]:
+    """Additions and deletions of single cells, those with the most rows first."""
+    from equipoise.measures.measurement import group_of
+    from equipoise.lattice import Group
+
+    label = counts.label
+    order = sorted(range(len(counts.rows)), key=lambda i: -int(counts.rows[i]))[: _MOVES // 2]
+    cells = []
+    for place in order:
+        codes = counts.codes[place]
+        group = group_of(counts, codes[:-1])
+        cells.append(str(Group({**group, label.name: label.values[int(codes[-1])]})))
+    return [f"{kind} {cell}" for kind in ("add", "delete") for cell in cells]
+
+
+def _pattern(cell: Any, label: str) -> str:
+    from equipoise.lattice import Group
+
+    return str(Group({**cell.group, label: cell.label}))
+
+
+def compute(ask: Ask) -> dict[str, Any]:
+    """Map the bias over two moves; describe the chosen point, or the best one."""
+    from equipoise.reports.policy_map.data import chart_data
+
+    made = make(ask)
+    told = made.to_dict()
+    point = next((p for p in told["points"] if p["name"] == "chosen"), None) or told["whole"]
+    effect = made.effect
+    shown = {
+        "heading": made.heading,
+        "group": str(made.group),
+        "label_value": told["label_value"],
+        "x": str(made.x),
+        "y": str(made.y),
+        "ub": told["ub"],
+        "reached": told["reached"],
+        "points": told["points"],
+        "chosen": made.at is not None,
+        "point": None if made.chosen is None else made.chosen.to_dict(),
+        "fallback": point,
+        "tolerance": told["parameters"]["tolerance"],
+        "limits": told["limits"],
+        "sentences": told["sentences"],
+        "effects": [] if effect is None else [_effect(row) for row in effect.biases.telling(_EFFECTS)],
+        "x_max": made.x_max,
+        "y_max": made.y_max,
+    }
+    if ask.view.get("still"):
+        return shown
+    return {
+        **shown,
+        "chart": chart_data(made),
+        "moves": possible_moves(ask.counted()),
+        "groups": _groups(ask.counted()),
+        "labels": [str(value) for value in ask.counted().label.values],
+    }
+
+
+def _effect(row: Any) -> dict[str, Any]:
+    from equipoise.values import plain
+
+    return {
+        "pattern": str(row.group),
+        "label": plain(row.label),
+        "before": plain(row.before),
+        "after": plain(row.after[0]),
+    }
+
+
+def _groups(counts: Counts) -> list[str]:
+    """Groups of one attribute, for a list to choose from."""
+    from equipoise.lattice import Group
+
+    found = [
+        str(Group({axis.name: value})) for axis in counts.sensitive for value in axis.values
+    ]
+    return found[:_MOVES]
+
+
+def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
+    """Links of the point: the plan that makes its moves, and limits that it sets."""
+    point = shown["point"]
+    if point is None:
+        return {"moves": [], "locked": {"x": [], "y": [], "held": {"x": False, "y": False}}}
+    moves = []
+    for name in ("x", "y"):
+        kind, _, pattern = shown[name].partition(" ")
+        rows = round(point[name])
+        if rows:
+            moves.append(f"{pattern} {'+' if kind == 'add' else '-'}{rows}")
+    given = list(ask.options.get("limits", ()))
+    locked: dict[str, Any] = {"held": {}}
+    for name in ("x", "y"):
+        others = [text for text in given if not text.replace(" ", "").startswith(f"{name}<=")]
+        locked["held"][name] = len(others) < len(given)
+        locked[name] = others if locked["held"][name] else [*given, f"{name}<={round(point[name])}"]
+    return {"moves": moves, "locked": locked}
+
+
+ROOM = Room(
+    name="map",
+    title="Map",
+    about="How two moves trade off: drag the point, and read what happens to every group.",
+    query=map_query(),
+    options=OPTIONS,
+    compute=compute,
+    command="map",
+    present=present,
+    files=("json", "html"),
+)

@@ -1,0 +1,85 @@
+"""What every room is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from equipoise.options import Option
+from equipoise.options.count import CountRequest, ReadOptions
+from equipoise.progress import Reporter, silent
+from equipoise.web.schema import Query, offered, query_model
+
+if TYPE_CHECKING:
+    from equipoise.counts import Counts
+    from equipoise.engines.base import Engine
+    from equipoise.web.places import Places
+
+TABLE_OPTIONS = offered(CountRequest, ReadOptions)
+"""Which columns of the table are counted, and how it is read: the same in every room."""
+
+Text = Annotated[str, Field(max_length=4000)]
+
+
+def table_query(name: str, options: Sequence[Option] = (), **own: Any) -> type[Query]:
+    """Make the class of the address of a room: the table, its options, and what is shown."""
+    data = (Text | None, Field(default=None, description="Name of the table."))
+    return query_model(name, [*TABLE_OPTIONS, *options], data=data, **own)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request as a worker gets it."""
+
+    data: str
+    """Name of the table, as the user knows it."""
+    path: str
+    """Name of the table for the library."""
+    places: Places
+    table: Mapping[str, Any]
+    """Options of the table, as keywords."""
+    options: Mapping[str, Any]
+    """Options of the room, as keywords."""
+    view: Mapping[str, Any]
+    """What is shown: the room's other parameters."""
+    counts: Counts | None = None
+    pairs: tuple[tuple[str, str], ...] = ()
+    """The address of the room, for links to others."""
+    progress: Reporter = field(default=silent, compare=False)
+
+    @property
+    def engine(self) -> Engine:
+        """An engine that reads nothing but the files of the user."""
+        from equipoise.engines.duckdb import shared_engine
+
+        return shared_engine(None, None, silent, self.places.folders)
+
+    def counted(self) -> Counts:
+        """The counts of the table."""
+        if self.counts is None:
+            raise RuntimeError("the room was opened without counts")
+        return self.counts
+
+
+@dataclass(frozen=True)
+class Room:
+    """A room: its name, what it is for, its address, and how it is computed."""
+
+    name: str
+    title: str
+    about: str
+    query: type[Query]
+    options: tuple[Option, ...]
+    """Options of its form, beside those of the table."""
+    compute: Callable[[Ask], dict[str, Any]]
+    counts: bool = True
+    """Whether it needs the counts of the table."""
+    command: str | None = None
+    """Command of the command line, and function of the library, that do the same."""
+    files: tuple[str, ...] = field(default=())
+    """What can be downloaded."""
+    present: Callable[[Ask, dict[str, Any]], dict[str, Any]] = lambda _ask, _shown: {}
+    """What its page needs beside what is computed."""

@@ -1,0 +1,1 @@
+"""Addresses that are not rooms: downloads, uploads, and long work."""

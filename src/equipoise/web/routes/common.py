@@ -1,0 +1,49 @@
+"""What all routes share: whose request it is, and the shape of an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pydantic
+from fastapi import Query, Request
+
+from equipoise.errors import InputError
+from equipoise.web.rooms.room import Room
+from equipoise.web.settings import Settings
+
+_WORK = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class Error(pydantic.BaseModel):
+    """What is answered if a request cannot be met."""
+
+    error: str
+
+
+class ReadOnly(InputError):
+    """The explorer was started so that nothing is written."""
+
+
+def user_of(request: Request) -> str:
+    """Whose request it is."""
+    user: str = request.scope["state"]["user"]
+    return user
+
+
+def work_of(request: Request) -> str | None:
+    """The name that a page gives to the work it asks for, to follow and to cancel it."""
+    name = request.headers.get("x-work", "")
+    return name if _WORK.fullmatch(name) else None
+
+
+def declare_query(route: Callable[..., Any], room: Room) -> None:
+    """Declare that the parameter ``query`` of a route is the address of a room."""
+    route.__annotations__["query"] = Annotated[room.query, Query()]
+
+
+def require_writing(settings: Settings) -> None:
+    """Refuse to write if the explorer was started to read only."""
+    if settings.read_only:
+        raise ReadOnly("the explorer was started with --read-only, so nothing can be written.")

@@ -1,0 +1,86 @@
+"""Tables that can be opened, and uploads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pydantic
+from fastapi import APIRouter, File, Request, UploadFile
+
+from equipoise.engines.kinds import EXTENSIONS, extension
+from equipoise.errors import InputError
+from equipoise.web import tasks
+from equipoise.web.desk import Desk
+from equipoise.web.places import UPLOADS
+from equipoise.web.routes.common import require_writing, user_of
+
+_KINDS = ("csv", "parquet", "json", "excel")
+"""Kinds of files that can be uploaded; a database could hold more than a table."""
+_PIECE = 1_000_000
+
+
+class Files(pydantic.BaseModel):
+    """Tables that can be opened."""
+
+    datasets: list[str]
+    files: list[str]
+
+
+class Uploaded(pydantic.BaseModel):
+    """The name of an uploaded table."""
+
+    data: str
+
+
+def make_router(desk: Desk) -> APIRouter:
+    """Make the routes of files."""
+    router = APIRouter()
+
+    @router.get("/api/files", summary="Tables that can be opened")
+    def listed(request: Request) -> Files:
+        from equipoise import datasets
+
+        there = [name for name in datasets.names() if datasets.is_available(name)]
+        return Files(datasets=there, files=desk.places(user_of(request)).listed())
+
+    @router.post("/api/uploads", summary="Upload a table", status_code=201)
+    def upload(request: Request, file: Annotated[UploadFile, File()]) -> Uploaded:
+        require_writing(desk.settings)
+        user, name = user_of(request), file.filename or "table.csv"
+        content = _read(file, desk.settings.upload_limit)
+        from pathlib import Path
+
+        kind = EXTENSIONS.get(extension(Path(name)))
+        if kind not in _KINDS:
+            known = [e for e, k in EXTENSIONS.items() if k in _KINDS]
+            raise InputError(f"{name} cannot be opened; upload one of {', '.join(known)}.")
+        places = desk.places(user)
+        stored = places.write(UPLOADS, name, content)
+        try:
+            desk.crew.run(tasks.open_table, places, stored, user=user, time_limit=60)
+        except BaseException:
+            (places.home / stored).unlink(missing_ok=True)
+            raise
+        return Uploaded(data=stored)
+
+    @router.delete("/api/uploads", summary="Delete all uploads and results of this user")
+    def forget(request: Request) -> dict[str, Any]:
+        require_writing(desk.settings)
+        return {"deleted": desk.places(user_of(request)).forget()}
+
+    return router
+
+
+def _read(file: UploadFile, most: int) -> bytes:
+    pieces, size = [], 0
+    while piece := file.file.read(_PIECE):
+        size += len(piece)
+        if size > most:
+            raise InputError(
+                f"the file is larger than {most / 1e6:,.0f} MB; put it below the folder that the "
+                "explorer was started in, and open it from there."
+            )
+        pieces.append(piece)
+    if not size:
+        raise InputError("the file is empty.")
+    return b"".join(pieces)

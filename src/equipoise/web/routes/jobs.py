@@ -1,0 +1,41 @@
+"""Long work: what it is doing, and cancelling it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, HTTPException, Request
+
+from equipoise.web.desk import Desk
+from equipoise.web.routes.common import user_of
+
+
+def make_router(desk: Desk) -> APIRouter:
+    """Make the routes of work and of jobs."""
+    router = APIRouter()
+
+    @router.get("/api/work/{name}", summary="How far a request is")
+    def progress(request: Request, name: str) -> dict[str, Any]:
+        """Progress of a request that named itself in the header X-Work."""
+        found = desk.crew.work(user_of(request), name)
+        if found is None:
+            raise HTTPException(404, "there is no such work.")
+        return found.to_dict()
+
+    @router.delete("/api/work/{name}", summary="Cancel a request")
+    def cancel(request: Request, name: str) -> dict[str, bool]:
+        return {"cancelled": desk.crew.cancel(user_of(request), name)}
+
+    @router.get("/api/jobs/{job}", summary="A job")
+    def job(request: Request, job: str) -> dict[str, Any]:
+        user = user_of(request)
+        found = desk.jobs.find(user, job, desk.places(user))
+        if found is None:
+            raise HTTPException(404, "there is no such job.")
+        return found
+
+    @router.delete("/api/jobs/{job}", summary="Cancel a job")
+    def stop(request: Request, job: str) -> dict[str, bool]:
+        return {"cancelled": desk.jobs.cancel(user_of(request), job)}
+
+    return router

@@ -1,0 +1,143 @@
+// The room of plans: redrawn while a control is dragged; plans are pinned in the address.
+import { start, change, api, params, data, fill } from "./room.js";
+import { draw } from "./charts.js";
+
+let front = { key: null, told: null };
+
+start(show);
+
+function show(shown) {
+  const made = Boolean(shown?.feasible);
+  document.getElementById("charts").hidden = !made;
+  const late = document.querySelector("#late");
+  document.getElementById("details").replaceChildren(...(late ? [late.content.cloneNode(true)] : []));
+  pins();
+  if (!made) return;
+  biases(shown);
+  changes(shown);
+  frontier(shown);
+  document.getElementById("pin").addEventListener("click", pin);
+}
+
+function biases(shown) {
+  const pairs = shown.biases.pairs.map((pair) => ({ ...pair, limit: shown.biases.limit }));
+  document.getElementById("cap-biases").textContent = `${shown.biases.title}, before (hollow) and after (filled)`;
+  draw("biases", () => ({
+    width: 330, height: { step: 20 },
+    layer: [
+      { data: { name: "limits" }, mark: { type: "rule", strokeDash: [4, 3] }, encoding: { x: { field: "at", type: "quantitative", title: "distance from the share: |UB|" } } },
+      { data: { name: "pairs" }, mark: { type: "rule", strokeWidth: 2, color: "#8a8f98" }, encoding: { y: { field: "name", type: "nominal", sort: null, title: null }, x: { field: "before", type: "quantitative" }, x2: { field: "after" } } },
+      { data: { name: "pairs" }, mark: { type: "point", size: 60, color: "#8a8f98" }, encoding: { y: { field: "name", type: "nominal", sort: null }, x: { field: "before", type: "quantitative" }, tooltip: { field: "about" }, description: { field: "about" } } },
+      { data: { name: "pairs" }, mark: { type: "point", filled: true, size: 70, opacity: 1 }, encoding: { y: { field: "name", type: "nominal", sort: null }, x: { field: "after", type: "quantitative" }, color: { condition: { test: "datum.outside", value: "#b2182b" }, value: "#2166ac" }, tooltip: { field: "about" }, description: { field: "about" } } },
+    ],
+  }), { pairs, limits: shown.biases.limit === null ? [] : [{ at: shown.biases.limit }] });
+}
+
+function changes(shown) {
+  const bars = shown.changes.bars.flatMap((bar) => [
+    { name: bar.name, kind: "stays", rows: bar.stay, at: 0, about: bar.about },
+    { name: bar.name, kind: "deleted", rows: bar.delete, at: 1, about: bar.about },
+    { name: bar.name, kind: "added", rows: bar.add, at: 2, about: bar.about },
+  ]).filter((bar) => bar.rows);
+  document.getElementById("cap-changes").textContent = `Cells that change most${shown.changes.left_out ? ` (and ${shown.changes.left_out} more)` : ""}`;
+  document.getElementById("changes").closest("figure").hidden = !bars.length;
+  if (!bars.length) return;
+  draw("changes", () => ({
+    data: { name: "bars" }, width: 330, height: { step: 20 }, mark: { type: "bar" },
+    encoding: {
+      y: { field: "name", type: "nominal", sort: null, title: null },
+      x: { field: "rows", type: "quantitative", stack: "zero", title: "rows", axis: { tickCount: 5 } },
+      order: { field: "at" },
+      color: { field: "kind", type: "nominal", title: null, scale: { domain: ["stays", "deleted", "added"], range: ["#9aa5b4", "#b2182b", "#2166ac"] }, legend: { orient: "top" } },
+      tooltip: { field: "about" }, description: { field: "about" },
+    },
+  }), { bars });
+}
+
+const NOT_ITS = ["tolerance", "budget", "priority", "policy", "objective", "gap", "time_limit", "pin", "draft", "move"];
+
+async function frontier(shown) {
+  const asked = params();
+  for (const name of NOT_ITS) asked.delete(name);
+  const key = asked.toString();
+  if (front.key !== key) {
+    if (shown.draft) return point(shown);
+    front = { key, told: null };
+    const told = await api(`/api/frontier?${asked}`).catch((error) => ({ points: [], why: error.message }));
+    if (front.key !== key) return;
+    front.told = told;
+  }
+  point(data() ?? shown);
+}
+
+function point(shown) {
+  const told = front.told;
+  const said = document.getElementById("frontier-said");
+  const figure = document.getElementById("frontier").closest("figure");
+  figure.hidden = false;
+  if (!told) { said.textContent = "computing …"; return; }
+  said.textContent = told.points.length ? "" : told.why ?? "There is no frontier for these options.";
+  if (!told.points.length) return;
+  const steps = told.points.filter((each) => each.cost !== null && Number.isFinite(each.cost)).map((each) => ({ tolerance: each.tolerance, cost: each.cost, about: `tolerance ${each.tolerance.toPrecision(3)}: cost ${Math.round(each.cost).toLocaleString("en-US")}` }));
+  const here = [{ tolerance: shown.certificate.off_after ?? shown.certificate.max_abs_ub_after, cost: shown.cost, about: `this plan: cost ${Math.round(shown.cost).toLocaleString("en-US")}` }];
+  const asked = Number(params().get("tolerance") ?? 0);
+  here[0].tolerance = asked || here[0].tolerance;
+  draw("frontier", () => ({
+    width: 330, height: 220,
+    layer: [
+      { data: { name: "steps" }, mark: { type: "line", interpolate: "step-after", color: "#5b6472", strokeWidth: 2, point: { size: 35, color: "#5b6472" } }, encoding: { x: { field: "tolerance", type: "quantitative", title: "tolerance: largest |UB| left" }, y: { field: "cost", type: "quantitative", title: "least cost", axis: { tickCount: 5 } }, tooltip: { field: "about" } } },
+      { data: { name: "here" }, mark: { type: "point", filled: true, size: 150, color: "#b2182b", opacity: 1 }, encoding: { x: { field: "tolerance", type: "quantitative" }, y: { field: "cost", type: "quantitative" }, tooltip: { field: "about" }, description: { field: "about" } } },
+    ],
+  }), { steps, here });
+}
+
+// --- pins ---
+
+function pin() {
+  const now = params();
+  const pinned = now.getAll("pin");
+  now.delete("pin");
+  for (const name of ["data", "sensitive_features", "label", "bins", "na", "missing", "missing_label", "count", "weight", "encoding", "delimiter", "header", "lenient"]) now.delete(name);
+  const name = `plan ${pinned.length + 1}`;
+  const own = new URLSearchParams([["name", name], ...now]);
+  change({ pin: [...pinned, own.toString()] }, { reload: false });
+  pins();
+}
+
+function pins() {
+  const place = document.getElementById("pins");
+  const pinned = params().getAll("pin");
+  place.hidden = !pinned.length;
+  place.replaceChildren("Pinned: ");
+  pinned.forEach((text, at) => {
+    const own = new URLSearchParams(text);
+    const tag = document.createElement("span");
+    tag.className = "pinned";
+    const again = document.createElement("button");
+    again.type = "button";
+    again.className = "quiet";
+    again.textContent = own.get("name");
+    again.title = text;
+    again.onclick = () => {
+      const now = params();
+      const kept = new URLSearchParams([...now].filter(([name]) => ["data", "sensitive_features", "label", "bins", "na", "missing", "missing_label", "count", "weight", "encoding", "delimiter", "header", "lenient", "pin"].includes(name)));
+      own.delete("name");
+      for (const [name, value] of own) kept.append(name, value);
+      location.search = kept.toString();
+    };
+    const drop = document.createElement("button");
+    drop.type = "button";
+    drop.className = "quiet";
+    drop.textContent = "×";
+    drop.setAttribute("aria-label", `Remove ${own.get("name")}`);
+    drop.onclick = () => { change({ pin: pinned.filter((_, i) => i !== at) }, { reload: false }); pins(); };
+    tag.append(again, drop);
+    place.append(tag);
+  });
+  const link = document.createElement("a");
+  link.className = "button";
+  link.dataset.room = "compare";
+  link.textContent = "Compare side by side →";
+  place.append(link);
+  dispatchEvent(new Event("newlinks"));
+}

@@ -1,0 +1,242 @@
+// What all rooms share: the address holds the state; the form changes the address; the result follows it.
+
+const form = document.getElementById("controls");
+const result = document.getElementById("result");
+const busy = document.getElementById("busy");
+const room = document.querySelector("main").dataset.room;
+
+let draw = () => {};
+let running = null;
+let again = null;
+let known = null;
+
+/** Start a room: what to do with the data of each result. */
+export function start(handler, options = {}) {
+  draw = handler;
+  keep = options.keep ?? keep;
+  listen();
+  load();
+}
+
+let keep = () => {};
+
+export const params = () => new URLSearchParams(location.search);
+
+/** Change some parameters of the address; null removes one, a list repeats it. */
+export function change(changes, { push = true, reload = true, draft = false } = {}) {
+  const now = params();
+  for (const [name, value] of Object.entries(changes)) {
+    now.delete(name);
+    for (const each of Array.isArray(value) ? value : [value]) if (each !== null && each !== "" && each !== undefined) now.append(name, each);
+  }
+  go(now, { push, reload, draft });
+}
+
+function go(now, { push, reload = true, draft = false }) {
+  const text = now.toString();
+  const place = location.pathname + (text ? "?" + text : "");
+  if (push && place !== location.pathname + location.search) history.pushState(null, "", place);
+  else history.replaceState(null, "", place);
+  links();
+  if (reload) load(draft);
+}
+
+/** The parameters that the form sets, and no others. */
+function written() {
+  const found = new Map();
+  for (const field of form.elements) {
+    if (!field.name || field.disabled) continue;
+    if (!found.has(field.name)) found.set(field.name, []);
+    const list = found.get(field.name);
+    if (field.type === "checkbox" || field.type === "radio") {
+      if (field.checked) list.push(field.value);
+    } else if ("lines" in field.dataset) {
+      list.push(...field.value.split("\n").map((line) => line.trim()).filter(Boolean));
+    } else if (field.value !== "" && !same(field.value, field.dataset.default)) {
+      list.push(field.value.trim());
+    }
+  }
+  return found;
+}
+
+const same = (value, usual) => usual !== undefined && (value === usual || (usual !== "" && value !== "" && Number(value) === Number(usual)));
+
+function submitted({ push, draft = false }) {
+  if (!form.checkValidity()) { form.reportValidity(); return; }
+  const now = params();
+  for (const [name, values] of written()) {
+    now.delete(name);
+    for (const value of values) now.append(name, value);
+  }
+  go(now, { push, draft });
+}
+
+/** Show in the form what the address says. */
+export function fill() {
+  const now = params();
+  for (const field of form.elements) {
+    if (!field.name) continue;
+    const values = now.getAll(field.name);
+    if (field.type === "checkbox" || field.type === "radio") field.checked = values.includes(field.value);
+    else if ("lines" in field.dataset) field.value = values.join("\n");
+    else field.value = values.length ? values[values.length - 1] : field.dataset.default ?? "";
+    sync(field);
+  }
+}
+
+function sync(field) {
+  const range = document.querySelector(`input[type=range][data-for="${CSS.escape(field.id || "-")}"]`);
+  if (range) {
+    if (Number(field.value) > Number(range.max)) range.max = field.value;
+    range.value = field.value === "" ? range.min : field.value;
+  }
+}
+
+function listen() {
+  form.addEventListener("submit", (event) => { event.preventDefault(); submitted({ push: true }); });
+  form.addEventListener("input", (event) => {
+    const field = event.target;
+    if (field.dataset.for) {
+      const number = document.getElementById(field.dataset.for);
+      number.value = field.value;
+      submitted({ push: false, draft: true });
+    } else if (field.type === "search") {
+      submitted({ push: false });
+    }
+  });
+  form.addEventListener("change", (event) => {
+    const field = event.target;
+    if (field.dataset.reload !== undefined) { location.href = `/table?data=${encodeURIComponent(field.value)}`; return; }
+    if (!field.name && !field.dataset.for) return;
+    sync(field);
+    submitted({ push: true });
+  });
+  // Fields outside of the form that belong to it, such as those of a table of columns.
+  result.addEventListener("change", (event) => {
+    if (event.target.form === form && event.target.name) submitted({ push: true });
+  });
+  document.addEventListener("click", clicked);
+  addEventListener("newlinks", links);
+  addEventListener("popstate", () => { fill(); links(); load(); });
+  document.getElementById("cancel").addEventListener("click", cancel);
+  links();
+}
+
+async function clicked(event) {
+  const copy = event.target.closest("button.copy");
+  if (copy) {
+    try { await navigator.clipboard.writeText(copy.dataset.copy); } catch { select(copy.previousElementSibling); }
+    const said = copy.textContent;
+    copy.textContent = "Copied";
+    setTimeout(() => { copy.textContent = said; }, 1500);
+    return;
+  }
+  const link = event.target.closest("a[data-soft]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  go(new URL(link.href).searchParams, { push: true });
+  fill();
+}
+
+function select(element) {
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  getSelection().removeAllRanges();
+  getSelection().addRange(range);
+}
+
+const SHOWN = ["offset", "limit_rows", "at", "draft", "still", "job", "at_x", "at_y", "search"];
+
+/** Links to other rooms take along what those rooms understand. */
+function links() {
+  const now = params();
+  const nav = new Map([...document.querySelectorAll(".rooms a")].map((a) => [a.dataset.room, a]));
+  for (const link of document.querySelectorAll("a[data-room]")) {
+    const keys = (nav.get(link.dataset.room)?.dataset.keys ?? "").split(" ");
+    const taken = new URLSearchParams();
+    for (const [name, value] of now) {
+      if (keys.includes(name) && (!SHOWN.includes(name) || link.dataset.room === room)) taken.append(name, value);
+    }
+    if (link.dataset.room === "lake" && !taken.has("lake") && document.body.dataset.lake) taken.append("lake", document.body.dataset.lake);
+    link.href = `/${link.dataset.room}?${taken}`;
+  }
+}
+
+/** Ask for the result of the present address; while one is computed, only the newest waits. */
+export async function load(draft = false) {
+  if (running) { again = { draft }; return; }
+  const work = `w${crypto.getRandomValues(new Uint32Array(2)).join("")}`;
+  const asked = params();
+  if (draft && room === "plan") asked.set("draft", "true");
+  const began = performance.now();
+  running = work;
+  result.setAttribute("aria-busy", "true");
+  const watch = follow(work);
+  try {
+    const answer = await fetch(`/${room}/part?${asked}`, { headers: { "X-Work": work } });
+    const text = await answer.text();
+    show(text, answer.ok);
+  } catch {
+    show(`<p class="problem" role="alert">The explorer does not answer. Is it still running?</p>`, false);
+  } finally {
+    clearInterval(watch.timer);
+    clearTimeout(watch.later);
+    busy.hidden = true;
+    running = null;
+    result.setAttribute("aria-busy", "false");
+  }
+  const next = again;
+  again = null;
+  document.documentElement.dataset.took = Math.round(performance.now() - began);
+  document.documentElement.dataset.loads = Number(document.documentElement.dataset.loads ?? 0) + 1;
+  if (next) load(next.draft);
+}
+
+function show(html, ok) {
+  const focused = document.activeElement?.id;
+  keep();
+  result.innerHTML = html;
+  const island = result.querySelector("#data");
+  known = ok && island ? JSON.parse(island.textContent) : null;
+  draw(known);
+  links();
+  if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus();
+}
+
+export const data = () => known;
+
+function follow(work) {
+  const watch = { timer: null, later: null };
+  watch.later = setTimeout(() => {
+    busy.hidden = false;
+    const ask = async () => {
+      try {
+        const answer = await fetch(`/api/work/${work}`);
+        if (!answer.ok) return;
+        const told = await answer.json();
+        document.getElementById("doing").textContent = `${told.title} (${Math.round(told.seconds)} s)`;
+        const bar = document.getElementById("progress");
+        if (told.share > 0) bar.value = told.share; else bar.removeAttribute("value");
+      } catch { /* the next look tells */ }
+    };
+    ask();
+    watch.timer = setInterval(ask, 500);
+  }, 400);
+  return watch;
+}
+
+async function cancel() {
+  if (running) await fetch(`/api/work/${running}`, { method: "DELETE" });
+}
+
+/** Ask below /api; an error becomes an exception with its text. */
+export async function api(path, options = {}) {
+  const answer = await fetch(path, options);
+  const told = await answer.json();
+  if (!answer.ok) throw new Error(told.error ?? answer.statusText);
+  return told;
+}
+
+export const signed = (value, digits = 3) => value === null || value === undefined ? "–" : (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
+export const whole = (value) => value === null || value === undefined ? "–" : Math.round(value).toLocaleString("en-US");
+export const percent = (value) => value === null || value === undefined ? "–" : (100 * value).toFixed(1) + "%";

@@ -1,0 +1,90 @@
+"""What workers do: functions that can be imported, given plain data, and report their progress."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from equipoise.progress import Reporter, silent
+from equipoise.web.rooms.room import TABLE_OPTIONS, Ask
+
+if TYPE_CHECKING:
+    from equipoise.counts import Counts
+    from equipoise.web.places import Places
+
+_MODULES = {"frontier": ("plan", "FRONTIER")}
+"""Rooms that share a module with another."""
+
+
+def warm() -> None:
+    """Load what every answer needs, so that the first one does not wait for it."""
+    import equipoise.api.measurement
+    import equipoise.api.plans
+    import equipoise.engines.duckdb
+    import equipoise.measures.table
+    import equipoise.plans.planner
+    import equipoise.reports.plan.data
+    import equipoise.web.pages
+    import equipoise.web.rooms.bias
+    import equipoise.web.rooms.plan  # noqa: F401
+    from equipoise.web.charts import write_bundle
+
+    write_bundle()
+
+
+def room_named(name: str) -> Any:
+    """The room of a name."""
+    module, constant = _MODULES.get(name, (name, "ROOM"))
+    return getattr(importlib.import_module(f"equipoise.web.rooms.{module}"), constant)
+
+
+def count(ask: Ask, *, progress: Reporter = silent) -> Counts:
+    """Count a table."""
+    from equipoise.api.measurement import count as count_rows
+
+    return count_rows(ask.path, engine=ask.engine, progress=progress, **ask.table)
+
+
+def answer(name: str, ask: Ask, form: str, *, progress: Reporter = silent) -> bytes:
+    """Compute what a room shows, as JSON or as a part of its page."""
+    room = room_named(name)
+    shown = room.compute(replace(ask, progress=progress))
+    if form == "json":
+        return json.dumps(shown, ensure_ascii=False, allow_nan=False).encode()
+    from equipoise.web.pages import address, render
+    from equipoise.web.twins import twins_of
+
+    pairs = list(ask.pairs)
+    known = {"data", *(option.keyword for option in TABLE_OPTIONS)}
+    return render(
+        f"parts/{name}.html",
+        shown=shown,
+        room=room,
+        pairs=pairs,
+        shared=[pair for pair in pairs if pair[0] in known],
+        files=[(kind.upper(), address(f"/api/{name}/file.{kind}", pairs)) for kind in room.files],
+        twin=twins_of(room, ask),
+        **room.present(ask, shown),
+    ).encode()
+
+
+def open_table(places: Places, name: str, *, progress: Reporter = silent) -> list[str]:
+    """Read the columns of a table, or fail as it would later."""
+    from equipoise.datasets.lookup import locate
+    from equipoise.engines.duckdb import shared_engine
+
+    progress("reading the table", 0.0)
+    engine = shared_engine(None, None, silent, places.folders)
+    source = locate(places.resolve(name))
+    columns = [column.name for column in engine.schema(source)]
+    engine.profile(replace(source, sql="SELECT * FROM input LIMIT 1000"))
+    return columns
+
+
+def file(name: str, ask: Ask, kind: str, *, progress: Reporter = silent) -> bytes:
+    """Write what a room shows as a file."""
+    from equipoise.web import exports
+
+    return exports.write(name, replace(ask, progress=progress), kind).encode()
