@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from equipoise.options import GROUPS, Option
+from equipoise.options.texts import number_text
 
 SLIDERS: Mapping[str, tuple[float, float, float]] = {
     "tolerance": (0.0, 0.6, 0.005),
@@ -113,16 +114,19 @@ def form_field(option: Option, value: Any) -> FormField:
         kind = "number"
     elif option.is_repeatable:
         kind = "lines"
-    default = () if option.is_required else option.default
-    lists = option.is_repeatable
-    shown = value if value not in (None, []) else ([] if lists else default)
+    default = None if option.is_required else option.default
+    shown = value if value not in (None, []) else default
+    if option.is_repeatable:
+        shown = [] if value in (None, []) else value
+    elif isinstance(shown, float):
+        shown = number_text(shown)
     return FormField(
         name=option.keyword,
         title=_TITLES.get(option.keyword, option.keyword.replace("_", " ").capitalize()),
         help=option.help.replace("`", ""),
         kind=kind,
         value=shown,
-        default=None if option.is_required else option.default,
+        default=number_text(default) if isinstance(default, float) else default,
         is_set=value not in (None, [], ()) and value != option.default,
         choices=option.choices,
         slider=SLIDERS.get(option.keyword),

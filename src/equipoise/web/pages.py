@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from equipoise.version import __version__
 
@@ -31,6 +32,8 @@ def templates() -> jinja2.Environment:
         "number": number,
         "percent": percent,
         "island": island,
+        "short": short,
+        "said": said,
     }
     made.globals |= {"version": __version__, "address": address}
     return made
@@ -86,6 +89,30 @@ def whole(value: float | None) -> str:
 def number(value: Any) -> str:
     """A number in at most six digits."""
     return "–" if value is None else f"{value:,.6g}"
+
+
+def short(value: float | None) -> str:
+    """A number in three digits.
+
+    >>> short(0.0999812), short(0.771413), short(2.3e-6)
+    ('0.1', '0.771', '2.3e-06')
+    """
+    return "–" if value is None or not math.isfinite(value) else f"{value:,.3g}"
+
+
+def said(sentence: str) -> Markup:
+    """A sentence whose parameters in backquotes are set as code.
+
+    >>> said("see `gap` < 1")
+    Markup('see <code>gap</code> &lt; 1')
+    """
+    parts = enumerate(_PARAMETER.split(sentence))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if i % 2 else escape(part) for i, part in parts
+    )
+
+
+_PARAMETER = re.compile(r"`([^`]+)`")
 
 
 def percent(value: float | None) -> str:

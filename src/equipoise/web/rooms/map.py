@@ -57,7 +57,10 @@ def suggest_moves(counts: Counts) -> tuple[str, str]:
     moves: list[str] = []
     try:
         made = plan(counts, time_limit=5.0)
-        moves = [f"add {_pattern(cell, label)}" for cell in made.moves if cell.add]
+        # The cell that lacks most for its size is mapped, beside the largest of the others.
+        added = sorted((c for c in made.moves if c.add), key=lambda c: -c.add / (c.before + 1))
+        moves = [f"add {_pattern(cell, label)}" for cell in added]
+        moves[1:] = [f"add {_pattern(c, label)}" for c in sorted(added[1:], key=lambda c: -c.add)]
     except (Infeasible, InputError):
         pass
     moves += [text for text in possible_moves(counts) if text not in moves]

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 OPTIONS = offered(PlanOptions)
 DRAFT = 0.5
 """Time limit in seconds while a control is being dragged."""
+ROUGH = 0.01
+"""Gap at which the search stops meanwhile."""
 _CELLS, _REASONS, _POINTS = 200, 60, 12
+_FEW = 30
+"""Cells and reasons that are shown meanwhile."""
 
 _MOVE = re.compile(r"(?P<pattern>.+)\s+(?P<rows>[+-]?\d+)", re.DOTALL)
 
@@ -95,15 +99,18 @@ def compute(ask: Ask) -> dict[str, Any]:
     options = dict(ask.options)
     if ask.view.get("draft"):
         options["time_limit"] = min(options.get("time_limit", DRAFT), DRAFT)
+        options["gap"] = max(options.get("gap", ROUGH), ROUGH)
     try:
         made = make(ask, options, ask.view.get("move", ()))
     except Infeasible as error:
         return {"feasible": False, "infeasible": _infeasible(error), "draft": False}
-    return {"feasible": True, "draft": bool(ask.view.get("draft")), **describe(made)}
+    draft = bool(ask.view.get("draft"))
+    most = (_FEW, _FEW) if draft else (_CELLS, _REASONS)
+    return {"feasible": True, "draft": draft, **describe(made, *most)}
 
 
-def describe(plan: Plan) -> dict[str, Any]:
-    """A plan as the page shows it."""
+def describe(plan: Plan, cells: int = _CELLS, reasons: int = _REASONS) -> dict[str, Any]:
+    """A plan as the page shows it, with its largest changes and their reasons."""
     from equipoise.reports.plan.data import biases, changes
 
     counts, certificate = plan.counts, plan.certificate
@@ -121,10 +128,10 @@ def describe(plan: Plan) -> dict[str, Any]:
         "n_before": certificate.n_before,
         "n_after": certificate.n_after,
         "sentences": list(plan.explanation),
-        "reasons": list(plan.reasons[:_REASONS]),
+        "reasons": list(plan.reasons[:reasons]),
         "certificate": certificate.to_dict(),
-        "cells": [{"pattern": _pattern(c, counts.label.name), **c.to_dict()} for c in plan.moves[:_CELLS]],
-        "cells_left_out": len(plan.moves[_CELLS:]),
+        "cells": [{"pattern": _pattern(c, counts.label.name), **c.to_dict()} for c in plan.moves[:cells]],
+        "cells_left_out": len(plan.moves[cells:]),
         "changes": changes(plan),
         "biases": biases(plan),
         "steps": [step.to_dict() for step in plan.steps],

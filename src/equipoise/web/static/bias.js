@@ -1,5 +1,5 @@
 // The room of the bias: heat map, forest plot, and a list that draws only the rows in sight.
-import { start, change, api, params, data, signed, whole, percent } from "./room.js";
+import { start, change, api, params, late, signed, whole, percent } from "./room.js";
 import { draw, DIVERGING } from "./charts.js";
 
 const HEIGHT = 34;
@@ -13,6 +13,7 @@ start(show);
 
 function show(shown) {
   for (const id of ["charts", "list"]) document.getElementById(id).hidden = !shown;
+  late();
   if (!shown) return;
   offer("f-label_value", ["", ...shown.labels.map(String)], "all");
   offer("f-order", ["", ...Array.from({ length: shown.max_order }, (_, i) => String(i + 1))], "any number");
@@ -58,7 +59,7 @@ function heat(shown) {
     data: { name: "cells" }, width: { step: 74 }, height: { step: 30 },
     encoding: { x: { field: "column", type: "nominal", sort: made.columns, title: made.column_name, axis: { orient: "top", labelAngle: made.columns.length > 6 ? -40 : 0 } }, y: { field: "row", type: "nominal", sort: made.rows, title: made.row_name } },
     layer: [
-      { mark: { type: "rect", cursor: "pointer", stroke: "#8a8f98", strokeWidth: 0.5 }, encoding: { color: { condition: { test: "datum.unsure || datum.ub === null", value: "#c9ced6" }, field: "ub", type: "quantitative", scale: { domain: [-made.bound, made.bound], range: DIVERGING, clamp: true }, legend: { title: "UB", format: "+.2f" } }, tooltip: { field: "about" }, description: { field: "about" } } },
+      { mark: { type: "rect", cursor: "pointer", stroke: "#8a8f98", strokeWidth: 0.5 }, encoding: { color: { condition: { test: "datum.unsure || datum.ub === null", value: "#c9ced6" }, field: "ub", type: "quantitative", scale: { domain: [-made.bound, made.bound], range: DIVERGING, clamp: true }, legend: { title: "UB", format: "+.2f", orient: "bottom", gradientLength: 180 } }, tooltip: { field: "about" }, description: { field: "about" } } },
       { mark: { type: "text", fontSize: 11 }, encoding: { text: { field: "text" }, color: { condition: { test: `abs(datum.ub) > ${0.6 * made.bound} && !datum.unsure`, value: "#ffffff" }, value: "#1c2430" } } },
     ],
   }), { cells }, { key: JSON.stringify([made.row_name, made.column_name, made.bound, made.rows, made.columns]) }).then((view) => picks(view));
@@ -78,8 +79,8 @@ function forest(shown) {
   if (!bars.length) return;
   const limits = [{ at: shown.limit }, { at: -shown.limit }];
   const colour = { field: "side", type: "nominal", scale: { domain: ["fewer", "more", "inside", "unsure"], range: ["#b2182b", "#2166ac", "#5b6472", "#8a8f98"] }, legend: null };
-  draw("forest", () => ({
-    width: 330, height: { step: 20 },
+  draw("forest", (width) => ({
+    width, height: { step: 20 },
     layer: [
       { data: { name: "limits" }, mark: { type: "rule", strokeDash: [4, 3], opacity: 0.7 }, encoding: { x: { field: "at", type: "quantitative", title: "UB: more rows than the share ← 0 → fewer" } } },
       { data: { name: "bars" }, mark: { type: "rule", strokeWidth: 2 }, encoding: { y: { field: "name", type: "nominal", sort: null, title: null }, x: { field: "low", type: "quantitative" }, x2: { field: "high" }, color: colour } },

@@ -16,7 +16,7 @@ const ink = (name) => getComputedStyle(document.documentElement).getPropertyValu
 export const DIVERGING = ["#2166ac", "#67a9cf", "#d1e5f0", "#f7f7f7", "#fddbc7", "#ef8a62", "#b2182b"];
 
 function config() {
-  const words = { labelColor: ink("--ink"), titleColor: ink("--ink"), labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal", labelLimit: 320 };
+  const words = { labelColor: ink("--ink"), titleColor: ink("--ink"), labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal", labelLimit: 210 };
   return {
     background: null, font: "system-ui, Liberation Sans, Arial, sans-serif", view: { stroke: null },
     axis: { ...words, gridColor: ink("--line"), domainColor: ink("--bar"), tickColor: ink("--bar") },
@@ -36,7 +36,7 @@ export async function draw(id, spec, data, { key = "" } = {}) {
     return view;
   }
   const made = loaded.then(async (embed) => {
-    const full = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...spec(), config: config() };
+    const full = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...spec(Math.max(120, place.clientWidth - 245)), config: config() };
     full.datasets = data;
     const { view } = await embed(place, full, { actions: false, ast: true, renderer: "svg", defaultStyle: false, tooltip: showTip });
     return view;

@@ -12,8 +12,8 @@ function show(shown) {
     const name = `${each.pattern} → ${each.label}`;
     return [{ name, plan: "now", ub: each.before }, ...each.after.map((ub, i) => ({ name, plan: plans.names[i], ub }))];
   }).map((each) => ({ ...each, about: `${each.name}, ${each.plan}: ${each.ub?.toFixed(3)}` }));
-  draw("plans", () => ({
-    data: { name: "points" }, width: 420, height: { step: 20 }, mark: { type: "point", filled: true, size: 70, opacity: 0.9 },
+  draw("plans", (width) => ({
+    data: { name: "points" }, width, height: { step: 20 }, mark: { type: "point", filled: true, size: 70, opacity: 0.9 },
     encoding: {
       y: { field: "name", type: "nominal", sort: null, title: null }, x: { field: "ub", type: "quantitative", title: "UB" },
       color: { field: "plan", type: "nominal", sort: null, title: null, scale: { range: ["#8a8f98", "#b2182b", "#2166ac", "#b8860b", "#4d7c4d", "#7a4f9b"] }, legend: { orient: "top" } },

@@ -1,5 +1,5 @@
 // The room of plans: redrawn while a control is dragged; plans are pinned in the address.
-import { start, change, api, params, data, fill } from "./room.js";
+import { start, change, api, params, data, late } from "./room.js";
 import { draw } from "./charts.js";
 
 let front = { key: null, told: null };
@@ -9,21 +9,19 @@ start(show);
 function show(shown) {
   const made = Boolean(shown?.feasible);
   document.getElementById("charts").hidden = !made;
-  const late = document.querySelector("#late");
-  document.getElementById("details").replaceChildren(...(late ? [late.content.cloneNode(true)] : []));
+  late();
   pins();
   if (!made) return;
-  biases(shown);
-  changes(shown);
-  frontier(shown);
   document.getElementById("pin").addEventListener("click", pin);
+  frontier(shown);
+  return Promise.all([biases(shown), changes(shown)]);
 }
 
 function biases(shown) {
   const pairs = shown.biases.pairs.map((pair) => ({ ...pair, limit: shown.biases.limit }));
   document.getElementById("cap-biases").textContent = `${shown.biases.title}, before (hollow) and after (filled)`;
-  draw("biases", () => ({
-    width: 330, height: { step: 20 },
+  return draw("biases", (width) => ({
+    width, height: { step: 20 },
     layer: [
       { data: { name: "limits" }, mark: { type: "rule", strokeDash: [4, 3] }, encoding: { x: { field: "at", type: "quantitative", title: "distance from the share: |UB|" } } },
       { data: { name: "pairs" }, mark: { type: "rule", strokeWidth: 2, color: "#8a8f98" }, encoding: { y: { field: "name", type: "nominal", sort: null, title: null }, x: { field: "before", type: "quantitative" }, x2: { field: "after" } } },
@@ -41,9 +39,9 @@ function changes(shown) {
   ]).filter((bar) => bar.rows);
   document.getElementById("cap-changes").textContent = `Cells that change most${shown.changes.left_out ? ` (and ${shown.changes.left_out} more)` : ""}`;
   document.getElementById("changes").closest("figure").hidden = !bars.length;
-  if (!bars.length) return;
-  draw("changes", () => ({
-    data: { name: "bars" }, width: 330, height: { step: 20 }, mark: { type: "bar" },
+  if (!bars.length) return null;
+  return draw("changes", (width) => ({
+    data: { name: "bars" }, width, height: { step: 20 }, mark: { type: "bar" },
     encoding: {
       y: { field: "name", type: "nominal", sort: null, title: null },
       x: { field: "rows", type: "quantitative", stack: "zero", title: "rows", axis: { tickCount: 5 } },
@@ -82,8 +80,8 @@ function point(shown) {
   const here = [{ tolerance: shown.certificate.off_after ?? shown.certificate.max_abs_ub_after, cost: shown.cost, about: `this plan: cost ${Math.round(shown.cost).toLocaleString("en-US")}` }];
   const asked = Number(params().get("tolerance") ?? 0);
   here[0].tolerance = asked || here[0].tolerance;
-  draw("frontier", () => ({
-    width: 330, height: 220,
+  draw("frontier", (width) => ({
+    width, height: 220,
     layer: [
       { data: { name: "steps" }, mark: { type: "line", interpolate: "step-after", color: "#5b6472", strokeWidth: 2, point: { size: 35, color: "#5b6472" } }, encoding: { x: { field: "tolerance", type: "quantitative", title: "tolerance: largest |UB| left" }, y: { field: "cost", type: "quantitative", title: "least cost", axis: { tickCount: 5 } }, tooltip: { field: "about" } } },
       { data: { name: "here" }, mark: { type: "point", filled: true, size: 150, color: "#b2182b", opacity: 1 }, encoding: { x: { field: "tolerance", type: "quantitative" }, y: { field: "cost", type: "quantitative" }, tooltip: { field: "about" }, description: { field: "about" } } },

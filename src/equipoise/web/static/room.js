@@ -112,7 +112,7 @@ function listen() {
     submitted({ push: true });
   });
   // Fields outside of the form that belong to it, such as those of a table of columns.
-  result.addEventListener("change", (event) => {
+  document.querySelector(".shown").addEventListener("change", (event) => {
     if (event.target.form === form && event.target.name) submitted({ push: true });
   });
   document.addEventListener("click", clicked);
@@ -175,7 +175,7 @@ export async function load(draft = false) {
   try {
     const answer = await fetch(`/${room}/part?${asked}`, { headers: { "X-Work": work } });
     const text = await answer.text();
-    show(text, answer.ok);
+    await show(text, answer.ok);
   } catch {
     show(`<p class="problem" role="alert">The explorer does not answer. Is it still running?</p>`, false);
   } finally {
@@ -192,18 +192,25 @@ export async function load(draft = false) {
   if (next) load(next.draft);
 }
 
-function show(html, ok) {
+async function show(html, ok) {
   const focused = document.activeElement?.id;
   keep();
   result.innerHTML = html;
   const island = result.querySelector("#data");
   known = ok && island ? JSON.parse(island.textContent) : null;
-  draw(known);
+  const drawn = draw(known);
   links();
   if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus();
+  await drawn;
 }
 
 export const data = () => known;
+
+/** Put what stands below the charts in its place. */
+export function late() {
+  const found = result.querySelector("#late");
+  document.getElementById("details").replaceChildren(...(found ? [found.content.cloneNode(true)] : []));
+}
 
 function follow(work) {
   const watch = { timer: null, later: null };
