@@ -178,7 +178,10 @@ class Found(Result):
             "open": [
                 {"table": c.name, "doubts": dict(c.alignment.doubts)} for c in self.survey.open
             ],
-            "not_used": [{"table": c.name, "why": c.barred} for c in self.survey.barred],
+            "not_used": [
+                {"table": c.name, "why": c.barred}
+                for c in (*self.survey.barred, *self.survey.refused)
+            ],
             "tables": self.survey.looked_at,
             "usable": len(self.survey.usable),
             "scanned": self.scanned,

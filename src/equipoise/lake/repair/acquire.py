@@ -15,6 +15,7 @@ from equipoise.counts.columns import values_in
 from equipoise.engines.base import Engine, count_frame, require_writable
 from equipoise.engines.sources import Source
 from equipoise.errors import PoolTooSmall, ShiftTooLarge
+from equipoise.lake.matching.mapping import is_mapping_text
 from equipoise.lake.matching.notations import is_absent
 from equipoise.lake.offers.fingerprints import RowHashes
 from equipoise.lake.offers.need import Need, Planned, need_of
@@ -179,7 +180,8 @@ def output_places(
     places = Path(output), Path(ledger or f"{os.fspath(output)}.ledger.parquet")
     for place in places:
         require_writable(place, lake.engine.writes)
-    named = [("the mapping file", looking.mapping), ("the file of conditions", looking.sources)]
+    mapping = None if is_mapping_text(looking.mapping or "") else looking.mapping
+    named = [("the mapping file", mapping), ("the file of conditions", looking.sources)]
     read = [("the base", path) for path in base.paths]
     read += [(name, Path(path)) for name, path in named if path is not None]
     require_apart([*places, *beside], read + lake.files())
