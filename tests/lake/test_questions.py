@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -364,6 +365,53 @@ def test_a_table_that_was_left_out_can_be_explained(plan):
     text = asked.answer(answers)
     assert lake.questions(plan, mapping=text)["coded.csv"].status == "used"
     assert [c.name for c in lake.find(plan, mapping=text).survey.usable] == ["coded.csv"]
+
+
+# --------------------------------------------------------------------------- offers
+
+
+def test_an_offer_says_why_and_how_many_by_cell(plan):
+    coded()
+    lake = eq.Lake("lake")
+    text = lake.answer(plan, ANSWERS)
+    found = lake.find(plan, mapping=text)
+    (offer,) = json.loads(found.to_json())["offers"]
+    assert offer["confirmed"] is True
+    assert offer["columns"]["sex"]["column"] == "gender"
+    assert "means the same as 'sex'" in offer["columns"]["sex"]["evidence"]
+    assert offer["values"]["sex"]["values"] == [
+        {"value": "2", "rows": 50, "means": "Female", "why": "The mapping file says so."},
+        {"value": "1", "rows": 40, "means": "Male", "why": "The mapping file says so."},
+    ]
+    # By plain counting: ids are not comparable, so rows are compared by the other columns.
+    known = {row[1:] for row in BASE}
+    for line in offer["cells"]:
+        cell = line["cell"]["sex"], line["cell"]["hired"]
+        there = [row[1:] for row in OTHERS if (row[1], row[3]) == cell]
+        new = len(set(there) - known)
+        assert (line["offered"], line["duplicates"]) == (new, len(there) - new)
+        assert line["needed_rows"] == min(new, line["need"])
+    assert offer["needed_rows"] == sum(line["needed_rows"] for line in offer["cells"])
+    assert (offer["table_rows"], offer["cost"]) == (90, 1.0)
+    assert {str(k): v for k, v in offer["rows"].items()} == {
+        f"sex={c['cell']['sex']}, hired={c['cell']['hired']}": c["offered"] for c in offer["cells"]
+    }
+
+
+def test_an_acquisition_says_what_was_taken_from_where(plan):
+    coded()
+    lake = eq.Lake("lake")
+    done = lake.acquire(plan, "out.csv", mapping=lake.answer(plan, ANSWERS))
+    data = json.loads(done.to_json())
+    (source,) = data["sources"]
+    assert source["values"]["sex"] == {"2": "Female", "1": "Male"}
+    taken = Counter((OTHERS[line["place"]][1], OTHERS[line["place"]][3]) for line in ledger())
+    assert {(c["cell"]["sex"], c["cell"]["hired"]): c["rows"] for c in source["cells"]} == taken
+    for line in data["cells"]:
+        cell = line["cell"]["sex"], line["cell"]["hired"]
+        assert line["after"] == line["planned"] == line["before"] + taken[cell]
+    assert sum(line["after"] - line["before"] for line in data["cells"]) == done.added
+    assert data["shift"]["columns"]
 
 
 # --------------------------------------------------------------------------- mistakes

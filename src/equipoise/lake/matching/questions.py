@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -355,8 +355,37 @@ def _say_told(status: Status, why: str) -> str:
     return said.get(status, why)
 
 
-def listed(values: Mapping[str, int], most: int = MOST_VALUES) -> tuple[Sequence[Any], int]:
+def listed(values: Mapping[str, int], most: int = MOST_VALUES) -> tuple[list[dict[str, Any]], int]:
     """List the most frequent values with their rows as plain data, and how many are left out."""
     ordered = sorted(values, key=lambda value: (-values[value], value))
     shown = [{"value": value, "rows": values[value]} for value in ordered[:most]]
     return shown, len(ordered) - len(shown)
+
+
+def explain_columns(want: Wanted, table: Profile, alignment: Alignment) -> dict[str, str]:
+    """Say in a sentence for each matched column of a table what speaks for it."""
+    evidence = TableEvidence(want, table)
+    known = {column.name for column in want.columns}
+    matches = (match for name, match in alignment.columns.items() if name in known)
+    return {match.base: evidence.say(match.base, match.source) for match in matches}
+
+
+def explain_values(
+    want: Wanted, table: Profile, alignment: Alignment
+) -> dict[str, tuple[list[dict[str, Any]], int]]:
+    """List the values of each counted column as plain data, and how many are left out of that."""
+    rows = {column.name: column.values for column in table.columns}
+    found = {}
+    for name, values in alignment.values.items():
+        there = rows[alignment.columns[name].source]
+        known = dict.fromkeys(values.values, 0) if there is None else there
+        why = say_values(want.vocabularies[name], known, values)
+        ordered, more = listed(known)
+        found[name] = (
+            [
+                {**line, "means": values.values.get(line["value"]), "why": why[line["value"]]}
+                for line in ordered
+            ],
+            more,
+        )
+    return found

@@ -104,7 +104,7 @@ def acquire(
         after, lost = _write(
             change, prospect, taken, rows, len(stay), places, beside, hash_key, progress
         )
-    shares = (_share(part, prospect) for part in taken.chosen)
+    shares = (_share(part, prospect, taken.need) for part in taken.chosen)
     return Acquired(
         output=None if places is None else str(places[0]),
         ledger=None if places is None else str(places[1]),
@@ -348,8 +348,9 @@ def _treated(part: TableRows, engine: Engine) -> tuple[TreatedColumn, ...]:
     return tuple(TreatedColumn(**vars(t), values=counted[t.name]) for t in treated)
 
 
-def _share(part: TableRows, prospect: Prospect) -> Share:
+def _share(part: TableRows, prospect: Prospect, need: Need) -> Share:
     candidate = part.candidate
+    by_cell = np.bincount(part.drawn.cells, minlength=len(need.rows)).tolist()
     conditions, rows = candidate.conditions, len(part.drawn.places)
     columns = {name: match.source for name, match in candidate.alignment.columns.items()}
     return Share(
@@ -364,4 +365,7 @@ def _share(part: TableRows, prospect: Prospect) -> Share:
         why=say_alignment(candidate, prospect.survey.want.required),
         treated=_treated(part, prospect.engine),
         uncertain={n: m.source for n, m in candidate.alignment.proposed.items()},
+        cells=tuple((need.named(i), n) for i, n in enumerate(by_cell) if n),
+        values={name: v.values for name, v in candidate.alignment.values.items()},
+        consent=conditions.consent,
     )
