@@ -164,6 +164,7 @@ def quick(tmp_path_factory):
         done.acquired.shift,
         done.verification,
         lake.find(plan, base=str(base)),
+        lake.questions(plan, base=str(base)),
         lake.search(str(base)),
         lake.refresh(),
         lake.replay(done.acquired.ledger),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from equipoise.lake.lake import Lake
     from equipoise.lake.loop import Repaired
     from equipoise.lake.offers.find import Found
+    from equipoise.lake.offers.questions import Questions
     from equipoise.lake.repair.acquisition import Acquired
     from equipoise.lake.repair.apply import Applied
     from equipoise.lake.sampling import bounds
@@ -60,6 +61,7 @@ _NAMES = {
     "lake.lake": "Lake",
     "lake.loop": "Repaired",
     "lake.offers.find": "Found",
+    "lake.offers.questions": "Questions",
     "lake.repair.acquisition": "Acquired",
     "lake.repair.apply": "Applied",
     "lake.sampling": "bounds",
@@ -105,6 +107,7 @@ __all__ = [
     "PlanComparison",
     "Policy",
     "PolicyMap",
+    "Questions",
     "Repaired",
     "Rule",
     "Sweep",

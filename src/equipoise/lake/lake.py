@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -15,6 +15,7 @@ from equipoise.progress import Reporter, silent
 
 if TYPE_CHECKING:
     from equipoise.lake.offers.find import Found
+    from equipoise.lake.offers.questions import Questions
     from equipoise.lake.repair.acquisition import Acquired
     from equipoise.lake.repair.replay import Replayed
     from equipoise.lake.tables.hits import Hits
@@ -139,6 +140,97 @@ class Lake(Contents):
         located = _base(made, base, encoding, delimiter)
         how = _options(looking)[0]
         return propose_mapping(made.counts, self, located, how, file=file, progress=self._progress)
+
+    def questions(
+        self,
+        plan: Plan | str | os.PathLike[str],
+        *,
+        base: Any = None,
+        encoding: str | None = None,
+        delimiter: str | None = None,
+        **looking: Unpack[SearchKeywords],
+    ) -> Questions:
+        r"""List what the tables are taken to mean, why, and what only a person can say.
+
+        The parameters are those of :meth:`find`. A ``mapping`` may be a file or its text; what it
+        says about a table is shown as confirmed or refused.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import equipoise as eq
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "staff.csv").write_text("gender,hired\n1,yes\n2,no\n2,yes\n")
+        >>> people = {"sex": ["Female", "Male"] * 4, "hired": ["no", "yes", "no", "no"] * 2}
+        >>> plan = eq.plan(people, sensitive_features=["sex"], label="hired")
+        >>> lake = Lake(folder)
+        >>> asked = lake.questions(plan)
+        >>> for value in asked["staff.csv"].columns[0].values:
+        ...     print(value.value, value.rows, value.status, "-", value.why)
+        2 2 open - A code means nothing by itself.
+        1 1 open - A code means nothing by itself.
+        """
+        from equipoise.lake.offers.questions import ask_questions
+
+        made = read_plan(plan)
+        located = _base(made, base, encoding, delimiter)
+        return ask_questions(made.counts, self, located, _options(looking)[0], self._progress)
+
+    def answer(
+        self,
+        plan: Plan | str | os.PathLike[str],
+        answers: Iterable[Mapping[str, Any]],
+        *,
+        base: Any = None,
+        encoding: str | None = None,
+        delimiter: str | None = None,
+        file: str = "mapping.toml",
+        **looking: Unpack[SearchKeywords],
+    ) -> str:
+        r"""Write answers to the :meth:`questions` into a mapping, and return its text.
+
+        A ``mapping`` that is given stays as it is, with its comments, except for the lines that
+        the answers are about. Otherwise the text begins as :meth:`mapping` writes it. A table is
+        used as soon as nothing about its counted columns is open.
+
+        Parameters
+        ----------
+        plan, base, encoding, delimiter, **looking
+            As in :meth:`questions`.
+        answers
+            Dictionaries, each with a ``table`` and one of these:
+
+            - ``column`` and ``source``: the column of the table that is a column of the base, or
+              None if the table does not have it;
+            - ``column``, ``value`` and ``means``: the value of the base that a value of the table
+              means, or None to leave its rows out;
+            - ``use``: False to refuse the table, True to confirm its columns as proposed;
+            - ``take_back`` (True) in place of ``source``, ``means`` or ``use``, to make that open
+              again.
+        file
+            File name that the text of a new mapping mentions.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import equipoise as eq
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "staff.csv").write_text("gender,hired\n1,yes\n2,no\n2,yes\n")
+        >>> people = {"sex": ["Female", "Male"] * 4, "hired": ["no", "yes", "no", "no"] * 2}
+        >>> plan = eq.plan(people, sensitive_features=["sex"], label="hired")
+        >>> told = {"table": "staff.csv", "column": "sex"}
+        >>> text = Lake(folder).answer(
+        ...     plan,
+        ...     [
+        ...         {**told, "value": "1", "means": "Male"},
+        ...         {**told, "value": "2", "means": "Female"},
+        ...     ],
+        ... )
+        >>> Lake(folder).questions(plan, mapping=text)["staff.csv"].status
+        'used'
+        """
+        asked = self.questions(plan, base=base, encoding=encoding, delimiter=delimiter, **looking)
+        return asked.answer(answers, file=file)
 
     def acquire(
         self,

@@ -169,6 +169,7 @@ class Repaired(Drawable):
             "ideal": None if self.ideal is None else self.ideal.to_dict(),
             "plan": self.plan.to_dict(),
             "lacks": [lack.to_dict(name) for name, lack in self.lacks],
+            "chance": self.chance,
             "acquired": self.acquired.to_dict(),
             "verification": None if self.verification is None else self.verification.to_dict(),
             "sentences": list(self.sentences),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
+import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,19 @@ from equipoise.engines.profiling import Profile
 from equipoise.errors import InputError, did_you_mean
 from equipoise.lake.matching.columns.alignment import Alignment, ColumnMatch, spellings
 from equipoise.lake.matching.columns.target import Wanted
+from equipoise.lake.matching.mapping_lines import (
+    MISSING_VALUE,
+    Block,
+    Line,
+    MappingLines,
+    Mark,
+    bare_key,
+    marks_of,
+    one_line,
+    toml_text,
+)
 from equipoise.lake.matching.values.vocabulary import ValueMap, name_some
-from equipoise.lake.tables.conditions import read_toml
+from equipoise.lake.tables.conditions import parse_toml, read_toml
 
 _HEADER = """\
 # What the columns and values of each table mean in {base}. Check this file, correct it, and use it:
@@ -38,6 +48,15 @@ class Confirmed:
     use: bool
     columns: Mapping[str, str]
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
+    """Columns of the base that the table does not have, according to the file."""
+    marks: Mapping[tuple[str, ...], Mark] = field(default_factory=dict)
+    """Remarks on single lines: which of them are open, confirmed or refused."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether a person decided not to use the table, which need not be so if it is open."""
+        return not self.use and self.marks.get(("use",)) == "refused"
 
 
 def write_mapping(
@@ -48,24 +67,41 @@ def write_mapping(
     file: str = "mapping.toml",
 ) -> str:
     """Write a mapping file for some tables and their alignments, as text."""
-    lines = [_HEADER.format(base=_one_line(base), file=_one_line(file))]
-    for name, alignment in proposals:
-        lines += ["", "[[tables]]", f"name = {_text(name)}"]
-        lines.append(f"use = {'true' if alignment.certain else 'false'}")
-        lines += [_one_line(f"# open: {name}: {why}") for name, why in alignment.doubts.items()]
-        lines += ["", "[tables.columns]"]
-        lines += [
-            f"{_key(match.base)} = {_text(match.source)}  # {_one_line(match.why)}"
-            for match in _in_order(alignment, want)
-        ]
-        lines += [
-            f"#? {_key(match.base)} = {_text(match.source)}  # open: {_one_line(match.doubt or '')}"
-            for match in alignment.proposed.values()
-        ]
-        for column, values in alignment.values.items():
-            lines += ["", f"[tables.values.{_key(column)}]", _one_line(f"# {values.why}")]
-            lines += _value_lines(values)
-    return "\n".join(lines) + "\n"
+    tables = [line for name, found in proposals for line in ("", *_table_lines(name, found, want))]
+    return "\n".join([write_header(base, file), *tables]) + "\n"
+
+
+def write_header(base: str, file: str) -> str:
+    """Write the comments that explain a mapping file."""
+    return _HEADER.format(base=one_line(base), file=one_line(file))
+
+
+def write_table(name: str, alignment: Alignment, want: Wanted) -> str:
+    """Write what a mapping file says about one table."""
+    return "\n".join(_table_lines(name, alignment, want)) + "\n"
+
+
+def _table_lines(name: str, alignment: Alignment, want: Wanted) -> list[str]:
+    lines = ["[[tables]]", f"name = {toml_text(name)}"]
+    lines.append(f"use = {'true' if alignment.certain else 'false'}")
+    lines += [one_line(f"# open: {column}: {why}") for column, why in alignment.doubts.items()]
+    lines += ["", "[tables.columns]"]
+    lines += [
+        f"{bare_key(match.base)} = {toml_text(match.source)}  # {one_line(match.why)}"
+        for match in _in_order(alignment, want)
+    ]
+    lines += [
+        f"#? {bare_key(match.base)} = {toml_text(match.source)}  # {say_asked(match)}"
+        for match in alignment.proposed.values()
+    ]
+    for column, values in alignment.values.items():
+        lines += ["", f"[tables.values.{bare_key(column)}]", *value_lines(values)]
+    return lines
+
+
+def say_asked(match: ColumnMatch) -> str:
+    """Say in a remark why a column is not certain."""
+    return one_line(f"open: {match.doubt or ''}")
 
 
 def _in_order(alignment: Alignment, want: Wanted) -> list[ColumnMatch]:
@@ -74,36 +110,74 @@ def _in_order(alignment: Alignment, want: Wanted) -> list[ColumnMatch]:
     return [alignment.columns[n] for n in (*want.required, *others) if n in alignment.columns]
 
 
-def _value_lines(values: ValueMap) -> list[str]:
-    lines = [f"{_text(source)} = {_text(base)}" for source, base in values.values.items()]
-    for source in values.unmapped:
-        guess = values.proposals.get(source)
-        hint = f"{guess.value}? {guess.why}" if guess else "no value is known for it"
-        lines.append(f'{_text(source)} = ""  # open: {_one_line(hint)}')
-    lines += [f'{_text(source)} = ""  # read as missing' for source in values.missing]
+def value_lines(values: ValueMap) -> list[str]:
+    """Write the lines below a heading that map the values of a column."""
+    lines = [one_line(f"# {values.why}")]
+    lines += [f"{toml_text(source)} = {toml_text(base)}" for source, base in values.values.items()]
+    lines += [f'{toml_text(s)} = ""  # {say_open(values, s)}' for s in values.unmapped]
+    lines += [f'{toml_text(source)} = ""  # {MISSING_VALUE}' for source in values.missing]
     return lines
 
 
-def _text(text: str) -> str:
-    """Write a text in TOML; JSON strings are valid TOML, except for the character DEL."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
-
-
-def _one_line(text: str) -> str:
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+def say_open(values: ValueMap, source: str) -> str:
+    """Say in a remark that the meaning of a value is open, with a guess if there is one."""
+    guess = values.proposals.get(source)
+    hint = f"{guess.value}? {guess.why}" if guess else "no value is known for it"
+    return one_line(f"open: {hint}")
 
 
 # ----------------------------------------------------------------------------- reading
 
 
-def read_mapping(path: str | os.PathLike[str]) -> dict[str, Confirmed]:
-    """Read a mapping file; :func:`confirmed_alignment` checks it against the tables."""
-    file = Path(path)
+@dataclass(frozen=True)
+class MappingFile:
+    """A mapping file that was read: its lines, and what they say about each table."""
+
+    name: str
+    lines: MappingLines
+    tables: Mapping[str, Confirmed]
+
+    def block(self, table: str) -> Block | None:
+        """Return the lines of a table."""
+        places = {name: i for i, name in enumerate(self.tables)}
+        return self.lines.blocks[places[table]] if table in places else None
+
+
+def read_mapping(mapping: str | os.PathLike[str]) -> Mapping[str, Confirmed]:
+    """Read what a mapping file, or its text, says; :func:`confirmed_alignment` checks it."""
+    return open_mapping(mapping).tables
+
+
+def open_mapping(mapping: str | os.PathLike[str]) -> MappingFile:
+    """Read a mapping file, or its text, with its lines."""
+    if isinstance(mapping, str) and is_mapping_text(mapping):
+        return parse_mapping(mapping, "the mapping")
+    file = Path(mapping)
     raw = read_toml(file)
+    return _read(raw, file.read_text("utf-8"), str(file))
+
+
+def is_mapping_text(mapping: str) -> bool:
+    r"""Whether a text is a mapping itself, and not the name of a file.
+
+    >>> is_mapping_text("mapping.toml"), is_mapping_text("[[tables]]\nname = 'a.csv'")
+    (False, True)
+    """
+    return "\n" in mapping
+
+
+def mapping_name(mapping: str | os.PathLike[str]) -> str:
+    """Name a mapping in a message."""
+    is_text = isinstance(mapping, str) and is_mapping_text(mapping)
+    return "the mapping" if is_text else os.fspath(mapping)
+
+
+def parse_mapping(text: str, name: str) -> MappingFile:
+    """Read the text of a mapping file."""
+    return _read(parse_toml(text, name), text, name)
+
+
+def _read(raw: Mapping[str, Any], text: str, file: str) -> MappingFile:
     listed = raw.get("tables")
     if not isinstance(listed, list) or not all(isinstance(t, dict) for t in listed):
         raise InputError(
@@ -115,7 +189,47 @@ def read_mapping(path: str | os.PathLike[str]) -> dict[str, Confirmed]:
         if confirmed.name in found:
             raise InputError(f"{file} has {confirmed.name!r} twice; remove one.")
         found[confirmed.name] = confirmed
-    return found
+    lines = _in_lines(text, found)
+    blocks = zip(found.items(), lines.blocks, strict=True)
+    marked = {name: replace(said, marks=marks_of(block)) for (name, said), block in blocks}
+    return MappingFile(file, lines, marked)
+
+
+def _in_lines(text: str, tables: Mapping[str, Confirmed]) -> MappingLines:
+    """Split a file into lines; tables that are written in another way are written as usual."""
+    lines = MappingLines.of(text)
+    if len(lines.blocks) != len(tables):
+        comments = [line for line in text.split("\n") if line.startswith("#")]
+        lines = MappingLines(comments, [_as_usual(said, []) for said in tables.values()])
+    for i, said in enumerate(tables.values()):
+        block = lines.blocks[i]
+        if not block.is_regular or read_block(block, marked=False) != said:
+            lines.blocks[i] = _as_usual(said, block.lines)
+    return lines
+
+
+def read_block(block: Block, *, marked: bool = True) -> Confirmed | None:
+    """Read the lines of one table; None if they are not one table."""
+    text = "\n".join(line.text for line in block.lines)
+    try:
+        (table,) = tomllib.loads(text)["tables"]
+    except (tomllib.TOMLDecodeError, KeyError, ValueError):
+        return None
+    return replace(_confirmed("the mapping", table), marks=marks_of(block) if marked else {})
+
+
+def _as_usual(said: Confirmed, lines: Iterable[Line]) -> Block:
+    """Write a table with an entry in each line, and its comments above it."""
+    comments = [line.text for line in lines if line.text.lstrip().startswith("#")]
+    columns = {**said.columns, **dict.fromkeys(said.without, "")}
+    written = ["[[tables]]", *comments, f"name = {toml_text(said.name)}"]
+    written += [f"use = {str(said.use).lower()}", "", "[tables.columns]"]
+    written += [f"{bare_key(name)} = {toml_text(source)}" for name, source in columns.items()]
+    for name, values in said.values.items():
+        written += ["", f"[tables.values.{bare_key(name)}]"]
+        written += [f"{toml_text(source)} = {toml_text(base)}" for source, base in values.items()]
+    (block,) = MappingLines.of("\n".join([*written, ""])).blocks
+    return block
 
 
 def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
@@ -137,7 +251,7 @@ def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
 _PARTS = ("name", "use", "columns", "values")
 
 
-def _confirmed(file: Path, table: Mapping[str, Any]) -> Confirmed:
+def _confirmed(file: str, table: Mapping[str, Any]) -> Confirmed:
     name = table.get("name")
     for key in table:
         if key not in _PARTS:
@@ -164,7 +278,8 @@ def _confirmed(file: Path, table: Mapping[str, Any]) -> Confirmed:
         raise InputError(
             f"{name} in {file} assigns the column {twice[0]!r} to two columns of the base."
         )
-    return Confirmed(name, table.get("use", True), chosen, values)
+    without = frozenset(base for base, source in columns.items() if not source)
+    return Confirmed(name, table.get("use", True), chosen, values, without)
 
 
 def _are_texts(mapping: object) -> bool:

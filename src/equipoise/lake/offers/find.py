@@ -11,7 +11,8 @@ import numpy as np
 from equipoise.counts import Reading
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
-from equipoise.lake.matching.columns.target import wanted
+from equipoise.lake.matching.columns.target import Wanted, wanted
+from equipoise.lake.matching.questions import explain_columns, explain_values
 from equipoise.lake.offers import ranking
 from equipoise.lake.offers.need import Need, Planned, need_of
 from equipoise.lake.offers.prospect import explore, rows_left_out, say_unchecked, unchecked
@@ -173,12 +174,21 @@ class Found(Result):
                 {"cell": {k: plain(v) for k, v in cell.items()}, "rows": int(n)}
                 for cell, n in zip(cells, self.need.rows, strict=True)
             ],
-            "offers": [_offer_dict(ranked, [*map(str, cells)]) for ranked in self.offers],
+            "offers": [self._offer(ranked) for ranked in self.offers],
             "shortfall": [lack.to_dict(name) for name, lack in self.lacks],
             "open": [
-                {"table": c.name, "doubts": dict(c.alignment.doubts)} for c in self.survey.open
+                {
+                    "table": c.name,
+                    "doubts": dict(c.alignment.doubts),
+                    "rows": c.profile.rows,
+                    "confidence": c.confidence,
+                }
+                for c in self.survey.open
             ],
-            "not_used": [{"table": c.name, "why": c.barred} for c in self.survey.barred],
+            "not_used": [
+                {"table": c.name, "why": c.barred}
+                for c in (*self.survey.barred, *self.survey.refused)
+            ],
             "tables": self.survey.looked_at,
             "usable": len(self.survey.usable),
             "scanned": self.scanned,
@@ -191,11 +201,48 @@ class Found(Result):
             "sentences": list(self.sentences),
         }
 
+    def _offer(self, ranked: Ranked) -> dict[str, Any]:
+        """An offer with its rows by cell, and why its columns and values were matched."""
+        offer, want = ranked.offer, self.survey.want
+        candidate, conditions = offer.candidate, offer.candidate.conditions
+        needed = np.minimum(offer.rows, self.need.rows)
+        cells = [self.need.named(i) for i in range(len(self.need.rows))]
+        told = zip(
+            *(cells, self.need.rows, offer.rows, needed, offer.duplicates),
+            strict=True,
+        )
+        return {
+            **_offer_dict(ranked, [*map(str, cells)], want),
+            "needed_rows": int(needed.sum()),
+            "cost": conditions.table_cost + conditions.row_cost * int(needed.sum()),
+            "consent": conditions.consent,
+            "table_rows": candidate.profile.rows,
+            "by_chance": offer.by_chance,
+            "cells": [
+                {
+                    "cell": {name: plain(value) for name, value in cell.items()},
+                    "need": int(need),
+                    "offered": int(rows),
+                    "needed_rows": int(some),
+                    "duplicates": int(duplicates),
+                }
+                for cell, need, rows, some, duplicates in told
+            ],
+            "matched_by": say_alignment(candidate, want.required),
+            "confirmed": candidate.alignment.confirmed,
+            "uncertain": {
+                name: {"column": match.source, "why": match.doubt}
+                for name, match in candidate.alignment.proposed.items()
+            },
+        }
 
-def _offer_dict(ranked: Ranked, cells: Sequence[str]) -> dict[str, Any]:
+
+def _offer_dict(ranked: Ranked, cells: Sequence[str], want: Wanted) -> dict[str, Any]:
     offer = ranked.offer
     candidate, conditions = offer.candidate, offer.candidate.conditions
     rows = zip(cells, offer.rows.tolist(), strict=True)
+    evidence = explain_columns(want, candidate.profile, candidate.alignment)
+    explained = explain_values(want, candidate.profile, candidate.alignment)
     return {
         "table": offer.name,
         "score": ranked.score,
@@ -211,11 +258,22 @@ def _offer_dict(ranked: Ranked, cells: Sequence[str]) -> dict[str, Any]:
         "outside": offer.outside,
         "skipped": candidate.table.skipped.to_dict(),
         "columns": {
-            name: {"column": match.source, "score": match.score, "why": match.why}
+            name: {
+                "column": match.source,
+                "score": match.score,
+                "why": match.why,
+                "evidence": evidence.get(name),
+            }
             for name, match in candidate.alignment.columns.items()
         },
         "values": {
-            name: {"step": v.step, "why": v.why, "map": dict(v.values)}
+            name: {
+                "step": v.step,
+                "why": v.why,
+                "map": dict(v.values),
+                "values": explained[name][0],
+                "more_values": explained[name][1],
+            }
             for name, v in candidate.alignment.values.items()
         },
     }

@@ -85,7 +85,7 @@ def explore(
     settled = settle_columns(found, base, engine, looking, progress)
     needed = [c.name for c in want.columns] if require_columns else list(looking.key)
     within = restriction(base, engine)
-    checked = [replace(c, barred=_barred(c, base, needed, within)) for c in settled]
+    checked = [replace(c, barred=why_barred(c, base, needed, within)) for c in settled]
     usable = [c for c in checked if c.barred is None]
     if looking.dedupe != "key":
         # A row with few columns equals many others, which are duplicates once it is taken.
@@ -180,9 +180,10 @@ def say_unchecked(tables: Mapping[str, str]) -> list[str]:
     return [f"The condition cannot be checked in {', '.join(named[:_SHOWN])}{more}."]
 
 
-def _barred(
+def why_barred(
     candidate: Candidate, base: Source, needed: Sequence[str], within: Restriction | None
 ) -> str | None:
+    """Return why a table whose meaning is certain gives no rows to a base; None if it does."""
     if _is_base(candidate.table.source, base):
         return "it is the base itself"
     unknown = () if within is None else within.lacking(candidate.alignment)

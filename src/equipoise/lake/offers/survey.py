@@ -16,8 +16,11 @@ from equipoise.lake.matching.columns.target import Wanted, wanted
 from equipoise.lake.matching.mapping import (
     Confirmed,
     confirmed_alignment,
+    mapping_name,
+    open_mapping,
     read_mapping,
     write_mapping,
+    write_table,
 )
 from equipoise.lake.matching.restriction import wanted_by
 from equipoise.lake.tables import catalog
@@ -82,6 +85,9 @@ class Survey:
     open: tuple[Candidate, ...]
     """Tables that could be used if a user confirmed their mapping."""
 
+    refused: tuple[Candidate, ...] = ()
+    """Such tables that a user decided not to use."""
+
     looked_at: int
     unreadable: int
     """Number of tables in the lake, and of those that cannot be read."""
@@ -96,7 +102,7 @@ def survey(
     for name in confirmed:
         if name not in known:
             raise InputError(
-                f"{looking.mapping} names the table {name!r}, which is not in the lake."
+                f"{mapping_name(looking.mapping or '')} names the table {name!r}, which is not in the lake."
                 f"{did_you_mean(name, known)}"
             )
     _require_denied(looking.deny, known)
@@ -112,11 +118,14 @@ def survey(
     ]
     found = [replace(c, barred=c.barred or closed.get(_content(c.table))) for c in found]
     certain = [c for c in found if c.alignment.certain]
+    doubtful = [c for c in found if not c.alignment.certain]
+    refused = {name for name, said in confirmed.items() if said.refused}
     return Survey(
         want=want,
         usable=tuple(c for c in certain if c.barred is None),
         barred=tuple(c for c in certain if c.barred is not None),
-        open=tuple(c for c in found if not c.alignment.certain),
+        open=tuple(c for c in doubtful if c.name not in refused),
+        refused=tuple(c for c in doubtful if c.name in refused),
         looked_at=len(lake.tables),
         unreadable=len(lake.tables) - len(readable),
     )
@@ -134,16 +143,29 @@ def propose_mapping(
     """Write the text of a mapping file, certain tables first, then those to confirm."""
     want = wanted(counts) if base is None else wanted_by(counts, base, lake.engine)
     found = survey(lake, want, looking, progress)
-    listed = [*found.usable, *sorted(found.open, key=lambda c: -c.confidence)]
-    if not listed:
+    if not (found.usable or found.open or looking.mapping):
         raise PoolTooSmall(
             f"no table of the lake has all needed columns: {say_nearest(lake, want)}."
         )
+    return begin_mapping(found, counts, base, looking, file)
+
+
+def begin_mapping(
+    found: Survey, counts: Counts, base: Source | None, looking: SearchRequest, file: str
+) -> str:
+    """Write a mapping file of surveyed tables; one that is given stays, and others are added."""
+    listed = [*found.usable, *sorted(found.open, key=lambda c: -c.confidence)]
+    if looking.mapping is not None:
+        told = open_mapping(looking.mapping)
+        for candidate in listed:
+            if candidate.name not in told.tables:
+                told.lines.add(write_table(candidate.name, candidate.alignment, found.want))
+        return told.lines.text()
     called = "the base" if base is None else base.public_name
     said = "".join(f"# {sentence}\n" for sentence in counts.reading.sentences)
     return said + write_mapping(
         [(candidate.name, candidate.alignment) for candidate in listed],
-        want,
+        found.want,
         base=called,
         file=file,
     )
@@ -215,14 +237,15 @@ def _candidate(
     conditions = sources.of(table.name)
     barred = is_denied(table.name, conditions, looking.deny)
     if said is not None and said.use:
-        alignment = confirmed_alignment(said, want, profile, Path(str(looking.mapping)).name)
+        called = Path(mapping_name(looking.mapping or "")).name
+        alignment = confirmed_alignment(said, want, profile, called)
     else:
         found = align(want, profile, same_codes=looking.same_codes, codebook=looking.codebook)
         if found is None:
             return None
         alignment = _questioned(found, want, profile) if looking.second_opinion else found
         if said is not None:
-            barred = barred or f"{looking.mapping} says not to use it"
+            barred = barred or f"{mapping_name(looking.mapping or '')} says not to use it"
     confidence = alignment.confidence(want.required)
     if barred is None and confidence < looking.min_confidence:
         barred = f"its columns are matched with a confidence of only {confidence:.2f}"

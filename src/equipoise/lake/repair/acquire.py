@@ -15,6 +15,7 @@ from equipoise.counts.columns import values_in
 from equipoise.engines.base import Engine, count_frame, require_writable
 from equipoise.engines.sources import Source
 from equipoise.errors import PoolTooSmall, ShiftTooLarge
+from equipoise.lake.matching.mapping import is_mapping_text
 from equipoise.lake.matching.notations import is_absent
 from equipoise.lake.offers.fingerprints import RowHashes
 from equipoise.lake.offers.need import Need, Planned, need_of
@@ -103,7 +104,7 @@ def acquire(
         after, lost = _write(
             change, prospect, taken, rows, len(stay), places, beside, hash_key, progress
         )
-    shares = (_share(part, prospect) for part in taken.chosen)
+    shares = (_share(part, prospect, taken.need) for part in taken.chosen)
     return Acquired(
         output=None if places is None else str(places[0]),
         ledger=None if places is None else str(places[1]),
@@ -179,7 +180,8 @@ def output_places(
     places = Path(output), Path(ledger or f"{os.fspath(output)}.ledger.parquet")
     for place in places:
         require_writable(place, lake.engine.writes)
-    named = [("the mapping file", looking.mapping), ("the file of conditions", looking.sources)]
+    mapping = None if is_mapping_text(looking.mapping or "") else looking.mapping
+    named = [("the mapping file", mapping), ("the file of conditions", looking.sources)]
     read = [("the base", path) for path in base.paths]
     read += [(name, Path(path)) for name, path in named if path is not None]
     require_apart([*places, *beside], read + lake.files())
@@ -346,8 +348,9 @@ def _treated(part: TableRows, engine: Engine) -> tuple[TreatedColumn, ...]:
     return tuple(TreatedColumn(**vars(t), values=counted[t.name]) for t in treated)
 
 
-def _share(part: TableRows, prospect: Prospect) -> Share:
+def _share(part: TableRows, prospect: Prospect, need: Need) -> Share:
     candidate = part.candidate
+    by_cell = np.bincount(part.drawn.cells, minlength=len(need.rows)).tolist()
     conditions, rows = candidate.conditions, len(part.drawn.places)
     columns = {name: match.source for name, match in candidate.alignment.columns.items()}
     return Share(
@@ -362,4 +365,7 @@ def _share(part: TableRows, prospect: Prospect) -> Share:
         why=say_alignment(candidate, prospect.survey.want.required),
         treated=_treated(part, prospect.engine),
         uncertain={n: m.source for n, m in candidate.alignment.proposed.items()},
+        cells=tuple((need.named(i), n) for i, n in enumerate(by_cell) if n),
+        values={name: v.values for name, v in candidate.alignment.values.items()},
+        consent=conditions.consent,
     )

@@ -11,8 +11,10 @@ from equipoise.lake.offers.prospect import say_unchecked
 from equipoise.lake.offers.shortfall import Lack
 from equipoise.lake.repair.base import CarriedOut, difference
 from equipoise.lake.repair.shift.shift import Shift
+from equipoise.lattice import Group
 from equipoise.plain import Grid, counted, in_words, rows_text
 from equipoise.results import FlatTable
+from equipoise.values import plain
 
 SCHEMA = "equipoise.acquire/1"
 _SHOWN = 5
@@ -43,10 +45,15 @@ class Share:
     treated: tuple[TreatedColumn, ...] = ()
     uncertain: Mapping[str, str] = field(default_factory=dict)
     """By column that stays empty, the unconfirmed candidate for it in the table."""
+    cells: tuple[tuple[Group, int], ...] = ()
+    """Number of rows taken of each needed cell."""
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By counted column, the value of the base for each value of the table."""
+    consent: bool | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data about the table."""
-        own = ("snapshot", "rows", "cost", "confidence", "licence")
+        own = ("snapshot", "rows", "cost", "confidence", "licence", "consent")
         return {
             "table": self.name,
             **{name: getattr(self, name) for name in own},
@@ -55,7 +62,13 @@ class Share:
             "why": self.why,
             "other_columns": [vars(t) for t in self.treated],
             "uncertain": dict(self.uncertain),
+            "cells": [{"cell": _plain_cell(cell), "rows": n} for cell, n in self.cells],
+            "values": {name: dict(values) for name, values in self.values.items()},
         }
+
+
+def _plain_cell(cell: Group) -> dict[str, Any]:
+    return {name: plain(value) for name, value in cell.items()}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -196,6 +209,7 @@ class Acquired(CarriedOut):
             **{name: getattr(self, name) for name in own},
             "sources": [share.to_dict() for share in self.shares],
             "shortfall": [lack.to_dict(name) for name, lack in self.lacks],
+            "cells": self._changed_cells(),
             **self._measured(),
             "known_again": dict(self.known_again),
             "lost": dict(self.lost),
@@ -204,6 +218,20 @@ class Acquired(CarriedOut):
             "shift": None if self.shift is None else self.shift.to_dict(),
             **self._made(),
         }
+
+    def _changed_cells(self) -> list[dict[str, Any]]:
+        """Rows before, planned and after of the cells that change."""
+        before, planned, after = (c.cells() for c in (self.before, self.planned, self.after))
+        return [
+            {
+                "cell": _plain_cell(self.planned.pattern(cell)),
+                "before": before.get(cell, 0),
+                "planned": n,
+                "after": after.get(cell, 0),
+            }
+            for cell, n in {**dict.fromkeys((*before, *after), 0), **planned}.items()
+            if before.get(cell, 0) != n or after.get(cell, 0) != n
+        ]
 
 
 _SAID: dict[str, tuple[str, int]] = {

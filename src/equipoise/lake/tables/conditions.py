@@ -64,10 +64,19 @@ def read_sources(path: str | os.PathLike[str] | None, folder: Path) -> Sources:
 def read_toml(file: Path) -> dict[str, Any]:
     """Read a TOML file."""
     try:
-        return tomllib.loads(file.read_text("utf-8"))
+        text = file.read_text("utf-8")
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is not valid TOML: {error}.") from None
+    return parse_toml(text, str(file))
+
+
+def parse_toml(text: str, file: str) -> dict[str, Any]:
+    """Parse the text of a TOML file."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         if "overwrite" in str(error):
             raise InputError(
                 f"{file} sets a key twice, such as a value that is mapped to two values: {error}."

@@ -44,6 +44,20 @@ class RequiredJudge:
             return f"{name} can mean anything, and so can values such as {_first(values)}"
         return self.judge.rival(i, j, said.level)
 
+    def doubt_of_header(self, i: int, j: int) -> str | None:
+        """Return why the header leaves a match open, whatever the values turn out to mean."""
+        name, column = self.want.columns[i].name, self.judge.table.columns[j]
+        said = self.judge.wording(i, j)
+        if said.level == Level.OTHER:
+            return say_other(name, column.name, said.words)
+        if said.level == Level.SILENT:
+            return say_silent(column.name)
+        if said.level == Level.LOOSE:
+            return f"{name} and {column.name} mostly mean the same, but not always"
+        if self.judge.is_generic(i):
+            return f"{name} can mean anything"
+        return self.judge.rival(i, j, said.level)
+
     def _doubt_of_silent(self, i: int, j: int) -> str | None:
         """A header that says nothing needs words of one kind, which no other column has."""
         name, column = self.want.columns[i].name, self.judge.table.columns[j]

@@ -45,7 +45,7 @@ class Wanted:
 def wanted(counts: Counts, base: Profile | None = None) -> Wanted:
     """Derive what tables must provide from the counts of a plan and, if at hand, its base."""
     vocabularies = {
-        axis.name: _rows_by_value(counts, i)
+        axis.name: rows_by_value(counts, i)
         for i, axis in enumerate(counts.axes)
         if axis.name not in counts.bins
     }
@@ -60,7 +60,8 @@ def wanted(counts: Counts, base: Profile | None = None) -> Wanted:
     return Wanted((*known, *binned), vocabularies, bins)
 
 
-def _rows_by_value(counts: Counts, i: int) -> dict[str, int]:
+def rows_by_value(counts: Counts, i: int) -> dict[str, int]:
+    """Count the rows of each value of an axis, without missing values."""
     values = counts.axes[i].values
     rows = np.bincount(counts.codes[:, i], weights=counts.rows, minlength=len(values))
     return {v: int(n) for v, n in zip(values, rows, strict=True) if v is not MISSING}

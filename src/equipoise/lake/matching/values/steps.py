@@ -110,6 +110,18 @@ def whole_map(found: Vocabularies, *, same_codes: bool) -> WholeMap | None:
     return None
 
 
+def step_of(s: str, b: str, found: Vocabularies, taken: Step) -> Step:
+    """Return the plainest step that maps one value, given the step that completed the whole map."""
+    if s not in found.source or b not in found.base or taken in ("codebook", "mapping"):
+        return taken
+    if found.same.get(s) == b:
+        return "exact" if s == b else "normalised"
+    texts = normalise(found.source[s]), normalise(found.base[b])
+    fits = {step: fit for step, fit in _BOLDER if fit is not None}
+    tried = [step for step in fits if taken in ("fuzzy", step)]
+    return next((step for step in tried if fits[step](*texts)), "synonyms")
+
+
 def _plain_step(pairs: Mapping[str, str]) -> Step:
     return "exact" if all(s == b for s, b in pairs.items()) else "normalised"
 

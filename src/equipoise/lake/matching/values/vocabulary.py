@@ -13,8 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from equipoise.errors import InputError
+from equipoise.lake.matching.values.concepts import is_code, is_missing
 from equipoise.lake.matching.values.guesses import Proposal, guess_value
-from equipoise.lake.matching.values.steps import LARGEST, Step, Vocabularies, WholeMap, whole_map
+from equipoise.lake.matching.values.steps import (
+    LARGEST,
+    Step,
+    Vocabularies,
+    WholeMap,
+    step_of,
+    whole_map,
+)
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,47 @@ def _why_taken(taken: WholeMap) -> str:
         return f"the only value, {source!r}, stands for {base!r} (step {taken.step})"
     reason = _REASONS[taken.step].format(about=taken.about)
     return f"all {len(taken.pairs)} values {reason}"
+
+
+_SAID: Mapping[Step, str] = {
+    "exact": "The base has the same value.",
+    "normalised": "It is {base!r} except for case, blanks and punctuation.",
+    "synonyms": "It is a known word for {base!r}.",
+    "prefix": "It is short for {base!r}, and for no other value of the base.",
+    "fuzzy": "It is {base!r} except for one letter.",
+    "codebook": "The codebook says so.",
+    "mapping": "The mapping file says so.",
+}
+
+
+def say_values(
+    base: Mapping[str, int], source: Mapping[str, int], found: ValueMap
+) -> dict[str, str]:
+    """Say for each value of a source in a sentence what it means, or why that is not known.
+
+    >>> base, source = {"Male": 7, "Female": 3}, {"F": 6, "M": 4, "?": 1}
+    >>> for value, why in say_values(base, source, match_values(base, source)).items():
+    ...     print(value, "-", why)
+    F - It is a known word for 'Female'.
+    M - It is a known word for 'Male'.
+    ? - It is read as a missing value.
+    """
+    both = Vocabularies.of(base, source)
+    said = {}
+    for value in source:
+        if value in found.values and found.step is not None:
+            means = found.values[value]
+            said[value] = _SAID[step_of(value, means, both, found.step)].format(base=means)
+        elif value in found.missing:
+            said[value] = "It is read as a missing value."
+        elif value in found.proposals:
+            guess = found.proposals[value]
+            said[value] = f"It may mean {guess.value!r}, which is not certain: {guess.why}."
+        elif is_code(both.source.get(value, value)) and not is_missing(value):
+            said[value] = "A code means nothing by itself."
+        else:
+            said[value] = "No value of the base is known for it."
+    return said
 
 
 def _why_open(found: Vocabularies, *, same_codes: bool) -> str:
