@@ -23,7 +23,7 @@ from equipoise.web.pages import address, render
 from equipoise.web.rooms import bias, compare, lake, plan, table
 from equipoise.web.rooms import map as map_room
 from equipoise.web.rooms.room import TABLE_OPTIONS, Room
-from equipoise.web.routes import downloads, files, jobs
+from equipoise.web.routes import downloads, evaluations, files, jobs, lakes
 from equipoise.web.routes.common import Error, declare_query, user_of, work_of
 from equipoise.web.schema import as_pairs
 from equipoise.web.settings import Settings
@@ -92,6 +92,8 @@ def make_application(settings: Settings, *, hosts: tuple[str, ...]) -> Applicati
     app.include_router(downloads.make_router(desk))
     app.include_router(files.make_router(desk))
     app.include_router(jobs.make_router(desk))
+    app.include_router(lakes.make_router(desk))
+    app.include_router(evaluations.make_router(desk))
     _add_start(app, settings)
     _add_charts(app, desk)
     static = resources.files("equipoise.web").joinpath("static")

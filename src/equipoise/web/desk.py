@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -47,6 +48,10 @@ class Desk:
         folder = "one" if len(self.settings.tokens) == 1 else user
         return Places(self.settings.root, self.settings.home / folder)
 
+    def new_name(self) -> str:
+        """A name that no other result has."""
+        return secrets.token_hex(4)
+
     def close(self) -> None:
         """End all work."""
         self.crew.close()
@@ -60,7 +65,8 @@ class Desk:
             raise InputError("no table is chosen; choose one in the room “Table”.")
         places = self.places(user)
         table = keywords_of(query, TABLE_OPTIONS)
-        options = self.with_files(keywords_of(query, room.options), room, places)
+        given = keywords_of(query, room.options)
+        options = self.with_files(given, room, places)
         known = {o.keyword for o in (*TABLE_OPTIONS, *room.options)}
         view = {k: v for k, v in query.model_dump().items() if k not in known and k != "data"}
         path = places.resolve(data)
@@ -73,6 +79,7 @@ class Desk:
             options=options,
             view=view,
             pairs=tuple(as_pairs(query)),
+            named={name: str(given[name]) for name in files_of(given, room.options)},
         )
 
     def with_files(

@@ -13,7 +13,7 @@ from equipoise import datasets
 from equipoise.engines.kinds import EXTENSIONS, extension
 from equipoise.errors import InputError, SourceNotFound
 
-UPLOADS, RESULTS = "uploads", "results"
+UPLOADS, RESULTS, EXAMPLE = "uploads", "results", "example"
 _LISTED, _DEEPEST = 1000, 5
 """Maximum number of files that are listed, and of folders above one."""
 _INSIDE = 10_000
@@ -36,7 +36,7 @@ class Places:
     def folders(self) -> tuple[str, ...]:
         """Folders that hold everything that may be read."""
         bundled = [datasets.path(name).parent for name in datasets.names() if _there(name)]
-        found = [self.root, self.home, *bundled]
+        found = [self.root, self.home, self.home.parent / EXAMPLE, *bundled]
         return tuple(dict.fromkeys(str(folder.resolve()) for folder in found))
 
     def resolve(self, name: str) -> str:
@@ -49,8 +49,11 @@ class Places:
     def file(self, name: str) -> Path:
         """Return the path of a file or folder; refuse one that is not below the root."""
         parts = re.split(r"[/\\]", name)
-        mine = parts[0] in (UPLOADS, RESULTS) and (self.home / name).exists()
-        base = self.home if mine else self.root
+        base = self.root
+        if parts[0] in (UPLOADS, RESULTS) and (self.home / name).exists():
+            base = self.home
+        elif parts[0] == EXAMPLE and (self.home.parent / name).exists():
+            base = self.home.parent
         if not name or "\0" in name or ".." in parts or any(p.startswith(".") for p in parts if p):
             raise SourceNotFound(_refusal(name))
         # A path from the root of the disk, a drive or an address replaces the base.

@@ -88,3 +88,47 @@ def file(name: str, ask: Ask, kind: str, *, progress: Reporter = silent) -> byte
     from equipoise.web import exports
 
     return exports.write(name, replace(ask, progress=progress), kind).encode()
+
+
+def build_example(folder: str, *, progress: Reporter = silent) -> None:
+    """Write the example, unless it is there."""
+    from pathlib import Path
+
+    from equipoise.datasets.example import build_example as build
+
+    place = Path(folder)
+    if not (place / "lake" / "sources.toml").exists():
+        progress("writing the example", 0.0)
+        build(place / "adult.parquet", place / "lake")
+
+
+def lake_index(ask: Ask, *, progress: Reporter = silent) -> dict[str, Any]:
+    """Index a lake."""
+    from equipoise.web.rooms import lake
+
+    return lake.index(replace(ask, progress=progress))
+
+
+def lake_answer(
+    ask: Ask, answers: list[dict[str, Any]], *, progress: Reporter = silent
+) -> str:
+    """Write answers into a mapping file."""
+    from equipoise.web.rooms import lake
+
+    return lake.answer(replace(ask, progress=progress), answers)
+
+
+def lake_repair(ask: Ask, output: str, *, progress: Reporter = silent) -> dict[str, Any]:
+    """Repair a table with rows of a lake."""
+    from equipoise.web.rooms import lake
+
+    return lake.repair(replace(ask, progress=progress), output)
+
+
+def evaluate(
+    ask: Ask, options: dict[str, Any], output: str, *, progress: Reporter = silent
+) -> dict[str, Any]:
+    """Train and test models on a table, or on two."""
+    from equipoise.web.rooms import compare
+
+    return compare.evaluate(replace(ask, progress=progress), options, output)

@@ -23,7 +23,7 @@ def twins_of(room: Room, ask: Ask) -> list[tuple[str, str]]:
 
     data = _file_name(ask.data)
     options = (*TABLE_OPTIONS, *room.options)
-    named = {k: v for k, v in {**ask.table, **_shown_files(ask)}.items() if not _is_default(k, v)}
+    named = {k: v for k, v in {**ask.table, **ask.options, **ask.named}.items() if not _is_default(k, v)}
     words, calls = [data], [data]
     function, more, keywords = room.command, [], {}
     if room.name == "bias" and ask.view.get("label_value"):
@@ -45,6 +45,11 @@ def twins_of(room: Room, ask: Ask) -> list[tuple[str, str]]:
             more, keywords = ["--at", *map(str, at)], {"at": list(at)}
         if "x" not in named or "y" not in named:
             return []
+    if room.name == "lake":
+        if not ask.view.get("lake"):
+            return []
+        words = calls = [data, ask.view["lake"]]
+        more, keywords = ["-o", "repaired.parquet"], {"output": "repaired.parquet"}
     if room.name == "compare":
         if not ask.view.get("other"):
             return []
@@ -52,18 +57,6 @@ def twins_of(room: Room, ask: Ask) -> list[tuple[str, str]]:
     shell = " ".join([shell_command(room.command, words, named, options), *more])
     python = python_call(function, calls, {**named, **keywords})
     return [("shell", shell), ("Python", f"import equipoise as eq\n\n{python}\nprint(result)")]
-
-
-def _shown_files(ask: Ask) -> dict[str, Any]:
-    """Options of the room, with files as the user knows them."""
-    home = (str(ask.places.root), str(ask.places.home))
-    shown = dict(ask.options)
-    for name, value in shown.items():
-        if isinstance(value, str):
-            for folder in home:
-                value = value.removeprefix(f"{folder}/")
-            shown[name] = value
-    return shown
 
 
 def _is_default(name: str, value: Any) -> bool:

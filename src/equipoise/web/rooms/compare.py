@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
+from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.options.measure import MeasureOptions
 from equipoise.web.rooms.plan import make
 from equipoise.web.rooms.room import Ask, Room, Text, table_query
@@ -90,6 +91,43 @@ def _tables(ask: Ask) -> dict[str, Any]:
         "total": len(change),
     }
 
+
+def evaluate(ask: Ask, options: dict[str, Any], output: str) -> dict[str, Any]:
+    """Train and test models on a table, or on two; write the report, and return what it says."""
+    from pathlib import Path
+
+    from equipoise import atomic
+    from equipoise.api.evaluations import evaluate as work
+    from equipoise.reports.pages import write_page
+
+    result = work(ask.path, **ask.table, **options, engine=ask.engine, progress=ask.progress)
+    write_page(result, output, source=ask.data)
+    data = Path(output).with_suffix(".json")
+    atomic.write_text(data, result.to_json(indent=2))
+    grids = [grid.to_dict() for grid in result._grids()]  # noqa: SLF001  of all results
+    return {
+        "heading": result.heading,
+        "sentences": list(result.sentences),
+        "tables": [{k: grid[k] for k in ("headers", "rows", "numbers")} for grid in grids],
+        "files": {"report": Path(output).name, "data": data.name},
+    }
+
+
+EVALUATED = offered(RunningOptions, EvaluationOptions, FeatureOptions, but=("runs", "jobs"))
+
+EVALUATION = Room(
+    name="evaluation",
+    title="Evaluation",
+    about="Train and test models.",
+    query=table_query(
+        "EvaluationQuery",
+        EVALUATED,
+        other=(Text | None, Field(default=None, description="Name of a second table.")),
+    ),
+    options=EVALUATED,
+    compute=compute,
+    counts=False,
+)
 
 ROOM = Room(
     name="compare",

@@ -1,22 +1,30 @@
-"""The room of the lake: which tables offer the needed rows, and what they mean."""
+"""The room of the lake: which tables offer the needed rows, what they mean, and the repair."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from equipoise.errors import InputError
 from equipoise.options.plan import PlanOptions
 from equipoise.options.search import AcquisitionLimits, SearchRequest
+from equipoise.web.rooms import plan as plan_room
 from equipoise.web.rooms.room import Ask, Room, Text, table_query
 from equipoise.web.schema import offered
 
+if TYPE_CHECKING:
+    from equipoise.lake.lake import Lake
+    from equipoise.plans.plan import Plan
+
 PLAN = offered(PlanOptions)
-SEARCH = offered(SearchRequest)
-LIMITS = tuple(
-    o for o in offered(AcquisitionLimits) if o.keyword not in {p.keyword for p in PLAN}
-)
+SEARCH = offered(SearchRequest, but=("second_opinion",))
+_PLANNED = {option.keyword for option in PLAN}
+# A repair has one budget and one time limit, those of the plan.
+LIMITS = tuple(o for o in offered(AcquisitionLimits) if o.keyword not in _PLANNED)
 OPTIONS = (*PLAN, *SEARCH, *LIMITS)
+_OFFERS, _CELLS = 50, 100
 
 
 def lake_query() -> Any:
@@ -24,14 +32,121 @@ def lake_query() -> Any:
     return table_query(
         "LakeQuery",
         OPTIONS,
+        move=(
+            list[Text],
+            Field(default_factory=list, max_length=200, description="A plan by hand, as in the room of plans."),
+        ),
         lake=(Text | None, Field(default=None, description="Name of the folder of tables.")),
         job=(Text | None, Field(default=None, description="Job whose result is shown.")),
     )
 
 
+def keywords(options: Mapping[str, Any], known: Sequence[Any]) -> dict[str, Any]:
+    """The options of a request that are among some declared ones."""
+    names = {option.keyword for option in known}
+    return {name: value for name, value in options.items() if name in names}
+
+
+def open_lake(ask: Ask) -> Lake:
+    """The lake that is named, read by an engine that reads nothing else."""
+    from equipoise.lake.lake import Lake
+
+    if not ask.view.get("lake"):
+        raise InputError("name the folder of tables in which rows are searched for.")
+    place = ask.places.file(ask.view["lake"])
+    return Lake(place, engine=ask.engine, refresh=False, progress=ask.progress)
+
+
+def planned(ask: Ask) -> Plan:
+    """The plan whose rows are searched for."""
+    return plan_room.make(ask, keywords(ask.options, PLAN), ask.view.get("move", ()))
+
+
 def compute(ask: Ask) -> dict[str, Any]:
-    """Rank the tables of the lake by the needed rows they offer."""
-    return {}
+    """Rank the tables of the lake by the needed rows they offer, and list what is open."""
+    if not ask.view.get("lake"):
+        return {"lake": None}
+    from equipoise.plans.infeasibility import Infeasible
+
+    lake = open_lake(ask)
+    shown: dict[str, Any] = {"lake": ask.view["lake"], "indexed": lake.index_path.exists()}
+    if not shown["indexed"]:
+        return shown
+    shown["tables"], shown["rows"] = len(lake.tables), sum(table.rows for table in lake.tables)
+    shown["problems"] = [{"table": t.name, "why": t.problem} for t in lake.tables if t.problem]
+    try:
+        made = planned(ask)
+    except Infeasible as error:
+        return {**shown, "plan": None, "why": list(error.to_dict()["explanation"])}
+    search = keywords(ask.options, SEARCH)
+    ask.progress("matching tables", 0.3)
+    found = lake.find(made, base=ask.path, top=_OFFERS, **search)
+    asked = lake.questions(made, base=ask.path, **search)
+    return {
+        **shown,
+        "plan": {
+            "additions": made.additions,
+            "deletions": made.deletions,
+            "cost": made.cost,
+            "max_abs_ub_before": made.certificate.max_abs_ub_before,
+            "max_abs_ub_after": made.certificate.max_abs_ub_after,
+        },
+        "mapping": ask.named.get("mapping"),
+        "found": found.to_dict(),
+        "questions": asked.to_dict(),
+    }
+
+
+def answer(ask: Ask, answers: list[dict[str, Any]]) -> str:
+    """Write the answers of a person into the mapping file, and return its text."""
+    lake, made = open_lake(ask), planned(ask)
+    text: str = lake.answer(made, answers, base=ask.path, **keywords(ask.options, SEARCH))
+    return text
+
+
+def index(ask: Ask) -> dict[str, Any]:
+    """Read the tables of a lake and describe them in its index."""
+    lake = open_lake(ask)
+    done = lake.refresh()
+    return {
+        "tables": len(lake.tables),
+        "rows": sum(table.rows for table in lake.tables),
+        **{name: getattr(done, name) for name in ("new", "changed", "gone", "same")},
+    }
+
+
+def repair(ask: Ask, output: str) -> dict[str, Any]:
+    """Plan, take the rows, write the repaired table and verify it; write its report, too."""
+    from pathlib import Path
+
+    from equipoise.api.repairs import repair as work
+    from equipoise.reports.pages import write_page
+
+    given = {**ask.table, **keywords(ask.options, OPTIONS)}
+    drawn = [text for text in ask.view.get("move", ()) if text.strip()]
+    if drawn:
+        made = planned(ask)
+        given = {"plan": made, **keywords(ask.options, (*SEARCH, *LIMITS))}
+    result = work(ask.path, open_lake(ask), output, engine=ask.engine, progress=ask.progress, **given)
+    write_page(result, f"{output}.html", source=ask.data)
+    told = result.to_dict()
+    acquired = told["acquired"]
+    names = {"table": "", "ledger": ".ledger.parquet", "plan": ".plan.json", "report": ".html"}
+    return {
+        "reached": told["reached"],
+        "sentences": told["sentences"],
+        "added": acquired["added"],
+        "removed": acquired["removed"],
+        "cost": acquired["cost"],
+        "sources": acquired["sources"],
+        "cells": acquired["cells"][:_CELLS],
+        "shift": acquired["shift"],
+        "max_abs_ub_before": acquired.get("max_abs_ub_before"),
+        "max_abs_ub_after": acquired.get("max_abs_ub_after"),
+        "verification": told["verification"],
+        "files": {k: Path(f"{output}{end}").name for k, end in names.items() if Path(f"{output}{end}").exists()},
+        "data": f"results/{Path(output).name}",
+    }
 
 
 ROOM = Room(
@@ -41,5 +156,5 @@ ROOM = Room(
     query=lake_query(),
     options=OPTIONS,
     compute=compute,
-    command="find",
+    command="repair",
 )

@@ -48,6 +48,8 @@ class Ask:
     counts: Counts | None = None
     pairs: tuple[tuple[str, str], ...] = ()
     """The address of the room, for links to others."""
+    named: Mapping[str, str] = field(default_factory=dict)
+    """Files among the options, as the user knows them."""
     progress: Reporter = field(default=silent, compare=False)
 
     @property

@@ -22,6 +22,12 @@ class Error(pydantic.BaseModel):
     error: str
 
 
+class Started(pydantic.BaseModel):
+    """The job that was started; ``/api/jobs/JOB`` tells how far it is."""
+
+    job: str
+
+
 class ReadOnly(InputError):
     """The explorer was started so that nothing is written."""
 
