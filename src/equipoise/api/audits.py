@@ -12,7 +12,7 @@ from equipoise.api.keywords import takes
 from equipoise.api.measurement import COUNTING, count
 from equipoise.api.tables import asked_table
 from equipoise.counts import Counts
-from equipoise.errors import InputError, did_you_mean
+from equipoise.errors import InputError, NoRowsLeft, did_you_mean
 from equipoise.options import keyword_fields, take
 from equipoise.options.audit import FORMS, AuditForm, AuditOptions
 from equipoise.options.count import ScoreRequest
@@ -83,7 +83,11 @@ def audit(
         "sensitive_features": _attributes(request, sensitive_features, y),
         "label": request.outcome(label),
     }
-    counts, median = _counted(data, request, {**columns, "y": y}, counting, progress)
+    try:
+        counts, median = _counted(data, request, {**columns, "y": y}, counting, progress)
+    except NoRowsLeft:
+        outcome = columns["label"] or "the label"
+        raise InputError(f"no row has a value of {outcome!r}; name another column.") from None
     _require_axes(request, counts)
     subject = Subject.of(counts, request, median=median, source=_name_of(data))
     search = None if lake is None else _search(lake, data, looking, progress)

@@ -16,8 +16,10 @@ RULE = (
 )
 NOT_COVERED = (
     "Whether the system is a high-risk one, and whether the article applies to it.",
-    "Paragraph 2(a) to 2(e): design choices, the collection and origin of data, their preparation and "
-    "annotation, assumptions, and whether the data sets are suitable.",
+    (
+        "Paragraph 2(a) to 2(e): design choices, the collection and origin of data, their preparation and "
+        "annotation, assumptions, and whether the data sets are suitable."
+    ),
     "Biases in what the columns mean or how they were measured: only numbers of rows are compared.",
     "Attributes that were not named, and groups that the table does not record.",
     "The model that is trained on the data, and other data sets for training, validation or testing.",
@@ -30,13 +32,17 @@ PURPOSE = (
     "assumptions about what the data measure and represent (2(d)), and their suitability (2(e)).",
 )
 EFFECTS = (
-    "which of these biases are likely to affect health, safety or fundamental rights, or to lead to "
-    "discrimination (2(f)).",
+    (
+        "which of these biases are likely to affect health, safety or fundamental rights, or to lead to "
+        "discrimination (2(f))."
+    ),
     "which measures were taken against them, and why these (2(g)).",
 )
 SETTING = (
-    "geographical, contextual, behavioural or functional setting of the intended use, and which of its "
-    "characteristics the data contain or lack (paragraph 4).",
+    (
+        "geographical, contextual, behavioural or functional setting of the intended use, and which of its "
+        "characteristics the data contain or lack (paragraph 4)."
+    ),
 )
 
 
@@ -45,7 +51,9 @@ def fill_in(subject: Subject, remedy: Remedy) -> Audit:
     gaps = find_gaps(subject)
     table = subject.table
     sections = (
-        AuditSection("purpose", "Purpose and origin of the data (2(a) to 2(e))", to_fill_in(PURPOSE)),
+        AuditSection(
+            "purpose", "Purpose and origin of the data (2(a) to 2(e))", to_fill_in(PURPOSE)
+        ),
         AuditSection(
             "examination",
             "Examination in view of possible biases (2(f))",

@@ -27,7 +27,9 @@ def composition(subject: Subject) -> Grid:
     rows = []
     for axis in subject.counts.sensitive:
         values = axis.values[:_VALUES]
-        rows += [(axis.name, format_value(v), *_size(subject, Group({axis.name: v}))) for v in values]
+        rows += [
+            (axis.name, format_value(v), *_size(subject, Group({axis.name: v}))) for v in values
+        ]
         if len(axis) > _VALUES:
             rows.append((axis.name, f"… and {len(axis) - _VALUES:,} more values", "", ""))
     measured, label = subject.table.measured, subject.counts.label
@@ -74,13 +76,19 @@ def examined(subject: Subject) -> list[str]:
     untold = int(pairs.untold.sum())
     labels = len(counts.label)
     return [
-        f"Every combination of values of these attributes was examined, with every attribute left out in "
-        f"turn: {counted(groups, 'group')} and {counted(labels, 'label')} of {counts.label.name!r}, "
-        f"{counted(len(table), 'pair')} in all.",
-        f"{counted(untold, 'pair')} {'has' if untold == 1 else 'have'} too few rows to tell a difference "
-        "from chance.",
-        "UB, the Uniform Bias of a group and a label, is 1 minus the rate of the label in the group over "
-        "its rate in the whole table: 0.2 means 20 % fewer such rows than the group's share.",
+        (
+            f"Every combination of values of these attributes was examined, with every attribute left out in "
+            f"turn: {counted(groups, 'group')} and {counted(labels, 'label')} of {counts.label.name!r}, "
+            f"{counted(len(table), 'pair')} in all."
+        ),
+        (
+            f"{counted(untold, 'pair')} {'has' if untold == 1 else 'have'} too few rows to tell a difference "
+            "from chance."
+        ),
+        (
+            "UB, the Uniform Bias of a group and a label, is 1 minus the rate of the label in the group over "
+            "its rate in the whole table: 0.2 means 20 % fewer such rows than the group's share."
+        ),
     ]
 
 

@@ -6,7 +6,7 @@ from equipoise.audits import biases
 from equipoise.audits.audit import Audit, AuditSection, to_fill_in
 from equipoise.audits.gaps import find_gaps
 from equipoise.audits.subject import Subject
-from equipoise.plain import in_words
+from equipoise.plain import counted, in_words
 from equipoise.version import __version__
 
 FORM = "datasheet"
@@ -46,7 +46,12 @@ def fill_in(subject: Subject) -> Audit:
             (*subject.rows_sentences, *_columns(subject)),
             (biases.composition(subject),),
         ),
-        AuditSection("gaps", "Missing values and empty cells", tuple(gaps.sentences(subject.counts.label.name)), grids),
+        AuditSection(
+            "gaps",
+            "Missing values and empty cells",
+            tuple(gaps.sentences(subject.counts.label.name)),
+            grids,
+        ),
         biases.bias_section(subject, "Biases, with intervals"),
         AuditSection("limits", "Recommendations and limits", tuple(_limits(subject))),
         AuditSection("people", "Collection, preparation, uses and maintenance", to_fill_in(PEOPLE)),
@@ -68,10 +73,10 @@ def fill_in(subject: Subject) -> Audit:
 
 def _columns(subject: Subject) -> list[str]:
     label = subject.counts.label
-    sizes = [f"{axis.name} ({len(axis):,} values)" for axis in subject.counts.sensitive]
+    sizes = [f"{axis.name} ({counted(len(axis), 'value')})" for axis in subject.counts.sensitive]
     return [
         f"Sensitive attributes: {in_words(sizes)}.",
-        f"Label: {label.name} ({len(label):,} values).",
+        f"Label: {label.name} ({counted(len(label), 'value')}).",
     ]
 
 
@@ -79,14 +84,24 @@ def _limits(subject: Subject) -> list[str]:
     pairs, limit = subject.table.pairs, subject.options.limit
     outside, evident = int(pairs.outside.sum()), int((pairs.outside & pairs.evident).sum())
     untold = int(pairs.untold.sum())
+    said = []
+    if outside:
+        said.append(
+            f"Pairs of a group and a label with |UB| above {limit:g}: {outside:,}, by more than chance "
+            f"{evident:,}. A model that is trained on these rows may learn these differences; state them "
+            "wherever it is used."
+        )
+    if untold:
+        said.append(
+            f"Pairs with too few rows to tell: {untold:,}. Do not draw conclusions about these groups from "
+            "these data."
+        )
     return [
-        f"{outside:,} pairs of a group and a label have |UB| above {limit:g}, {evident:,} of them by more than "
-        "chance. A model that is trained on these rows may learn these differences; state them wherever "
-        "it is used.",
-        f"For {untold:,} pairs the rows are too few to tell. Do not draw conclusions about these groups from "
-        "these data.",
-        "Rows drawn from this table have the same shares as the table, not those of a population; compare "
-        "them before using the data for another one.",
+        *said,
+        (
+            "Rows drawn from this table have the shares of the table, not those of a population; compare "
+            "the two before using the data for another one."
+        ),
         "equipoise plan computes the rows that would bring the biases within a tolerance.",
     ]
 

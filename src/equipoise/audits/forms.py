@@ -14,7 +14,9 @@ Search = Callable[[Remedy], Remedy]
 """Adds to a plan what tables offer for it."""
 
 
-def fill_in(subject: Subject, *, search: Search | None = None, progress: Reporter = silent) -> Audit:
+def fill_in(
+    subject: Subject, *, search: Search | None = None, progress: Reporter = silent
+) -> Audit:
     """Fill in the form that the options of a subject name."""
     form = subject.options.form
     if form == article_10.FORM:
@@ -22,5 +24,9 @@ def fill_in(subject: Subject, *, search: Search | None = None, progress: Reporte
         if search is not None and remedy.needs_rows:
             remedy = search(remedy)
         return article_10.fill_in(subject, remedy)
-    forms = (local_law_144, uniform_guidelines, datasheet)
-    return next(each for each in forms if each.FORM == form).fill_in(subject)
+    return _FORMS[str(form)](subject)
+
+
+_FORMS: dict[str, Callable[[Subject], Audit]] = {
+    each.FORM: each.fill_in for each in (local_law_144, uniform_guidelines, datasheet)
+}

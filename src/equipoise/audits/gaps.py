@@ -81,7 +81,11 @@ class Gaps:
             )
         if self.empty_cells is not None:
             shown = len(self.empty or ())
-            which = f"; the table shows those of the {shown} largest groups" if shown < self.empty_cells else ""
+            which = (
+                f"; the table shows those of the {shown} largest groups"
+                if shown < self.empty_cells
+                else ""
+            )
             have = "has" if self.empty_cells == 1 else "have"
             said.append(
                 f"{counted(self.empty_cells, 'cell')} of groups that have rows {have} none: the group "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from equipoise.audits import rates
 from equipoise.audits.audit import Audit, AuditSection, to_fill_in
 from equipoise.audits.subject import Subject
-from equipoise.lattice import format_value
 from equipoise.measures.display import percent
 from equipoise.measures.selection import SelectionTable
 from equipoise.plain import Grid, in_words
@@ -19,10 +18,14 @@ RULE = (
 NOT_COVERED = (
     "Whether the tool is an automated employment decision tool, and whether the law applies to it.",
     "Whether the auditor is independent, and when the audit was done.",
-    "Whether the rows are historical data or test data, whose they are, which positions and which period "
-    "they cover, and whether they are enough.",
-    "Whether the values of the columns are the categories that employers report to the Equal Employment "
-    "Opportunity Commission (EEO-1, component 1); they are used as they stand in the table.",
+    (
+        "Whether the rows are historical data or test data, whose they are, which positions and which period "
+        "they cover, and whether they are enough."
+    ),
+    (
+        "Whether the values of the columns are the categories that employers report to the Equal Employment "
+        "Opportunity Commission (EEO-1, component 1); they are used as they stand in the table."
+    ),
     "Other attributes, such as age or disability, unless they are named as sensitive attributes.",
     "Notices to candidates, publication of the summary, and the retention of data.",
     "Whether the tool measures what a job needs, and why rates differ.",
@@ -36,14 +39,16 @@ QUESTIONS = (
 
 def fill_in(subject: Subject) -> Audit:
     """Fill in the form."""
-    subject.require_rows(FORM)
+    subject = subject.for_selection(FORM)
     tables = rates.selection_tables(subject, "all")
     sections = [AuditSection("overview", "Rows and outcome", tuple(_overview(subject)))]
     for number, table in enumerate(tables, start=1):
         said = tuple(rates.table_sentences(table, _rate(subject)))
         grids = (_grid(table, subject),) if len(table) else ()
         sections.append(
-            AuditSection(rates.id_of(number), rates.title_of(table), (*said, *_excluded(table)), grids)
+            AuditSection(
+                rates.id_of(number), rates.title_of(table), (*said, *_excluded(table)), grids
+            )
         )
     sections.append(AuditSection("reading", "How to read the tables", tuple(_reading(subject))))
     sections.append(AuditSection("people", "For people to add", to_fill_in(QUESTIONS)))
@@ -74,7 +79,10 @@ def _overview(subject: Subject) -> list[str]:
     said = [*subject.rows_sentences, *rates.outcome_sentences(subject)]
     lacking = [
         words
-        for words, column in (("sex", subject.options.sex), ("race/ethnicity", subject.options.race))
+        for words, column in (
+            ("sex", subject.options.sex),
+            ("race/ethnicity", subject.options.race),
+        )
         if column is None
     ]
     if lacking:
@@ -89,8 +97,10 @@ def _excluded(table: SelectionTable) -> list[str]:
     if not table.small.any():
         return []
     return [
-        "An independent auditor may leave such categories out of the impact ratios, with a reason; the "
-        "rules still ask for their numbers. The last column of ratios leaves them out."
+        (
+            "An independent auditor may leave such categories out of the impact ratios, with a reason; the "
+            "rules still ask for their numbers. The last column of ratios leaves them out."
+        )
     ]
 
 
@@ -103,29 +113,33 @@ def _reading(subject: Subject) -> list[str]:
     )
     return [
         f"{rate.capitalize()}: {selected}.",
-        f"Impact ratio: the {rate} of a category over the highest {rate} of a category of the same "
-        "table. The rules set no limit for it; the line at 0.8 in the charts is the four-fifths rule of "
-        "other guidelines.",
-        f"The {subject.options.confidence:.0%} intervals of the ratios are not asked for by the rules. They "
-        "say how far the ratios may be from what more rows would show.",
+        (
+            f"Impact ratio: the {rate} of a category over the highest {rate} of a category of the same "
+            "table. The rules set no limit for it; the line at 0.8 in the charts is the four-fifths rule of "
+            "other guidelines."
+        ),
+        (
+            f"The {subject.options.confidence:.0%} intervals of the ratios are not asked for by the rules. They "
+            "say how far the ratios may be from what more rows would show."
+        ),
     ]
 
 
 def _grid(table: SelectionTable, subject: Subject) -> Grid:
     selected = "selected" if subject.median is None else "above the median"
-    headers = [*table.attributes, "applicants", "share of rows", selected, _rate(subject)]
+    headers = [rates.heading_of(table), "applicants", "share of rows", selected, _rate(subject)]
     headers += ["impact ratio", f"{subject.options.confidence:.0%} interval"]
     some = bool(table.small.any())
-    headers += [f"impact ratio without categories under {rates.share_text(table.exclude_below)}"] * some
+    headers += [f"ratio without those under {rates.share_text(table.exclude_below)}"] * some
     rows = []
     for i in range(len(table)):
-        cells = [*map(format_value, table.group(i).values())]
+        cells = [rates.category_text(table, i)]
         cells += [rates.count_text(table, i, table.n[i]), percent(float(table.share[i]))]
         cells += [rates.count_text(table, i, table.selected[i]), percent(float(table.rate[i]))]
-        cells += [rates.ratio_text(float(table.ratio[i])), rates.interval_text(table.interval, i)]
+        cells += [rates.ratio_text(float(table.ratio[i])), rates.interval_text(table, i)]
         cells += [rates.ratio_text(float(table.ratio_without_small[i]))] * some
         rows.append((*cells, _note(table, i)))
-    numbers = frozenset(range(len(table.attributes), len(headers)))
+    numbers = frozenset(range(1, len(headers)))
     return Grid((*headers, "note"), tuple(rows), numbers)
 
 

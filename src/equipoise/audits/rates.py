@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from equipoise.audits.subject import Subject
 from equipoise.lattice import format_value
@@ -12,9 +12,6 @@ from equipoise.measures.display import UNKNOWN, percent
 from equipoise.measures.selection import Eligible, SelectionTable
 from equipoise.plain import counted, in_words, rows_text
 from equipoise.values import MISSING, plain
-
-if TYPE_CHECKING:
-    from equipoise.measures.uncertainty.intervals import Interval
 
 
 def selection_tables(subject: Subject, eligible: Eligible) -> tuple[SelectionTable, ...]:
@@ -43,8 +40,10 @@ def outcome_sentences(subject: Subject) -> list[str]:
         ]
     value = format_value(subject.selected)
     said = [
-        f"Selected are the rows with {counts.label.name}={value}: {above:,} of {counts.n:,} "
-        f"({percent(above / counts.n)})."
+        (
+            f"Selected are the rows with {counts.label.name}={value}: {above:,} of {counts.n:,} "
+            f"({percent(above / counts.n)})."
+        )
     ]
     others = [v for v in counts.label.values if v not in (subject.selected, MISSING)]
     if len(others) != 1:
@@ -99,7 +98,9 @@ def _compared(table: SelectionTable, rate: str) -> str:
         only = "the only category" + (" shown" if len(table) > 1 else "")
         return f"{best} is {only} ({rate} {highest}), so that there is nothing to compare."
     which = "" if table.eligible == "all" else " among categories that are large enough"
-    return f"The highest {rate}{which} is that of {best}: {highest}. Impact ratios are relative to it."
+    return (
+        f"The highest {rate}{which} is that of {best}: {highest}. Impact ratios are relative to it."
+    )
 
 
 def _small(table: SelectionTable) -> list[str]:
@@ -109,8 +110,10 @@ def _small(table: SelectionTable) -> list[str]:
     listed = in_words([name_of(table, i) for i in small[:5]])
     more = f" and {len(small) - 5:,} more" if len(small) > 5 else ""
     return [
-        f"{counted(len(small), 'category').replace('categorys', 'categories')} with less than "
-        f"{share_text(table.exclude_below)} of all {table.measured.counts.n:,} rows: {listed}{more}."
+        (
+            f"{counted(len(small), 'category').replace('categorys', 'categories')} with less than "
+            f"{share_text(table.exclude_below)} of all {table.measured.counts.n:,} rows: {listed}{more}."
+        )
     ]
 
 
@@ -156,8 +159,9 @@ def ratio_text(value: float) -> str:
     return f"{value:.3f}" if math.isfinite(value) else UNKNOWN
 
 
-def interval_text(interval: Interval | None, place: int) -> str:
+def interval_text(table: SelectionTable, place: int) -> str:
     """Write the interval of an impact ratio."""
+    interval = table.interval
     if interval is None or math.isnan(interval.low[place]):
         return UNKNOWN
     if interval.low[place] == interval.high[place] == 1:  # of the category itself
@@ -169,6 +173,17 @@ def interval_text(interval: Interval | None, place: int) -> str:
 def count_text(table: SelectionTable, place: int, number: Any) -> str:
     """Write a number of rows, or a dash where it is hidden."""
     return UNKNOWN if table.suppressed[place] else f"{int(number):,}"
+
+
+def heading_of(table: SelectionTable) -> str:
+    """The header of the column of categories."""
+    return ", ".join(table.attributes)
+
+
+def category_text(table: SelectionTable, place: int) -> str:
+    """Write the values of a category, in the order of the header."""
+    group = table.group(place)
+    return ", ".join(format_value(group[name]) for name in table.attributes)
 
 
 CATEGORY = (

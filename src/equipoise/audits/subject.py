@@ -19,6 +19,7 @@ from equipoise.values import MISSING, Value, as_value
 ABOVE, NOT_ABOVE = "above the median", "not above the median"
 """The labels of a score."""
 _AFFIRMATIVE = frozenset({"yes", "y", "true", "t", "1", "1.0", "selected", "hired"})
+_OPPOSITES = {"no": "yes", "n": "y", "false": "true", "f": "t", "0": "1", "0.0": "1.0"}
 
 
 @dataclass(frozen=True)
@@ -123,13 +124,27 @@ class Subject:
         sets = [(name,) for name in names] + [pair] * (len(pair) == 2) + [names]
         return list(dict.fromkeys(sets))
 
-    def require_rows(self, form: str) -> None:
-        """Refuse weighted rows, which the tests and rates of a form do not know."""
+    def for_selection(self, form: str) -> Subject:
+        """The subject of a form about selections; refuse weighted rows, which have no such rates.
+
+        If no row is selected, the label gets the value that would have meant selected.
+        """
         if self.counts.weights is not None:
             raise InputError(
                 f"the form {form} counts people, one for each row; leave `weight` out, or use the form "
                 "'datasheet'."
             )
+        label = self.counts.label
+        asked = self.options.selected_value
+        only = str(label.values[0]).strip().casefold() if len(label) == 1 else ""
+        if self.median is not None or only not in _OPPOSITES:
+            return self
+        answer = _OPPOSITES[only] if asked is None else str(as_value(asked))
+        if answer.strip().casefold() not in _AFFIRMATIVE:
+            return self
+        axes = (*self.counts.sensitive, replace(label, values=(*label.values, answer)))
+        options = replace(self.options, selected_value=answer)
+        return replace(self, counts=replace(self.counts, axes=axes), options=options)
 
     @property
     def rows_sentences(self) -> list[str]:
@@ -148,7 +163,9 @@ class Subject:
         if self.options.unknown:
             texts = in_words([repr(text) for text in self.options.unknown])
             verb = "counts" if len(self.options.unknown) == 1 else "count"
-            said.append(f"In sensitive attributes, {texts} {verb} as unknown, like a missing value.")
+            said.append(
+                f"In sensitive attributes, {texts} {verb} as unknown, like a missing value."
+            )
         below = self.options.suppress_below
         if below is not None:
             said.append(

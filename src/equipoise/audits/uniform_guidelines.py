@@ -8,7 +8,6 @@ from typing import Any
 from equipoise.audits import rates
 from equipoise.audits.audit import Audit, AuditSection, to_fill_in
 from equipoise.audits.subject import Subject
-from equipoise.lattice import format_value
 from equipoise.measures import display
 from equipoise.measures.four_fifths import RULE as FOUR_FIFTHS
 from equipoise.measures.row import Row
@@ -44,7 +43,7 @@ _TESTS = (
 
 def fill_in(subject: Subject) -> Audit:
     """Fill in the form."""
-    subject.require_rows(FORM)
+    subject = subject.for_selection(FORM)
     tables = rates.selection_tables(subject, "sound")
     compared = [[_line(table, i, subject) for i in range(len(table))] for table in tables]
     sections = [AuditSection("overview", "Rows and outcome", tuple(_overview(subject)))]
@@ -86,7 +85,10 @@ def _line(table: SelectionTable, place: int, subject: Subject) -> dict[str, Any]
         **rates.category(table, place),
         "below_four_fifths": bool(table.below[place]) if known else None,
         **_tested(found, subject.options.significance),
-        **{"ub": row.ub, "ub_low": row.ub_low, "ub_high": row.ub_high, "q": row.q_value},
+        "ub": row.ub,
+        "ub_low": row.ub_low,
+        "ub_high": row.ub_high,
+        "q": row.q_value,
         "too_small": None if table.suppressed[place] else bool(table.too_small[place]),
         "_row": row,
         "_table": table,
@@ -116,7 +118,7 @@ def _plain(line: dict[str, Any]) -> dict[str, Any]:
 
 def _rates_grid(table: SelectionTable, subject: Subject) -> Grid:
     headers = (
-        *(*table.attributes, "applicants", "share of rows", "selected", "selection rate"),
+        *(rates.heading_of(table), "applicants", "share of rows", "selected", "selection rate"),
         *("impact ratio", f"{subject.options.confidence:.0%} interval", f"below {FOUR_FIFTHS}"),
     )
     rows = []
@@ -124,25 +126,25 @@ def _rates_grid(table: SelectionTable, subject: Subject) -> Grid:
         itself = i == table.best or math.isnan(table.ratio[i])
         rows.append(
             (
-                *map(format_value, table.group(i).values()),
+                rates.category_text(table, i),
                 rates.count_text(table, i, table.n[i]),
                 display.percent(float(table.share[i])),
                 rates.count_text(table, i, table.selected[i]),
                 display.percent(float(table.rate[i])),
                 rates.ratio_text(float(table.ratio[i])),
-                rates.interval_text(table.interval, i),
+                rates.interval_text(table, i),
                 display.UNKNOWN if itself else _yes(bool(table.below[i])),
                 _note(table, i),
             )
         )
-    numbers = frozenset(range(len(table.attributes), len(headers) - 1))
+    numbers = frozenset(range(1, len(headers) - 1))
     return Grid((*headers, "note"), tuple(rows), numbers)
 
 
 def _note(table: SelectionTable, place: int) -> str:
     if table.suppressed[place]:
         return "hidden"
-    notes = ["best-off"] if place == table.best else []
+    notes = ["best-off"] if place == table.best and table.rate[place] > 0 else []
     notes += [f"under {rates.share_text(table.exclude_below)}"] if table.small[place] else []
     notes += ["too small to say"] if table.too_small[place] else []
     return ", ".join(notes)
@@ -151,7 +153,13 @@ def _note(table: SelectionTable, place: int) -> str:
 def _tests_grid(table: SelectionTable, lines: list[dict[str, Any]], subject: Subject) -> Grid:
     level = f"p ≤ {subject.options.significance:g}"
     headers = (
-        *(*table.attributes, "standard deviations", "p (exact)", level, "selections to change it"),
+        *(
+            rates.heading_of(table),
+            "standard deviations",
+            "p (exact)",
+            level,
+            "selections to change it",
+        ),
         *("if moved", "UB", f"{subject.options.confidence:.0%} interval of UB", "q"),
     )
     rows = []
@@ -159,9 +167,11 @@ def _tests_grid(table: SelectionTable, lines: list[dict[str, Any]], subject: Sub
         row: Row = line["_row"]
         rows.append(
             (
-                *map(format_value, table.group(i).values()),
+                rates.category_text(table, i),
                 _signed(line["z"]),
-                display.UNKNOWN if line["p_exact"] is None else display.probability(line["p_exact"]),
+                display.UNKNOWN
+                if line["p_exact"] is None
+                else display.probability(line["p_exact"]),
                 display.UNKNOWN if line["significant"] is None else _yes(line["significant"]),
                 _change(line["selections_to_change"]),
                 _change(line["moved_to_change"]),
@@ -170,7 +180,7 @@ def _tests_grid(table: SelectionTable, lines: list[dict[str, Any]], subject: Sub
                 display.probability(row.q_value),
             )
         )
-    return Grid(headers, tuple(rows), frozenset(range(len(table.attributes), len(headers))))
+    return Grid(headers, tuple(rows), frozenset(range(1, len(headers))))
 
 
 def _signed(value: float | None) -> str:
@@ -205,9 +215,11 @@ def _counted(lines: list[dict[str, Any]], subject: Subject) -> list[str]:
     below = sum(line["below_four_fifths"] for line in compared)
     sure = sum(bool(line["significant"]) for line in compared if line["z"] < 0)
     return [
-        f"Impact ratio below {FOUR_FIFTHS}: {below:,} of {len(compared):,} categories compared with the "
-        f"best-off one. Rate lower by more than chance (p at most {subject.options.significance:g}): "
-        f"{sure:,} of {len(compared):,}."
+        (
+            f"Impact ratio below {FOUR_FIFTHS}: {below:,} of {len(compared):,} categories compared with the "
+            f"best-off one. Rate lower by more than chance (p at most {subject.options.significance:g}): "
+            f"{sure:,} of {len(compared):,}."
+        )
     ]
 
 
@@ -237,7 +249,10 @@ def _disagreements(lines: list[dict[str, Any]], subject: Subject) -> AuditSectio
     )
     title = "Where the ratio and the test disagree"
     more = len(said) - _LISTED
-    said = [*said[:_LISTED], *([f"{more:,} more categories disagree in the same way."] if more > 0 else [])]
+    said = [
+        *said[:_LISTED],
+        *([f"{more:,} more categories disagree in the same way."] if more > 0 else []),
+    ]
     return AuditSection("disagreements", title, tuple(said) or (none,))
 
 
@@ -250,18 +265,28 @@ def _flip(line: dict[str, Any]) -> str:
 def _reading(subject: Subject) -> list[str]:
     level = f"{subject.options.significance:g}"
     return [
-        "Impact ratio: the selection rate of a category over that of the best-off one, which is the "
-        "highest of the same table among categories that have enough rows to prove anything and "
-        f"at least {rates.share_text(subject.options.exclude_below)} of all rows.",
-        "Standard deviations: the difference of the two rates over its standard error at their pooled "
-        "rate, as enforcement agencies count it; negative if the category's rate is lower. About 2 "
-        "correspond to p = 0.05 if there are many rows.",
-        f"p (exact): Fisher's exact test, two-sided, of the category against the best-off one. It decides "
-        f"what is called significant (p at most {level}), because it holds for small numbers, too. It is "
-        "not corrected for the number of categories; q is.",
-        "Selections to change it: how many selections more (+) or fewer (−) of this category would "
-        f"bring its ratio to {FOUR_FIFTHS}, or below it, while nothing else changes. If moved: the same if "
-        "these selections were taken from or given to the best-off category.",
-        "UB: Uniform Bias, 1 minus the rate over the overall rate of all rows; positive if the category "
-        "has fewer selections than its share. q corrects its p-value for all groups measured.",
+        (
+            "Impact ratio: the selection rate of a category over that of the best-off one, which is the "
+            "highest of the same table among categories that have enough rows to prove anything and "
+            f"at least {rates.share_text(subject.options.exclude_below)} of all rows."
+        ),
+        (
+            "Standard deviations: the difference of the two rates over its standard error at their pooled "
+            "rate, as enforcement agencies count it; negative if the category's rate is lower. About 2 "
+            "correspond to p = 0.05 if there are many rows."
+        ),
+        (
+            f"p (exact): Fisher's exact test, two-sided, of the category against the best-off one. It decides "
+            f"what is called significant (p at most {level}), because it holds for small numbers, too. It is "
+            "not corrected for the number of categories; q is."
+        ),
+        (
+            "Selections to change it: how many selections more (+) or fewer (−) of this category would "
+            f"bring its ratio to {FOUR_FIFTHS}, or below it, while nothing else changes. If moved: the same if "
+            "these selections were taken from or given to the best-off category."
+        ),
+        (
+            "UB: Uniform Bias, 1 minus the rate over the overall rate of all rows; positive if the category "
+            "has fewer selections than its share. q corrects its p-value for all groups measured."
+        ),
     ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from equipoise.counts import Counts
 from equipoise.counts.columns import nested_values
-from equipoise.errors import ColumnNotFound, CountsError, InputError
+from equipoise.errors import ColumnNotFound, CountsError, InputError, NoRowsLeft
 
 if TYPE_CHECKING:
     import os
@@ -208,7 +208,7 @@ def require_rows(counts: Counts, table: str) -> Counts:
     if not counts.dropped:
         raise InputError(f"{table} has no rows; there is nothing to measure.")
     missing = [f"{name!r} in {n:,}" for name, n in counts.missing_values.items() if n]
-    raise InputError(
+    raise NoRowsLeft(
         f"every row of {table} has a missing value ({', '.join(missing)} of {counts.dropped:,} rows) and "
         "was left out; name another column, or keep them with `missing_label='group'`."
     )

@@ -92,12 +92,12 @@ class Rule:
             raise InputError(
                 f"k, the allowed ratio f_gy/f_y, must be above 0, at least 1e-9, not {self.k}."
             )
-        if self.reference is not None:
-            self._check_reference()
-        if self.significance is not None:
-            self._check_significance()
+        self._check_reference()
+        self._check_significance()
 
     def _check_reference(self) -> None:
+        if self.reference is None:
+            return
         measure = measure_named(self.measure)
         if measure.against != "reference":
             raise InputError(
@@ -110,7 +110,9 @@ class Rule:
         require_reference("a rule's reference", self.reference)
 
     def _check_significance(self) -> None:
-        between("significance", self.significance or 0.0, 0, 1)
+        if self.significance is None:
+            return
+        between("significance", self.significance, 0, 1)
         if self.key != ("impact_ratio", "best"):
             raise InputError(
                 "significance is the level of a test against the best-off group; use it in a rule "

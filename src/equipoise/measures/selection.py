@@ -122,7 +122,9 @@ class SelectionTable:
     @functools.cached_property
     def rate(self) -> Floats:
         """Selection rate; nan where it is hidden."""
-        return np.where(self.suppressed, np.nan, ratio(self.selected, self.n))
+        return np.where(
+            self.suppressed, np.nan, ratio(self.selected.astype(float), self.n.astype(float))
+        )
 
     @functools.cached_property
     def share(self) -> Floats:

@@ -14,14 +14,10 @@ AuditForm: TypeAlias = Literal[
 ]
 
 FORMS: Mapping[str, str] = {
-    "local-law-144": "Selection or scoring rates and impact ratios by sex, race/ethnicity and both, as "
-    "New York City Local Law 144 asks for.",
-    "uniform-guidelines": "Impact ratios against the best-off group (four-fifths rule), with tests of "
-    "significance and Uniform Bias.",
-    "eu-ai-act-article-10": "Examination for biases, data gaps and how they could be filled, in the "
-    "terms of Article 10 of the EU AI Act.",
-    "datasheet": "Composition, missing values, biases and open questions of a data set, for a data sheet "
-    "or a model card.",
+    "local-law-144": "Selection rates and impact ratios by sex and race (New York City).",
+    "uniform-guidelines": "Four-fifths rule with tests of significance (29 CFR 1607).",
+    "eu-ai-act-article-10": "Biases, data gaps, and how to fill them (EU AI Act).",
+    "datasheet": "Composition, biases and open questions of a data set.",
 }
 """What each form is, in one line."""
 

@@ -18,7 +18,7 @@ from equipoise.plain import Grid
 if TYPE_CHECKING:
     from equipoise.audits.audit import Audit
 
-_NAMES = "\n".join(f"  {name}" for name in FORMS)
+_LISTED = "\n".join(f"  {name:<22}{what}" for name, what in FORMS.items())
 
 
 def _list(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -31,8 +31,8 @@ def _list(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     "report",
     cls=Command,
     epilog=f"""\b
-Forms (equipoise report --list describes them):
-{_NAMES}
+Forms:
+{_LISTED}
 
 \b
 Examples:
