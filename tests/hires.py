@@ -27,13 +27,15 @@ def hires() -> dict[str, list]:
             score = (len(rows) * 37 + (9 if i < hired else 0)) % 60
             rows.append((sex, race, "yes" if i < hired else "no", score))
     rows.append(("Male", "White", None, None))
-    return {name: list(column) for name, column in zip(HEADER, zip(*rows, strict=True), strict=True)}
+    return {
+        name: list(column) for name, column in zip(HEADER, zip(*rows, strict=True), strict=True)
+    }
 
 
 def write_hires(path) -> None:
     """Write the rows as a CSV file."""
     columns = hires()
-    lines = [",".join(HEADER)]
-    for row in zip(*columns.values(), strict=True):
-        lines.append(",".join("" if value is None else str(value) for value in row))
+    rows = zip(*columns.values(), strict=True)
+    lines = [",".join("" if value is None else str(value) for value in row) for row in rows]
+    lines.insert(0, ",".join(HEADER))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

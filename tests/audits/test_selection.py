@@ -52,7 +52,9 @@ def table_of(counts, *names, **options):
 def test_rates_and_ratios_are_those_of_the_rows(found, names):
     counts = counts_of(found)
     table = table_of(counts, *names, exclude_below=0.1)
-    listed = [[None if v is MISSING else v for v in key] for key, n in found.items() for _ in range(n)]
+    listed = [
+        [None if v is MISSING else v for v in key] for key, n in found.items() for _ in range(n)
+    ]
     rows = pd.DataFrame(listed, columns=["sex", "race", "hired"])
     known = rows.dropna(subset=list(names))
     assert table.unknown == len(rows) - len(known)

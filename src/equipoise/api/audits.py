@@ -14,7 +14,7 @@ from equipoise.api.tables import asked_table
 from equipoise.counts import Counts
 from equipoise.errors import InputError, NoRowsLeft, did_you_mean
 from equipoise.options import keyword_fields, take
-from equipoise.options.audit import FORMS, AuditForm, AuditOptions
+from equipoise.options.audit import FORMS, SCORING, SEARCHING, AuditForm, AuditOptions
 from equipoise.options.count import ScoreRequest
 from equipoise.options.search import SearchRequest
 from equipoise.progress import Reporter, silent
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from equipoise.audits.subject import Median
     from equipoise.lake.lake import Lake
     from equipoise.options.keywords import AuditKeywords
-
-_SCORED = "local-law-144"
-_SOUGHT = "eu-ai-act-article-10"
 
 
 @takes(AuditOptions, SearchRequest, *COUNTING)
@@ -98,14 +95,14 @@ def _require_form(request: AuditOptions, lake: Any, rest: Mapping[str, Any]) -> 
     """Refuse what does not fit the form."""
     if request.form is None:
         raise InputError(f"`form` is missing; there are: {', '.join(FORMS)}.")
-    if request.score is not None and request.form != _SCORED:
+    if request.score is not None and request.form != SCORING:
         raise InputError(
-            f"`score` is for the form {_SCORED}; the form {request.form} needs an outcome with a few "
+            f"`score` is for the form {SCORING}; the form {request.form} needs an outcome with a few "
             "values: name it with `selected` or `label`."
         )
-    if lake is not None and request.form != _SOUGHT:
+    if lake is not None and request.form != SEARCHING:
         raise InputError(
-            f"`lake` is searched for rows that fill gaps, which only the form {_SOUGHT} has."
+            f"`lake` is searched for rows that fill gaps, which only the form {SEARCHING} has."
         )
     for name in ("missing", "missing_label"):
         if rest.get(name) not in (None, {"missing": "group", "missing_label": "drop"}[name]):

@@ -66,18 +66,17 @@ def id_of(number: int) -> str:
 def table_sentences(table: SelectionTable, rate: str) -> list[str]:
     """What a table compares with what, and what it leaves out."""
     names = in_words(table.attributes)
+    known = f"{'a known value' if len(table.attributes) == 1 else 'known values'} of {names}"
     if not len(table):
-        return [f"No row has a known value of {names}, so that there is nothing to compare."]
+        return [f"No row has {known}, so that there is nothing to compare."]
     said = [_compared(table, rate)]
     if table.unknown is None:
-        said.append(f"The number of rows without a known value of {names} is hidden.")
+        said.append(f"The number of rows without {known} is hidden.")
     elif table.unknown:
         verb = "is" if table.unknown == 1 else "are"
-        said.append(
-            f"Unknown: {rows_text(table.unknown)} without a known value of {names} {verb} in no category."
-        )
+        said.append(f"Unknown: {rows_text(table.unknown)} without {known} {verb} in no category.")
     else:
-        said.append(f"Unknown: every row has a known value of {names}.")
+        said.append(f"Unknown: every row has {known}.")
     hidden = int(table.suppressed.sum())
     if hidden:
         said.append(

@@ -11,7 +11,7 @@ from equipoise.audits.subject import Subject
 from equipoise.measures import display
 from equipoise.measures.four_fifths import RULE as FOUR_FIFTHS
 from equipoise.measures.row import Row
-from equipoise.measures.selection import Comparison, SelectionTable
+from equipoise.measures.selection import RateComparison, SelectionTable
 from equipoise.plain import Grid
 from equipoise.values import plain
 
@@ -95,7 +95,7 @@ def _line(table: SelectionTable, place: int, subject: Subject) -> dict[str, Any]
     }
 
 
-def _tested(found: Comparison | None, level: float) -> dict[str, Any]:
+def _tested(found: RateComparison | None, level: float) -> dict[str, Any]:
     if found is None:
         return dict.fromkeys(_TESTS[1:7])
     decided = not math.isnan(found.p_exact)

@@ -31,7 +31,7 @@ Eligible: TypeAlias = Literal["all", "sound"]
 prove anything, as in :mod:`equipoise.measures.four_fifths`, and with a share that is not small."""
 
 
-class Comparison(NamedTuple):
+class RateComparison(NamedTuple):
     """A category compared with the best-off one."""
 
     z: float
@@ -185,7 +185,7 @@ class SelectionTable:
         """Which categories have too few rows to prove anything."""
         return np.asarray(self.measured.unsound[self.line, self.label])
 
-    def compare(self, place: int) -> Comparison | None:
+    def compare(self, place: int) -> RateComparison | None:
         """Compare a category with the best-off one; None for that itself, and where it is hidden."""
         if place == self.best or self.best < 0 or self.suppressed[place]:
             return None
@@ -193,7 +193,7 @@ class SelectionTable:
         x0, n0 = int(self.selected[self.best]), int(self.n[self.best])
         z = pooled_z(x1, n1, x0, n0)
         selections, moved = _changes(x1, n1, x0, n0)
-        return Comparison(z, normal_p(z), fisher_p(x1, n1, x0, n0), selections, moved)
+        return RateComparison(z, normal_p(z), fisher_p(x1, n1, x0, n0), selections, moved)
 
 
 def _highest(rate: Floats, may_be: NDArray[np.bool_]) -> int:

@@ -20,6 +20,8 @@ FORMS: Mapping[str, str] = {
     "datasheet": "Composition, biases and open questions of a data set.",
 }
 """What each form is, in one line."""
+SCORING, SEARCHING = "local-law-144", "eu-ai-act-article-10"
+"""The form that takes a score, and the one for which a lake is searched."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from equipoise.cli import arguments, options, terminal
 from equipoise.cli.command import Command
 from equipoise.cli.output import PICTURES, Output, output_options
 from equipoise.errors import InputError
-from equipoise.options.audit import FORMS, AuditOptions
+from equipoise.options.audit import FORMS, SEARCHING, AuditOptions
 from equipoise.options.count import CountRequest, ReadOptions
 from equipoise.options.search import SearchRequest
 from equipoise.plain import Grid
@@ -76,9 +76,9 @@ def command(data: str, output: Output, **given: Any) -> int:
     )
     given["sensitive_features"] = columns.attributes(given["sensitive_features"])
     given["label"] = columns.outcome(given["label"])
-    _take_lake(given, output.path)
     if given["form"] is None:
         raise InputError(f"--form is missing; there are: {', '.join(FORMS)}.")
+    _take_lake(given, output.path)
     with arguments.library_arguments(data, given) as keywords:
         from equipoise.api.audits import audit
 
@@ -91,9 +91,10 @@ def _take_lake(given: dict[str, Any], output: str | None) -> None:
     """Remove the options about a lake if there is none."""
     lake, mapping = given.pop("lake"), given.pop("mapping")
     if lake:
-        from equipoise.lake.lake import Lake
+        if output is not None and given["form"] == SEARCHING:
+            from equipoise.lake.lake import Lake
 
-        arguments.refuse_overwriting(Lake(lake), output)
+            arguments.refuse_overwriting(Lake(lake), output)
         given["lake"] = lake
         if mapping is not None:
             given["mapping"] = mapping
