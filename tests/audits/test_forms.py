@@ -253,6 +253,14 @@ def test_the_median_of_even_and_odd_numbers_and_ties(scores, median, above, ties
     assert f"{above:,} of the" in made.text()
 
 
+def test_a_small_number_of_ties_is_hidden():
+    data = {"sex": ["w", "m"] * 30, "score": [*range(29), 29, 29, *range(30, 59)]}
+    for below, ties in ((None, 2), (2, 2), (3, None)):
+        made = eq.audit(data, form="local-law-144", sex="sex", score="score", suppress_below=below)
+        assert made.subject.median.ties == ties
+    assert "rows at the median itself count as not above" in made.text()
+
+
 def test_scores_are_numbers_of_rows():
     with pytest.raises(InputError, match="'race' holds 'Asian', which is not a number"):
         filled("local-law-144", selected=None, race=None, score="race")

@@ -30,16 +30,17 @@ class Median:
     value: float
     rows: int
     """Rows that have a score."""
-    ties: int
-    """Rows whose score is the median."""
+    ties: int | None
+    """Rows whose score is the median; None if that is a small number, which is hidden."""
 
     @property
     def sentence(self) -> str:
         """The median, and what happens to rows at it."""
+        at = "rows" if self.ties is None else rows_text(self.ties)
         return (
             f"The median of {self.column!r} over all {self.rows:,} rows that have a score is "
-            f"{self.value:g}. Only higher scores count as above it; {rows_text(self.ties)} at the "
-            f"median itself {'counts' if self.ties == 1 else 'count'} as not above."
+            f"{self.value:g}. Only higher scores count as above it; {at} at the median itself "
+            f"{'counts' if self.ties == 1 else 'count'} as not above."
         )
 
 
@@ -64,6 +65,9 @@ class Subject:
         source: str | None = None,
     ) -> Subject:
         """Take counts; values that mean unknown become missing ones."""
+        below = options.suppress_below
+        if median is not None and below is not None and 0 < (median.ties or 0) < below:
+            median = replace(median, ties=None)
         return cls(with_unknown(counts, options.unknown), options, median, source)
 
     @property
