@@ -70,6 +70,7 @@ def test_text_markdown_json_and_frames_agree(form):
     assert made.to_csv().splitlines()[0] == ",".join(frame.columns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_values_are_text_wherever_they_are_shown(form, tmp_path):
     pytest.importorskip("vl_convert")
@@ -398,6 +399,7 @@ def test_it_agrees_with_the_check_of_the_same_rule():
 # -------------------------------------------------------------------------- Article 10
 
 
+@pytest.mark.slow
 def test_article_10_lists_biases_gaps_a_plan_and_questions():
     made = filled("eu-ai-act-article-10", unknown="Unknown")
     numbers = made.to_dict()["numbers"]
@@ -429,6 +431,7 @@ def test_empty_cells_are_found_and_the_largest_group_comes_first():
     ]
 
 
+@pytest.mark.slow
 def test_a_lake_is_asked_what_it_offers(tmp_path):
     from hires import write_hires
 

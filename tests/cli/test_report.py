@@ -30,6 +30,7 @@ def test_the_forms_are_listed_with_a_line_each(capsys):
         assert f"{name} {what}" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_form_is_written_by_the_extension_of_its_file(form, table, tmp_path, capsys):
     pytest.importorskip("vl_convert")

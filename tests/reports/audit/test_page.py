@@ -20,6 +20,7 @@ def filled(form, **options):
     return eq.audit(hires(), form=form, **given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_page_has_every_section_once(form):
     pytest.importorskip("vl_convert")
