@@ -15,6 +15,7 @@ import pytest
 from equipoise.cli.app import cli
 from equipoise.errors import InputError
 from equipoise.options import GROUPS, options_of
+from equipoise.options.audit import AuditOptions
 from equipoise.options.count import CountRequest, ReadOptions, RunOptions
 from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.options.measure import MeasureOptions
@@ -24,12 +25,13 @@ from equipoise.options.search import AcquisitionLimits, SearchRequest
 ROOT = Path(__file__).parent.parent
 REQUESTS = [
     *(CountRequest, ReadOptions, RunOptions, MeasureOptions, PlanOptions, SearchRequest),
-    *(AcquisitionLimits, RunningOptions, FeatureOptions, EvaluationOptions),
+    *(AcquisitionLimits, RunningOptions, FeatureOptions, EvaluationOptions, AuditOptions),
 ]
 USED = {
     "measure": [CountRequest, ReadOptions, MeasureOptions],
     "plan": [CountRequest, ReadOptions, PlanOptions],
     "acquire": [SearchRequest, AcquisitionLimits],
+    "report": [AuditOptions, ReadOptions],
     "evaluate": [CountRequest, RunningOptions, FeatureOptions, EvaluationOptions],
 }
 

@@ -75,6 +75,7 @@ def public_results():
 def is_part(value):
     """Whether a class is a row of a result or a settled value, not a result of its own."""
     return value.__name__ in {
+        "AuditSection",
         "Axis",
         "ComparedCell",
         "Finding",
@@ -155,6 +156,7 @@ def quick(tmp_path_factory):
         eq.frontier(counts(), sweep="coverage", values=[100, 200], tolerance=0.1),
         eq.compare([planned, eq.scenario(counts(), add={"sex=m, hired=no": 9})]),
         eq.frontier(counts(), points=4),
+        eq.audit(counts(), form="local-law-144", sex="sex"),
         eq.policy_map(counts(), x="add sex=m, hired=no", y="add hired=yes"),
         infeasible(),
         counts(),
@@ -313,6 +315,7 @@ def test_what_has_charts_draws_them_as_png_and_svg(quick, trained, tmp_path):
     examples = {**quick, **trained}
     drawn = {name: result for name, result in examples.items() if isinstance(result, Drawable)}
     wanted = {
+        "Audit",
         "BiasTable",
         "Plan",
         "PlanComparison",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from equipoise.options import keyword_fields, keyword_type
+from equipoise.options.audit import AuditOptions
 from equipoise.options.count import CountRequest, ReadOptions, RunOptions
 from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.options.measure import MeasureOptions
@@ -60,6 +61,12 @@ CLASSES = {
         "How a table is counted, the options of a plan, and how a lake is searched.",
         ("FrontierKeywords", "SearchKeywords"),
         (PlanOptions,),
+    ),
+    "AuditKeywords": Keywords(
+        "How a table is counted, what a form shows, and how a lake is searched.",
+        ("CountKeywords", "SearchKeywords"),
+        (AuditOptions,),
+        left_out=("form",),
     ),
     "LimitKeywords": Keywords(
         "The limits within which rows are taken.",

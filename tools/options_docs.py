@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from equipoise.options import GROUPS, Option, options_of
+from equipoise.options.audit import AuditOptions
 from equipoise.options.count import CountRequest, ReadOptions, RunOptions
 from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.options.measure import MeasureOptions
@@ -20,6 +21,7 @@ USES: dict[str, tuple[type, ...]] = {
     "planning": (PlanOptions,),
     "searching a lake": (SearchRequest,),
     "taking rows": (AcquisitionLimits,),
+    "audit forms": (AuditOptions,),
     "evaluating": (RunningOptions, FeatureOptions, EvaluationOptions),
 }
 HEADERS = ("Flag", "Python keyword", "TOML key", "Values", "Default", "Used for", "Meaning")

@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from equipoise.api.audits import audit
     from equipoise.api.evaluations import (
         compare_missing,
         evaluate,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from equipoise.api.plans import compare, frontier, plan, policy_map, scenario
     from equipoise.api.repairs import apply, repair, verify
     from equipoise.api.reports import report
+    from equipoise.audits.audit import Audit
     from equipoise.counts import CountRequest, Counts
     from equipoise.errors import EquipoiseError
     from equipoise.evaluation.evaluation import Evaluation
@@ -50,11 +52,13 @@ if TYPE_CHECKING:
     from equipoise.values import ANY, MISSING
 
 _NAMES = {
+    "api.audits": "audit",
     "api.evaluations": "compare_missing evaluate evaluate_paper simulate_missing",
     "api.measurement": "check count diff measure sample_weight",
     "api.plans": "compare frontier plan policy_map scenario",
     "api.repairs": "apply repair verify",
     "api.reports": "report",
+    "audits.audit": "Audit",
     "counts": "CountRequest Counts",
     "errors": "EquipoiseError",
     "evaluation.evaluation": "Evaluation",
@@ -90,6 +94,7 @@ __all__ = [
     "MISSING",
     "Acquired",
     "Applied",
+    "Audit",
     "BiasChange",
     "BiasTable",
     "Certificate",
@@ -114,6 +119,7 @@ __all__ = [
     "Tailored",
     "Verification",
     "apply",
+    "audit",
     "bounds",
     "check",
     "compare",

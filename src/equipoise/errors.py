@@ -6,6 +6,7 @@
     ├── InputError            (ValueError)  a file, table or option that cannot be used
     │   ├── ColumnNotFound    (KeyError)
     │   ├── SourceNotFound    (FileNotFoundError)
+    │   ├── NoRowsLeft        a table whose rows were all left out
     │   ├── NotATable         a file most of whose lines are not rows of one table
     │   ├── PatternError
     │   ├── UnknownKeyword    (TypeError) a keyword that a function does not have
@@ -41,6 +42,10 @@ class EquipoiseError(Exception):
 
 class InputError(EquipoiseError, ValueError):
     """Input that cannot be used as requested."""
+
+
+class NoRowsLeft(InputError):
+    """All rows of a table were left out because of missing values."""
 
 
 class NotATable(InputError):

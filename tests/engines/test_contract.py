@@ -450,6 +450,51 @@ def test_binning_one_number_by_quantiles(engine):
         engine.counts(table, CountRequest(sensitive=("age",), label="y", bins={"age": 3}))
 
 
+@pytest.mark.parametrize(
+    ("numbers", "low", "high"),
+    [
+        ([3, 1, 2], 2, 2),
+        ([4, 1, 2, 3], 2, 3),
+        ([5], 5, 5),
+        ([7, None, 1], 1, 7),
+        ([2, 2, 2, 9], 2, 2),
+    ],
+)
+def test_the_middle_of_a_column(engine, numbers, low, high):
+    found = engine.middle(locate({"score": numbers, "y": ["1"] * len(numbers)}), "score")
+    assert (found.low, found.high) == (low, high)
+    present = [number for number in numbers if number is not None]
+    assert found.numbers == len(present)
+    assert found.median == np.median(present)
+
+
+def test_the_middle_leaves_out_texts_that_mean_missing_and_refuses_others(engine):
+    table = locate({"score": ["1", "n/a", "4", "", "9"], "y": ["1"] * 5})
+    with pytest.raises(InputError, match=r"'score' holds '(n/a)?', which is not a number"):
+        engine.middle(table, "score")
+    assert engine.middle(table, "score", ("n/a", ""))[:2] == (4, 4)
+    with pytest.raises(InputError, match="'score' has no numbers"):
+        engine.middle(locate({"score": [None, math.nan]}), "score")
+    with pytest.raises(ColumnNotFound, match="'scroe'"):
+        engine.middle(table, "scroe")
+
+
+@given(st.lists(st.floats(-1e9, 1e9) | st.sampled_from([0.0, -0.0, 0.1]) | st.none(), min_size=1))
+@settings(max_examples=40, deadline=None)
+def test_engines_agree_on_the_middle(numbers):
+    source = locate({"score": pa.array(numbers, pa.float64())})
+    present = [number for number in numbers if number is not None]
+    if not present:
+        return
+    fast, plain = (each.middle(source, "score") for each in ENGINES.values())
+    assert fast == plain
+    assert fast.low in present
+    assert fast.high in present
+    assert sum(number > fast.median for number in present) == sum(
+        number > fast.low for number in present
+    )
+
+
 whole = st.integers(-130, 130)
 broken = st.floats(-5, 5) | st.sampled_from([0.1, 0.3, -0.0, math.inf, -math.inf, math.nan])
 number_texts = st.sampled_from(

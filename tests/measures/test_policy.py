@@ -434,3 +434,55 @@ def test_a_policy_knows_every_option_of_the_command_that_reads_it() -> None:
     flags = {o.removeprefix("--").replace("-", "_") for p in command.params for o in p.opts}
     options = {f for f in flags if len(f) > 2} - {"json", "csv", "markdown", "data"}
     assert options <= {*policy_module._POLICY_KEYS, *policy_module._OPTION_KEYS}
+
+
+# ---------------------------------------------------------------------- significance
+
+
+FEW = {("m", "yes"): 6, ("m", "no"): 4, ("w", "yes"): 3, ("w", "no"): 7, ("d", "yes"): 20}
+FEW |= {("d", "no"): 80}
+BELOW = {"min-impact-ratio": 0.8, "reference": "best", "label": "yes"}
+
+
+def test_a_rule_with_significance_needs_a_low_ratio_and_a_small_p():
+    counts = Counts.from_mapping(FEW, sensitive=["sex"], label="hired")
+    plain = eq.check(counts, policy={"rules": [BELOW]})
+    assert {str(f.row.group) for f in plain.outside} == {"sex=d", "sex=w"}
+    tested = eq.check(counts, policy={"rules": [{**BELOW, "significance": 0.05}]})
+    # 20 of 100 against 6 of 10 has p = 0.010, and 3 of 10 against 6 of 10 has p = 0.370.
+    assert [str(f.row.group) for f in tested.outside] == ["sex=d"]
+    assert [str(f.row.group) for f in tested.undecided] == ["sex=w"]
+    assert tested.exit_code == 1
+    strict = eq.check(counts, policy={"rules": [{**BELOW, "significance": 0.001}]})
+    assert not strict.outside
+    assert strict.exit_code == 3
+    assert "unless p > 0.05" in tested.text()
+    rule = tested.policy.rules[0]
+    assert Policy.from_dict({"rules": [rule.to_dict()]}).rules[0] == rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "error"),
+    [
+        ({"max-abs-ub": 0.1, "significance": 0.05}, "a test against the best-off group"),
+        ({"min-impact-ratio": 0.8, "significance": 0.05}, "a test against the best-off group"),
+        ({**BELOW, "significance": 0}, "`significance` must be a number above 0 and below 1"),
+        ({**BELOW, "significance": "small"}, "`significance` must be a number"),
+    ],
+)
+def test_significance_is_a_level_of_a_rule_on_the_best_off_group(rule, error):
+    with pytest.raises(InputError, match=error):
+        Policy.from_dict({"rules": [rule]})
+
+
+def test_significance_and_intervals_are_two_kinds_of_evidence():
+    with pytest.raises(InputError, match="either a level of significance or whole intervals"):
+        Policy.from_dict({"rules": [{**BELOW, "significance": 0.05}], "evidence": "interval"})
+
+
+def test_a_plan_that_keeps_the_ratio_keeps_the_rule_with_significance():
+    counts = Counts.from_mapping(FEW, sensitive=["sex"], label="hired")
+    policy = Policy.from_dict({"rules": [{**BELOW, "significance": 0.05}]})
+    plan = eq.plan(counts, policy=policy)
+    assert plan.reached
+    assert eq.check(plan.after(), policy=policy).exit_code == 0

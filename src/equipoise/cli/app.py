@@ -21,6 +21,7 @@ from equipoise.version import __version__
 COMMANDS: Mapping[str, str] = {
     "measure": "Measure the Uniform Bias of every group and label.",
     "check": "Check a table against limits.",
+    "report": "Fill in a form of an audit, such as the tables of Local Law 144.",
     "diff": "Compare the biases of two tables.",
     "plan": "Plan the smallest repair, with a certificate of its effect.",
     "compare": "Put plans for the same table side by side.",

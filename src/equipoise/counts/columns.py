@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -138,9 +138,19 @@ def _encode_bins(
 # ------------------------------------------------------------------------------- bins
 
 
-def numbers_in(name: str, column: pa.ChunkedArray, na: Sequence[str]) -> NDArray[np.float64]:
-    """Read a column as numbers, each distinct value once; a missing one is nan."""
+def numbers_in(
+    name: str,
+    column: pa.ChunkedArray,
+    na: Sequence[str],
+    refusal: Callable[[str, str], InputError] | None = None,
+) -> NDArray[np.float64]:
+    """Read a column as numbers, each distinct value once; a missing one is nan.
+
+    ``refusal`` makes the error for a text that is no number.
+    """
     import pyarrow as pa
+
+    refusal = refusal or not_a_number
 
     as_is = column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
     if pa.types.is_integer(as_is.type) or pa.types.is_floating(as_is.type):
@@ -153,7 +163,7 @@ def numbers_in(name: str, column: pa.ChunkedArray, na: Sequence[str]) -> NDArray
     numbers = [as_number(text, na) for text in texts]
     strange = [str(text) for text, n in zip(texts, numbers, strict=True) if n is None]
     if strange:
-        raise not_a_number(name, min(strange))
+        raise refusal(name, min(strange))
     return np.array(numbers, np.float64)[codes]
 
 
@@ -253,6 +263,16 @@ def not_a_number(name: str, text: str) -> InputError:
         f"column {name!r} is to be binned but holds {text!r}, which is not a number; if that "
         f"means a missing value, name it, as in `na={text!r}`, and if the column is text, leave it "
         "out of `bins`."
+    )
+
+
+def not_numbers(name: str, text: str | None) -> InputError:
+    """Make the error for a column of scores that holds a text, or no number at all."""
+    if text is None:
+        return InputError(f"column {name!r} has no numbers; a score is a number.")
+    return InputError(
+        f"column {name!r} holds {text!r}, which is not a number; a score is a number. If that means "
+        f"a missing value, name it, as in `na={text!r}`."
     )
 
 

@@ -1,15 +1,15 @@
-"""The interface of engines: ten verbs over tables, and checks that all engines share."""
+"""The interface of engines: eleven verbs over tables, and checks that all engines share."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from equipoise.counts import Counts
 from equipoise.counts.columns import nested_values
-from equipoise.errors import ColumnNotFound, CountsError, InputError
+from equipoise.errors import ColumnNotFound, CountsError, InputError, NoRowsLeft
 
 if TYPE_CHECKING:
     import os
@@ -28,6 +28,33 @@ class Column:
 
     name: str
     type: str
+
+
+class Middle(NamedTuple):
+    """The two numbers in the middle of a column, which are the same if it has an odd number."""
+
+    low: float
+    high: float
+    numbers: int
+    """How many numbers the column has."""
+
+    @property
+    def median(self) -> float:
+        """The median.
+
+        >>> Middle(1.0, 2.0, 4).median
+        1.5
+        """
+        return self.low if self.low == self.high else self.low / 2 + self.high / 2
+
+    @classmethod
+    def places(cls, numbers: int) -> list[int]:
+        """The places of the two numbers, counted from 1.
+
+        >>> Middle.places(4), Middle.places(5)
+        ([2, 3], [3, 3])
+        """
+        return [(numbers + 1) // 2, numbers // 2 + 1]
 
 
 class Engine(Protocol):
@@ -61,6 +88,12 @@ class Engine(Protocol):
 
     def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
         """Count the rows of each value of a column, most frequent first."""
+
+    def middle(self, source: Source, column: str, na: Sequence[str] = ()) -> Middle:
+        """Find the middle of the numbers of a column, whose mean is their median.
+
+        Missing values, and texts in ``na``, do not count. Other texts are refused.
+        """
 
     def read(self, source: Source, columns: Sequence[str] | None = None) -> pa.Table:
         """Read all rows of a table, or of some of its columns, in their order."""
@@ -118,6 +151,14 @@ def require_columns(columns: tuple[Column, ...], request: CountRequest, table: s
             raise nested_values(name, table, types[name])
 
 
+def require_plain(columns: Sequence[Column], name: str, table: str) -> None:
+    """Refuse a column that the table does not have, or that holds nested values."""
+    types = {c.name: c.type for c in columns}
+    require_names(list(types), [name], table)
+    if _NESTED.search(types[name]):
+        raise nested_values(name, table, types[name])
+
+
 def require_choice(
     columns: tuple[Column, ...], request: CountRequest, take: Counts, table: str
 ) -> CountRequest:
@@ -167,7 +208,7 @@ def require_rows(counts: Counts, table: str) -> Counts:
     if not counts.dropped:
         raise InputError(f"{table} has no rows; there is nothing to measure.")
     missing = [f"{name!r} in {n:,}" for name, n in counts.missing_values.items() if n]
-    raise InputError(
+    raise NoRowsLeft(
         f"every row of {table} has a missing value ({', '.join(missing)} of {counts.dropped:,} rows) and "
         "was left out; name another column, or keep them with `missing_label='group'`."
     )

@@ -17,15 +17,17 @@ import pyarrow as pa
 
 from equipoise.atomic import atomic_path
 from equipoise.counts import CountRequest, Counts, bin_names
-from equipoise.counts.columns import as_number, values_in
+from equipoise.counts.columns import as_number, not_numbers, numbers_in, values_in
 from equipoise.counts.skipped import NOTHING, Skipped
 from equipoise.engines.base import (
     Column,
+    Middle,
     columns_of,
     count_frame,
     location_names,
     require_choice,
     require_names,
+    require_plain,
     require_writable,
 )
 from equipoise.engines.csv.dialects import require_same_columns
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class MemoryEngine:
-    """Ten verbs over tables held in memory, for tests and small tables."""
+    """Eleven verbs over tables held in memory, for tests and small tables."""
 
     name: ClassVar[str] = "memory"
     reads: ClassVar[Mapping[str, str]] = {
@@ -84,6 +86,17 @@ class MemoryEngine:
             found.items(), key=lambda item: (-item[1], item[0] is MISSING, str(item[0]))
         )
         return dict(ordered[:limit])
+
+    def middle(self, source: Source, column: str, na: Sequence[str] = ()) -> Middle:
+        """Find the middle of the numbers of a column."""
+        table, _ = _opened(source)
+        require_plain(columns_of(table), column, source.name)
+        numbers = numbers_in(column, table[column], na, not_numbers)
+        rising = sorted(number for number in numbers.tolist() if not math.isnan(number))
+        if not rising:
+            raise not_numbers(column, None)
+        low, high = (rising[place - 1] + 0.0 for place in Middle.places(len(rising)))
+        return Middle(low, high, len(rising))
 
     def read(self, source: Source, columns: Sequence[str] | None = None) -> pa.Table:
         """Read all rows of a table, or of some of its columns, in their order."""

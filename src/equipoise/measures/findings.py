@@ -12,6 +12,7 @@ from equipoise.errors import InputError
 from equipoise.measures.four_fifths import ROUNDING, ratio_to_best
 from equipoise.measures.measurement import lines_inside
 from equipoise.measures.registry import measure_named
+from equipoise.measures.uncertainty.comparisons import fisher_p
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,11 +119,32 @@ def _statuses(
         slack = 0.0 if rule.measure == "uniform_bias" else ROUNDING
         outside = (value < low - slack) | (value > high + slack)
         unsure = (outside & table.measured.unsound[line, label]) | np.isnan(value)
+        if rule.significance is not None:
+            unsure |= outside & ~_significant(table, rule, outside, line, label)
     else:
         least, most = _interval(table, rule, line, label)
         outside = (least > high) | (most < low)
         unsure = ~outside & ~((least >= low) & (most <= high))
     return np.where(unsure, UNDECIDED, np.where(outside, OUTSIDE, 0)).astype(np.int8)
+
+
+def _significant(
+    table: BiasTable, rule: Rule, tested: NDArray[np.bool_], line: Lines, label: Lines
+) -> NDArray[np.bool_]:
+    """Where Fisher's exact test tells a group that is tested from its best-off group."""
+    m = table.measured
+    if m.counts.weights is not None:
+        raise InputError("a rule with significance needs whole rows; these are weighted.")
+    best = m.best(min_count=rule.min_count)
+    found = np.zeros(len(line), np.bool_)
+    for place in np.flatnonzero(tested):
+        one, code = line[place], label[place]
+        other = best[one, code]
+        x1, n1, x0, n0 = (
+            int(x) for at in (one, other) for x in (m.n_cell[at, code], m.n_group[at])
+        )
+        found[place] = fisher_p(x1, n1, x0, n0) <= (rule.significance or 0.0)
+    return found
 
 
 def _relative_to(ub: Any, k: float) -> Any:

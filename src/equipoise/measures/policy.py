@@ -70,6 +70,12 @@ class Policy:
                 "there is no rule to check; give a limit, as in `max_abs_ub=0.1` or "
                 "`four_fifths=True`, or rules in equipoise.toml."
             )
+        tested = [r for r in self.rules if r.significance is not None]
+        if self.evidence == "interval" and tested:
+            raise InputError(
+                "a rule has either a level of significance or whole intervals as its evidence; leave "
+                "significance out, or use `evidence='estimate'`."
+            )
         uncertain = [r.measure for r in self.rules if not r.has_interval]
         if self.evidence == "interval" and uncertain:
             raise InputError(

@@ -13,12 +13,12 @@ from equipoise.lattice import Group, format_value
 from equipoise.measures.four_fifths import RULE
 from equipoise.measures.registry import measure_named
 from equipoise.measures.request import require_reference
-from equipoise.validate import a_number, at_least
+from equipoise.validate import a_number, at_least, between
 from equipoise.values import Value, as_value
 
 _RULE_KEYS = (
     *("group", "label", "measure", "reference", "max_abs", "max_abs_ub", "min_impact_ratio"),
-    *("min", "max", "k", "min_count"),
+    *("min", "max", "k", "min_count", "significance"),
 )
 
 
@@ -45,6 +45,10 @@ class Rule:
         best-off of all measured groups of the same attributes) or a group's pattern. By default
         the one the table was measured with. With ``"best"`` the rule applies to the favourable
         label: `label`, or else the label that was named as favourable when measuring.
+    significance
+        Level of Fisher's exact test of the group against the best-off group, for a rule on
+        impact_ratio with the reference ``"best"``. A group below the limit is outside only if p is
+        at most this, and undecided otherwise. By default there is no test.
 
     >>> Rule(group="sex=Female", label=">50K", max_abs=0.2)
     Rule(|uniform_bias| ≤ 0.2 for sex=Female, label >50K)
@@ -61,6 +65,7 @@ class Rule:
     k: float = 1.0
     min_count: int = 1
     reference: str | None = None
+    significance: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("group", "measure"):
@@ -70,7 +75,7 @@ class Rule:
         object.__setattr__(self, "measure", measure_named(self.measure).name)
         if self.label is not None:
             object.__setattr__(self, "label", as_value(self.label))
-        for name in ("max_abs", "min", "max", "k", "min_count"):
+        for name in ("max_abs", "min", "max", "k", "min_count", "significance"):
             if getattr(self, name) is not None:
                 a_number(name.replace("_", "-"), getattr(self, name))
         if self.max_abs is None and self.min is None and self.max is None:
@@ -87,10 +92,12 @@ class Rule:
             raise InputError(
                 f"k, the allowed ratio f_gy/f_y, must be above 0, at least 1e-9, not {self.k}."
             )
-        if self.reference is not None:
-            self._check_reference()
+        self._check_reference()
+        self._check_significance()
 
     def _check_reference(self) -> None:
+        if self.reference is None:
+            return
         measure = measure_named(self.measure)
         if measure.against != "reference":
             raise InputError(
@@ -101,6 +108,16 @@ class Rule:
         if not isinstance(self.reference, str):
             raise InputError(f"a rule's reference must be text, not {self.reference!r}.")
         require_reference("a rule's reference", self.reference)
+
+    def _check_significance(self) -> None:
+        if self.significance is None:
+            return
+        between("significance", self.significance, 0, 1)
+        if self.key != ("impact_ratio", "best"):
+            raise InputError(
+                "significance is the level of a test against the best-off group; use it in a rule "
+                "with min-impact-ratio and the reference 'best'."
+            )
 
     @property
     def key(self) -> tuple[str, str | None]:
@@ -137,7 +154,9 @@ class Rule:
             words.append(f"{self.measure} ≤ {self.max:g}")
         against = {None: "", "best": " against the best-off group", "rest": " against the rest"}
         of_whom = against.get(self.reference, f" against {self.reference}")
-        return " and ".join(words) + of_whom + (f" at K = {self.k:g}" if self.k != 1 else "")
+        tested = "" if self.significance is None else f", unless p > {self.significance:g}"
+        at_k = f" at K = {self.k:g}" if self.k != 1 else ""
+        return " and ".join(words) + of_whom + at_k + tested
 
     @property
     def words(self) -> str:

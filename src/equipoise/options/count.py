@@ -99,16 +99,21 @@ class CountRequest:
             seen.add(name)
         bins = {n: _bin_spec(n, b) for n, b in (self.bins or {}).items()}
         object.__setattr__(self, "bins", bins)
-        if self.label in self.bins:
+        if self.label in self.bins and self.label not in self.binnable:
             raise InputError(f"{self.label!r} is the label; only sensitive attributes are binned.")
         for name in self.bins:
-            if name not in self.sensitive:
+            if name not in self.binnable:
                 raise ColumnNotFound(name, table="the sensitive attributes", columns=self.sensitive)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The counted columns: the sensitive attributes, then the label."""
         return (*self.sensitive, self.label)
+
+    @property
+    def binnable(self) -> tuple[str, ...]:
+        """The columns that may be binned."""
+        return self.sensitive
 
     def policy(self, column: str) -> MissingPolicy:
         """The missing-value policy of a column."""
@@ -123,6 +128,19 @@ class CountRequest:
         bins = {n: list(b) if isinstance(b, tuple) else b for n, b in self.bins.items()}
         lists = {"sensitive": list(self.sensitive), "bins": bins, "na": list(self.na)}
         return {**vars(self), **lists}
+
+
+class ScoreRequest(CountRequest):
+    """A request whose label is a numeric score, which is counted by bins.
+
+    >>> ScoreRequest(sensitive=("sex",), label="score", bins={"score": [50]}).bins
+    {'score': (50.0,)}
+    """
+
+    @property
+    def binnable(self) -> tuple[str, ...]:
+        """The columns that may be binned: the attributes, and the score."""
+        return self.columns
 
 
 @dataclass(frozen=True, kw_only=True)

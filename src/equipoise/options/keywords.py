@@ -145,6 +145,24 @@ class PlanKeywords(FrontierKeywords, SearchKeywords, total=False):
     budget: float | None
 
 
+class AuditKeywords(CountKeywords, SearchKeywords, total=False):
+    """How a table is counted, what a form shows, and how a lake is searched."""
+
+    sex: str | None
+    race: str | None
+    selected: str | None
+    selected_value: Any
+    score: str | None
+    unknown: str | Sequence[str]
+    exclude_below: float
+    limit: float
+    significance: float
+    confidence: float
+    tolerance: float
+    min_group: int
+    suppress_below: int | None
+
+
 class LimitKeywords(TypedDict, total=False):
     """The limits within which rows are taken."""
 

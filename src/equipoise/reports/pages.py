@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from equipoise.results import Result
 
 SUBJECTS = {
+    "Audit": "audit",
     "BiasTable": "bias",
     "Plan": "plan",
     "PlanComparison": "plan_comparison",

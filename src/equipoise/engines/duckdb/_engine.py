@@ -1,4 +1,4 @@
-"""The ten verbs over DuckDB."""
+"""The eleven verbs over DuckDB."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ from equipoise.counts.columns import (
     distinct_edges,
     not_a_count,
     not_a_number,
+    not_numbers,
     not_weights,
 )
 from equipoise.counts.skipped import Skipped
 from equipoise.engines import sql
 from equipoise.engines.base import (
     Column,
+    Middle,
     count_frame,
     require_choice,
     require_columns,
     require_names,
+    require_plain,
     require_rows,
     require_writable,
 )
@@ -77,7 +80,7 @@ def _tidied(verb: V) -> V:
 
 
 class DuckDBEngine:
-    """Ten verbs over files, DuckDB databases and frames.
+    """Eleven verbs over files, DuckDB databases and frames.
 
     By default there are as many threads as cores. Beyond the limit of ``memory``, such as
     ``"2GB"``, DuckDB spills to a temporary folder that is removed at the end. Frames of at most
@@ -188,6 +191,19 @@ class DuckDBEngine:
             )
             found = self._session.lines(source, query, "listing values")
         return {MISSING if value is None else value: n for value, n in found}
+
+    @_tidied
+    def middle(self, source: Source, column: str, na: Sequence[str] = ()) -> Middle:
+        """Find the middle of the numbers of a column; see :class:`~equipoise.engines.base.Engine`."""
+        with self._tables.opened(source) as (table, columns):
+            require_plain(columns, column, source.name)
+            known = next(c for c in columns if c.name == column)
+            strange, numbers = self._strange_text(source, table, known, na)
+            if strange is not None or not numbers:
+                raise not_numbers(column, strange)
+            query = sql.numbers_in_order(table, known, na)
+            low, high = self._numbers_at(source, query, Middle.places(numbers))
+            return Middle(low + 0.0, high + 0.0, numbers)  # −0.0 is 0.0
 
     @_tidied
     def read(self, source: Source, columns: Sequence[str] | None = None) -> pa.Table:
@@ -326,7 +342,7 @@ class DuckDBEngine:
         for column in columns:
             bins = request.bins.get(column.name)
             if isinstance(bins, int):
-                present = self._require_numbers(source, table, column, request)
+                present = self._require_numbers(source, table, column, request.na)
                 if not present:
                     raise InputError(f"column {column.name!r} has no numbers to bin.")
                 # The ceiling of present · i / bins, in integers; the first is the minimum.
@@ -363,7 +379,7 @@ class DuckDBEngine:
         # The table is read again only to name a value that is not a number.
         for i, name in enumerate(request.columns):
             if name in request.bins and -1 in cells[f"c{i}"].unique().to_pylist():
-                self._require_numbers(source, table, known[name], request)
+                self._require_numbers(source, table, known[name], request.na)
         _refuse_bad_numbers(cells, request)
         names = {name: cells[f"c{i}"] for i, name in enumerate(request.columns)}
         rows = checked_counts(cells["n"].to_numpy())
@@ -373,19 +389,26 @@ class DuckDBEngine:
         return Counts.from_encoded(names, rows, weights, request)
 
     def _require_numbers(
-        self, source: Source, table: str, column: Column, request: CountRequest
+        self, source: Source, table: str, column: Column, na: Sequence[str]
     ) -> int:
         """Refuse a column to bin that holds text; return the number of numbers it holds."""
-        bin_number = sql.bin_number(column.name, column.type, (0,), request.na)
+        strange, numbers = self._strange_text(source, table, column, na)
+        if strange is not None:
+            raise not_a_number(column.name, strange)
+        return numbers
+
+    def _strange_text(
+        self, source: Source, table: str, column: Column, na: Sequence[str]
+    ) -> tuple[str | None, int]:
+        """Return a text of a column that is no number, if there is one, and how many numbers it has."""
+        bin_number = sql.bin_number(column.name, column.type, (0,), na)
         text = sql.value_text(column.name, column.type)
         query = (
             f"SELECT min({text}) FILTER (WHERE {bin_number} = -1), "
             f"count(*) FILTER (WHERE {bin_number} >= 0) FROM {table}"
         )
         ((found, numbers),) = self._session.lines(source, query, "binning")
-        if found is not None:
-            raise not_a_number(column.name, found)
-        return int(numbers)
+        return found, int(numbers)
 
 
 @functools.lru_cache(maxsize=4)

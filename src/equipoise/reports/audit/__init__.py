@@ -1,0 +1,1 @@
+"""Forms of an audit."""
