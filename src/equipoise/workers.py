@@ -118,6 +118,7 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env=variables,
+                start_new_session=True,  # so that it ends together with processes of its own
             )
             self._said = queue.SimpleQueue()
             reader = (self._process.stdout, self._said)
@@ -179,12 +180,20 @@ class Worker:
         process, self._process = self._process, None
         if process is None:
             return
-        process.kill()
+        _kill(process)
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 with contextlib.suppress(OSError):
                     pipe.close()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and those that it started."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
 
 
 def _listen(pipe: IO[bytes], said: queue.SimpleQueue[Any]) -> None:

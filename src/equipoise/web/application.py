@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from importlib import resources
 from typing import Any
 
@@ -20,9 +20,10 @@ from equipoise.web.access import Application, Guard
 from equipoise.web.desk import Desk
 from equipoise.web.forms import fieldsets
 from equipoise.web.pages import address, render
+from equipoise.web.places import EXAMPLE
 from equipoise.web.rooms import bias, compare, lake, plan, table
 from equipoise.web.rooms import map as map_room
-from equipoise.web.rooms.room import TABLE_OPTIONS, Room
+from equipoise.web.rooms.room import SHARED, TABLE_OPTIONS, Room
 from equipoise.web.routes import downloads, evaluations, files, jobs, lakes
 from equipoise.web.routes.common import Error, declare_query, user_of, work_of
 from equipoise.web.schema import as_pairs
@@ -69,6 +70,7 @@ def make_application(settings: Settings, *, hosts: tuple[str, ...]) -> Applicati
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         desk.crew.start(tasks.warm)
+        desk.prepare()
         yield
         desk.close()
 
@@ -98,7 +100,7 @@ def make_application(settings: Settings, *, hosts: tuple[str, ...]) -> Applicati
     _add_charts(app, desk)
     static = resources.files("equipoise.web").joinpath("static")
     app.mount("/static", StaticFiles(directory=str(static)), name="static")
-    _add_errors(app)
+    _add_errors(app, desk)
     return Guard(app, tokens=settings.tokens, hosts=hosts, refuse=_refusal_page)
 
 
@@ -116,10 +118,8 @@ def _add_start(app: FastAPI, settings: Settings) -> None:
     @app.get("/", include_in_schema=False)
     def start() -> Response:
         """Lead to the table that the explorer was started with."""
-        given = [("data", settings.data or "adult")]
-        if settings.lake:
-            given.append(("lake", settings.lake))
-        return RedirectResponse(address("/table", given[:1]), status_code=303)
+        data = settings.data or f"{EXAMPLE}/adult.parquet"
+        return RedirectResponse(address("/table", [("data", data)]), status_code=303)
 
 
 def _add_twin(app: FastAPI, desk: Desk, room: Room) -> None:
@@ -166,13 +166,17 @@ def render_room(desk: Desk, room: Room, query: Any, user: str) -> str:
         files=desk.places(user).listed(),
         datasets=_datasets(),
         read_only=desk.settings.read_only,
-        lake=desk.settings.lake,
+        lake=_lake_of(desk, given),
+        folders=desk.places(user).folders_listed(),
         upload_limit=desk.settings.upload_limit,
     )
 
 
-SHARED = ("data", *(option.keyword for option in TABLE_OPTIONS))
-"""Parameters that all rooms share."""
+def _lake_of(desk: Desk, given: Mapping[str, Any]) -> str | None:
+    """The lake that links to the room of the lake name."""
+    if str(given.get("data") or "").startswith(f"{EXAMPLE}/"):
+        return f"{EXAMPLE}/lake"
+    return desk.settings.lake
 
 
 def _datasets() -> list[dict[str, str]]:
@@ -188,12 +192,15 @@ def _datasets() -> list[dict[str, str]]:
 # --- errors ---------------------------------------------------------------------------------------
 
 
-def _add_errors(app: FastAPI) -> None:
+def _add_errors(app: FastAPI, desk: Desk) -> None:
     def handler(
         status: Callable[[Any], int], text: Callable[[Any], str]
     ) -> Callable[[Request, Exception], Awaitable[Response]]:
         async def handle(request: Request, error: Exception) -> Response:
-            return _problem(request, status(error), text(error), error)
+            said = text(error)
+            if "user" in request.scope.get("state", {}):
+                said = desk.places(user_of(request)).without_paths(said)
+            return _problem(request, status(error), said, error)
 
         return handle
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import pickle
@@ -18,11 +19,11 @@ import pydantic
 
 from equipoise import datasets
 from equipoise.counts import Counts
-from equipoise.errors import InputError
+from equipoise.errors import EquipoiseError, InputError
 from equipoise.web import tasks
 from equipoise.web.crew import Crew
 from equipoise.web.jobs import Jobs
-from equipoise.web.places import Places
+from equipoise.web.places import EXAMPLE, Places
 from equipoise.web.rooms import plan as plan_room
 from equipoise.web.rooms.room import TABLE_OPTIONS, Ask, Room
 from equipoise.web.schema import Query, as_pairs, files_of, keywords_of
@@ -39,6 +40,7 @@ class Desk:
         self.settings = settings
         self.crew = Crew(settings)
         self.jobs = Jobs(self.crew)
+        self._example: threading.Thread | None = None
         self._answers = Kept(_KEPT)
         self._counts = Kept(_KEPT)
 
@@ -47,6 +49,17 @@ class Desk:
         # A single user keeps uploads and results when the explorer starts again with another token.
         folder = "one" if len(self.settings.tokens) == 1 else user
         return Places(self.settings.root, self.settings.home / folder)
+
+    def prepare(self) -> None:
+        """Write the example, so that there is something to try everything on."""
+        folder = str(self.settings.home / EXAMPLE)
+
+        def work() -> None:
+            with contextlib.suppress(EquipoiseError):
+                self.crew.run(tasks.build_example, folder, user="", aside=True, time_limit=120)
+
+        self._example = threading.Thread(target=work, daemon=True)
+        self._example.start()
 
     def new_name(self) -> str:
         """A name that no other result has."""
@@ -61,6 +74,8 @@ class Desk:
     def ask(self, room: Room, query: Query, user: str) -> Ask:
         """Make what a worker gets of the address of a room."""
         data = getattr(query, "data", None)
+        if data and data.startswith(f"{EXAMPLE}/") and self._example is not None:
+            self._example.join(timeout=60)
         if not data:
             raise InputError("no table is chosen; choose one in the room “Table”.")
         places = self.places(user)
@@ -79,6 +94,7 @@ class Desk:
             options=options,
             view=view,
             pairs=tuple(as_pairs(query)),
+            read_only=self.settings.read_only,
             named={name: str(given[name]) for name in files_of(given, room.options)},
         )
 

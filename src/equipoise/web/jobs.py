@@ -101,7 +101,10 @@ class Jobs:
         folder = places.home / JOBS
         folder.mkdir(parents=True, exist_ok=True)
         told = {**job.to_dict(), "state": state, "share": 1.0}
-        atomic.write_text(folder / f"{job.id}.json", json.dumps(told, ensure_ascii=False))
+        text = places.without_paths(json.dumps(told, ensure_ascii=False))
+        atomic.write_text(folder / f"{job.id}.json", text)
+        kept = json.loads(text)
+        job.result, job.error = kept["result"], kept["error"]
         job.state = state
 
     def find(self, user: str, job: str, places: Places) -> dict[str, Any] | None:

@@ -58,10 +58,10 @@ def address(path: str, pairs: Sequence[tuple[str, str]], **changes: Any) -> str:
 
 
 def island(data: Any) -> Markup:
-    """Write data as JSON that is safe inside a script element of a page.
+    r"""Write data as JSON that is safe inside a script element of a page.
 
     >>> island({"name": "</script>"})
-    Markup('{"name": "\\\\u003c/script\\\\u003e"}')
+    Markup('{"name": "\\u003c/script\\u003e"}')
     """
     text = json.dumps(data, ensure_ascii=False)
     for letter in "<>&\u2028\u2029":

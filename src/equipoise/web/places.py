@@ -16,6 +16,7 @@ from equipoise.errors import InputError, SourceNotFound
 UPLOADS, RESULTS, EXAMPLE = "uploads", "results", "example"
 _LISTED, _DEEPEST = 1000, 5
 """Maximum number of files that are listed, and of folders above one."""
+_FOLDERS = 200
 _INSIDE = 10_000
 """Maximum number of files of a folder that is read as one table."""
 
@@ -78,6 +79,19 @@ class Places:
             found += sorted(_tables(self.home / folder, self.home))
         return found
 
+    def folders_listed(self) -> list[str]:
+        """Names of the folders below the root that may be lakes, with the example."""
+        found: list[str] = []
+        for here, folders, _ in os.walk(self.root):
+            place = Path(here)
+            depth = len(place.relative_to(self.root).parts)
+            folders[:] = sorted(f for f in folders if not f.startswith(".")) if depth < 2 else []
+            found += [(place / f).relative_to(self.root).as_posix() for f in folders]
+            if len(found) >= _FOLDERS:
+                break
+        example = [f"{EXAMPLE}/lake"] if (self.home.parent / EXAMPLE / "lake").is_dir() else []
+        return [*found[:_FOLDERS], *example]
+
     def write(self, folder: str, name: str, content: bytes) -> str:
         """Keep content under a name of its own, and return what it is called."""
         place = self.home / folder
@@ -89,6 +103,13 @@ class Places:
             partial.write_bytes(content)
             partial.replace(path)
         return f"{folder}/{path.name}"
+
+    def without_paths(self, text: str) -> str:
+        """A text without the folders of this machine that names in it begin with."""
+        for folder in (self.home, self.home.parent, self.root):
+            for place in {str(folder), str(folder.resolve())}:
+                text = text.replace(f"{place}{os.sep}", "")
+        return text
 
     def forget(self) -> int:
         """Delete all uploads and results; return how many files there were."""

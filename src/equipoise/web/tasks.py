@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from equipoise.progress import Reporter, silent
-from equipoise.web.rooms.room import TABLE_OPTIONS, Ask
+from equipoise.web.rooms.room import SHARED, Ask
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
@@ -52,22 +52,24 @@ def answer(name: str, ask: Ask, form: str, *, progress: Reporter = silent) -> by
     room = room_named(name)
     shown = room.compute(replace(ask, progress=progress))
     if form == "json":
-        return json.dumps(shown, ensure_ascii=False, allow_nan=False).encode()
+        text = json.dumps(shown, ensure_ascii=False, allow_nan=False)
+        return ask.places.without_paths(text).encode()
     from equipoise.web.pages import address, render
     from equipoise.web.twins import twins_of
 
     pairs = list(ask.pairs)
-    known = {"data", *(option.keyword for option in TABLE_OPTIONS)}
-    return render(
+    page = render(
         f"parts/{name}.html",
         shown=shown,
         room=room,
         pairs=pairs,
-        shared=[pair for pair in pairs if pair[0] in known],
+        shared=[pair for pair in pairs if pair[0] in SHARED],
         files=[(kind.upper(), address(f"/api/{name}/file.{kind}", pairs)) for kind in room.files],
         twin=twins_of(room, ask),
+        read_only=ask.read_only,
         **room.present(ask, shown),
-    ).encode()
+    )
+    return ask.places.without_paths(page).encode()
 
 
 def open_table(places: Places, name: str, *, progress: Reporter = silent) -> list[str]:
@@ -87,7 +89,8 @@ def file(name: str, ask: Ask, kind: str, *, progress: Reporter = silent) -> byte
     """Write what a room shows as a file."""
     from equipoise.web import exports
 
-    return exports.write(name, replace(ask, progress=progress), kind).encode()
+    text = exports.write(name, replace(ask, progress=progress), kind)
+    return ask.places.without_paths(text).encode()
 
 
 def build_example(folder: str, *, progress: Reporter = silent) -> None:

@@ -100,7 +100,9 @@ def evaluate(ask: Ask, options: dict[str, Any], output: str) -> dict[str, Any]:
     from equipoise.api.evaluations import evaluate as work
     from equipoise.reports.pages import write_page
 
-    result = work(ask.path, **ask.table, **options, engine=ask.engine, progress=ask.progress)
+    result = work(
+        ask.path, **ask.table, **options, engine=ask.engine, jobs=1, progress=ask.progress
+    )
     write_page(result, output, source=ask.data)
     data = Path(output).with_suffix(".json")
     atomic.write_text(data, result.to_json(indent=2))

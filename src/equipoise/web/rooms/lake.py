@@ -81,6 +81,7 @@ def compute(ask: Ask) -> dict[str, Any]:
     search = keywords(ask.options, SEARCH)
     ask.progress("matching tables", 0.3)
     found = lake.find(made, base=ask.path, top=_OFFERS, **search)
+    told, counted = found.to_dict(), [axis.name for axis in made.counts.axes]
     asked = lake.questions(made, base=ask.path, **search)
     return {
         **shown,
@@ -92,8 +93,33 @@ def compute(ask: Ask) -> dict[str, Any]:
             "max_abs_ub_after": made.certificate.max_abs_ub_after,
         },
         "mapping": ask.named.get("mapping"),
-        "found": found.to_dict(),
+        "found": {**told, "offers": [_offer(each, told, counted) for each in told["offers"]]},
         "questions": asked.to_dict(),
+    }
+
+
+def _offer(offer: Mapping[str, Any], found: Mapping[str, Any], counted: Sequence[str]) -> Any:
+    """An offer as the page shows it: the needed rows it has, what they cost, and why it matches."""
+    from equipoise.lattice import Group
+    from equipoise.values import MISSING
+
+    need = {
+        str(Group({k: MISSING if v is None else v for k, v in each["cell"].items()})): each["rows"]
+        for each in found["need"]
+    }
+    cells = [
+        {"cell": cell, "rows": min(rows, need.get(cell, rows)), "need": need.get(cell)}
+        for cell, rows in offer["rows"].items()
+    ]
+    needed = sum(cell["rows"] for cell in cells)
+    own = ("table", "confidence", "licence", "duplicates", "table_cost", "row_cost")
+    return {
+        **{name: offer[name] for name in own},
+        "needed": needed,
+        "cost": offer["table_cost"] + offer["row_cost"] * needed,
+        "cells": cells,
+        "columns": {name: offer["columns"][name] for name in counted if name in offer["columns"]},
+        "values": offer.get("values", {}),
     }
 
 

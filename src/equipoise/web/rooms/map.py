@@ -71,8 +71,8 @@ def suggest_moves(counts: Counts) -> tuple[str, str]:
 
 def possible_moves(counts: Counts) -> list[str]:
     """Additions and deletions of single cells, those with the most rows first."""
-    from equipoise.measures.measurement import group_of
     from equipoise.lattice import Group
+    from equipoise.measures.measurement import group_of
 
     label = counts.label
     order = sorted(range(len(counts.rows)), key=lambda i: -int(counts.rows[i]))[: _MOVES // 2]

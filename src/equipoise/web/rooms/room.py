@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 TABLE_OPTIONS = offered(CountRequest, ReadOptions)
 """Which columns of the table are counted, and how it is read: the same in every room."""
 
+SHARED = ("data", *(option.keyword for option in TABLE_OPTIONS))
+"""Parameters that all rooms share."""
+
 Text = Annotated[str, Field(max_length=4000)]
 
 
@@ -48,6 +51,7 @@ class Ask:
     counts: Counts | None = None
     pairs: tuple[tuple[str, str], ...] = ()
     """The address of the room, for links to others."""
+    read_only: bool = False
     named: Mapping[str, str] = field(default_factory=dict)
     """Files among the options, as the user knows them."""
     progress: Reporter = field(default=silent, compare=False)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request
+from fastapi.responses import HTMLResponse
 
 from equipoise.web.desk import Desk
+from equipoise.web.pages import address, render
+from equipoise.web.rooms.room import SHARED
 from equipoise.web.routes.common import user_of
 
 
@@ -33,6 +36,17 @@ def make_router(desk: Desk) -> APIRouter:
         if found is None:
             raise HTTPException(404, "there is no such job.")
         return found
+
+    @router.get("/jobs/{job}/part", include_in_schema=False)
+    def part(request: Request, job: str) -> HTMLResponse:
+        user = user_of(request)
+        found = desk.jobs.find(user, job, desk.places(user))
+        if found is None:
+            raise HTTPException(404, "there is no such job.")
+        kept = [(k, v) for k, v in request.query_params.multi_items() if k in SHARED]
+        other = (found["result"] or {}).get("data")
+        compare = address("/compare", kept, other=other)
+        return HTMLResponse(render("parts/job.html", job=found, compare=compare))
 
     @router.delete("/api/jobs/{job}", summary="Cancel a job")
     def stop(request: Request, job: str) -> dict[str, bool]:

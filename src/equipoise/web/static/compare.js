@@ -1,8 +1,18 @@
 // The room of comparisons.
-import { start } from "./room.js";
+import { start, params } from "./room.js";
+import { begin, follow } from "./jobs.js";
 import { draw } from "./charts.js";
 
 start(show);
+if (params().get("evaluation")) follow(params().get("evaluation"));
+
+document.getElementById("evaluate")?.addEventListener("click", () => {
+  const taken = ["data", "sensitive_features", "label", "bins", "na", "missing", "missing_label", "count", "weight", "encoding", "delimiter", "header", "lenient", "other"];
+  const asked = new URLSearchParams([...params()].filter(([name]) => taken.includes(name)));
+  for (const model of document.getElementById("models").value.split(",")) if (model.trim()) asked.append("models", model.trim());
+  asked.set("repeats", document.getElementById("repeats").value);
+  begin(`/api/evaluations?${asked}`, undefined, "evaluation");
+});
 
 function show(shown) {
   const plans = shown?.plans;

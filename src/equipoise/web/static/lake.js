@@ -1,23 +1,51 @@
-// The room of comparisons.
-import { start } from "./room.js";
-import { draw } from "./charts.js";
+// The room of the lake: index, answers about what tables mean, and the repair.
+import { start, change, api, params, load } from "./room.js";
+import { begin, follow } from "./jobs.js";
 
 start(show);
+if (params().get("job")) follow(params().get("job"));
 
-function show(shown) {
-  const plans = shown?.plans;
-  document.getElementById("charts").hidden = !plans?.groups?.length;
-  if (!plans?.groups?.length) return;
-  const points = plans.groups.slice(0, 24).flatMap((each) => {
-    const name = `${each.pattern} → ${each.label}`;
-    return [{ name, plan: "now", ub: each.before }, ...each.after.map((ub, i) => ({ name, plan: plans.names[i], ub }))];
-  }).map((each) => ({ ...each, about: `${each.name}, ${each.plan}: ${each.ub?.toFixed(3)}` }));
-  draw("plans", () => ({
-    data: { name: "points" }, width: 420, height: { step: 20 }, mark: { type: "point", filled: true, size: 70, opacity: 0.9 },
-    encoding: {
-      y: { field: "name", type: "nominal", sort: null, title: null }, x: { field: "ub", type: "quantitative", title: "UB" },
-      color: { field: "plan", type: "nominal", sort: null, title: null, scale: { range: ["#8a8f98", "#b2182b", "#2166ac", "#b8860b", "#4d7c4d", "#7a4f9b"] }, legend: { orient: "top" } },
-      shape: { field: "plan", type: "nominal", sort: null, legend: { orient: "top" }, title: null }, tooltip: { field: "about" }, description: { field: "about" },
-    },
-  }), { points }, { key: plans.names.join() });
+function show() {
+  for (const button of document.querySelectorAll("button[data-job]")) {
+    button.addEventListener("click", () => {
+      const asked = params();
+      asked.delete("job");
+      begin(`/api/lake/${button.dataset.job}?${asked}`, (told) => { if (told.kind === "index") load(); });
+    });
+  }
+  for (const button of document.querySelectorAll("button[data-answer]")) button.addEventListener("click", () => said(button));
+}
+
+async function said(button) {
+  const table = button.closest("[data-table]");
+  const name = table.dataset.table;
+  const answers = { confirm: () => confirmed(table, name), refuse: () => [{ table: name, use: false }], back: () => [{ table: name, take_back: true }] }[button.dataset.answer]();
+  const asked = params();
+  asked.delete("job");
+  const place = table.querySelector(".said-error");
+  place.textContent = "";
+  try {
+    const told = await api(`/api/lake/answers?${asked}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ answers }) });
+    change({ mapping: told.mapping });
+  } catch (error) {
+    place.textContent = error.message;
+    place.className = "said-error problem";
+  }
+}
+
+/** What a person confirms: every column as it is chosen, and every value as it is chosen. */
+function confirmed(table, name) {
+  const answers = [];
+  for (const field of table.querySelectorAll("[data-column]")) {
+    const column = field.dataset.column;
+    const source = field.querySelector("[data-source]");
+    if (source.value !== source.dataset.was || source.dataset.status !== "certain") answers.push({ table: name, column, source: source.value || null });
+    if (source.value !== source.dataset.was) continue; // the values of another column are not known yet
+    for (const value of field.querySelectorAll("[data-value]")) {
+      const chosen = value.selectedOptions[0].dataset.kind;
+      const means = chosen === "means" ? value.value : null;
+      if (chosen !== "none" && ((means ?? "") !== value.dataset.was || value.dataset.status === "open")) answers.push({ table: name, column, value: value.dataset.value, means });
+    }
+  }
+  return answers.length ? answers : [{ table: name, use: true }];
 }

@@ -145,7 +145,7 @@ function select(element) {
   getSelection().addRange(range);
 }
 
-const SHOWN = ["offset", "limit_rows", "at", "draft", "still", "job", "at_x", "at_y", "search"];
+const SHOWN = ["offset", "limit_rows", "at", "draft", "still", "job", "evaluation", "at_x", "at_y", "search"];
 
 /** Links to other rooms take along what those rooms understand. */
 function links() {

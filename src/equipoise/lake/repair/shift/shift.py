@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
 from equipoise.plain import Grid, counted, in_words
@@ -206,7 +206,7 @@ class Shift(Result):
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as ``--json`` prints it."""
         left = ("columns", "time", "version")  # the acquisition has its own time and version
-        own = {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in left}
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left}
         return {
             "schema": "equipoise.shift/1",
             **own,
