@@ -111,7 +111,9 @@ def _add_charts(app: FastAPI, desk: Desk) -> None:
         path = charts.bundle_path()
         if not path.exists():
             desk.crew.run(charts.write_bundle, user="", time_limit=60)
-        return FileResponse(path, media_type="text/javascript", headers={"cache-control": "max-age=86400"})
+        return FileResponse(
+            path, media_type="text/javascript", headers={"cache-control": "max-age=86400"}
+        )
 
 
 def _add_start(app: FastAPI, settings: Settings) -> None:

@@ -98,9 +98,7 @@ class Desk:
             named={name: str(given[name]) for name in files_of(given, room.options)},
         )
 
-    def with_files(
-        self, given: Mapping[str, Any], room: Room, places: Places
-    ) -> dict[str, Any]:
+    def with_files(self, given: Mapping[str, Any], room: Room, places: Places) -> dict[str, Any]:
         """Options whose files are those of the user, and no others."""
         found = dict(given)
         for name in files_of(given, room.options):
@@ -141,7 +139,9 @@ class Desk:
             view["plans"] = [self.pinned(text, ask) for text in ask.view["pin"]]
             view["other_counts"] = None
             if ask.view.get("other"):
-                other = replace(ask, data=ask.view["other"], path=ask.places.resolve(ask.view["other"]))
+                other = replace(
+                    ask, data=ask.view["other"], path=ask.places.resolve(ask.view["other"])
+                )
                 view["other_counts"] = self.counts(other, user, work)
         return replace(ask, counts=counts, view=view)
 

@@ -56,7 +56,7 @@ def page(result: Any, source: str, **options: Any) -> str:
 def without_formulas(text: str) -> str:
     r"""Put an apostrophe before cells that a spreadsheet would compute.
 
-    >>> without_formulas('a,b\n=1+1,-2.5\n')
+    >>> without_formulas("a,b\n=1+1,-2.5\n")
     "a,b\n'=1+1,-2.5\n"
     """
     written = io.StringIO()

@@ -54,7 +54,13 @@ class Jobs:
         self._lock = threading.Lock()
 
     def start(
-        self, kind: str, about: str, task: Callable[..., Any], *given: Any, user: str, places: Places
+        self,
+        kind: str,
+        about: str,
+        task: Callable[..., Any],
+        *given: Any,
+        user: str,
+        places: Places,
     ) -> Job:
         """Start a job in a process of its own."""
         job = Job(secrets.token_hex(6), kind, about)

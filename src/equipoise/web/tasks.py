@@ -112,9 +112,7 @@ def lake_index(ask: Ask, *, progress: Reporter = silent) -> dict[str, Any]:
     return lake.index(replace(ask, progress=progress))
 
 
-def lake_answer(
-    ask: Ask, answers: list[dict[str, Any]], *, progress: Reporter = silent
-) -> str:
+def lake_answer(ask: Ask, answers: list[dict[str, Any]], *, progress: Reporter = silent) -> str:
     """Write answers into a mapping file."""
     from equipoise.web.rooms import lake
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -166,7 +167,7 @@ def require_web() -> None:
             raise MissingDependency(package, extra="web", purpose="the explorer") from None
 
 
-def _say(*, quiet: bool):  # noqa: ANN202
+def _say(*, quiet: bool) -> Callable[[str], None]:
     first = True
 
     def say(address: str) -> None:

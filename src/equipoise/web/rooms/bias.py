@@ -30,8 +30,14 @@ def bias_query() -> Any:
         "BiasQuery",
         OPTIONS,
         label_value=(Text | None, Field(default=None, description="Label value that is shown.")),
-        search=(Text | None, Field(default=None, description="Text that a group's pattern contains.")),
-        inside=(Text | None, Field(default=None, description="Pattern; groups inside it are shown.")),
+        search=(
+            Text | None,
+            Field(default=None, description="Text that a group's pattern contains."),
+        ),
+        inside=(
+            Text | None,
+            Field(default=None, description="Pattern; groups inside it are shown."),
+        ),
         order=(
             Annotated[int, Field(ge=1, le=64)] | None,
             Field(default=None, description="Number of attributes of the groups shown."),

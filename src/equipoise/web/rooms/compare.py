@@ -23,7 +23,9 @@ def compare_query() -> Any:
         OPTIONS,
         pin=(
             list[Text],
-            Field(default_factory=list, max_length=12, description="Addresses of plans to compare."),
+            Field(
+                default_factory=list, max_length=12, description="Addresses of plans to compare."
+            ),
         ),
         other=(Text | None, Field(default=None, description="Name of a second table.")),
         evaluation=(Text | None, Field(default=None, description="Evaluation of models to show.")),
@@ -51,7 +53,14 @@ def _plans(ask: Ask) -> dict[str, Any]:
         except EquipoiseError as error:
             failed.append({"name": name, "why": str(error).partition("\n")[0]})
     if not made:
-        return {"names": [], "failed": failed, "totals": None, "sentences": [], "cells": [], "groups": []}
+        return {
+            "names": [],
+            "failed": failed,
+            "totals": None,
+            "sentences": [],
+            "cells": [],
+            "groups": [],
+        }
     both = compare_plans(made)
     label = both.counts.label.name
     return {

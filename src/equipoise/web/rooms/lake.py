@@ -34,7 +34,11 @@ def lake_query() -> Any:
         OPTIONS,
         move=(
             list[Text],
-            Field(default_factory=list, max_length=200, description="A plan by hand, as in the room of plans."),
+            Field(
+                default_factory=list,
+                max_length=200,
+                description="A plan by hand, as in the room of plans.",
+            ),
         ),
         lake=(Text | None, Field(default=None, description="Name of the folder of tables.")),
         job=(Text | None, Field(default=None, description="Job whose result is shown.")),
@@ -153,7 +157,9 @@ def repair(ask: Ask, output: str) -> dict[str, Any]:
     if drawn:
         made = planned(ask)
         given = {"plan": made, **keywords(ask.options, (*SEARCH, *LIMITS))}
-    result = work(ask.path, open_lake(ask), output, engine=ask.engine, progress=ask.progress, **given)
+    result = work(
+        ask.path, open_lake(ask), output, engine=ask.engine, progress=ask.progress, **given
+    )
     write_page(result, f"{output}.html", source=ask.data)
     told = result.to_dict()
     acquired = told["acquired"]
@@ -170,7 +176,11 @@ def repair(ask: Ask, output: str) -> dict[str, Any]:
         "max_abs_ub_before": acquired.get("max_abs_ub_before"),
         "max_abs_ub_after": acquired.get("max_abs_ub_after"),
         "verification": told["verification"],
-        "files": {k: Path(f"{output}{end}").name for k, end in names.items() if Path(f"{output}{end}").exists()},
+        "files": {
+            k: Path(f"{output}{end}").name
+            for k, end in names.items()
+            if Path(f"{output}{end}").exists()
+        },
         "data": f"results/{Path(output).name}",
     }
 

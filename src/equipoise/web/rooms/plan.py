@@ -54,13 +54,13 @@ def plan_query() -> Any:
     )
 
 
-def read_moves(texts: Sequence[str]) -> dict[str, list[tuple[str, int]]]:
+def read_moves(texts: Sequence[str]) -> dict[str, Any]:
     """Read moves by hand as what is added and what is deleted.
 
     >>> read_moves(["sex=w, hired=yes +30", "sex=m -5"])
     {'add': [('sex=w, hired=yes', 30)], 'delete': [('sex=m', 5)]}
     """
-    found: dict[str, list[tuple[str, int]]] = {"add": [], "delete": []}
+    found: dict[str, Any] = {"add": [], "delete": []}
     for text in texts:
         match = _MOVE.fullmatch(text.strip().replace("\N{MINUS SIGN}", "-"))
         if match is None or not int(match["rows"]) or len(match["rows"]) > 16:
@@ -130,7 +130,9 @@ def describe(plan: Plan, cells: int = _CELLS, reasons: int = _REASONS) -> dict[s
         "sentences": list(plan.explanation),
         "reasons": list(plan.reasons[:reasons]),
         "certificate": certificate.to_dict(),
-        "cells": [{"pattern": _pattern(c, counts.label.name), **c.to_dict()} for c in plan.moves[:cells]],
+        "cells": [
+            {"pattern": _pattern(c, counts.label.name), **c.to_dict()} for c in plan.moves[:cells]
+        ],
         "cells_left_out": len(plan.moves[cells:]),
         "changes": changes(plan),
         "biases": biases(plan),

@@ -81,7 +81,13 @@ def make_router(desk: Desk) -> APIRouter:
         name = f"{desk.new_name()}-{safe_name(ask.data).partition('.')[0]}-repaired.parquet"
         output = str(ask.places.result(name))
         job = desk.jobs.start(
-            "repair", f"repair of {ask.data}", tasks.lake_repair, ask, output, user=user, places=ask.places
+            "repair",
+            f"repair of {ask.data}",
+            tasks.lake_repair,
+            ask,
+            output,
+            user=user,
+            places=ask.places,
         )
         return Started(job=job.id)
 
