@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from equipoise.errors import EquipoiseError
+from equipoise.web.access import UNNAMED
 from equipoise.web.settings import Settings
 from equipoise.workers import Cancelled, Worker
 
-_KEPT = 600.0
+_KEPT = 60.0
 """Seconds for which the end of a piece of work is remembered."""
 _OWN = 8
 """Maximum number of pieces of work that one user may have at the same time."""
@@ -32,6 +33,8 @@ class Work:
     share: float = 0.0
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None
+    user: str = ""
+    running: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
 
     def report(self, title: str, share: float) -> None:
@@ -58,19 +61,23 @@ class Crew:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._ready: queue.SimpleQueue[Worker] = queue.SimpleQueue()
-        self._all = [_Explorer(memory=settings.memory) for _ in range(settings.workers)]
+        self._all = [self._new() for _ in range(settings.workers)]
         for worker in self._all:
             self._ready.put(worker)
         self._works: dict[tuple[str, str], Work] = {}
         self._lock = threading.Lock()
         self._closed = False
 
+    def _new(self) -> Worker:
+        # Names of tables are relative to the root, and so is the folder that workers look in.
+        return _Explorer(memory=self.settings.memory, folder=str(self.settings.root))
+
     def start(self, warm: Callable[[], Any]) -> None:
         """Start the processes, and let each of them load what it will need."""
 
         def prepare(worker: Worker) -> None:
             with contextlib.suppress(EquipoiseError):
-                worker.run(warm, time_limit=60)
+                worker.run(warm, time_limit=60, cancelled=lambda: self._closed)
 
         for worker in self._all:
             threading.Thread(target=prepare, args=(worker,), daemon=True).start()
@@ -112,26 +119,39 @@ class Crew:
     @contextlib.contextmanager
     def _worker(self, doing: Work, limit: float, *, aside: bool) -> Iterator[Worker]:
         if aside:
-            with _Explorer(memory=self.settings.memory) as own:
+            with self._new() as own:
                 yield own
             return
         worker = self._free(doing, time.monotonic() + limit)
         try:
             yield worker
         finally:
+            doing.running = False
             self._ready.put(worker)
 
     def _free(self, doing: Work, end: float) -> Worker:
         while time.monotonic() < end:
             if doing.stop.is_set() or self._closed:
                 raise Cancelled("the work was cancelled.")
+            if not self._is_next(doing):
+                time.sleep(0.02)
+                continue
             with contextlib.suppress(queue.Empty):
                 return self._ready.get(timeout=0.05)
+            doing.running = False
         raise TooMuchWork("the explorer is busy with other work; try again in a moment.")
+
+    def _is_next(self, doing: Work) -> bool:
+        """Whether a user may have one more process; one is always left to the others."""
+        most = len(self._all) - (len(self.settings.tokens) > 1)
+        with self._lock:
+            running = sum(w.running for w in self._works.values() if w.user == doing.user)
+            doing.running = running < max(most, 1)
+        return doing.running
 
     @contextlib.contextmanager
     def _noted(self, user: str, work: str | None) -> Iterator[Work]:
-        doing = Work()
+        doing = Work(user=user)
         with self._lock:
             now = time.monotonic()
             for key, each in list(self._works.items()):
@@ -140,13 +160,13 @@ class Crew:
             mine = [w for (owner, _), w in self._works.items() if owner == user and not w.ended]
             if len(mine) >= _OWN:
                 raise TooMuchWork("you have too much work under way; wait for it, or cancel some.")
-            key = (user, work or f"unnamed {id(doing)}")
+            key = (user, work or f"{UNNAMED}{id(doing)}")
             self._works[key] = doing
         try:
             yield doing
         finally:
             doing.ended = time.monotonic()
-            if work is None:
+            if key[1].startswith(UNNAMED):
                 with self._lock:
                     self._works.pop(key, None)
 

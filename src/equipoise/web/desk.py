@@ -33,6 +33,10 @@ _KEPT = 64_000_000
 """Maximum number of bytes of answers, and of counts, that are kept."""
 
 
+_TABLES = ("target_rates", "target_shares")
+"""Options that name a table."""
+
+
 class Desk:
     """Answers what rooms ask, for every user with files of their own."""
 
@@ -95,6 +99,7 @@ class Desk:
             view=view,
             pairs=tuple(as_pairs(query)),
             read_only=self.settings.read_only,
+            memory=self.settings.memory,
             named={name: str(given[name]) for name in files_of(given, room.options)},
         )
 
@@ -105,7 +110,9 @@ class Desk:
             text = str(found[name])
             if is_rule(name, text):
                 continue
-            found[name] = places.resolve(text)
+            # A bundled table has a name of its own; files of rules have none.
+            named = places.resolve if name in _TABLES else places.file
+            found[name] = str(named(text))
         return found
 
     def _add_count_column(self, table: dict[str, Any], path: str) -> None:
@@ -182,12 +189,17 @@ class Desk:
     def _key(self, room: str, form: str, ask: Ask) -> str:
         told = [room, form, ask.path, fingerprint(ask.path), ask.table, ask.options, ask.view]
         told += [list(ask.pairs), str(ask.places.home)]
-        other = ask.view.get("other")
-        if other:
-            told.append(fingerprint(ask.places.resolve(other)))
-        for name in ask.options.values():
-            if isinstance(name, str) and Path(name).is_absolute():
-                told.append(fingerprint(name))
+        if ask.view.get("other"):
+            told.append(fingerprint(ask.places.resolve(ask.view["other"])))
+        if ask.view.get("lake"):
+            told.append(fingerprint(str(ask.places.file(ask.view["lake"]))))
+        pinned = [
+            self.pinned(text, ask)[1] for text in ask.view.get("pin") or () if room == "compare"
+        ]
+        for options in (ask.options, *pinned):
+            told += [
+                fingerprint(v) for v in options.values() if isinstance(v, str) and v[:1] == "/"
+            ]
         return hashlib.sha256(json.dumps(told, default=repr).encode()).hexdigest()
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from equipoise.progress import Reporter, silent
-from equipoise.web.rooms.room import SHARED, Ask
+from equipoise.web.rooms.room import SHARED, Ask, engine_of
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
@@ -72,13 +72,12 @@ def answer(name: str, ask: Ask, form: str, *, progress: Reporter = silent) -> by
     return ask.places.without_paths(page).encode()
 
 
-def open_table(places: Places, name: str, *, progress: Reporter = silent) -> list[str]:
+def open_table(places: Places, name: str, memory: int, *, progress: Reporter = silent) -> list[str]:
     """Read the columns of a table, or fail as it would later."""
     from equipoise.datasets.lookup import locate
-    from equipoise.engines.duckdb import shared_engine
 
     progress("reading the table", 0.0)
-    engine = shared_engine(None, None, silent, places.folders)
+    engine = engine_of(places, memory)
     source = locate(places.resolve(name))
     columns = [column.name for column in engine.schema(source)]
     engine.profile(replace(source, sql="SELECT * FROM input LIMIT 1000"))

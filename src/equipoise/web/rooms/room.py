@@ -24,6 +24,9 @@ TABLE_OPTIONS = offered(CountRequest, ReadOptions)
 SHARED = ("data", *(option.keyword for option in TABLE_OPTIONS))
 """Parameters that all rooms share."""
 
+_SHARE = 0.6
+"""The part of a worker's memory that the database may use."""
+
 Text = Annotated[str, Field(max_length=4000)]
 
 
@@ -52,6 +55,8 @@ class Ask:
     pairs: tuple[tuple[str, str], ...] = ()
     """The address of the room, for links to others."""
     read_only: bool = False
+    memory: int | None = None
+    """Maximum number of bytes of a worker process."""
     named: Mapping[str, str] = field(default_factory=dict)
     """Files among the options, as the user knows them."""
     progress: Reporter = field(default=silent, compare=False)
@@ -59,15 +64,21 @@ class Ask:
     @property
     def engine(self) -> Engine:
         """An engine that reads nothing but the files of the user."""
-        from equipoise.engines.duckdb import shared_engine
-
-        return shared_engine(None, None, silent, self.places.folders)
+        return engine_of(self.places, self.memory)
 
     def counted(self) -> Counts:
         """The counts of the table."""
         if self.counts is None:
             raise RuntimeError("the room was opened without counts")
         return self.counts
+
+
+def engine_of(places: Places, memory: int | None) -> Engine:
+    """An engine that reads nothing but the files of a user, within most of a worker's memory."""
+    from equipoise.engines.duckdb import shared_engine
+
+    size = None if memory is None else f"{_SHARE * memory / 1e6:.0f}MB"
+    return shared_engine(None, size, silent, places.folders)
 
 
 @dataclass(frozen=True)
