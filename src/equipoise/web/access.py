@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.exceptions import HTTPException
 
-from equipoise.web.settings import too_large
+from equipoise.web.settings import UNNAMED, too_large
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -52,8 +52,6 @@ _BODY, _FRAME = 8_000_000, 100_000
 _DRAINED = 64_000_000
 """Bytes of a body that is too large that are still read, so that its sender reads the answer."""
 _WORK = re.compile(r"[A-Za-z0-9_-]{1,64}")
-UNNAMED = "~"
-"""How names of work begin that nobody asked for by a name."""
 _OPEN = ("/static/",)
 """What needs no token: files that are the same for everybody."""
 

@@ -17,9 +17,9 @@ from starlette.exceptions import HTTPException
 
 from equipoise.errors import EquipoiseError
 from equipoise.version import __version__
-from equipoise.web import charts, tasks
+from equipoise.web import charts
 from equipoise.web.access import Application, Guard
-from equipoise.web.crew import TooMuchWork
+from equipoise.web.crew import Crew, TooMuchWork
 from equipoise.web.desk import Desk
 from equipoise.web.forms import fieldsets
 from equipoise.web.pages import address, render
@@ -62,7 +62,9 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def make_application(settings: Settings, *, hosts: tuple[str, ...]) -> Application:
+def make_application(
+    settings: Settings, *, hosts: tuple[str, ...], crew: Crew | None = None
+) -> Application:
     """Make the application that a server runs.
 
     Parameters
@@ -71,15 +73,17 @@ def make_application(settings: Settings, *, hosts: tuple[str, ...]) -> Applicati
         What the explorer is started with.
     hosts
         Names by which the server may be called.
+    crew
+        The processes that work for it, if they were started already.
     """
-    desk = Desk(settings)
+    crew = Crew(settings) if crew is None else crew
+    desk = Desk(settings, crew)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # A thread waits for each request that is worked on, and users may have several.
         threads = anyio.to_thread.current_default_thread_limiter()
         threads.total_tokens = max(threads.total_tokens, 10 * len(settings.tokens))
-        desk.crew.start(tasks.warm)
         desk.prepare()
         yield
         desk.close()

@@ -6,13 +6,12 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from equipoise.errors import EquipoiseError
-from equipoise.web.access import UNNAMED
-from equipoise.web.settings import Settings
+from equipoise.web.settings import UNNAMED, Settings
 from equipoise.workers import Cancelled, Worker
 
 _KEPT = 60.0
@@ -67,20 +66,31 @@ class Crew:
         self._works: dict[tuple[str, str], Work] = {}
         self._lock = threading.Lock()
         self._closed = False
+        self.warmed = threading.Event()
 
     def _new(self) -> Worker:
         # Names of tables are relative to the root, and so is the folder that workers look in.
         return _Explorer(memory=self.settings.memory, folder=str(self.settings.root))
 
-    def start(self, warm: Callable[[], Any]) -> None:
-        """Start the processes, and let each of them load what it will need."""
+    def start(self, warm: Callable[[], Any], warm_more: Callable[[], Any]) -> None:
+        """Start the processes, and let each of them load what it will need first, and then.
 
-        def prepare(worker: Worker) -> None:
-            with contextlib.suppress(EquipoiseError):
-                worker.run(warm, time_limit=60, cancelled=lambda: self._closed)
+        The first one is ready sooner if it does not compete with the others.
+        """
 
-        for worker in self._all:
-            threading.Thread(target=prepare, args=(worker,), daemon=True).start()
+        def prepare(workers: Sequence[Worker], *tasks: Callable[[], Any]) -> None:
+            for worker in workers:
+                for task in tasks:
+                    with contextlib.suppress(EquipoiseError):
+                        worker.run(task, time_limit=60, cancelled=lambda: self._closed)
+
+        def work() -> None:
+            prepare(self._all[:1], warm)
+            prepare(self._all[1:], warm, warm_more)
+            prepare(self._all[:1], warm_more)
+            self.warmed.set()
+
+        threading.Thread(target=work, daemon=True).start()
 
     def run(
         self,

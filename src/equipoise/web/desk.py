@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import pickle
 import secrets
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,9 +18,8 @@ from urllib.parse import parse_qs
 import pydantic
 
 from equipoise import datasets
-from equipoise.counts import Counts
 from equipoise.errors import EquipoiseError, InputError
-from equipoise.web import tasks
+from equipoise.web import charts, tasks
 from equipoise.web.crew import Crew
 from equipoise.web.jobs import Jobs
 from equipoise.web.places import EXAMPLE, Places
@@ -33,6 +32,8 @@ _KEPT = 64_000_000
 """Maximum number of bytes of answers, and of counts, that are kept."""
 
 
+_WRITTEN = f"{EXAMPLE}/lake/sources.toml"
+"""The last file of the example to be written."""
 _TABLES = ("target_rates", "target_shares")
 """Options that name a table."""
 
@@ -40,9 +41,8 @@ _TABLES = ("target_rates", "target_shares")
 class Desk:
     """Answers what rooms ask, for every user with files of their own."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.crew = Crew(settings)
+    def __init__(self, settings: Settings, crew: Crew) -> None:
+        self.settings, self.crew = settings, crew
         self.jobs = Jobs(self.crew)
         self._example: threading.Thread | None = None
         self._answers = Kept(_KEPT)
@@ -59,11 +59,24 @@ class Desk:
         folder = str(self.settings.home / EXAMPLE)
 
         def work() -> None:
-            with contextlib.suppress(EquipoiseError):
-                self.crew.run(tasks.build_example, folder, user="", aside=True, time_limit=120)
+            if not (self.settings.home / _WRITTEN).exists():
+                with contextlib.suppress(EquipoiseError):
+                    self.crew.run(tasks.build_example, folder, user="", time_limit=120)
+            self.crew.warmed.wait()
+            if not charts.bundle_path().exists():
+                with contextlib.suppress(EquipoiseError):
+                    self.crew.run(charts.write_bundle, user="", aside=True, time_limit=120)
 
         self._example = threading.Thread(target=work, daemon=True)
         self._example.start()
+
+    def _await_example(self, name: str) -> None:
+        """Wait until a file of the example is there, or all of its lake."""
+        if not name.startswith(f"{EXAMPLE}/") or self._example is None:
+            return
+        file = self.settings.home / (name if name.endswith(".parquet") else _WRITTEN)
+        while self._example.is_alive() and not file.exists():
+            time.sleep(0.01)
 
     def new_name(self) -> str:
         """A name that no other result has."""
@@ -78,8 +91,8 @@ class Desk:
     def ask(self, room: Room, query: Query, user: str) -> Ask:
         """Make what a worker gets of the address of a room."""
         data = getattr(query, "data", None)
-        if data and data.startswith(f"{EXAMPLE}/") and self._example is not None:
-            self._example.join(timeout=60)
+        for name in (data, getattr(query, "lake", None)):
+            self._await_example(name or "")
         if not data:
             raise InputError("no table is chosen; choose one in the room “Table”.")
         places = self.places(user)
@@ -171,7 +184,7 @@ class Desk:
         options = self.with_files(keywords_of(query, room.options), room, ask.places)
         return name, options, list(query.move)  # type: ignore[attr-defined]
 
-    def counts(self, ask: Ask, user: str, work: str | None = None) -> Counts:
+    def counts(self, ask: Ask, user: str, work: str | None = None) -> bytes:
         """Count the table of a request, once for all that is asked about it."""
         if not ask.table.get("sensitive_features") or not ask.table.get("label"):
             raise NothingChosen(
@@ -180,10 +193,10 @@ class Desk:
         key = self._key("counts", "", replace(ask, options={}, view={}, pairs=()))
         found = self._counts.get(key)
         if found is not None:
-            known: Counts = found
+            known: bytes = found
             return known
-        counts: Counts = self.crew.run(tasks.count, ask, user=user, work=work)
-        self._counts.put(key, counts, len(pickle.dumps(counts)))
+        counts: bytes = self.crew.run(tasks.count, ask, user=user, work=work)
+        self._counts.put(key, counts, len(counts))
         return counts
 
     def _key(self, room: str, form: str, ask: Ask) -> str:

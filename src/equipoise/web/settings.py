@@ -12,6 +12,8 @@ from equipoise.errors import InputError
 from equipoise.scratch import cache_folder
 
 MEGABYTE = 1_000_000
+UNNAMED = "~"
+"""How names of work begin that nobody asked for by a name."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
@@ -51,7 +53,8 @@ class Ask:
     """Options of the room, as keywords."""
     view: Mapping[str, Any]
     """What is shown: the room's other parameters."""
-    counts: Counts | None = None
+    counts: bytes | None = None
+    """The counts of the table, packed."""
     pairs: tuple[tuple[str, str], ...] = ()
     """The address of the room, for links to others."""
     read_only: bool = False
@@ -70,7 +73,19 @@ class Ask:
         """The counts of the table."""
         if self.counts is None:
             raise RuntimeError("the room was opened without counts")
-        return self.counts
+        return unpack(self.counts)
+
+
+def pack(counts: Counts) -> bytes:
+    """Counts as the explorer keeps them, which never looks into them."""
+    return pickle.dumps(counts, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+@functools.lru_cache(maxsize=8)
+def unpack(packed: bytes) -> Counts:
+    """Counts that were packed; a worker keeps the last ones, and what was derived from them."""
+    counts: Counts = pickle.loads(packed)  # noqa: S301  made by a worker
+    return counts
 
 
 def engine_of(places: Places, memory: int | None) -> Engine:
