@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from importlib import resources
@@ -202,6 +203,7 @@ def _lake_of(desk: Desk, given: Mapping[str, Any]) -> str | None:
     return desk.settings.lake
 
 
+@functools.cache
 def _datasets() -> list[dict[str, str]]:
     from equipoise import datasets
 

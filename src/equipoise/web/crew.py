@@ -33,6 +33,7 @@ class Work:
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None
     user: str = ""
+    slow: bool = False
     running: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -100,6 +101,7 @@ class Crew:
         work: str | None = None,
         time_limit: float | None = None,
         aside: bool = False,
+        slow: bool = False,
     ) -> Any:
         """Do a task in one of the processes, and return its result.
 
@@ -115,9 +117,14 @@ class Crew:
             Seconds it may take, if not those of the settings.
         aside
             Whether it takes long, and gets a process of its own.
+        slow
+            Whether it may take long, so that one process is left to work that does not.
         """
         limit = time_limit or self.settings.time_limit
-        with self._noted(user, work) as doing, self._worker(doing, limit, aside=aside) as worker:
+        with (
+            self._noted(user, work, slow=slow) as doing,
+            self._worker(doing, limit, aside=aside) as worker,
+        ):
             return worker.run(
                 task,
                 *given,
@@ -152,16 +159,18 @@ class Crew:
         raise TooMuchWork("the explorer is busy with other work; try again in a moment.")
 
     def _is_next(self, doing: Work) -> bool:
-        """Whether a user may have one more process; one is always left to the others."""
-        most = len(self._all) - (len(self.settings.tokens) > 1)
+        """Whether this work may have a process; one is left to other users, and to short work."""
+        fewer, alone = max(len(self._all) - 1, 1), len(self.settings.tokens) == 1
         with self._lock:
-            running = sum(w.running for w in self._works.values() if w.user == doing.user)
-            doing.running = running < max(most, 1)
+            running = [w for w in self._works.values() if w.running]
+            own = sum(w.user == doing.user for w in running)
+            slow = sum(w.slow for w in running) if doing.slow else 0
+            doing.running = (alone or own < fewer) and slow < fewer
         return doing.running
 
     @contextlib.contextmanager
-    def _noted(self, user: str, work: str | None) -> Iterator[Work]:
-        doing = Work(user=user)
+    def _noted(self, user: str, work: str | None, *, slow: bool) -> Iterator[Work]:
+        doing = Work(user=user, slow=slow)
         with self._lock:
             now = time.monotonic()
             for key, each in list(self._works.items()):

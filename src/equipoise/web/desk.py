@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import secrets
@@ -129,10 +130,9 @@ class Desk:
         return found
 
     def _add_count_column(self, table: dict[str, Any], path: str) -> None:
-        if path in datasets.names() and "count" not in table:
-            column = datasets.card(path).count
-            if column is not None:
-                table["count"] = column
+        column = count_column(path)
+        if column is not None:
+            table.setdefault("count", column)
 
     # ------------------------------------------------------------------------- answering
 
@@ -147,7 +147,9 @@ class Desk:
             answered: bytes = found
             return answered
         ask = self.with_counts(room, ask, user, work)
-        made: bytes = self.crew.run(tasks.answer, room.name, ask, form, user=user, work=work)
+        made: bytes = self.crew.run(
+            tasks.answer, room.name, ask, form, user=user, work=work, slow=room.slow
+        )
         self._answers.put(key, made, len(made))
         return made
 
@@ -214,6 +216,12 @@ class Desk:
                 fingerprint(v) for v in options.values() if isinstance(v, str) and v[:1] == "/"
             ]
         return hashlib.sha256(json.dumps(told, default=repr).encode()).hexdigest()
+
+
+@functools.cache
+def count_column(name: str) -> str | None:
+    """The column of a bundled table that holds numbers of rows."""
+    return datasets.card(name).count if name in datasets.names() else None
 
 
 class NothingChosen(InputError):

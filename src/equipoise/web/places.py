@@ -49,14 +49,13 @@ class Places:
     @property
     def folders(self) -> tuple[str, ...]:
         """Folders that hold everything that may be read."""
-        bundled = [datasets.path(name).parent for name in datasets.names() if _there(name)]
-        found = [self.root, self.home, self.home.parent / EXAMPLE, *bundled]
+        found = [self.root, self.home, self.home.parent / EXAMPLE, *_bundled()]
         return tuple(dict.fromkeys(str(f) for folder in found for f in (folder, folder.resolve())))
 
     def resolve(self, name: str) -> str:
         """Return what the library calls a table; refuse what is not there or not allowed."""
         path, separator, table = name.partition("::")
-        if not separator and name in datasets.names() and not self._beside(name):
+        if not separator and name in _names() and not self._beside(name):
             return name
         return str(self.file(path)) + separator + table
 
@@ -155,18 +154,8 @@ class Places:
 
     def without_paths(self, text: str) -> str:
         """A text without the folders of this machine that names in it begin with."""
-        return self._paths.sub(lambda found: "" if found[0].endswith("/") else "the folder", text)
-
-    @functools.cached_property
-    def _paths(self) -> re.Pattern[str]:
-        bundled = [datasets.path(name).parent for name in datasets.names() if _there(name)]
-        folders = [self.home, self.home.parent, self.root, cache_folder(), *bundled]
-        texts = {str(f) for folder in folders for f in (folder, folder.resolve())}
-        # The longest first, as they are written in pages and in JSON, too.
-        written = {w for t in texts for w in (t, html.escape(t), json.dumps(t)[1:-1])}
-        known = [re.escape(w) for w in sorted(written, key=len, reverse=True) if len(w) > 1]
-        scratch = rf"{re.escape(tempfile.gettempdir())}/{PREFIX}[a-z0-9_]{{8}}"
-        return re.compile(rf"(?:{'|'.join([scratch, *known])})(?:/|(?![\w.-]))")
+        found = _paths(self.root, self.home)
+        return found.sub(lambda each: "" if each[0].endswith("/") else "the folder", text)
 
     def forget(self) -> int:
         """Delete all uploads and results; return how many files there were."""
@@ -193,8 +182,28 @@ def safe_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", last).strip("._")[-80:] or "table"
 
 
-def _there(name: str) -> bool:
-    return datasets.is_available(name)
+@functools.cache
+def _names() -> tuple[str, ...]:
+    return datasets.names()
+
+
+@functools.cache
+def _bundled() -> tuple[Path, ...]:
+    """Folders of bundled tables."""
+    there = [name for name in _names() if datasets.is_available(name)]
+    return tuple(dict.fromkeys(datasets.path(name).parent for name in there))
+
+
+@functools.lru_cache(maxsize=200)
+def _paths(root: Path, home: Path) -> re.Pattern[str]:
+    """The folders of this machine that a text may name, with what separates them from a name."""
+    folders = [home, home.parent, root, cache_folder(), *_bundled()]
+    texts = {str(f) for folder in folders for f in (folder, folder.resolve())}
+    # The longest first, as they are written in pages and in JSON, too.
+    written = {w for t in texts for w in (t, html.escape(t), json.dumps(t)[1:-1])}
+    known = [re.escape(w) for w in sorted(written, key=len, reverse=True) if len(w) > 1]
+    scratch = rf"{re.escape(tempfile.gettempdir())}/{PREFIX}[a-z0-9_]{{8}}"
+    return re.compile(rf"(?:{'|'.join([scratch, *known])})(?:/|(?![\w.-]))")
 
 
 def _exists(path: Path) -> bool:

@@ -193,4 +193,5 @@ ROOM = Room(
     options=OPTIONS,
     compute=compute,
     command="repair",
+    slow=True,
 )

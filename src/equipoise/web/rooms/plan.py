@@ -202,4 +202,5 @@ FRONTIER = Room(
     options=OPTIONS,
     compute=compute_frontier,
     command="frontier",
+    slow=True,
 )

@@ -109,6 +109,8 @@ class Room:
     compute: Callable[[Ask], dict[str, Any]]
     counts: bool = True
     """Whether it needs the counts of the table."""
+    slow: bool = False
+    """Whether it may take long, and must leave processes to the others."""
     command: str | None = None
     """Command of the command line, and function of the library, that do the same."""
     files: tuple[str, ...] = field(default=())
