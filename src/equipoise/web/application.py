@@ -25,9 +25,9 @@ from equipoise.web.rooms import bias, compare, lake, plan, table
 from equipoise.web.rooms import map as map_room
 from equipoise.web.rooms.room import SHARED, TABLE_OPTIONS, Room
 from equipoise.web.routes import downloads, evaluations, files, jobs, lakes
-from equipoise.web.routes.common import Error, declare_query, user_of, work_of
+from equipoise.web.routes.exchange import Error, declare_query, user_of, work_of
 from equipoise.web.schema import as_pairs
-from equipoise.web.settings import Settings
+from equipoise.web.settings import ExplorerSettings
 from equipoise.workers import Cancelled
 
 ROOMS: tuple[Room, ...] = (
@@ -55,7 +55,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def make_application(settings: Settings, *, hosts: tuple[str, ...]) -> Application:
+def make_application(settings: ExplorerSettings, *, hosts: tuple[str, ...]) -> Application:
     """Make the application that a server runs.
 
     Parameters
@@ -116,7 +116,7 @@ def _add_charts(app: FastAPI, desk: Desk) -> None:
         )
 
 
-def _add_start(app: FastAPI, settings: Settings) -> None:
+def _add_start(app: FastAPI, settings: ExplorerSettings) -> None:
     @app.get("/", include_in_schema=False)
     def start() -> Response:
         """Lead to the table that the explorer was started with."""

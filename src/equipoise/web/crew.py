@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from equipoise.errors import EquipoiseError
-from equipoise.web.settings import Settings
+from equipoise.web.settings import ExplorerSettings
 from equipoise.workers import Cancelled, Worker
 
 _KEPT = 600.0
@@ -55,7 +55,7 @@ class _Explorer(Worker):
 class Crew:
     """A few processes that are ready, and further ones for long work."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ExplorerSettings) -> None:
         self.settings = settings
         self._ready: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         self._all = [_Explorer(memory=settings.memory) for _ in range(settings.workers)]

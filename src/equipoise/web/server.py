@@ -14,13 +14,13 @@ from pathlib import Path
 import uvicorn
 
 from equipoise.errors import InputError
-from equipoise.web.settings import Settings
+from equipoise.web.settings import ExplorerSettings
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def serve(
-    settings: Settings,
+    settings: ExplorerSettings,
     *,
     host: str = "127.0.0.1",
     port: int = 0,

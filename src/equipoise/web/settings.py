@@ -15,7 +15,7 @@ MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class ExplorerSettings:
     """What the explorer was started with.
 
     Attributes

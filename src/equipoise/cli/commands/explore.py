@@ -135,10 +135,10 @@ def command(
     from equipoise import datasets
     from equipoise.api.measurement import memory_size
     from equipoise.web.server import LOOPBACK, relative_to, serve
-    from equipoise.web.settings import MEGABYTE, Settings, default_home, new_token
+    from equipoise.web.settings import MEGABYTE, ExplorerSettings, default_home, new_token
 
     folder = Path(root) if root is not None else _common_root(table, lake)
-    settings = Settings(
+    settings = ExplorerSettings(
         root=folder.absolute(),
         home=Path(home).absolute() if home else default_home(folder.absolute()),
         tokens=_tokens(users) or tuple(new_token() for _ in range(users)),

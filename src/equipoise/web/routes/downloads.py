@@ -14,7 +14,7 @@ from equipoise.web.places import RESULTS, safe_name
 from equipoise.web.rooms import bias, plan
 from equipoise.web.rooms import map as map_room
 from equipoise.web.rooms.room import Room
-from equipoise.web.routes.common import declare_query, user_of, work_of
+from equipoise.web.routes.exchange import declare_query, user_of, work_of
 
 KINDS = {
     "csv": "text/csv; charset=utf-8",

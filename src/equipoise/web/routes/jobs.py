@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 from equipoise.web.desk import Desk
 from equipoise.web.pages import address, render
 from equipoise.web.rooms.room import SHARED
-from equipoise.web.routes.common import user_of
+from equipoise.web.routes.exchange import user_of
 
 
 def make_router(desk: Desk) -> APIRouter:
