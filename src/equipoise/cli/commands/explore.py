@@ -160,7 +160,7 @@ def command(
 
 def require_web() -> None:
     """Raise an error if the extra is not installed."""
-    for package in ("fastapi", "uvicorn", "jinja2", "multipart"):
+    for package in ("fastapi", "uvicorn", "jinja2", "python_multipart"):
         try:
             __import__(package)
         except ImportError:

@@ -42,7 +42,7 @@ class MappingAnswers(pydantic.BaseModel):
     answers: Annotated[list[MappingAnswer], Field(max_length=5000)]
 
 
-class MappingFile(pydantic.BaseModel):
+class WrittenMapping(pydantic.BaseModel):
     """The name of a mapping file, and its text."""
 
     mapping: str
@@ -63,7 +63,7 @@ def make_router(desk: Desk) -> APIRouter:
         )
         return Started(job=job.id)
 
-    def answer(request: Request, query: Any, body: MappingAnswers) -> MappingFile:
+    def answer(request: Request, query: Any, body: MappingAnswers) -> WrittenMapping:
         """Write answers into the mapping file that the command line uses."""
         require_writing(desk.settings)
         user, work = user_of(request), work_of(request)
@@ -71,7 +71,7 @@ def make_router(desk: Desk) -> APIRouter:
         said = [each.given() for each in body.answers]
         text: str = desk.crew.run(tasks.lake_answer, ask, said, user=user, work=work)
         name = ask.places.write(RESULTS, "mapping.toml", text.encode())
-        return MappingFile(mapping=name, text=text)
+        return WrittenMapping(mapping=name, text=text)
 
     def repair(request: Request, query: Any) -> Started:
         """Plan, take the rows, write the repaired table, and verify it."""
