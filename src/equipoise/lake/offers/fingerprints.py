@@ -138,7 +138,8 @@ def _of_texts(texts: pa.Array) -> Hashes:
     others = plain.filter(pa.array(~is_number))
     parts = [np.empty(0, np.uint64)]
     for start in range(0, len(others), _AT_ONCE):
-        pulse()
+        if start:
+            pulse()
         texts = others.slice(start, _AT_ONCE).to_pylist()
         parts.append(np.fromiter(map(_of_text, texts), np.uint64, len(texts)))
     hashes[~is_number] = np.concatenate(parts)
