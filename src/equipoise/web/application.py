@@ -21,7 +21,7 @@ from equipoise.web.desk import Desk
 from equipoise.web.forms import fieldsets
 from equipoise.web.pages import address, render
 from equipoise.web.places import EXAMPLE
-from equipoise.web.rooms import bias, compare, lake, plan, table
+from equipoise.web.rooms import audit, bias, compare, lake, plan, table
 from equipoise.web.rooms import map as map_room
 from equipoise.web.rooms.room import SHARED, TABLE_OPTIONS, Room
 from equipoise.web.routes import downloads, evaluations, files, jobs, lakes
@@ -39,7 +39,7 @@ ROOMS: tuple[Room, ...] = (
     compare.ROOM,
 )
 """The rooms that have pages, in the order of the method."""
-TWINS = (*ROOMS, plan.FRONTIER)
+TWINS = (*ROOMS, plan.FRONTIER, audit.ROOM)
 """Everything that has an address below ``/api``."""
 
 _ERRORS: dict[int | str, dict[str, Any]] = {

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from equipoise.web.rooms import bias, plan
+from equipoise.web.rooms import audit, bias, plan
 from equipoise.web.rooms import map as map_room
 from equipoise.web.rooms.room import Ask
 
@@ -23,6 +23,8 @@ def write(room: str, ask: Ask, kind: str) -> str:
     if kind == "json":
         text: str = result.to_json(indent=2)
         return text
+    if kind == "md" and room == "audit":
+        return str(result.markdown())
     if kind == "md":
         from equipoise.reports.bias.data import summarize
         from equipoise.reports.bias.markdown import render_markdown
@@ -32,7 +34,7 @@ def write(room: str, ask: Ask, kind: str) -> str:
         from equipoise.reports.bias.text import render_csv
 
         return without_formulas(render_csv(result))
-    return without_formulas(result.to_csv(None))
+    return without_formulas(result.to_csv())
 
 
 def _result(room: str, ask: Ask) -> Any:
@@ -40,7 +42,7 @@ def _result(room: str, ask: Ask) -> Any:
         return bias.choose(bias.measured(ask.counted(), dict(ask.options)), ask.view)
     if room == "plan":
         return plan.make(ask, ask.options, ask.view["move"])
-    return map_room.make(ask)
+    return audit.make(ask) if room == "audit" else map_room.make(ask)
 
 
 def page(result: Any, source: str, **options: Any) -> str:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from equipoise.options.audit import FORMS
 from equipoise.options.measure import MeasureOptions
-from equipoise.web.rooms.room import Ask, Room, Text, table_query
+from equipoise.web.rooms.room import SHARED, Ask, Room, Text, table_query
 from equipoise.web.schema import offered
 
 if TYPE_CHECKING:
@@ -232,6 +233,13 @@ def _kin(table: BiasTable, lines: Any) -> list[dict[str, Any]]:
     return [row_dict(row, table.options.limit) for row in m.rows_at(line, label)]
 
 
+def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
+    """Links to the forms of audits, with the label value that is shown as the favourable one."""
+    pairs = [pair for pair in ask.pairs if pair[0] in SHARED]
+    pairs.append(("selected_value", str(shown.get("label_value"))))
+    return {"forms": FORMS, "audit": pairs}
+
+
 ROOM = Room(
     name="bias",
     title="Bias",
@@ -241,4 +249,5 @@ ROOM = Room(
     compute=compute,
     command="measure",
     files=("csv", "json", "html", "md"),
+    present=present,
 )
