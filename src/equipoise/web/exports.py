@@ -59,11 +59,11 @@ def without_formulas(text: str) -> str:
     r"""Put an apostrophe before cells that a spreadsheet would compute.
 
     >>> without_formulas("a,b\n=1+1,-2.5\n")
-    "a,b\n'=1+1,-2.5\n"
+    "a,b\r\n'=1+1,-2.5\r\n"
     """
-    written = io.StringIO()
-    lines = csv.writer(written, lineterminator="\n")
-    for row in csv.reader(io.StringIO(text)):
+    written = io.StringIO(newline="")
+    lines = csv.writer(written)
+    for row in csv.reader(io.StringIO(text, newline="")):
         lines.writerow([_harmless(cell) for cell in row])
     return written.getvalue()
 
