@@ -64,8 +64,19 @@ async function frontier(shown) {
     const told = await api(`/api/frontier?${asked}`).catch((error) => ({ points: [], why: error.message }));
     if (front.key !== key) return;
     front.told = told;
+    spend(told.points);
   }
   point(data() ?? shown);
+}
+
+/** The slider of the budget ends where every bias can be paid for. */
+function spend(points) {
+  const range = document.querySelector("input[data-for=f-budget]");
+  const most = Math.max(...points.map((each) => each.cost ?? 0).filter(Number.isFinite), 0);
+  if (!range || !most) return;
+  range.max = Math.ceil(1.05 * most);
+  range.step = Math.max(1, Math.round(most / 200));
+  if (!document.getElementById("f-budget").value) range.value = range.max;
 }
 
 function point(shown) {
