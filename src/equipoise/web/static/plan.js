@@ -90,9 +90,9 @@ function point(shown) {
   const steps = told.points.filter((each) => each.cost !== null && Number.isFinite(each.cost)).map((each) => ({ tolerance: each.tolerance, cost: each.cost, about: `tolerance ${each.tolerance.toPrecision(3)}: cost ${Math.round(each.cost).toLocaleString("en-US")}` }));
   const here = [{ tolerance: shown.certificate.off_after ?? shown.certificate.max_abs_ub_after, cost: shown.cost, about: `this plan: cost ${Math.round(shown.cost).toLocaleString("en-US")}` }];
   const asked = Number(params().get("tolerance") ?? 0);
-  here[0].tolerance = asked || here[0].tolerance;
+  if (shown.reached && asked) here[0].tolerance = asked;
   draw("frontier", (width) => ({
-    width, height: 220,
+    width: width + 140, height: 220,
     layer: [
       { data: { name: "steps" }, mark: { type: "line", interpolate: "step-after", color: "#5b6472", strokeWidth: 2, point: { size: 35, color: "#5b6472" } }, encoding: { x: { field: "tolerance", type: "quantitative", title: "tolerance: largest |UB| left" }, y: { field: "cost", type: "quantitative", title: "least cost", axis: { tickCount: 5 } }, tooltip: { field: "about" } } },
       { data: { name: "here" }, mark: { type: "point", filled: true, size: 150, color: "#b2182b", opacity: 1 }, encoding: { x: { field: "tolerance", type: "quantitative" }, y: { field: "cost", type: "quantitative" }, tooltip: { field: "about" }, description: { field: "about" } } },
