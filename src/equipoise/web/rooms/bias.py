@@ -114,7 +114,7 @@ def compute(ask: Ask) -> dict[str, Any]:
         "topics": topics(table.pairs),
         "hints": hints(table.counts),
         **listed,
-        "forest": _page(shown.filter(evident=True), 0, _FOREST),
+        "forest": _page(shown.filter(evident=True, label_value=value), 0, _FOREST),
         "worse": _worse(table, value),
         "matrix": _matrix(table, ask.view, value),
         "at": None if not ask.view.get("at") else _explain(table, ask.view["at"]),

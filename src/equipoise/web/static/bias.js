@@ -1,6 +1,6 @@
 // The room of the bias: heat map, forest plot, and a list that draws only the rows in sight.
 import { start, change, api, params, late, signed, whole, percent } from "./room.js";
-import { draw, DIVERGING } from "./charts.js";
+import { draw, ink, DIVERGING } from "./charts.js";
 
 const HEIGHT = 34;
 const PIECE = 100;
@@ -73,20 +73,21 @@ function pattern(made, cell) {
 }
 
 function forest(shown) {
-  const bars = shown.forest.map((row) => ({ name: shown.labels.length > 2 || !params().get("label_value") ? `${row.pattern} → ${row.label}` : row.pattern, pattern: row.pattern, ub: row.ub, low: row.ub_low ?? row.ub, high: row.ub_high ?? row.ub, side: row.side, about: `${row.pattern}, ${shown.label}=${row.label}: UB ${signed(row.ub)}, interval ${signed(row.ub_low)} … ${signed(row.ub_high)}, ${whole(row.n_cell)} of ${whole(row.n_group)} rows` }));
+  const bars = shown.forest.map((row) => ({ name: row.pattern, pattern: row.pattern, ub: row.ub, low: row.ub_low ?? row.ub, high: row.ub_high ?? row.ub, side: row.side, about: `${row.pattern}, ${shown.label}=${row.label}: UB ${signed(row.ub)}, interval ${signed(row.ub_low)} … ${signed(row.ub_high)}, ${whole(row.n_cell)} of ${whole(row.n_group)} rows` }));
   const figure = document.getElementById("forest").closest("figure");
   figure.hidden = !bars.length;
   if (!bars.length) return;
   const limits = [{ at: shown.limit }, { at: -shown.limit }];
-  const colour = { field: "side", type: "nominal", scale: { domain: ["fewer", "more", "inside", "unsure"], range: ["#b2182b", "#2166ac", "#5b6472", "#8a8f98"] }, legend: null };
+  document.getElementById("cap-forest").textContent = `Groups with the largest |UB| of ${shown.label} = ${shown.label_value} and enough rows to tell, with intervals`;
+  const colour = () => ({ field: "side", type: "nominal", scale: { domain: ["fewer", "more", "inside", "unsure"], range: ["--fewer", "--more", "--soft", "--bar"].map(ink) }, legend: null });
   draw("forest", (width) => ({
     width, height: { step: 20 },
     layer: [
-      { data: { name: "limits" }, mark: { type: "rule", strokeDash: [4, 3], opacity: 0.7 }, encoding: { x: { field: "at", type: "quantitative", title: "UB: more rows than the share ← 0 → fewer" } } },
-      { data: { name: "bars" }, mark: { type: "rule", strokeWidth: 2 }, encoding: { y: { field: "name", type: "nominal", sort: null, title: null }, x: { field: "low", type: "quantitative" }, x2: { field: "high" }, color: colour } },
-      { data: { name: "bars" }, mark: { type: "point", filled: true, size: 70, opacity: 1, cursor: "pointer" }, encoding: { y: { field: "name", type: "nominal", sort: null }, x: { field: "ub", type: "quantitative" }, color: colour, tooltip: { field: "about" }, description: { field: "about" } } },
+      { data: { name: "limits" }, mark: { type: "rule", strokeDash: [4, 3], opacity: 0.7 }, encoding: { x: { field: "at", type: "quantitative", title: "← more rows · UB · fewer rows →" } } },
+      { data: { name: "bars" }, mark: { type: "rule", strokeWidth: 2 }, encoding: { y: { field: "name", type: "nominal", sort: null, title: null }, x: { field: "low", type: "quantitative" }, x2: { field: "high" }, color: colour() } },
+      { data: { name: "bars" }, mark: { type: "point", filled: true, size: 70, opacity: 1, cursor: "pointer" }, encoding: { y: { field: "name", type: "nominal", sort: null }, x: { field: "ub", type: "quantitative" }, color: colour(), tooltip: { field: "about" }, description: { field: "about" } } },
     ],
-  }), { bars, limits }).then((view) => picks(view));
+  }), { bars, limits }, { names: bars.map((bar) => bar.name) }).then((view) => picks(view));
 }
 
 const picked = new WeakSet();

@@ -244,6 +244,10 @@ export async function api(path, options = {}) {
   return told;
 }
 
-export const signed = (value, digits = 3) => value === null || value === undefined ? "–" : (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
-export const whole = (value) => value === null || value === undefined ? "–" : Math.round(value).toLocaleString("en-US");
+export function signed(value, digits = 3) {
+  if (value === null || value === undefined) return "–";
+  const text = Math.abs(value).toFixed(digits);
+  return Number(text) === 0 ? text : (value < 0 ? "−" : "+") + text;
+}
+export const whole = (value) => value === null || value === undefined ? "–" : Math.round(value).toLocaleString("en-US").replace("-", "−");
 export const percent = (value) => value === null || value === undefined ? "–" : (100 * value).toFixed(1) + "%";
