@@ -84,7 +84,7 @@ def signed(value: float | None, digits: int = 3) -> str:
 
 def whole(value: float | None) -> str:
     """A number of rows, with its thousands apart."""
-    return "–" if value is None else f"{value:,.0f}"
+    return "–" if value is None else f"{round(value) + 0:,}"
 
 
 def rows(value: float) -> str:

@@ -60,7 +60,9 @@ def serve(
     addresses = [f"http://{shown}:{place[1]}/?token={token}" for token in settings.tokens]
     with contextlib.closing(listening):
         server = _Announcing(config, lambda: _announce(addresses, say, open_browser=open_browser))
-        asyncio.run(server.serve(sockets=[listening]))
+        # Ctrl-C is how the explorer is ended; the server has closed everything when it gets here.
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(server.serve(sockets=[listening]))
 
 
 class _Announcing(uvicorn.Server):

@@ -249,5 +249,5 @@ export function signed(value, digits = 3) {
   const text = Math.abs(value).toFixed(digits);
   return Number(text) === 0 ? text : (value < 0 ? "−" : "+") + text;
 }
-export const whole = (value) => value === null || value === undefined ? "–" : Math.round(value).toLocaleString("en-US").replace("-", "−");
+export const whole = (value) => value === null || value === undefined ? "–" : (Math.round(value) || 0).toLocaleString("en-US").replace("-", "−");
 export const percent = (value) => value === null || value === undefined ? "–" : (100 * value).toFixed(1) + "%";
