@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ from equipoise.web.rooms import audit, bias, plan
 from equipoise.web.rooms import map as map_room
 from equipoise.web.rooms.room import Ask
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]inf", re.ASCII | re.IGNORECASE)
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20\u2212|%]|[\t\r\n]")
+"""How cells begin that a spreadsheet may compute; some treat full-width signs like the plain ones."""
 
 
 def write(room: str, ask: Ask, kind: str) -> str:
@@ -61,6 +64,7 @@ def without_formulas(text: str) -> str:
     >>> without_formulas("a,b\n=1+1,-2.5\n")
     "a,b\r\n'=1+1,-2.5\r\n"
     """
+    csv.field_size_limit(2**31 - 1)
     written = io.StringIO(newline="")
     lines = csv.writer(written)
     for row in csv.reader(io.StringIO(text, newline="")):
@@ -69,10 +73,6 @@ def without_formulas(text: str) -> str:
 
 
 def _harmless(cell: str) -> str:
-    if not cell.startswith(_FORMULA):
+    if not _FORMULA.match(cell) or _NUMBER.fullmatch(cell):
         return cell
-    try:
-        float(cell)
-    except ValueError:
-        return f"'{cell}"
-    return cell
+    return f"'{cell}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import threading
 import time
@@ -17,6 +18,7 @@ from equipoise.web.places import Places
 from equipoise.workers import Cancelled
 
 JOBS = "jobs"
+_ID = re.compile(r"[0-9a-f]{12}")
 _AT_ONCE = 2
 """Maximum number of jobs of one user that run at the same time."""
 _LONGEST = 4 * 60 * 60.0
@@ -119,7 +121,7 @@ class Jobs:
         if found is not None:
             return found.to_dict()
         path = places.home / JOBS / f"{job}.json"
-        if not job.isalnum() or not path.is_file():
+        if not _ID.fullmatch(job) or not path.is_file():
             return None
         kept: dict[str, Any] = json.loads(path.read_text("utf-8"))
         return kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -160,11 +161,10 @@ def command(
 
 def require_web() -> None:
     """Raise an error if the extra is not installed."""
-    for package in ("fastapi", "uvicorn", "jinja2", "python_multipart"):
-        try:
-            __import__(package)
-        except ImportError:
-            raise MissingDependency(package, extra="web", purpose="the explorer") from None
+    # Without importing them, which takes longer than starting the processes that need others.
+    for package in ("fastapi", "uvicorn", "jinja2", "python_multipart", "vl_convert"):
+        if importlib.util.find_spec(package) is None:
+            raise MissingDependency(package, extra="web", purpose="the explorer")
 
 
 def _say(*, quiet: bool) -> Callable[[str], None]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 from pydantic import Field
 
 from equipoise.options.audit import FORMS
@@ -164,6 +163,8 @@ def _leading(table: BiasTable, asked: str | None) -> Any:
 
 def _worse(table: BiasTable, value: Any) -> list[dict[str, Any]]:
     """Intersections whose |UB| is larger than that of all their parents, with the worst parent."""
+    import numpy as np
+
     m = table.measured
     code = table.counts.label.code(value)
     lines = np.flatnonzero(m.worse[:, code] & m.evident[:, code])
@@ -207,6 +208,8 @@ def _text(value: Any) -> str:
 
 def _explain(table: BiasTable, pattern: str) -> dict[str, Any]:
     """Everything about one group: its numbers, its parents and its children."""
+    import numpy as np
+
     from equipoise.lattice import Group
 
     m, limit = table.measured, table.options.limit
@@ -222,6 +225,8 @@ def _explain(table: BiasTable, pattern: str) -> dict[str, Any]:
 
 
 def _kin(table: BiasTable, lines: Any) -> list[dict[str, Any]]:
+    import numpy as np
+
     m = table.measured
     if not len(lines):
         return []

@@ -9,7 +9,7 @@ from pydantic import Field
 from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.options.measure import MeasureOptions
 from equipoise.web.rooms.plan import make
-from equipoise.web.rooms.room import Ask, Room, Text, table_query
+from equipoise.web.rooms.room import Ask, Room, Text, table_query, unpack
 from equipoise.web.schema import offered
 
 OPTIONS = offered(MeasureOptions, but=("reference", "measures", "favourable"))
@@ -91,7 +91,7 @@ def _bias(row: Any, label: str) -> dict[str, Any]:
 def _tables(ask: Ask) -> dict[str, Any]:
     from equipoise.api.measurement import diff
 
-    change = diff(ask.counted(), ask.view["other_counts"], **ask.options)
+    change = diff(ask.counted(), unpack(ask.view["other_counts"]), **ask.options)
     told = change.top(_GROUPS).to_dict()
     return {
         "heading": change.heading,

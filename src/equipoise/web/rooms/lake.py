@@ -176,4 +176,5 @@ ROOM = Room(
     options=OPTIONS,
     compute=compute,
     command="repair",
+    slow=True,
 )

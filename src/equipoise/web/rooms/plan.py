@@ -78,11 +78,19 @@ def make(ask: Ask, options: Mapping[str, Any], moves: Sequence[str]) -> Plan:
 
     counts, given = ask.counted(), dict(options)
     if not [text for text in moves if text.strip()]:
+        given |= targets_read(ask, given)
         made: Plan = plan(counts, **given, progress=ask.progress)
     else:
         drawn = read_moves([text for text in moves if text.strip()])
         made = scenario(counts, **drawn, **{k: v for k, v in given.items() if k in MEASURED})
     return named(made, ask)
+
+
+def targets_read(ask: Ask, options: Mapping[str, Any]) -> dict[str, Any]:
+    """How tables of targets are read: like the table itself, if there are any."""
+    if not {"target_rates", "target_shares"} & set(options):
+        return {}
+    return {"engine": ask.engine, **{k: ask.table[k] for k in ("na",) if k in ask.table}}
 
 
 def named(plan: Plan, ask: Ask) -> Plan:
@@ -159,6 +167,7 @@ def compute_frontier(ask: Ask) -> dict[str, Any]:
     left_out = ("tolerance", "budget", "priority", "policy", "objective", "gap", "time_limit")
     options = {k: v for k, v in ask.options.items() if k not in left_out}
     options.setdefault("reference", "new" if options.get("target") is None else "original")
+    options |= targets_read(ask, options)
     try:
         front = frontier(
             ask.counted(), **options, points=_POINTS, time_limit=10.0, progress=ask.progress
@@ -193,4 +202,5 @@ FRONTIER = Room(
     options=OPTIONS,
     compute=compute_frontier,
     command="frontier",
+    slow=True,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -12,8 +11,6 @@ from fastapi import Query, Request
 from equipoise.errors import InputError
 from equipoise.web.rooms.room import Room
 from equipoise.web.settings import ExplorerSettings
-
-_WORK = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Error(pydantic.BaseModel):
@@ -38,10 +35,10 @@ def user_of(request: Request) -> str:
     return user
 
 
-def work_of(request: Request) -> str | None:
-    """The name that a page gives to the work it asks for, to follow and to cancel it."""
-    name = request.headers.get("x-work", "")
-    return name if _WORK.fullmatch(name) else None
+def work_of(request: Request) -> str:
+    """The name that a page gives to the work it asks for, to follow and to cancel it, or any."""
+    work: str = request.scope["state"]["work"]
+    return work
 
 
 def declare_query(route: Callable[..., Any], room: Room) -> None:

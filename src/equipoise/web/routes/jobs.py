@@ -1,4 +1,7 @@
-"""Long work: what it is doing, and cancelling it."""
+"""Long work: what it is doing, and cancelling it.
+
+These routes do not wait for a thread: all threads may be waiting for work that is to be cancelled.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ def make_router(desk: Desk) -> APIRouter:
     router = APIRouter()
 
     @router.get("/api/work/{name}", summary="How far a request is")
-    def progress(request: Request, name: str) -> dict[str, Any]:
+    async def progress(request: Request, name: str) -> dict[str, Any]:
         """Progress of a request that named itself in the header X-Work."""
         found = desk.crew.work(user_of(request), name)
         if found is None:
@@ -26,11 +29,11 @@ def make_router(desk: Desk) -> APIRouter:
         return found.to_dict()
 
     @router.delete("/api/work/{name}", summary="Cancel a request")
-    def cancel(request: Request, name: str) -> dict[str, bool]:
+    async def cancel(request: Request, name: str) -> dict[str, bool]:
         return {"cancelled": desk.crew.cancel(user_of(request), name)}
 
     @router.get("/api/jobs/{job}", summary="A job")
-    def job(request: Request, job: str) -> dict[str, Any]:
+    async def job(request: Request, job: str) -> dict[str, Any]:
         user = user_of(request)
         found = desk.jobs.find(user, job, desk.places(user))
         if found is None:
@@ -49,7 +52,7 @@ def make_router(desk: Desk) -> APIRouter:
         return HTMLResponse(render("parts/job.html", job=found, compare=compare))
 
     @router.delete("/api/jobs/{job}", summary="Cancel a job")
-    def stop(request: Request, job: str) -> dict[str, bool]:
+    async def stop(request: Request, job: str) -> dict[str, bool]:
         return {"cancelled": desk.jobs.cancel(user_of(request), job)}
 
     return router

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Annotated, Any
 
 import pydantic
@@ -70,7 +71,8 @@ def make_router(desk: Desk) -> APIRouter:
         ask = desk.with_counts(ROOM, desk.ask(ROOM, query, user), user, work)
         said = [each.given() for each in body.answers]
         text: str = desk.crew.run(tasks.lake_answer, ask, said, user=user, work=work)
-        name = ask.places.write(RESULTS, "mapping.toml", text.encode())
+        written, most = io.BytesIO(text.encode()), desk.settings.upload_limit
+        name = ask.places.write(RESULTS, "mapping.toml", written, most=most)
         return WrittenMapping(mapping=name, text=text)
 
     def repair(request: Request, query: Any) -> Started:
