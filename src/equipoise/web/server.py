@@ -60,7 +60,8 @@ def serve(
     addresses = [f"http://{shown}:{place[1]}/?token={token}" for token in settings.tokens]
     with contextlib.closing(listening):
         server = _Announcing(config, lambda: _announce(addresses, say, open_browser=open_browser))
-        asyncio.run(server.serve(sockets=[listening]))
+        with contextlib.suppress(KeyboardInterrupt):  # which is how it is meant to end
+            asyncio.run(server.serve(sockets=[listening]))
 
 
 class _Announcing(uvicorn.Server):
