@@ -83,8 +83,12 @@ def signed(value: float | None, digits: int = 3) -> str:
 
 
 def whole(value: float | None) -> str:
-    """A number of rows, with its thousands apart."""
-    return "–" if value is None else f"{round(value) + 0:,}"
+    """A number of rows, with its thousands apart.
+
+    >>> whole(-1234.4), whole(None)
+    ('−1,234', '–')
+    """
+    return "–" if value is None else f"{round(value) + 0:,}".replace("-", "\N{MINUS SIGN}")
 
 
 def rows(value: float) -> str:

@@ -192,18 +192,8 @@ def _matrix(table: BiasTable, view: Mapping[str, Any], value: Any) -> dict[str, 
             chosen.append(name)
     chosen = list(dict.fromkeys(chosen))[:2]
     axes = [names.index(name) for name in chosen]
-    made = matrix(table, axes)
-    if len(axes) == 2:
-        shown = [cell for cell in made["cells"] if cell["label"] == _text(value)]
-        made = {**made, "cells": shown}
+    made = matrix(table.filter(label_value=value) if len(axes) == 2 else table, axes)
     return made if made["cells"] else None
-
-
-def _text(value: Any) -> str:
-    from equipoise.lattice import format_value
-    from equipoise.values import as_value
-
-    return format_value(as_value(value))
 
 
 def _explain(table: BiasTable, pattern: str) -> dict[str, Any]:

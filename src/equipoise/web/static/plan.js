@@ -28,7 +28,7 @@ function biases(shown) {
       { data: { name: "pairs" }, mark: { type: "point", size: 60, color: "#8a8f98" }, encoding: { y: { field: "name", type: "nominal", sort: null }, x: { field: "before", type: "quantitative" }, tooltip: { field: "about" }, description: { field: "about" } } },
       { data: { name: "pairs" }, mark: { type: "point", filled: true, size: 70, opacity: 1 }, encoding: { y: { field: "name", type: "nominal", sort: null }, x: { field: "after", type: "quantitative" }, color: { condition: { test: "datum.outside", value: ink("--fewer") }, value: ink("--more") }, tooltip: { field: "about" }, description: { field: "about" } } },
     ],
-  }), { pairs, limits: shown.biases.limit === null ? [] : [{ at: shown.biases.limit }] }, { names: pairs.map((pair) => pair.name) });
+  }), { pairs, limits: [{ at: shown.biases.limit ?? 0 }] }, { names: pairs.map((pair) => pair.name) });
 }
 
 function changes(shown) {

@@ -48,7 +48,9 @@ function written() {
     if (!field.name || field.disabled) continue;
     if (!found.has(field.name)) found.set(field.name, []);
     const list = found.get(field.name);
-    if (field.type === "checkbox" || field.type === "radio") {
+    if (field.dataset.default && field.type === "checkbox") {
+      if (String(field.checked) !== field.dataset.default) list.push(String(field.checked));
+    } else if (field.type === "checkbox" || field.type === "radio") {
       if (field.checked) list.push(field.value);
     } else if ("lines" in field.dataset) {
       list.push(...field.value.split("\n").map((line) => line.trim()).filter(Boolean));
@@ -77,7 +79,8 @@ export function fill() {
   for (const field of form.elements) {
     if (!field.name) continue;
     const values = now.getAll(field.name);
-    if (field.type === "checkbox" || field.type === "radio") field.checked = values.includes(field.value);
+    if (field.dataset.default && field.type === "checkbox") field.checked = (values[0] ?? field.dataset.default) === "true";
+    else if (field.type === "checkbox" || field.type === "radio") field.checked = values.includes(field.value);
     else if ("lines" in field.dataset) field.value = values.join("\n");
     else field.value = values.length ? values[values.length - 1] : field.dataset.default ?? "";
     sync(field);
