@@ -184,6 +184,7 @@ def render_room(desk: Desk, room: Room, query: Any, user: str) -> str:
         query=given,
         pairs=pairs,
         shared=shared,
+        shared_names=SHARED,
         common=common,
         fieldsets=others,
         reading=reading,

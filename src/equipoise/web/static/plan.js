@@ -1,5 +1,5 @@
 // The room of plans: redrawn while a control is dragged; plans are pinned in the address.
-import { start, change, api, params, data, late } from "./room.js";
+import { SHARED, start, change, api, params, data, late } from "./room.js";
 import { draw, ink } from "./charts.js";
 
 let front = { key: null, told: null };
@@ -109,7 +109,7 @@ function pin() {
   const now = params();
   const pinned = now.getAll("pin");
   now.delete("pin");
-  for (const name of ["data", "sensitive_features", "label", "bins", "na", "missing", "missing_label", "count", "weight", "encoding", "delimiter", "header", "lenient"]) now.delete(name);
+  for (const name of SHARED) now.delete(name);
   const name = `plan ${pinned.length + 1}`;
   const own = new URLSearchParams([["name", name], ...now]);
   change({ pin: [...pinned, own.toString()] }, { reload: false });
@@ -132,7 +132,7 @@ function pins() {
     again.title = text;
     again.onclick = () => {
       const now = params();
-      const kept = new URLSearchParams([...now].filter(([name]) => ["data", "sensitive_features", "label", "bins", "na", "missing", "missing_label", "count", "weight", "encoding", "delimiter", "header", "lenient", "pin"].includes(name)));
+      const kept = new URLSearchParams([...now].filter(([name]) => [...SHARED, "pin"].includes(name)));
       own.delete("name");
       for (const [name, value] of own) kept.append(name, value);
       location.search = kept.toString();

@@ -5,6 +5,9 @@ const result = document.getElementById("result");
 const busy = document.getElementById("busy");
 const room = document.querySelector("main").dataset.room;
 
+/** The parameters of the table, which all rooms share. */
+export const SHARED = document.querySelector("main").dataset.shared.split(" ");
+
 let draw = () => {};
 let running = null;
 let again = null;
