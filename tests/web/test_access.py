@@ -14,7 +14,7 @@ import serving
 from equipoise.web.access import HEADERS, POLICY
 from equipoise.web.application import make_application
 from equipoise.web.crew import Crew
-from equipoise.web.settings import Settings
+from equipoise.web.settings import ExplorerSettings
 
 pytestmark = pytest.mark.slow  # the explorer runs in a process of its own
 
@@ -289,11 +289,11 @@ def test_a_request_without_a_host_or_with_two_is_refused(explorer):
 
 def test_tokens_must_differ(tmp_path):
     with pytest.raises(ValueError, match="no token twice"):
-        Settings(root=tmp_path, home=tmp_path, tokens=("a", "a"))
+        ExplorerSettings(root=tmp_path, home=tmp_path, tokens=("a", "a"))
 
 
 def test_the_answer_to_an_unexpected_error_tells_nothing_and_the_log_everything(tmp_path, caplog):
-    settings = Settings(root=tmp_path, home=tmp_path / "home", tokens=("token",), workers=1)
+    settings = ExplorerSettings(root=tmp_path, home=tmp_path / "home", tokens=("token",), workers=1)
     crew = Crew(settings)
 
     def fail(*_, **__):

@@ -25,13 +25,13 @@ from equipoise.web.desk import Desk
 from equipoise.web.forms import fieldsets
 from equipoise.web.pages import address, render
 from equipoise.web.places import EXAMPLE
-from equipoise.web.rooms import bias, compare, lake, plan, table
+from equipoise.web.rooms import audit, bias, compare, lake, plan, table
 from equipoise.web.rooms import map as map_room
 from equipoise.web.rooms.room import SHARED, TABLE_OPTIONS, Room
 from equipoise.web.routes import downloads, evaluations, files, jobs, lakes
-from equipoise.web.routes.common import Error, declare_query, user_of, work_of
+from equipoise.web.routes.exchange import Error, declare_query, user_of, work_of
 from equipoise.web.schema import as_pairs
-from equipoise.web.settings import Settings
+from equipoise.web.settings import ExplorerSettings
 from equipoise.workers import Cancelled
 
 _LOG = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ ROOMS: tuple[Room, ...] = (
     compare.ROOM,
 )
 """The rooms that have pages, in the order of the method."""
-TWINS = (*ROOMS, plan.FRONTIER)
+TWINS = (*ROOMS, plan.FRONTIER, audit.ROOM)
 """Everything that has an address below ``/api``."""
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
@@ -64,7 +64,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 
 
 def make_application(
-    settings: Settings, *, hosts: tuple[str, ...], crew: Crew | None = None
+    settings: ExplorerSettings, *, hosts: tuple[str, ...], crew: Crew | None = None
 ) -> Application:
     """Make the application that a server runs.
 
@@ -138,7 +138,7 @@ def _add_charts(app: FastAPI, desk: Desk) -> None:
         )
 
 
-def _add_start(app: FastAPI, settings: Settings) -> None:
+def _add_start(app: FastAPI, settings: ExplorerSettings) -> None:
     @app.get("/", include_in_schema=False)
     def start() -> Response:
         """Lead to the table that the explorer was started with."""
@@ -184,6 +184,7 @@ def render_room(desk: Desk, room: Room, query: Any, user: str) -> str:
         query=given,
         pairs=pairs,
         shared=shared,
+        shared_names=SHARED,
         common=common,
         fieldsets=others,
         reading=reading,

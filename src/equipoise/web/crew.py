@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from equipoise.errors import EquipoiseError
-from equipoise.web.settings import UNNAMED, Settings
+from equipoise.web.settings import UNNAMED, ExplorerSettings
 from equipoise.workers import Cancelled, Worker
 
 _KEPT = 60.0
@@ -58,7 +58,7 @@ class _Explorer(Worker):
 class Crew:
     """A few processes that are ready, and further ones for long work."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ExplorerSettings) -> None:
         self.settings = settings
         self._ready: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         self._all = [self._new() for _ in range(settings.workers)]

@@ -27,7 +27,7 @@ from equipoise.web.places import EXAMPLE, Places
 from equipoise.web.rooms import plan as plan_room
 from equipoise.web.rooms.room import TABLE_OPTIONS, Ask, Room
 from equipoise.web.schema import Query, as_pairs, files_of, keywords_of
-from equipoise.web.settings import Settings
+from equipoise.web.settings import ExplorerSettings
 
 _KEPT = 64_000_000
 """Maximum number of bytes of answers, and of counts, that are kept."""
@@ -42,12 +42,12 @@ _TABLES = ("target_rates", "target_shares")
 class Desk:
     """Answers what rooms ask, for every user with files of their own."""
 
-    def __init__(self, settings: Settings, crew: Crew) -> None:
+    def __init__(self, settings: ExplorerSettings, crew: Crew) -> None:
         self.settings, self.crew = settings, crew
         self.jobs = Jobs(self.crew)
         self._example: threading.Thread | None = None
-        self._answers = Kept(_KEPT)
-        self._counts = Kept(_KEPT)
+        self._answers = AnswerCache(_KEPT)
+        self._counts = AnswerCache(_KEPT)
 
     def places(self, user: str) -> Places:
         """The files of a user."""
@@ -228,7 +228,7 @@ class NothingChosen(InputError):
     """The columns of the table are not chosen yet."""
 
 
-class Kept:
+class AnswerCache:
     """Values by key; beyond a number of bytes, those that were not used for longest are dropped."""
 
     def __init__(self, most: int) -> None:

@@ -26,7 +26,7 @@ _LONGEST = 4 * 60 * 60.0
 
 
 @dataclass
-class Job:
+class UserJob:
     """A piece of long work."""
 
     id: str
@@ -52,7 +52,7 @@ class Jobs:
 
     def __init__(self, crew: Crew) -> None:
         self.crew = crew
-        self._jobs: dict[tuple[str, str], Job] = {}
+        self._jobs: dict[tuple[str, str], UserJob] = {}
         self._lock = threading.Lock()
 
     def start(
@@ -63,9 +63,9 @@ class Jobs:
         *given: Any,
         user: str,
         places: Places,
-    ) -> Job:
+    ) -> UserJob:
         """Start a job in a process of its own."""
-        job = Job(secrets.token_hex(6), kind, about)
+        job = UserJob(secrets.token_hex(6), kind, about)
         with self._lock:
             mine = [j for (u, _), j in self._jobs.items() if u == user and j.state == "running"]
             if len(mine) >= _AT_ONCE:
@@ -78,7 +78,7 @@ class Jobs:
         return job
 
     def _run(
-        self, job: Job, task: Callable[..., Any], given: Any, user: str, places: Places
+        self, job: UserJob, task: Callable[..., Any], given: Any, user: str, places: Places
     ) -> None:
         name = f"job-{job.id}"
         watch = threading.Thread(target=self._follow, args=(job, user, name), daemon=True)
@@ -99,12 +99,12 @@ class Jobs:
             job.error = f"an unexpected error ({type(error).__name__}); please report it."
         self._keep(job, state, places)
 
-    def _follow(self, job: Job, user: str, name: str) -> None:
+    def _follow(self, job: UserJob, user: str, name: str) -> None:
         while job.work is None and job.state == "running":
             job.work = self.crew.work(user, name)
             time.sleep(0.01)
 
-    def _keep(self, job: Job, state: str, places: Places) -> None:
+    def _keep(self, job: UserJob, state: str, places: Places) -> None:
         """Write how a job ended, so that it is known after the explorer has started again."""
         folder = places.home / JOBS
         folder.mkdir(parents=True, exist_ok=True)

@@ -29,6 +29,7 @@ def templates() -> jinja2.Environment:
     made.filters |= {
         "signed": signed,
         "whole": whole,
+        "rows": rows,
         "number": number,
         "percent": percent,
         "island": island,
@@ -72,18 +73,31 @@ def island(data: Any) -> Markup:
 def signed(value: float | None, digits: int = 3) -> str:
     """A UB with its sign, and a minus of typography.
 
-    >>> signed(0.25), signed(-0.1), signed(None)
-    ('+0.250', '−0.100', '–')
+    >>> signed(0.25), signed(-0.1), signed(-0.0002), signed(None)
+    ('+0.250', '−0.100', '0.000', '–')
     """
     if value is None or not math.isfinite(value):
         return "–"
     text = f"{value:+.{digits}f}"
-    return text.replace("-", "\N{MINUS SIGN}")
+    return text.replace("-", "\N{MINUS SIGN}") if text.strip("+-0.") else text[1:]
 
 
 def whole(value: float | None) -> str:
-    """A number of rows, with its thousands apart."""
-    return "–" if value is None else f"{value:,.0f}"
+    """A number of rows, with its thousands apart.
+
+    >>> whole(-1234.4), whole(None)
+    ('−1,234', '–')
+    """
+    return "–" if value is None else f"{round(value) + 0:,}".replace("-", "\N{MINUS SIGN}")
+
+
+def rows(value: float) -> str:
+    """A number of rows that need not be whole.
+
+    >>> rows(25.6789), rows(3.0), rows(1414.96)
+    ('25.7', '3', '1,415')
+    """
+    return f"{value:,.1f}".removesuffix(".0") if abs(value) < 1000 else f"{value:,.0f}"
 
 
 def number(value: Any) -> str:

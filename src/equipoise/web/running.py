@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 from collections.abc import Callable
@@ -11,11 +12,11 @@ import uvicorn
 
 from equipoise.web.application import make_application
 from equipoise.web.crew import Crew
-from equipoise.web.settings import Settings
+from equipoise.web.settings import ExplorerSettings
 
 
 def run(
-    settings: Settings,
+    settings: ExplorerSettings,
     crew: Crew,
     hosts: tuple[str, ...],
     listening: socket.socket,
@@ -42,7 +43,9 @@ def run(
         timeout_keep_alive=30,
         h11_max_incomplete_event_size=64_000,
     )
-    asyncio.run(_Announcing(config, ready).serve(sockets=[listening]))
+    # Ctrl-C is how the explorer is ended; the server has closed everything when it gets here.
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_Announcing(config, ready).serve(sockets=[listening]))
 
 
 class _Announcing(uvicorn.Server):

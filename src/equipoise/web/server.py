@@ -11,14 +11,14 @@ from pathlib import Path
 
 from equipoise.errors import InputError
 from equipoise.web.crew import Crew
-from equipoise.web.settings import Settings
+from equipoise.web.settings import ExplorerSettings
 from equipoise.web.warming import warm, warm_more
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def serve(
-    settings: Settings,
+    settings: ExplorerSettings,
     *,
     host: str = "127.0.0.1",
     port: int = 0,

@@ -17,7 +17,7 @@ UNNAMED = "~"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class ExplorerSettings:
     """What the explorer was started with.
 
     Attributes

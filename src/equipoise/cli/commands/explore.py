@@ -136,10 +136,10 @@ def command(
     from equipoise import datasets
     from equipoise.api.measurement import memory_size
     from equipoise.web.server import LOOPBACK, relative_to, serve
-    from equipoise.web.settings import MEGABYTE, Settings, default_home, new_token
+    from equipoise.web.settings import MEGABYTE, ExplorerSettings, default_home, new_token
 
     folder = Path(root) if root is not None else _common_root(table, lake)
-    settings = Settings(
+    settings = ExplorerSettings(
         root=folder.absolute(),
         home=Path(home).absolute() if home else default_home(folder.absolute()),
         tokens=_tokens(users) or tuple(new_token() for _ in range(users)),
@@ -162,7 +162,7 @@ def command(
 def require_web() -> None:
     """Raise an error if the extra is not installed."""
     # Without importing them, which takes longer than starting the processes that need others.
-    for package in ("fastapi", "uvicorn", "jinja2", "multipart", "vl_convert"):
+    for package in ("fastapi", "uvicorn", "jinja2", "python_multipart", "vl_convert"):
         if importlib.util.find_spec(package) is None:
             raise MissingDependency(package, extra="web", purpose="the explorer")
 

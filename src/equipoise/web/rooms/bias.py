@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from equipoise.options.audit import FORMS
 from equipoise.options.measure import MeasureOptions
-from equipoise.web.rooms.room import Ask, Room, Text, table_query
+from equipoise.web.rooms.room import SHARED, Ask, Room, Text, table_query
 from equipoise.web.schema import offered
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def compute(ask: Ask) -> dict[str, Any]:
         "topics": topics(table.pairs),
         "hints": hints(table.counts),
         **listed,
-        "forest": _page(shown.filter(evident=True), 0, _FOREST),
+        "forest": _page(shown.filter(evident=True, label_value=value), 0, _FOREST),
         "worse": _worse(table, value),
         "matrix": _matrix(table, ask.view, value),
         "at": None if not ask.view.get("at") else _explain(table, ask.view["at"]),
@@ -191,18 +192,8 @@ def _matrix(table: BiasTable, view: Mapping[str, Any], value: Any) -> dict[str, 
             chosen.append(name)
     chosen = list(dict.fromkeys(chosen))[:2]
     axes = [names.index(name) for name in chosen]
-    made = matrix(table, axes)
-    if len(axes) == 2:
-        shown = [cell for cell in made["cells"] if cell["label"] == _text(value)]
-        made = {**made, "cells": shown}
+    made = matrix(table.filter(label_value=value) if len(axes) == 2 else table, axes)
     return made if made["cells"] else None
-
-
-def _text(value: Any) -> str:
-    from equipoise.lattice import format_value
-    from equipoise.values import as_value
-
-    return format_value(as_value(value))
 
 
 def _explain(table: BiasTable, pattern: str) -> dict[str, Any]:
@@ -237,6 +228,13 @@ def _kin(table: BiasTable, lines: Any) -> list[dict[str, Any]]:
     return [row_dict(row, table.options.limit) for row in m.rows_at(line, label)]
 
 
+def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
+    """Links to the forms of audits, with the label value that is shown as the favourable one."""
+    pairs = [pair for pair in ask.pairs if pair[0] in SHARED]
+    pairs.append(("selected_value", str(shown.get("label_value"))))
+    return {"forms": FORMS, "audit": pairs}
+
+
 ROOM = Room(
     name="bias",
     title="Bias",
@@ -246,4 +244,5 @@ ROOM = Room(
     compute=compute,
     command="measure",
     files=("csv", "json", "html", "md"),
+    present=present,
 )

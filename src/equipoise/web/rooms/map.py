@@ -8,6 +8,7 @@ from pydantic import Field
 
 from equipoise.errors import InputError
 from equipoise.options.map import MapOptions
+from equipoise.web.rooms.bias import measured
 from equipoise.web.rooms.room import Ask, Room, table_query
 from equipoise.web.schema import offered
 
@@ -49,24 +50,28 @@ def make(ask: Ask) -> PolicyMap:
 
 
 def suggest_moves(counts: Counts) -> tuple[str, str]:
-    """The two largest additions of the plan for no bias at all, or others if there are not two."""
-    from equipoise.api.plans import plan
-    from equipoise.plans.infeasibility import Infeasible
+    """Delete rows of the group that has most too many of a label; add to the one that lacks most.
 
+    Only groups of one attribute are looked at. The label is the rarest one that some group lacks.
+    """
+    from equipoise.lattice import Group
+
+    rows = [row for row in measured(counts, {"max_order": 1}) if row.missing_rows]
+    lacking = [row for row in rows if row.missing_rows >= 1]
+    if not lacking:
+        moves = possible_moves(counts)
+        if len(moves) < 2:
+            raise InputError("a map needs two moves, and this table has only one cell.")
+        return moves[1], moves[0]
+    rarest = min(lacking, key=lambda row: row.overall_rate).label
+    least = max((r for r in lacking if r.label == rarest), key=lambda row: row.missing_rows)
+    others = [r for r in rows if r.label == rarest and set(r.group) == set(least.group)]
+    most = min(others, key=lambda row: row.missing_rows)
     label = counts.label.name
-    moves: list[str] = []
-    try:
-        made = plan(counts, time_limit=5.0)
-        # The cell that lacks most for its size is mapped, beside the largest of the others.
-        added = sorted((c for c in made.moves if c.add), key=lambda c: -c.add / (c.before + 1))
-        moves = [f"add {_pattern(cell, label)}" for cell in added]
-        moves[1:] = [f"add {_pattern(c, label)}" for c in sorted(added[1:], key=lambda c: -c.add)]
-    except (Infeasible, InputError):
-        pass
-    moves += [text for text in possible_moves(counts) if text not in moves]
-    if len(moves) < 2:
-        raise InputError("a map needs two moves, and this table has only one cell.")
-    return moves[1], moves[0]
+    return tuple(  # type: ignore[return-value]
+        f"{kind} {Group({**row.group, label: rarest})}"
+        for kind, row in (("delete", most), ("add", least))
+    )
 
 
 def possible_moves(counts: Counts) -> list[str]:
@@ -82,12 +87,6 @@ def possible_moves(counts: Counts) -> list[str]:
         group = group_of(counts, codes[:-1])
         cells.append(str(Group({**group, label.name: label.values[int(codes[-1])]})))
     return [f"{kind} {cell}" for kind in ("add", "delete") for cell in cells]
-
-
-def _pattern(cell: Any, label: str) -> str:
-    from equipoise.lattice import Group
-
-    return str(Group({**cell.group, label: cell.label}))
 
 
 def compute(ask: Ask) -> dict[str, Any]:

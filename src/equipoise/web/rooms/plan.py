@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OPTIONS = offered(PlanOptions)
 DRAFT = 0.5
 """Time limit in seconds while a control is being dragged."""
-ROUGH = 0.01
+ROUGH = 0.05
 """Gap at which the search stops meanwhile."""
 _CELLS, _REASONS, _POINTS = 200, 60, 12
 _FEW = 30

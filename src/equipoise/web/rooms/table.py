@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -130,6 +131,7 @@ def _suggested(columns: list[dict[str, Any]], card: Any) -> tuple[list[str], lis
     sensitive = [
         c["name"] for c in columns if _is_named(c["name"], _SENSITIVE) and c["distinct"] > 1
     ]
+    sensitive.sort(key=lambda name: _place(name, _SENSITIVE))
     labels = [
         c["name"] for c in few if _is_named(c["name"], _LABELS) and c["name"] not in sensitive
     ]
@@ -140,10 +142,18 @@ def _suggested(columns: list[dict[str, Any]], card: Any) -> tuple[list[str], lis
 
 
 def _is_named(name: str, words: tuple[str, ...]) -> bool:
-    import re
+    return _place(name, words) < len(words)
 
-    parts = re.split(r"[^a-z]+", name.lower())
-    return any(p.startswith(w) if len(w) > 3 else p == w for p in parts for w in words if p)
+
+def _place(name: str, words: tuple[str, ...]) -> int:
+    """The first of some words that a name contains, or their number."""
+    parts = [part for part in re.split(r"[^a-z]+", name.lower()) if part]
+    found = (i for i, w in enumerate(words) if any(_is_word(part, w) for part in parts))
+    return next(found, len(words))
+
+
+def _is_word(part: str, word: str) -> bool:
+    return part.startswith(word) if len(word) > 3 else part == word
 
 
 def _card(card: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from equipoise.errors import InputError
 from equipoise.web import tasks
 from equipoise.web.desk import Desk
 from equipoise.web.places import UPLOADS
-from equipoise.web.routes.common import require_writing, user_of
+from equipoise.web.routes.exchange import require_writing, user_of
 
 _KINDS = ("csv", "parquet", "json", "excel")
 """Kinds of files that can be uploaded; a database could hold more than a table."""

@@ -10,10 +10,11 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse
 
+from equipoise.web.crew import Work
 from equipoise.web.desk import Desk
 from equipoise.web.pages import address, render
 from equipoise.web.rooms.room import SHARED
-from equipoise.web.routes.common import user_of
+from equipoise.web.routes.exchange import user_of
 
 
 def make_router(desk: Desk) -> APIRouter:
@@ -23,10 +24,9 @@ def make_router(desk: Desk) -> APIRouter:
     @router.get("/api/work/{name}", summary="How far a request is")
     async def progress(request: Request, name: str) -> dict[str, Any]:
         """Progress of a request that named itself in the header X-Work."""
+        # Work that was answered at once, or whose end is forgotten, is done.
         found = desk.crew.work(user_of(request), name)
-        if found is None:
-            raise HTTPException(404, "there is no such work.")
-        return found.to_dict()
+        return {**Work().to_dict(), "done": True} if found is None else found.to_dict()
 
     @router.delete("/api/work/{name}", summary="Cancel a request")
     async def cancel(request: Request, name: str) -> dict[str, bool]:

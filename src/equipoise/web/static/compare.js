@@ -1,14 +1,13 @@
 // The room of comparisons.
-import { start, params } from "./room.js";
+import { SHARED, start, params } from "./room.js";
 import { begin, follow } from "./jobs.js";
-import { draw } from "./charts.js";
+import { draw, ink } from "./charts.js";
 
 start(show);
 if (params().get("evaluation")) follow(params().get("evaluation"));
 
 document.getElementById("evaluate")?.addEventListener("click", () => {
-  const taken = ["data", "sensitive_features", "label", "bins", "na", "missing", "missing_label", "count", "weight", "encoding", "delimiter", "header", "lenient", "other"];
-  const asked = new URLSearchParams([...params()].filter(([name]) => taken.includes(name)));
+  const asked = new URLSearchParams([...params()].filter(([name]) => [...SHARED, "other"].includes(name)));
   for (const model of document.getElementById("models").value.split(",")) if (model.trim()) asked.append("models", model.trim());
   asked.set("repeats", document.getElementById("repeats").value);
   begin(`/api/evaluations?${asked}`, undefined, "evaluation");
@@ -26,8 +25,8 @@ function show(shown) {
     data: { name: "points" }, width, height: { step: 20 }, mark: { type: "point", filled: true, size: 70, opacity: 0.9 },
     encoding: {
       y: { field: "name", type: "nominal", sort: null, title: null }, x: { field: "ub", type: "quantitative", title: "UB" },
-      color: { field: "plan", type: "nominal", sort: null, title: null, scale: { range: ["#8a8f98", "#b2182b", "#2166ac", "#b8860b", "#4d7c4d", "#7a4f9b"] }, legend: { orient: "top" } },
+      color: { field: "plan", type: "nominal", sort: null, title: null, scale: { range: [ink("--soft"), ink("--fewer"), ink("--more"), "#b8860b", "#4d9b6d", "#a06fc4"] }, legend: { orient: "top" } },
       shape: { field: "plan", type: "nominal", sort: null, legend: { orient: "top" }, title: null }, tooltip: { field: "about" }, description: { field: "about" },
     },
-  }), { points }, { key: plans.names.join() });
+  }), { points }, { key: plans.names.join(), names: points.map((each) => each.name) });
 }

@@ -19,7 +19,7 @@ function show() {
 async function said(button) {
   const table = button.closest("[data-table]");
   const name = table.dataset.table;
-  const answers = { confirm: () => confirmed(table, name), refuse: () => [{ table: name, use: false }], back: () => [{ table: name, take_back: true }] }[button.dataset.answer]();
+  const answers = { confirm: () => confirmed(table, name), refuse: () => [{ table: name, use: false }], back: () => takenBack(table, name) }[button.dataset.answer]();
   const asked = params();
   asked.delete("job");
   const place = table.querySelector(".said-error");
@@ -31,6 +31,16 @@ async function said(button) {
     place.textContent = error.message;
     place.className = "said-error problem";
   }
+}
+
+/** What a person said before: that the table is refused, or what its values and columns are. */
+function takenBack(table, name) {
+  if (table.dataset.status === "refused") return [{ table: name, take_back: true }];
+  const said = (field) => ["confirmed", "refused"].includes(field.dataset.status);
+  const column = (field) => field.closest("[data-column]").dataset.column;
+  const values = [...table.querySelectorAll("[data-value]")].filter(said).map((field) => ({ table: name, column: column(field), value: field.dataset.value, take_back: true }));
+  const columns = [...table.querySelectorAll("[data-source]")].filter(said).map((field) => ({ table: name, column: column(field), take_back: true }));
+  return [...values, ...columns];
 }
 
 /** What a person confirms: every column as it is chosen, and every value as it is chosen. */

@@ -1,6 +1,6 @@
 // The room of the policy map: a point that is dragged over the bias of two moves.
 import { start, change, api, params, data, signed, whole } from "./room.js";
-import { draw, DIVERGING } from "./charts.js";
+import { draw, DIVERGING, view as drawn } from "./charts.js";
 
 let chart = null;
 let handle = null;
@@ -8,6 +8,7 @@ let view = null;
 
 for (const id of ["f-x", "f-y"]) document.getElementById(id).setAttribute("list", "moves");
 start(show);
+addEventListener("redrawn", async () => { view = await drawn("map"); if (view && data()) place(data().point); });
 
 async function show(shown) {
   document.getElementById("charts").hidden = !shown;
@@ -39,13 +40,14 @@ function layers(shown) {
 }
 
 function spec(shown) {
-  const wide = Math.max(240, Math.min(620, document.querySelector(".shown").clientWidth - 190));
+  const room = document.getElementById("map").clientWidth;
+  const wide = Math.max(200, Math.min(620, room < 560 ? room - 75 : room - 160));
   const x = { field: "x", type: "quantitative", title: chart.x_title, scale: { domain: [0, chart.x_max], nice: false }, axis: { grid: false, tickCount: 6 } };
   const y = { field: "y", type: "quantitative", title: chart.y_title, scale: { domain: [0, chart.y_max], nice: false }, axis: { grid: false, tickCount: 6 } };
   return {
     width: wide, height: Math.min(420, wide),
     layer: [
-      { data: { name: "cells" }, mark: { type: "rect", clip: true }, encoding: { x, x2: { field: "x2" }, y, y2: { field: "y2" }, color: { field: "ub", type: "quantitative", scale: { domain: [-chart.bound, chart.bound], range: DIVERGING, clamp: true }, legend: { title: "UB", format: "+.2f" } } } },
+      { data: { name: "cells" }, mark: { type: "rect", clip: true }, encoding: { x, x2: { field: "x2" }, y, y2: { field: "y2" }, color: { field: "ub", type: "quantitative", scale: { domain: [-chart.bound, chart.bound], range: DIVERGING, clamp: true }, legend: { title: "UB", format: "+.2f", ...(wide < 420 ? { orient: "bottom", gradientLength: 160 } : {}) } } } },
       { data: { name: "feasible" }, mark: { type: "line", clip: true, color: "#1c2430", strokeWidth: 1.5, strokeDash: [2, 2] }, encoding: { x, y, order: { field: "i" } } },
       { data: { name: "tolerated" }, mark: { type: "line", clip: true, color: "#1c2430", strokeWidth: 1, strokeDash: [5, 3] }, encoding: { x, y, detail: { field: "number" }, order: { field: "i" } } },
       { data: { name: "zero" }, mark: { type: "line", clip: true, color: "#1c2430", strokeWidth: 5 }, encoding: { x, y, detail: { field: "number" }, order: { field: "i" } } },

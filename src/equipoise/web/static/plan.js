@@ -1,6 +1,6 @@
 // The room of plans: redrawn while a control is dragged; plans are pinned in the address.
-import { start, change, api, params, data, late } from "./room.js";
-import { draw } from "./charts.js";
+import { SHARED, start, change, api, params, data, late } from "./room.js";
+import { draw, ink } from "./charts.js";
 
 let front = { key: null, told: null };
 
@@ -23,12 +23,12 @@ function biases(shown) {
   return draw("biases", (width) => ({
     width, height: { step: 20 },
     layer: [
-      { data: { name: "limits" }, mark: { type: "rule", strokeDash: [4, 3] }, encoding: { x: { field: "at", type: "quantitative", title: "distance from the share: |UB|" } } },
+      { data: { name: "limits" }, mark: { type: "rule", strokeDash: [4, 3] }, encoding: { x: { field: "at", type: "quantitative", title: "|UB|" } } },
       { data: { name: "pairs" }, mark: { type: "rule", strokeWidth: 2, color: "#8a8f98" }, encoding: { y: { field: "name", type: "nominal", sort: null, title: null }, x: { field: "before", type: "quantitative" }, x2: { field: "after" } } },
       { data: { name: "pairs" }, mark: { type: "point", size: 60, color: "#8a8f98" }, encoding: { y: { field: "name", type: "nominal", sort: null }, x: { field: "before", type: "quantitative" }, tooltip: { field: "about" }, description: { field: "about" } } },
-      { data: { name: "pairs" }, mark: { type: "point", filled: true, size: 70, opacity: 1 }, encoding: { y: { field: "name", type: "nominal", sort: null }, x: { field: "after", type: "quantitative" }, color: { condition: { test: "datum.outside", value: "#b2182b" }, value: "#2166ac" }, tooltip: { field: "about" }, description: { field: "about" } } },
+      { data: { name: "pairs" }, mark: { type: "point", filled: true, size: 70, opacity: 1 }, encoding: { y: { field: "name", type: "nominal", sort: null }, x: { field: "after", type: "quantitative" }, color: { condition: { test: "datum.outside", value: ink("--fewer") }, value: ink("--more") }, tooltip: { field: "about" }, description: { field: "about" } } },
     ],
-  }), { pairs, limits: shown.biases.limit === null ? [] : [{ at: shown.biases.limit }] });
+  }), { pairs, limits: [{ at: shown.biases.limit ?? 0 }] }, { names: pairs.map((pair) => pair.name) });
 }
 
 function changes(shown) {
@@ -44,12 +44,12 @@ function changes(shown) {
     data: { name: "bars" }, width, height: { step: 20 }, mark: { type: "bar" },
     encoding: {
       y: { field: "name", type: "nominal", sort: null, title: null },
-      x: { field: "rows", type: "quantitative", stack: "zero", title: "rows", axis: { tickCount: 5 } },
+      x: { field: "rows", type: "quantitative", stack: "zero", title: "rows", axis: { tickCount: width < 210 ? 3 : 5 } },
       order: { field: "at" },
-      color: { field: "kind", type: "nominal", title: null, scale: { domain: ["stays", "deleted", "added"], range: ["#9aa5b4", "#b2182b", "#2166ac"] }, legend: { orient: "top" } },
+      color: { field: "kind", type: "nominal", title: null, scale: { domain: ["stays", "deleted", "added"], range: [ink("--bar"), ink("--fewer"), ink("--more")] }, legend: { orient: "top", direction: width < 210 ? "vertical" : "horizontal" } },
       tooltip: { field: "about" }, description: { field: "about" },
     },
-  }), { bars });
+  }), { bars }, { names: bars.map((bar) => bar.name) });
 }
 
 const NOT_ITS = ["tolerance", "budget", "priority", "policy", "objective", "gap", "time_limit", "pin", "draft", "move"];
@@ -64,8 +64,19 @@ async function frontier(shown) {
     const told = await api(`/api/frontier?${asked}`).catch((error) => ({ points: [], why: error.message }));
     if (front.key !== key) return;
     front.told = told;
+    spend(told.points);
   }
   point(data() ?? shown);
+}
+
+/** The slider of the budget ends where every bias can be paid for. */
+function spend(points) {
+  const range = document.querySelector("input[data-for=f-budget]");
+  const most = Math.max(...points.map((each) => each.cost ?? 0).filter(Number.isFinite), 0);
+  if (!range || !most) return;
+  range.max = Math.ceil(1.05 * most);
+  range.step = Math.max(1, Math.round(most / 200));
+  if (!document.getElementById("f-budget").value) range.value = range.max;
 }
 
 function point(shown) {
@@ -79,12 +90,15 @@ function point(shown) {
   const steps = told.points.filter((each) => each.cost !== null && Number.isFinite(each.cost)).map((each) => ({ tolerance: each.tolerance, cost: each.cost, about: `tolerance ${each.tolerance.toPrecision(3)}: cost ${Math.round(each.cost).toLocaleString("en-US")}` }));
   const here = [{ tolerance: shown.certificate.off_after ?? shown.certificate.max_abs_ub_after, cost: shown.cost, about: `this plan: cost ${Math.round(shown.cost).toLocaleString("en-US")}` }];
   const asked = Number(params().get("tolerance") ?? 0);
-  here[0].tolerance = asked || here[0].tolerance;
+  if (shown.reached && asked) here[0].tolerance = asked;
+  // The line is drawn between some tolerances only; a plan that costs the least is on it as well.
+  if (shown.reached && ![...params().keys()].some((name) => name !== "tolerance" && name !== "pin" && NOT_ITS.includes(name))) steps.push(here[0]);
+  steps.sort((one, other) => one.tolerance - other.tolerance);
   draw("frontier", (width) => ({
     width, height: 220,
     layer: [
-      { data: { name: "steps" }, mark: { type: "line", interpolate: "step-after", color: "#5b6472", strokeWidth: 2, point: { size: 35, color: "#5b6472" } }, encoding: { x: { field: "tolerance", type: "quantitative", title: "tolerance: largest |UB| left" }, y: { field: "cost", type: "quantitative", title: "least cost", axis: { tickCount: 5 } }, tooltip: { field: "about" } } },
-      { data: { name: "here" }, mark: { type: "point", filled: true, size: 150, color: "#b2182b", opacity: 1 }, encoding: { x: { field: "tolerance", type: "quantitative" }, y: { field: "cost", type: "quantitative" }, tooltip: { field: "about" }, description: { field: "about" } } },
+      { data: { name: "steps" }, mark: { type: "line", interpolate: "step-after", color: ink("--soft"), strokeWidth: 2, point: { size: 35, color: ink("--soft") } }, encoding: { x: { field: "tolerance", type: "quantitative", title: "tolerance: largest |UB| left", axis: { tickCount: 5 } }, y: { field: "cost", type: "quantitative", title: "least cost", axis: { tickCount: 5 } }, tooltip: { field: "about" } } },
+      { data: { name: "here" }, mark: { type: "point", filled: true, size: 150, color: ink("--fewer"), opacity: 1 }, encoding: { x: { field: "tolerance", type: "quantitative" }, y: { field: "cost", type: "quantitative" }, tooltip: { field: "about" }, description: { field: "about" } } },
     ],
   }), { steps, here });
 }
@@ -95,7 +109,7 @@ function pin() {
   const now = params();
   const pinned = now.getAll("pin");
   now.delete("pin");
-  for (const name of ["data", "sensitive_features", "label", "bins", "na", "missing", "missing_label", "count", "weight", "encoding", "delimiter", "header", "lenient"]) now.delete(name);
+  for (const name of SHARED) now.delete(name);
   const name = `plan ${pinned.length + 1}`;
   const own = new URLSearchParams([["name", name], ...now]);
   change({ pin: [...pinned, own.toString()] }, { reload: false });
@@ -118,7 +132,7 @@ function pins() {
     again.title = text;
     again.onclick = () => {
       const now = params();
-      const kept = new URLSearchParams([...now].filter(([name]) => ["data", "sensitive_features", "label", "bins", "na", "missing", "missing_label", "count", "weight", "encoding", "delimiter", "header", "lenient", "pin"].includes(name)));
+      const kept = new URLSearchParams([...now].filter(([name]) => [...SHARED, "pin"].includes(name)));
       own.delete("name");
       for (const [name, value] of own) kept.append(name, value);
       location.search = kept.toString();

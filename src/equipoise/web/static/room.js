@@ -5,6 +5,9 @@ const result = document.getElementById("result");
 const busy = document.getElementById("busy");
 const room = document.querySelector("main").dataset.room;
 
+/** The parameters of the table, which all rooms share. */
+export const SHARED = document.querySelector("main").dataset.shared.split(" ");
+
 let draw = () => {};
 let running = null;
 let again = null;
@@ -48,7 +51,9 @@ function written() {
     if (!field.name || field.disabled) continue;
     if (!found.has(field.name)) found.set(field.name, []);
     const list = found.get(field.name);
-    if (field.type === "checkbox" || field.type === "radio") {
+    if (field.dataset.default && field.type === "checkbox") {
+      if (String(field.checked) !== field.dataset.default) list.push(String(field.checked));
+    } else if (field.type === "checkbox" || field.type === "radio") {
       if (field.checked) list.push(field.value);
     } else if ("lines" in field.dataset) {
       list.push(...field.value.split("\n").map((line) => line.trim()).filter(Boolean));
@@ -77,7 +82,8 @@ export function fill() {
   for (const field of form.elements) {
     if (!field.name) continue;
     const values = now.getAll(field.name);
-    if (field.type === "checkbox" || field.type === "radio") field.checked = values.includes(field.value);
+    if (field.dataset.default && field.type === "checkbox") field.checked = (values[0] ?? field.dataset.default) === "true";
+    else if (field.type === "checkbox" || field.type === "radio") field.checked = values.includes(field.value);
     else if ("lines" in field.dataset) field.value = values.join("\n");
     else field.value = values.length ? values[values.length - 1] : field.dataset.default ?? "";
     sync(field);
@@ -244,6 +250,10 @@ export async function api(path, options = {}) {
   return told;
 }
 
-export const signed = (value, digits = 3) => value === null || value === undefined ? "–" : (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
-export const whole = (value) => value === null || value === undefined ? "–" : Math.round(value).toLocaleString("en-US");
+export function signed(value, digits = 3) {
+  if (value === null || value === undefined) return "–";
+  const text = Math.abs(value).toFixed(digits);
+  return Number(text) === 0 ? text : (value < 0 ? "−" : "+") + text;
+}
+export const whole = (value) => value === null || value === undefined ? "–" : (Math.round(value) || 0).toLocaleString("en-US").replace("-", "−");
 export const percent = (value) => value === null || value === undefined ? "–" : (100 * value).toFixed(1) + "%";

@@ -65,7 +65,7 @@ function edit(place, column) {
     edges.forEach((edge, index) => box.append(handle(edge, index)));
     text.value = given && given.includes(":") ? given : edges.join(",");
   };
-  const done = () => { edges = [...new Set(edges)]; setBins(column.name, edges); };
+  const done = () => { edges = [...new Set(edges)].sort((a, b) => a - b); setBins(column.name, edges); };
   const handle = (edge, index) => {
     const made = document.createElement("button");
     made.type = "button";

@@ -10,7 +10,7 @@ from fastapi import Query, Request
 
 from equipoise.errors import InputError
 from equipoise.web.rooms.room import Room
-from equipoise.web.settings import Settings
+from equipoise.web.settings import ExplorerSettings
 
 
 class Error(pydantic.BaseModel):
@@ -46,7 +46,7 @@ def declare_query(route: Callable[..., Any], room: Room) -> None:
     route.__annotations__["query"] = Annotated[room.query, Query()]
 
 
-def require_writing(settings: Settings) -> None:
+def require_writing(settings: ExplorerSettings) -> None:
     """Refuse to write if the explorer was started to read only."""
     if settings.read_only:
-        raise ReadOnly("the explorer was started with --read-only, so nothing can be written.")
+        raise ReadOnly("the explorer was started to read only, so nothing can be written.")
