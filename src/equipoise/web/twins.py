@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from equipoise.options import Option
@@ -13,61 +14,145 @@ if TYPE_CHECKING:
     from equipoise.web.rooms.room import Ask, Room
 
 _NUMBERED = ("pattern numbers",)
+_REPAIRED, _PLAN = "repaired.parquet", "plan.json"
+
+
+@dataclass
+class _Twin:
+    """What is typed: the command and the function, their words, and their options."""
+
+    command: str
+    function: str
+    words: list[str]
+    """Names of tables and folders."""
+    named: dict[str, Any]
+    """Options that are declared, as keywords."""
+    flags: list[str] = field(default_factory=list)
+    """Further flags of the command, quoted."""
+    keywords: dict[str, Any] = field(default_factory=dict)
+    """Further keywords of the function."""
+    then: str = ""
+    """Lines of Python that follow."""
+
+    def shell(self, options: Sequence[Option]) -> str:
+        return " ".join([shell_command(self.command, self.words, self.named, options), *self.flags])
+
+    def python(self, result: str = "result") -> str:
+        given = {**self.named, **self.keywords}
+        return python_call(self.function, self.words, given, result) + self.then
 
 
 def twins_of(room: Room, ask: Ask) -> list[tuple[str, str]]:
     """The shell command and the lines of Python that do the same as a room, with their titles."""
-    if (
-        room.command is None
-        or not ask.table.get("sensitive_features")
-        or not ask.table.get("label")
-    ):
+    if room.command is None:
+        return []
+    if not ask.table.get("sensitive_features") or not ask.table.get("label"):
         return []
     from equipoise.web.rooms.room import TABLE_OPTIONS
 
-    data = _file_name(ask.data)
     options = (*TABLE_OPTIONS, *room.options)
-    named = {
-        k: v for k, v in {**ask.table, **ask.options, **ask.named}.items() if not _is_default(k, v)
-    }
-    words, calls = [data], [data]
-    function, more = room.command, list[str]()
-    keywords: dict[str, Any] = {}
-    if room.name == "bias" and ask.view.get("label_value"):
-        more = ["--label-value", _quoted(str(ask.view["label_value"]))]
-    if room.name == "plan" and ask.view.get("move"):
-        from equipoise.options.plan import MEASURED
-        from equipoise.web.rooms.plan import read_moves
-
-        drawn = read_moves([text for text in ask.view["move"] if text.strip()])
-        named = {k: v for k, v in named.items() if k in MEASURED or k in ask.table}
-        for kind, sign in (("add", "+"), ("delete", "-")):
-            for pattern, rows in drawn[kind]:
-                more += ["--move", _quoted(pattern), f"{sign}{rows}"]
-        function, keywords = "scenario", {k: v for k, v in drawn.items() if v}
-    if room.name == "map":
-        function = "policy_map"
-        if ask.view.get("at_x") or ask.view.get("at_y"):
-            at = (ask.view.get("at_x") or 0, ask.view.get("at_y") or 0)
-            more, keywords = ["--at", *map(str, at)], {"at": list(at)}
-        if "x" not in named or "y" not in named:
-            return []
-    if room.name == "lake":
-        if not ask.view.get("lake"):
-            return []
-        words = calls = [data, ask.view["lake"]]
-        more, keywords = ["-o", "repaired.parquet"], {"output": "repaired.parquet"}
-    if room.name == "compare":
-        if not ask.view.get("other"):
-            return []
-        words = calls = [data, _file_name(ask.view["other"])]
-    shell = " ".join([shell_command(room.command, words, named, options), *more])
-    python = python_call(function, calls, {**named, **keywords})
-    return [("shell", shell), ("Python", f"import equipoise as eq\n\n{python}\nprint(result)")]
+    named = {**ask.table, **ask.options, **ask.named}
+    made = _Twin(room.command, room.command, [_file_name(ask.data)], named)
+    parts = _PARTS.get(room.name, _same)(made, ask)
+    if not parts:
+        return []
+    shell = "\n".join(each.shell(options) for each in parts)
+    lines = [each.python("plan" if each is not parts[-1] else "result") for each in parts]
+    python = "\n".join(["import equipoise as eq", "", *lines, "print(result)"])
+    return [("shell", shell), ("Python", python)]
 
 
-def _is_default(name: str, value: Any) -> bool:
-    return value is None or (name == "draft")
+def _same(made: _Twin, _: Ask) -> list[_Twin]:
+    return [made]
+
+
+def _bias(made: _Twin, ask: Ask) -> list[_Twin]:
+    """With what is shown of the bias: a label, groups inside a pattern, hidden ones, an order."""
+    view, kept = ask.view, dict[str, Any]()
+    for name, flag, keyword in (
+        ("label_value", "--label-value", "label_value"),
+        ("inside", "--group", "group"),
+    ):
+        if view.get(name):
+            made.flags += [flag, _quoted(str(view[name]))]
+            kept[keyword] = str(view[name])
+    if view.get("evidence") == "hidden":
+        made.flags.append("--hidden")
+        kept["hidden"] = True
+    if kept:
+        arguments = ", ".join(f"{k}={python_value(v)}" for k, v in kept.items())
+        made.then += f"\nresult = result.filter({arguments})"
+    sort = view.get("sort") or "worst"
+    made.then += f"\nresult = result.sort({python_value(sort)})"
+    if sort != "worst":  # which is how the command sorts anyway
+        made.flags += ["--sort", sort]
+    return [made]
+
+
+def _plan(made: _Twin, ask: Ask) -> list[_Twin]:
+    """A plan, or one by hand."""
+    from equipoise.options.plan import MEASURED
+    from equipoise.web.rooms.plan import read_moves
+
+    texts = [text for text in ask.view.get("move") or () if text.strip()]
+    if not texts:
+        return [made]
+    drawn = read_moves(texts)
+    made.named = {k: v for k, v in made.named.items() if k in MEASURED or k in ask.table}
+    for kind, sign in (("add", "+"), ("delete", "-")):
+        for pattern, rows in drawn[kind]:
+            made.flags += ["--move", _quoted(pattern), f"{sign}{rows}"]
+    made.function, made.keywords = "scenario", {k: v for k, v in drawn.items() if v}
+    return [made]
+
+
+def _map(made: _Twin, ask: Ask) -> list[_Twin]:
+    """A map of two moves; without them nothing can be typed."""
+    made.function = "policy_map"
+    if "x" not in made.named or "y" not in made.named:
+        return []
+    at = [ask.view.get("at_x") or 0, ask.view.get("at_y") or 0]
+    if any(at):
+        made.flags, made.keywords = ["--at", *map(str, at)], {"at": at}
+    return [made]
+
+
+def _lake(made: _Twin, ask: Ask) -> list[_Twin]:
+    """A repair; of a plan that a repair does not make itself, that plan first."""
+    from equipoise.web.rooms.lake import PLAN, made_before
+
+    if not ask.view.get("lake"):
+        return []
+    words = [*made.words, ask.view["lake"]]
+    last = _Twin("repair", "repair", words, made.named, ["-o", _REPAIRED], {"output": _REPAIRED})
+    if not made_before(ask):
+        return [last]
+    planned = {option.keyword for option in PLAN} | set(ask.table)
+    last.named = {k: v for k, v in made.named.items() if k not in planned}
+    last.flags = ["--plan", _PLAN, *last.flags]
+    own = {k: v for k, v in made.named.items() if k in planned}
+    (first,) = _plan(_Twin("plan", "plan", made.words, own), ask)
+    first.flags += ["-o", _PLAN]
+    first.then = ""
+    last.keywords = {"plan": Name("plan"), **last.keywords}
+    return [first, last]
+
+
+def _compare(made: _Twin, ask: Ask) -> list[_Twin]:
+    """Two tables."""
+    if not ask.view.get("other"):
+        return []
+    made.words.append(_file_name(ask.view["other"]))
+    return [made]
+
+
+_PARTS: Mapping[str, Callable[[_Twin, Ask], list[_Twin]]] = {
+    "bias": _bias,
+    "plan": _plan,
+    "map": _map,
+    "lake": _lake,
+    "compare": _compare,
+}
 
 
 def _file_name(data: str) -> str:
@@ -88,7 +173,7 @@ def shell_command(
     >>> print(shell_command("plan", ["people.csv"], given, options))
     equipoise plan people.csv --tolerance 0.1 --cost-add sex=Female 2 --may-vanish
     """
-    parts = ["equipoise", command, *map(_quoted, words)]
+    parts = ["equipoise", command, *(_quoted(_path(word)) for word in words)]
     for option in options:
         if option.keyword in given and option.spellings:
             parts += _flags(option, given[option.keyword])
@@ -110,12 +195,24 @@ def _flags(option: Option, value: Any) -> list[str]:
 
 
 def _listed(name: str) -> str:
-    return f'"{name.replace(chr(34), chr(34) * 2)}"' if set(name) & set(',"') else name
+    """A name in a list: in quotes if a comma, a quote or blanks at its ends would be lost."""
+    plain = name and name == name.strip() and not set(name) & set(',"\r\n')
+    return name if plain else f'"{name.replace(chr(34), chr(34) * 2)}"'
 
 
 def _quoted(word: str) -> str:
-    # A word that begins with a dash would be an option.
-    return shlex.quote(f"./{word}" if word.startswith("-") else word)
+    return shlex.quote(word)
+
+
+def _path(name: str) -> str:
+    # A file that begins with a dash would be an option, and a dash alone standard input.
+    return f"./{name}" if name.startswith("-") else name
+
+
+class Name(str):
+    """The name of a variable of Python."""
+
+    __slots__ = ()
 
 
 def python_call(
@@ -126,7 +223,7 @@ def python_call(
     >>> print(python_call("plan", ["people.csv"], {"tolerance": 0.1, "label": "hired"}, "plan"))
     plan = eq.plan("people.csv", tolerance=0.1, label="hired")
     """
-    arguments = [python_value(word) for word in words]
+    arguments = [python_value(_path(word) if isinstance(word, str) else word) for word in words]
     arguments += [f"{name}={python_value(value)}" for name, value in given.items()]
     line = f"{result} = eq.{function}({', '.join(arguments)})"
     if len(line) <= 100:
@@ -137,6 +234,8 @@ def python_call(
 
 def python_value(value: Any) -> str:
     """Write a value as Python does, texts in double quotes."""
+    if isinstance(value, Name):
+        return str(value)
     if isinstance(value, str):
         plain = repr(value)
         if plain.startswith("'") and '"' not in plain and "\\'" not in plain:

@@ -22,8 +22,10 @@ PLAN = offered(PlanOptions)
 SEARCH = offered(SearchRequest, but=("second_opinion",))
 _PLANNED = {option.keyword for option in PLAN}
 # A repair has one budget and one time limit, those of the plan.
-LIMITS = tuple(o for o in offered(AcquisitionLimits) if o.keyword not in _PLANNED)
+LIMITS = offered(AcquisitionLimits, but=("partial", "force", *_PLANNED))
 OPTIONS = (*PLAN, *SEARCH, *LIMITS)
+_BEFORE = ("reference", "rounding", "exact", "extra", "budget", "priority")
+"""Options of plans that a repair does not have."""
 _OFFERS, _CELLS = 50, 100
 
 
@@ -64,6 +66,12 @@ def open_lake(ask: Ask) -> Lake:
 def planned(ask: Ask) -> Plan:
     """The plan whose rows are searched for."""
     return plan_room.make(ask, keywords(ask.options, PLAN), ask.view.get("move", ()))
+
+
+def made_before(ask: Ask) -> bool:
+    """Whether the plan is one that a repair carries out, but does not make itself."""
+    drawn = any(text.strip() for text in ask.view.get("move") or ())
+    return drawn or any(name in ask.options for name in _BEFORE)
 
 
 def compute(ask: Ask) -> dict[str, Any]:
@@ -136,10 +144,8 @@ def repair(ask: Ask, output: str) -> dict[str, Any]:
     from equipoise.reports.pages import write_page
 
     given = {**ask.table, **keywords(ask.options, OPTIONS)}
-    drawn = [text for text in ask.view.get("move", ()) if text.strip()]
-    if drawn:
-        made = planned(ask)
-        given = {"plan": made, **keywords(ask.options, (*SEARCH, *LIMITS))}
+    if made_before(ask):
+        given = {"plan": planned(ask), **keywords(ask.options, (*SEARCH, *LIMITS))}
     result = work(
         ask.path, open_lake(ask), output, engine=ask.engine, progress=ask.progress, **given
     )
