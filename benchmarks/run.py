@@ -21,6 +21,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 import contestants
+import explore
 import lake_scale
 import lattice
 import machine
@@ -61,6 +62,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Section]] = {
     "lake_scale": lambda _: lake_scale.section(),
     "tailoring": lambda _: tailoring.section(),
     "evaluation": lambda _: evaluation.section(),
+    "explore": lambda _: explore.section(),
     "startup": lambda asked: startup.section(asked.repeats),
     "coverage": _coverage,
 }
