@@ -61,7 +61,9 @@ def _told(text: str) -> None:
 
 
 @contextlib.contextmanager
-def _running(folder: Path, *options: str, users: int = 1, root: Path | None = None) -> Iterator[Any]:
+def _running(
+    folder: Path, *options: str, users: int = 1, root: Path | None = None
+) -> Iterator[Any]:
     """An explorer with a home of its own, and a cache that all of them share."""
     tokens = tuple(f"a-token-of-user-{number:04}" for number in range(users))
     home = Path(tempfile.mkdtemp(dir=folder))

@@ -1,4 +1,5 @@
 """Calls of the explorer that are made up from its OpenAPI document, to find what it does not expect."""
+# ruff: noqa: INP001, S311
 
 from __future__ import annotations
 
@@ -113,7 +114,10 @@ def _make_plausible(case: Any, chance: random.Random) -> None:
     # Limits of time that are made up may be years.
     for name in names & {"time_limit"}:
         query[name] = chance.choice((0.1, 0.5))
-    kept, dropped = {"data", "sensitive_features", "label", "lake", "time_limit"}, chance.choice((0.4, 0.95))
+    kept, dropped = (
+        {"data", "sensitive_features", "label", "lake", "time_limit"},
+        chance.choice((0.4, 0.95)),
+    )
     for name in [name for name in query if name not in kept and chance.random() < dropped]:
         query.pop(name)
 

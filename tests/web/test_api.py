@@ -33,7 +33,13 @@ from equipoise.web.schema import as_pairs, keywords_of, offered, query_model
 from equipoise.web.twins import python_call, shell_command
 
 ADULT = {"data": "adult", "sensitive_features": ["sex", "race"], "label": "income"}
-NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{7*7}}", "=1+1", "a,b 'c'"]
+NASTY = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{7*7}}",
+    "=1+1",
+    "a,b 'c'",
+]
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +74,9 @@ def numbered(rows, first):
     """The same rows, of different people, in words that need no mapping."""
     words = {"w": "Female", "m": "Male"}
     numbers = range(first, first + len(rows))
-    below = [[words.get(v, v) for v in (*row, str(n))] for row, n in zip(rows[1:], numbers, strict=False)]
+    below = [
+        [words.get(v, v) for v in (*row, str(n))] for row, n in zip(rows[1:], numbers, strict=False)
+    ]
     return [[*rows[0], "id"], *below]
 
 
@@ -154,7 +162,9 @@ def test_the_bias_is_that_of_the_library(client):
     told = ask(client, "/api/bias", **ADULT, limit_rows=1000)
     table = eq.measure("adult", sensitive_features=["sex", "race"], label="income")
     expected = {(str(r.group), r.label): (r.ub, r.n_group, r.q_value) for r in table}
-    assert {(r["pattern"], r["label"]): (r["ub"], r["n_group"], r["q_value"]) for r in told["rows"]} == expected
+    assert {
+        (r["pattern"], r["label"]): (r["ub"], r["n_group"], r["q_value"]) for r in told["rows"]
+    } == expected
     assert told["total"] == len(table)
 
 
@@ -162,9 +172,17 @@ def test_the_bias_is_that_of_the_library(client):
 def test_the_plan_is_that_of_the_library(client):
     told = ask(client, "/api/plan", **ASKED["plan"])
     plan = eq.plan(
-        "adult", sensitive_features=["sex", "race"], label="income", tolerance=0.1, cost_add=[("sex=Female", 2)]
+        "adult",
+        sensitive_features=["sex", "race"],
+        label="income",
+        tolerance=0.1,
+        cost_add=[("sex=Female", 2)],
     )
-    assert (told["cost"], told["additions"], told["deletions"]) == (plan.cost, plan.additions, plan.deletions)
+    assert (told["cost"], told["additions"], told["deletions"]) == (
+        plan.cost,
+        plan.additions,
+        plan.deletions,
+    )
     assert told["certificate"]["max_abs_ub_after"] == plan.certificate.max_abs_ub_after
     assert [c["add"] for c in told["cells"]] == [c.add for c in plan.moves]
     page = part_of(client, "plan", **ASKED["plan"])
@@ -173,7 +191,11 @@ def test_the_plan_is_that_of_the_library(client):
 
 @pytest.mark.slow
 def test_the_map_is_that_of_the_library(client):
-    chosen = {**ASKED["map"], "x": "add sex=Female, income=>50K", "y": "delete sex=Male, income=>50K"}
+    chosen = {
+        **ASKED["map"],
+        "x": "add sex=Female, income=>50K",
+        "y": "delete sex=Male, income=>50K",
+    }
     told = ask(client, "/api/map", **chosen)
     mapped = eq.policy_map(
         "adult",
@@ -244,7 +266,12 @@ def test_the_document_lists_every_option_once(client):
                 assert kind["type"] == "string"
 
 
-BOUNDS = {"at_least": "minimum", "at_most": "maximum", "above": "exclusiveMinimum", "below": "exclusiveMaximum"}
+BOUNDS = {
+    "at_least": "minimum",
+    "at_most": "maximum",
+    "above": "exclusiveMinimum",
+    "below": "exclusiveMaximum",
+}
 
 
 @pytest.mark.slow
@@ -270,13 +297,17 @@ def test_an_option_is_declared_once_for_form_api_and_shell():
         new_thing: float = declare(
             0.5, help="How much of it.", group="Which groups", at_least=0, at_most=1, common=True
         )
-        kinds: tuple[str, ...] = declare((), help="Which of them.", group="Which groups", form="texts")
+        kinds: tuple[str, ...] = declare(
+            (), help="Which of them.", group="Which groups", form="texts"
+        )
 
     options = offered(Request)
     model = query_model("NewQuery", options)
     schema = model.model_json_schema()["properties"]
     assert schema["new_thing"]["description"] == "How much of it."
-    assert {"maximum": 1, "minimum": 0, "type": "number"}.items() <= schema["new_thing"]["anyOf"][0].items()
+    assert {"maximum": 1, "minimum": 0, "type": "number"}.items() <= schema["new_thing"]["anyOf"][
+        0
+    ].items()
     made = model(new_thing="0.25", kinds=["a b", "-c"])
     given = keywords_of(made, options)
     assert given == {"new_thing": 0.25, "kinds": ["a b", "-c"]}
@@ -285,7 +316,10 @@ def test_an_option_is_declared_once_for_form_api_and_shell():
     assert (field.kind, field.least, field.most, field.help) == ("number", 0, 1, "How much of it.")
     shell = shell_command("new", ["t.csv"], given, options)
     assert shell == "equipoise new t.csv --new-thing 0.25 --kinds 'a b' --kinds -c"
-    assert python_call("new", ["t.csv"], given) == 'result = eq.new("t.csv", new_thing=0.25, kinds=["a b", "-c"])'
+    assert (
+        python_call("new", ["t.csv"], given)
+        == 'result = eq.new("t.csv", new_thing=0.25, kinds=["a b", "-c"])'
+    )
 
 
 @pytest.mark.parametrize("value", ["2", "-1", "nan", "inf", "x", ""])
@@ -386,12 +420,19 @@ def same(room, told, other):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "more", [{"tolerance": 0.1}, {"move": ["sex=Female, hired=yes +3"]}, {"tolerance": 0.1, "budget": 5}]
+    "more",
+    [{"tolerance": 0.1}, {"move": ["sex=Female, hired=yes +3"]}, {"tolerance": 0.1, "budget": 5}],
 )
 def test_the_repair_that_can_be_typed_is_that_of_the_room(
     client, explorer, tmp_path, monkeypatch, capsys, more
 ):
-    query = {"data": "staff.csv", "sensitive_features": ["sex"], "label": "hired", "lake": "lake", **more}
+    query = {
+        "data": "staff.csv",
+        "sensitive_features": ["sex"],
+        "label": "hired",
+        "lake": "lake",
+        **more,
+    }
     index = client.post("/api/lake/index", params={k: v for k, v in query.items() if k != "budget"})
     wait(client, index.json()["job"])
     done = wait(client, client.post("/api/lake/repair", params=query).json()["job"])
@@ -420,7 +461,9 @@ def wait(client, job):
     return client.get(f"/api/jobs/{job}").json()
 
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r\n"), min_size=1, max_size=12)
+TEXT = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0\r\n"), min_size=1, max_size=12
+)
 """What can be a column or a value, and a word of a command."""
 
 
@@ -490,14 +533,19 @@ def test_markup_in_names_and_values_is_text(client, room):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("room", "kind"), [("bias", "csv"), ("plan", "csv"), ("bias", "md"), ("bias", "html")])
+@pytest.mark.parametrize(
+    ("room", "kind"), [("bias", "csv"), ("plan", "csv"), ("bias", "md"), ("bias", "html")]
+)
 def test_downloads_hold_no_formula_and_no_markup(client, room, kind):
     query = {
         "data": f"{NASTY[0].replace('/', '')}.csv",
         "sensitive_features": [NASTY[0], NASTY[1]],
         "label": NASTY[2],
     }
-    answer = client.get(f"/api/{room}/file.{kind}", params={**query, **({"tolerance": 0.3} if room == "plan" else {})})
+    answer = client.get(
+        f"/api/{room}/file.{kind}",
+        params={**query, **({"tolerance": 0.3} if room == "plan" else {})},
+    )
     assert answer.status_code == 200, answer.text
     if kind == "csv":
         rows = list(csv.reader(io.StringIO(answer.text)))
@@ -510,7 +558,9 @@ def test_downloads_hold_no_formula_and_no_markup(client, room, kind):
         assert "<img src=x" not in answer.text
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r=", "\n=", " =", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
+@pytest.mark.parametrize(
+    "start", ["=", "+", "-", "@", "\t=", "\r=", "\n=", " =", "\uff1d", "\uff0b", "\uff0d", "\uff20"]
+)
 def test_no_cell_of_a_download_is_computed(start):
     written = io.StringIO()
     csv.writer(written).writerows([[f"{start}1+1", "b"], [f'{start}HYPERLINK("x")', "-2.5"]])
@@ -524,7 +574,13 @@ def test_a_cell_may_be_very_long():
     assert len(without_formulas("a\n" + "x" * 300_000 + "\n")) > 300_000
 
 
-@given(st.recursive(st.text(max_size=20) | st.floats(allow_nan=False, allow_infinity=False), st.lists, max_leaves=5))
+@given(
+    st.recursive(
+        st.text(max_size=20) | st.floats(allow_nan=False, allow_infinity=False),
+        st.lists,
+        max_leaves=5,
+    )
+)
 def test_data_in_a_page_ends_no_element(value):
     text = str(island({"a": value}))
     assert not set("<>&\u2028\u2029") & set(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -60,12 +59,12 @@ class Crew:
 
     def __init__(self, settings: ExplorerSettings) -> None:
         self.settings = settings
-        self._ready: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         self._all = [self._new() for _ in range(settings.workers)]
-        for worker in self._all:
-            self._ready.put(worker)
+        self._idle = list(self._all)
+        self._waiting: list[Work] = []
         self._works: dict[tuple[str, str], Work] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
+        self._asides = max(2, settings.workers)
         self._closed = False
         self.warmed = threading.Event()
 
@@ -135,38 +134,54 @@ class Crew:
 
     @contextlib.contextmanager
     def _worker(self, doing: Work, limit: float, *, aside: bool) -> Iterator[Worker]:
-        if aside:
-            with self._new() as own:
-                yield own
-            return
-        worker = self._free(doing, time.monotonic() + limit)
+        worker = self._free(doing, time.monotonic() + limit, aside=aside)
         try:
             yield worker
         finally:
-            doing.running = False
-            self._ready.put(worker)
+            if aside:
+                worker.close()
+            with self._lock:
+                doing.running = False
+                if aside:
+                    self._asides += 1
+                else:
+                    self._idle.append(worker)
+                self._lock.notify_all()
 
-    def _free(self, doing: Work, end: float) -> Worker:
-        while time.monotonic() < end:
-            if doing.stop.is_set() or self._closed:
-                raise Cancelled("the work was cancelled.")
-            if not self._is_next(doing):
-                time.sleep(0.02)
-                continue
-            with contextlib.suppress(queue.Empty):
-                return self._ready.get(timeout=0.05)
-            doing.running = False
-        raise TooMuchWork("the explorer is busy with other work; try again in a moment.")
+    def _free(self, doing: Work, end: float, *, aside: bool) -> Worker:
+        """Wait for a process; who waits longest is next, unless it has more than its share."""
+        with self._lock:
+            if not aside:
+                self._waiting.append(doing)
+            try:
+                while not (self._asides if aside else self._is_next(doing)):
+                    if doing.stop.is_set() or self._closed:
+                        raise Cancelled("the work was cancelled.")
+                    if time.monotonic() > end:
+                        raise TooMuchWork(
+                            "the explorer is busy with other work; try again in a moment."
+                        )
+                    self._lock.wait(0.1)
+                if aside:
+                    self._asides -= 1
+                    return self._new()
+                doing.running = True
+                return self._idle.pop(0)
+            finally:
+                if not aside:
+                    self._waiting.remove(doing)
+                    self._lock.notify_all()
 
     def _is_next(self, doing: Work) -> bool:
-        """Whether this work may have a process; one is left to other users, and to short work."""
+        return bool(self._idle) and doing is next(filter(self._may_run, self._waiting), None)
+
+    def _may_run(self, doing: Work) -> bool:
+        """Whether work may have a process; one is left to other users, and to short work."""
         fewer, alone = max(len(self._all) - 1, 1), len(self.settings.tokens) == 1
-        with self._lock:
-            running = [w for w in self._works.values() if w.running]
-            own = sum(w.user == doing.user for w in running)
-            slow = sum(w.slow for w in running) if doing.slow else 0
-            doing.running = (alone or own < fewer) and slow < fewer
-        return doing.running
+        running = [w for w in self._works.values() if w.running]
+        own = sum(w.user == doing.user for w in running)
+        slow = sum(w.slow for w in running) if doing.slow else 0
+        return (alone or own < fewer) and slow < fewer
 
     @contextlib.contextmanager
     def _noted(self, user: str, work: str | None, *, slow: bool) -> Iterator[Work]:
@@ -199,10 +214,14 @@ class Crew:
         if found is None or found.ended is not None:
             return False
         found.stop.set()
+        with self._lock:
+            self._lock.notify_all()
         return True
 
     def close(self) -> None:
         """End all work and all processes."""
         self._closed = True
+        with self._lock:
+            self._lock.notify_all()
         for worker in self._all:
             worker.close()

@@ -29,7 +29,7 @@ from equipoise.web.rooms.room import TABLE_OPTIONS, Ask, Room
 from equipoise.web.schema import Query, as_pairs, files_of, keywords_of
 from equipoise.web.settings import ExplorerSettings
 
-_KEPT = 64_000_000
+_ANSWERS, _COUNTS = 16_000_000, 64_000_000
 """Maximum number of bytes of answers, and of counts, that are kept."""
 
 
@@ -46,8 +46,8 @@ class Desk:
         self.settings, self.crew = settings, crew
         self.jobs = Jobs(self.crew)
         self._example: threading.Thread | None = None
-        self._answers = AnswerCache(_KEPT)
-        self._counts = AnswerCache(_KEPT)
+        self._answers = AnswerCache(_ANSWERS)
+        self._counts = AnswerCache(_COUNTS)
 
     def places(self, user: str) -> Places:
         """The files of a user."""
@@ -150,7 +150,8 @@ class Desk:
         made: bytes = self.crew.run(
             tasks.answer, room.name, ask, form, user=user, work=work, slow=room.slow
         )
-        self._answers.put(key, made, len(made))
+        if not ask.view.get("draft"):  # which is asked for once, and seldom again
+            self._answers.put(key, made, len(made))
         return made
 
     def with_counts(self, room: Room, ask: Ask, user: str, work: str | None = None) -> Ask:
