@@ -11,7 +11,7 @@ from equipoise.counts import CountRequest
 from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.engines.sources import locate
 from equipoise.errors import EquipoiseError
-from equipoise.progress import silent, watched
+from equipoise.progress import cancellable, pulse, silent, watched
 
 
 def test_the_result_is_the_work_s():
@@ -83,6 +83,54 @@ def test_an_error_of_the_reporter_stops_the_work_too():
             lambda: stop.wait(30), title="t", share=lambda: 0.0, interrupt=stop.set, report=report
         )
     assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("mine"), TimeoutError("mine"), EquipoiseError("mine")]
+)
+def test_the_reporter_of_work_cancels_a_long_step_of_it(error):
+    stop, calls = threading.Event(), []
+
+    def report(title: str, share: float) -> None:
+        calls.append((title, share))
+        if len(calls) == 3:
+            raise error
+
+    @cancellable
+    def step(*, progress=silent):
+        progress("inner", 0.2)
+        try:
+            watched(
+                lambda: stop.wait(30), title="t", share=float, interrupt=stop.set, report=silent
+            )
+        except (RuntimeError, OSError, EquipoiseError):  # as code does that reads a table
+            pytest.fail("the error of the reporter was mistaken for another")
+
+    @cancellable
+    def work(*, progress=silent):
+        progress("outer", 0.1)
+        try:
+            step(progress=progress)
+        except (RuntimeError, OSError, EquipoiseError):
+            pytest.fail("the error of the reporter was mistaken for another")
+
+    with pytest.raises(type(error)) as caught:
+        work(progress=report)
+    assert caught.value is error
+    assert stop.is_set()
+    assert calls == [("outer", 0.1), ("inner", 0.2), ("inner", 0.2)]
+    pulse()  # nothing is repeated outside of the work
+    assert len(calls) == 3
+
+
+def test_an_error_of_cancellable_work_comes_through():
+    @cancellable
+    def work(*, progress=silent):
+        progress("t", 0.5)
+        raise OSError("mine")
+
+    with pytest.raises(OSError, match="mine"):
+        work(progress=lambda title, share: None)
 
 
 SLOW = "SELECT a.range % 2 AS s, b.range % 2 AS y FROM range(100000000) a, range(1000) b"

@@ -51,7 +51,12 @@ REFUSED_WORDS = {
 }
 """Module names that do not say what is inside: a module is a noun."""
 
-WHOLE_COMMANDS = {"datasets/downloads.py", "lake/matching/mapping.py", "reports/repair/data.py"}
+WHOLE_COMMANDS = {
+    "datasets/downloads.py",
+    "lake/matching/mapping.py",
+    "reports/repair/data.py",
+    "web/twins.py",
+}
 """Modules that write whole commands, of pip or for readers to type, and therefore flags."""
 
 DECLARATIONS = "options/"

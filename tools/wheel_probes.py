@@ -10,6 +10,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 TESTS = Path(__file__).parent.parent / "tests"
@@ -20,6 +21,7 @@ PACKAGES = {
     "frames": ["pandas", "polars"],
     "models": ["sklearn", "imblearn"],
     "valentine": ["valentine"],
+    "web": ["fastapi", "jinja2", "uvicorn"],
 }
 """What must be there with an extra, and must not be there without any."""
 
@@ -41,6 +43,7 @@ def core() -> None:
     _write_workbook(Path("people.xlsx"))
     refused = _equipoise("measure", "people.xlsx", "-s", "sex", "-l", "hired", code=2)
     assert "pip install 'equipoise[excel]'" in refused
+    assert "pip install 'equipoise[web]'" in _equipoise("explore", "--no-open", code=2)
 
 
 def charts() -> None:
@@ -103,6 +106,27 @@ def valentine() -> None:
     plan = eq.plan(PEOPLE, sensitive_features=["sex"], label="hired")
     found = eq.Lake(lake).find(plan, base=PEOPLE, second_opinion=True)
     assert found.to_dict()
+
+
+def web() -> None:
+    command = [sys.executable, "-m", "equipoise", "explore", "--no-open", "--home", "home"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        address, _, token = server.stdout.readline().strip().partition("?token=")
+        asked = "data=adult&sensitive_features=sex&label=income&tolerance=0.1"
+        for place, words in {
+            f"table?{asked}": "Choose a table",
+            f"api/bias?{asked.partition('&tolerance')[0]}": "sex=Female",
+            f"api/plan?{asked}": "certificate",
+            "static/vega.js": "vegaEmbed",
+        }.items():
+            request = urllib.request.Request(address + place)  # noqa: S310  the server's own
+            request.add_header("Authorization", f"Bearer {token}")
+            with urllib.request.urlopen(request) as answer:  # noqa: S310
+                assert words in answer.read().decode(), place
+    finally:
+        server.terminate()
+        server.wait()
 
 
 def main(extra: str) -> None:

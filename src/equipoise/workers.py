@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import EquipoiseError, InputError
@@ -52,6 +53,8 @@ class Worker:
     ----------
     memory
         Maximum number of bytes that the process may allocate, where the system can limit that.
+    folder
+        Folder that the process works in, if not the present one.
 
     Examples
     --------
@@ -63,9 +66,9 @@ class Worker:
     doing = "works"
     """What errors say the process does."""
 
-    def __init__(self, *, memory: int | None = None) -> None:
+    def __init__(self, *, memory: int | None = None, folder: str | None = None) -> None:
         self._turn = threading.Lock()
-        self._memory = memory
+        self._memory, self._folder = memory, folder
         self._process: subprocess.Popen[bytes] | None = None
         self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
@@ -99,8 +102,9 @@ class Worker:
                 self._send(process, (function, given, progress is not None))
                 return self._answer(process, end, time_limit, progress or silent, cancelled)
             except BaseException as error:
-                # The worker waits for the next task only after an answer, be it an error.
-                if not getattr(error, "from_worker", False):
+                # The worker waits for the next task only after an answer, be it an error. One that
+                # ran out of memory may not have given it back.
+                if not getattr(error, "from_worker", False) or _is_exhausted(error):
                     self._end()
                 raise
 
@@ -114,10 +118,12 @@ class Worker:
             self._end()
             variables = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
             self._process = subprocess.Popen(  # noqa: S603  the command is ours
-                [sys.executable, "-c", _COMMAND.format(memory=self._memory)],
+                # -P: no module is imported from the folder that it works in.
+                [sys.executable, "-P", "-c", _COMMAND.format(memory=self._memory)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env=variables,
+                cwd=self._folder,
                 start_new_session=True,  # so that it ends together with processes of its own
             )
             self._said = queue.SimpleQueue()
@@ -188,6 +194,10 @@ class Worker:
                     pipe.close()
 
 
+def _is_exhausted(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) and not isinstance(error, EquipoiseError)
+
+
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """Kill a process and those that it started."""
     if hasattr(os, "killpg"):
@@ -213,7 +223,8 @@ def serve(memory: int | None = None) -> None:
     _limit_memory(memory)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a solver prints must not be in the middle of an answer
-    tasks = sys.stdin.buffer
+    tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(sys.stdin.buffer, tasks), daemon=True).start()
     lock = threading.Lock()
 
     def say(kind: str, value: Any) -> None:
@@ -223,10 +234,23 @@ def serve(memory: int | None = None) -> None:
 
     while True:
         try:
-            function, given, reports = pickle.load(tasks)  # noqa: S301  from our own process
-        except (EOFError, KeyboardInterrupt):
+            function, given, reports = tasks.get()
+        except KeyboardInterrupt:
             return
         _do(function, given, reports=reports, say=say)
+
+
+def _receive(pipe: IO[bytes], tasks: queue.SimpleQueue[Any]) -> None:
+    """Pass on tasks; end this process and those it started as soon as nobody is left to ask for any."""
+    try:
+        while True:
+            tasks.put(pickle.load(pipe))  # noqa: S301  from our own process
+    except Exception as error:  # noqa: BLE001  the other end is closed, or sent what is not there
+        if not isinstance(error, (EOFError, OSError)):
+            traceback.print_exc()
+        if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+            os.killpg(os.getpid(), signal.SIGKILL)
+        os._exit(0)
 
 
 def _limit_memory(memory: int | None) -> None:
@@ -250,6 +274,9 @@ def _do(
     try:
         result = function(*given, **options)
     except Exception as error:  # noqa: BLE001  it is raised again, in the other process
+        if not isinstance(error, (EquipoiseError, MemoryError)):
+            # Errors lose their traceback on the way, and this one is a mistake in the program.
+            traceback.print_exc()
         say("error", _portable(error))
     else:
         say("result", result)

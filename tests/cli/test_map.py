@@ -90,7 +90,7 @@ BAD = {
     "unknown value": (["--x", "add sex=Mal", "--y", Y], "Did you mean 'Male'?"),
     "no group": (["--x", "add sex=Male", "--y", "add income=>50K"], "--group sex=Female"),
     "bad limit": (["--x", X, "--y", Y, "--limit", "x<5"], "as in x<=4500"),
-    "no cost": (["--x", X, "--y", Y, "--cost-x", "0"], "--cost-x must be above 0"),
+    "no cost": (["--x", X, "--y", Y, "--cost-x", "0"], "--cost-x must be a number above 0"),
     "negative tolerance": (["--x", X, "--y", Y, "--tolerance", "-1"], "--tolerance"),
     "weights": (["--x", X, "--y", Y, "--weight", "fnlwgt"], "count them without weights"),
     "unknown ending": (["--x", X, "--y", Y, "-o", "map.csv"], "use .txt, .json, .html"),

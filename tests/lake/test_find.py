@@ -198,7 +198,8 @@ def test_progress_names_the_tables_that_are_scanned(here):
         share(f"lake/{name}.csv", more(100, 3))
     told = []
     find(plan, Lake("lake"), base=locate("people.csv"), progress=lambda *now: told.append(now))
-    assert [now for now in told if now[0].startswith("scanning")][:2] == [
+    scans = dict.fromkeys(now for now in told if now[0].startswith("scanning"))  # slow ones repeat
+    assert [*scans][:2] == [
         ("scanning a.csv", 0.0),
         ("scanning b.csv", 0.5),
     ]

@@ -414,6 +414,40 @@ def test_an_acquisition_says_what_was_taken_from_where(plan):
     assert data["shift"]["columns"]
 
 
+@pytest.mark.slow
+def test_the_lake_of_the_demo_has_one_table_to_ask_about(capsys):
+    from equipoise.cli.commands.demo import _build
+
+    _build(Path("people.parquet"), Path("demo"))
+    asked = {"sensitive_features": ["sex", "race"], "label": "income"}
+    made = eq.scenario("people.parquet", **asked, add={"sex=Female, race=White, income=>50K": 150})
+    made.write("demo.json")
+    lake = eq.Lake("demo")
+    found = lake.questions("demo.json")
+    assert [table.name for table in found.open] == ["partners/registry.csv"]
+    registry = {"table": "partners/registry.csv", "column": "sex"}
+    codes = {"1": "Male", "2": "Female"}
+    text = found.answer([{**registry, "value": v, "means": m} for v, m in codes.items()])
+    Path("demo.toml").write_text(text, "utf-8")
+    deny = [a for t in found.tables if t.status == "used" for a in ("--deny", t.name)]
+    args = [
+        "acquire",
+        "demo.json",
+        "demo",
+        "--mapping",
+        "demo.toml",
+        "-o",
+        "out.parquet",
+        "--quiet",
+    ]
+    assert run([*args, *deny]) == 0
+    lines = ledger("out.parquet.ledger.parquet")
+    assert {line["source"] for line in lines} == {"partners/registry.csv"}
+    there = read("demo/partners/registry.csv")
+    assert {there[line["place"]]["gender"] for line in lines} == {"2"}
+    assert len(lines) == 150
+
+
 # --------------------------------------------------------------------------- mistakes
 
 

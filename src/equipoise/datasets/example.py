@@ -23,7 +23,6 @@ _KEPT = 0.4
 _USED = 0.4
 
 
-
 @dataclass(frozen=True)
 class _Table:
     """A table of the example's lake: its share of the rows, and what was done to them."""

@@ -174,7 +174,8 @@ class Lake(Contents):
 
         made = read_plan(plan)
         located = _base(made, base, encoding, delimiter)
-        return ask_questions(made.counts, self, located, _options(looking)[0], self._progress)
+        how = _options(looking)[0]
+        return ask_questions(made.counts, self, located, how, progress=self._progress)
 
     def answer(
         self,

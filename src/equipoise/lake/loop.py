@@ -31,7 +31,7 @@ from equipoise.plain import Grid, rows_text
 from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.plan import Plan
 from equipoise.plans.planner import make_plan, nearest_plan
-from equipoise.progress import Reporter, silent
+from equipoise.progress import Reporter, cancellable, silent
 from equipoise.results import Drawable, FlatTable
 from equipoise.values import MISSING
 
@@ -176,6 +176,7 @@ class Repaired(Drawable):
         }
 
 
+@cancellable
 def repair(
     counts: Counts,
     base: Source,

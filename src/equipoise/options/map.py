@@ -62,12 +62,8 @@ class MapOptions:
         common=True,
         at_least=0,
     )
-    x_max: float | None = option(
-        None, help="Largest x that is drawn.", group="Output", at_least=1
-    )
-    y_max: float | None = option(
-        None, help="Largest y that is drawn.", group="Output", at_least=1
-    )
+    x_max: float | None = option(None, help="Largest x that is drawn.", group="Output", at_least=1)
+    y_max: float | None = option(None, help="Largest y that is drawn.", group="Output", at_least=1)
 
     def __post_init__(self) -> None:
         check(self)

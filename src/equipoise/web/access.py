@@ -1,14 +1,21 @@
-"""Who may ask, and from where: hosts, tokens, origins, and the headers of every answer."""
+"""Who may ask, from where, and how much: hosts, tokens, origins, sizes, and the headers of every answer."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import json
+import re
+import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import SimpleCookie
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlencode
+
+from starlette.exceptions import HTTPException
+
+from equipoise.web.settings import UNNAMED, too_large
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -39,6 +46,12 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
 _SAFE = ("GET", "HEAD")
+_UPLOADS = "/api/uploads"
+_BODY, _FRAME = 8_000_000, 100_000
+"""Maximum number of bytes of a body that is no upload, and of what surrounds an uploaded file."""
+_DRAINED = 64_000_000
+"""Bytes of a body that is too large that are still read, so that its sender reads the answer."""
+_WORK = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _OPEN = ("/static/",)
 """What needs no token: files that are the same for everybody."""
 
@@ -57,6 +70,10 @@ class Guard:
         elsewhere made its own name lead here.
     refuse
         Makes the page of a refusal from its title and text.
+    upload_limit
+        Maximum number of bytes of an uploaded file.
+    abandon
+        Called with a user and the name of a piece of work if nobody waits for its answer any more.
     """
 
     def __init__(
@@ -66,8 +83,11 @@ class Guard:
         tokens: tuple[str, ...],
         hosts: tuple[str, ...],
         refuse: Callable[[str, str], str],
+        upload_limit: int,
+        abandon: Callable[[str, str], object],
     ) -> None:
         self.application, self.hosts, self.refuse = application, hosts, refuse
+        self.upload_limit, self.abandon = upload_limit, abandon
         self.users = {token: user_of(token) for token in tokens}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,8 +115,57 @@ class Guard:
         if by_cookie and scope["method"] not in _SAFE and not _is_own(headers):
             await self._answer(scope, guarded, 403, "Refused", _ELSEWHERE)
             return
-        scope.setdefault("state", {})["user"] = self.users[token]
-        await self.application(scope, receive, guarded)
+        user, name = self.users[token], headers.get("x-work", "")
+        work = name if _WORK.fullmatch(name) else UNNAMED + secrets.token_hex(8)
+        scope["state"] = {**scope.get("state", {}), "user": user, "work": work}
+        if scope["method"] in _SAFE:
+            await self._while_awaited(scope, receive, guarded)
+        else:
+            await self._within_size(scope, receive, guarded)
+
+    async def _while_awaited(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request without a body; stop working for it when its sender is gone."""
+        asked, gone = False, asyncio.Event()
+
+        async def ask() -> MutableMapping[str, Any]:
+            nonlocal asked
+            if asked:
+                await gone.wait()
+                return {"type": "http.disconnect"}
+            asked = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            gone.set()
+            self.abandon(scope["state"]["user"], scope["state"]["work"])
+
+        watching = asyncio.ensure_future(watch())
+        try:
+            await self.application(scope, ask, send)
+        finally:
+            watching.cancel()
+
+    async def _within_size(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request whose body is read up to a limit, and no further."""
+        most = self.upload_limit + _FRAME if scope["path"] == _UPLOADS else _BODY
+        size, ended = 0, False
+
+        async def ask() -> MutableMapping[str, Any]:
+            nonlocal size, ended
+            message = await receive()
+            size += len(message.get("body", b""))
+            ended = not message.get("more_body", False)
+            if size > most:
+                raise HTTPException(413, too_large(most if most == _BODY else self.upload_limit))
+            return message
+
+        await self.application(scope, ask, send)
+        while size > most and not ended and size < most + _DRAINED:
+            message = await receive()
+            size += len(message.get("body", b""))
+            ended = not message.get("more_body", False)
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str, str] | None:
         host = headers.get("host", "").rsplit(":", 1)[0].strip("[]").lower()

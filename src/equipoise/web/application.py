@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from importlib import resources
 from typing import Any
 
+import anyio.to_thread
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -15,20 +18,23 @@ from starlette.exceptions import HTTPException
 
 from equipoise.errors import EquipoiseError
 from equipoise.version import __version__
-from equipoise.web import charts, tasks
+from equipoise.web import charts
 from equipoise.web.access import Application, Guard
+from equipoise.web.crew import Crew, TooMuchWork
 from equipoise.web.desk import Desk
 from equipoise.web.forms import fieldsets
 from equipoise.web.pages import address, render
 from equipoise.web.places import EXAMPLE
-from equipoise.web.rooms import bias, compare, lake, plan, table
+from equipoise.web.rooms import audit, bias, compare, lake, plan, table
 from equipoise.web.rooms import map as map_room
 from equipoise.web.rooms.room import SHARED, TABLE_OPTIONS, Room
 from equipoise.web.routes import downloads, evaluations, files, jobs, lakes
-from equipoise.web.routes.common import Error, declare_query, user_of, work_of
+from equipoise.web.routes.exchange import Error, declare_query, user_of, work_of
 from equipoise.web.schema import as_pairs
-from equipoise.web.settings import Settings
+from equipoise.web.settings import ExplorerSettings
 from equipoise.workers import Cancelled
+
+_LOG = logging.getLogger(__name__)
 
 ROOMS: tuple[Room, ...] = (
     table.ROOM,
@@ -39,7 +45,7 @@ ROOMS: tuple[Room, ...] = (
     compare.ROOM,
 )
 """The rooms that have pages, in the order of the method."""
-TWINS = (*ROOMS, plan.FRONTIER)
+TWINS = (*ROOMS, plan.FRONTIER, audit.ROOM)
 """Everything that has an address below ``/api``."""
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
@@ -50,12 +56,16 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
         403: "Refused.",
         404: "There is no such thing.",
         409: "The work was cancelled.",
+        413: "The body is too large.",
         422: "The request cannot be met; the error says why.",
+        429: "Too much of this user's work is under way.",
     }.items()
 }
 
 
-def make_application(settings: Settings, *, hosts: tuple[str, ...]) -> Application:
+def make_application(
+    settings: ExplorerSettings, *, hosts: tuple[str, ...], crew: Crew | None = None
+) -> Application:
     """Make the application that a server runs.
 
     Parameters
@@ -64,12 +74,17 @@ def make_application(settings: Settings, *, hosts: tuple[str, ...]) -> Applicati
         What the explorer is started with.
     hosts
         Names by which the server may be called.
+    crew
+        The processes that work for it, if they were started already.
     """
-    desk = Desk(settings)
+    crew = Crew(settings) if crew is None else crew
+    desk = Desk(settings, crew)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        desk.crew.start(tasks.warm)
+        # A thread waits for each request that is worked on, and users may have several.
+        threads = anyio.to_thread.current_default_thread_limiter()
+        threads.total_tokens = max(threads.total_tokens, 10 * len(settings.tokens))
         desk.prepare()
         yield
         desk.close()
@@ -101,7 +116,14 @@ def make_application(settings: Settings, *, hosts: tuple[str, ...]) -> Applicati
     static = resources.files("equipoise.web").joinpath("static")
     app.mount("/static", StaticFiles(directory=str(static)), name="static")
     _add_errors(app, desk)
-    return Guard(app, tokens=settings.tokens, hosts=hosts, refuse=_refusal_page)
+    return Guard(
+        app,
+        tokens=settings.tokens,
+        hosts=hosts,
+        refuse=_refusal_page,
+        upload_limit=settings.upload_limit,
+        abandon=desk.crew.cancel,
+    )
 
 
 def _add_charts(app: FastAPI, desk: Desk) -> None:
@@ -111,10 +133,12 @@ def _add_charts(app: FastAPI, desk: Desk) -> None:
         path = charts.bundle_path()
         if not path.exists():
             desk.crew.run(charts.write_bundle, user="", time_limit=60)
-        return FileResponse(path, media_type="text/javascript", headers={"cache-control": "max-age=86400"})
+        return FileResponse(
+            path, media_type="text/javascript", headers={"cache-control": "max-age=86400"}
+        )
 
 
-def _add_start(app: FastAPI, settings: Settings) -> None:
+def _add_start(app: FastAPI, settings: ExplorerSettings) -> None:
     @app.get("/", include_in_schema=False)
     def start() -> Response:
         """Lead to the table that the explorer was started with."""
@@ -160,6 +184,7 @@ def render_room(desk: Desk, room: Room, query: Any, user: str) -> str:
         query=given,
         pairs=pairs,
         shared=shared,
+        shared_names=SHARED,
         common=common,
         fieldsets=others,
         reading=reading,
@@ -179,6 +204,7 @@ def _lake_of(desk: Desk, given: Mapping[str, Any]) -> str | None:
     return desk.settings.lake
 
 
+@functools.cache
 def _datasets() -> list[dict[str, str]]:
     from equipoise import datasets
 
@@ -205,6 +231,7 @@ def _add_errors(app: FastAPI, desk: Desk) -> None:
         return handle
 
     app.exception_handler(Cancelled)(handler(lambda _: 409, str))
+    app.exception_handler(TooMuchWork)(handler(lambda _: 429, str))
     app.exception_handler(EquipoiseError)(handler(lambda _: 422, str))
     app.exception_handler(MemoryError)(handler(lambda _: 422, lambda _: _MEMORY))
     app.exception_handler(RequestValidationError)(handler(lambda _: 422, _invalid))
@@ -224,7 +251,9 @@ def _invalid(error: RequestValidationError) -> str:
 
 
 def _internal(error: Exception) -> str:
-    # The text of an unexpected error may hold paths or values, so only its kind is told.
+    # The text of an unexpected error may hold paths or values, so only its kind is told; the rest is
+    # for who reads what the program prints.
+    _LOG.error("an unexpected error", exc_info=error)
     return f"an unexpected error ({type(error).__name__}); please report it."
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
-import pickle
 import secrets
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,31 +19,35 @@ from urllib.parse import parse_qs
 import pydantic
 
 from equipoise import datasets
-from equipoise.counts import Counts
 from equipoise.errors import EquipoiseError, InputError
-from equipoise.web import tasks
+from equipoise.web import charts, tasks
 from equipoise.web.crew import Crew
 from equipoise.web.jobs import Jobs
 from equipoise.web.places import EXAMPLE, Places
 from equipoise.web.rooms import plan as plan_room
 from equipoise.web.rooms.room import TABLE_OPTIONS, Ask, Room
 from equipoise.web.schema import Query, as_pairs, files_of, keywords_of
-from equipoise.web.settings import Settings
+from equipoise.web.settings import ExplorerSettings
 
 _KEPT = 64_000_000
 """Maximum number of bytes of answers, and of counts, that are kept."""
 
 
+_WRITTEN = f"{EXAMPLE}/lake/sources.toml"
+"""The last file of the example to be written."""
+_TABLES = ("target_rates", "target_shares")
+"""Options that name a table."""
+
+
 class Desk:
     """Answers what rooms ask, for every user with files of their own."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.crew = Crew(settings)
+    def __init__(self, settings: ExplorerSettings, crew: Crew) -> None:
+        self.settings, self.crew = settings, crew
         self.jobs = Jobs(self.crew)
         self._example: threading.Thread | None = None
-        self._answers = Kept(_KEPT)
-        self._counts = Kept(_KEPT)
+        self._answers = AnswerCache(_KEPT)
+        self._counts = AnswerCache(_KEPT)
 
     def places(self, user: str) -> Places:
         """The files of a user."""
@@ -55,11 +60,24 @@ class Desk:
         folder = str(self.settings.home / EXAMPLE)
 
         def work() -> None:
-            with contextlib.suppress(EquipoiseError):
-                self.crew.run(tasks.build_example, folder, user="", aside=True, time_limit=120)
+            if not (self.settings.home / _WRITTEN).exists():
+                with contextlib.suppress(EquipoiseError):
+                    self.crew.run(tasks.build_example, folder, user="", time_limit=120)
+            self.crew.warmed.wait()
+            if not charts.bundle_path().exists():
+                with contextlib.suppress(EquipoiseError):
+                    self.crew.run(charts.write_bundle, user="", aside=True, time_limit=120)
 
         self._example = threading.Thread(target=work, daemon=True)
         self._example.start()
+
+    def _await_example(self, name: str) -> None:
+        """Wait until a file of the example is there, or all of its lake."""
+        if not name.startswith(f"{EXAMPLE}/") or self._example is None:
+            return
+        file = self.settings.home / (name if name.endswith(".parquet") else _WRITTEN)
+        while self._example.is_alive() and not file.exists():
+            time.sleep(0.01)
 
     def new_name(self) -> str:
         """A name that no other result has."""
@@ -74,8 +92,8 @@ class Desk:
     def ask(self, room: Room, query: Query, user: str) -> Ask:
         """Make what a worker gets of the address of a room."""
         data = getattr(query, "data", None)
-        if data and data.startswith(f"{EXAMPLE}/") and self._example is not None:
-            self._example.join(timeout=60)
+        for name in (data, getattr(query, "lake", None)):
+            self._await_example(name or "")
         if not data:
             raise InputError("no table is chosen; choose one in the room “Table”.")
         places = self.places(user)
@@ -95,26 +113,26 @@ class Desk:
             view=view,
             pairs=tuple(as_pairs(query)),
             read_only=self.settings.read_only,
+            memory=self.settings.memory,
             named={name: str(given[name]) for name in files_of(given, room.options)},
         )
 
-    def with_files(
-        self, given: Mapping[str, Any], room: Room, places: Places
-    ) -> dict[str, Any]:
+    def with_files(self, given: Mapping[str, Any], room: Room, places: Places) -> dict[str, Any]:
         """Options whose files are those of the user, and no others."""
         found = dict(given)
         for name in files_of(given, room.options):
             text = str(found[name])
             if is_rule(name, text):
                 continue
-            found[name] = places.resolve(text)
+            # A bundled table has a name of its own; files of rules have none.
+            named = places.resolve if name in _TABLES else places.file
+            found[name] = str(named(text))
         return found
 
     def _add_count_column(self, table: dict[str, Any], path: str) -> None:
-        if path in datasets.names() and "count" not in table:
-            column = datasets.card(path).count
-            if column is not None:
-                table["count"] = column
+        column = count_column(path)
+        if column is not None:
+            table.setdefault("count", column)
 
     # ------------------------------------------------------------------------- answering
 
@@ -129,7 +147,9 @@ class Desk:
             answered: bytes = found
             return answered
         ask = self.with_counts(room, ask, user, work)
-        made: bytes = self.crew.run(tasks.answer, room.name, ask, form, user=user, work=work)
+        made: bytes = self.crew.run(
+            tasks.answer, room.name, ask, form, user=user, work=work, slow=room.slow
+        )
         self._answers.put(key, made, len(made))
         return made
 
@@ -141,7 +161,9 @@ class Desk:
             view["plans"] = [self.pinned(text, ask) for text in ask.view["pin"]]
             view["other_counts"] = None
             if ask.view.get("other"):
-                other = replace(ask, data=ask.view["other"], path=ask.places.resolve(ask.view["other"]))
+                other = replace(
+                    ask, data=ask.view["other"], path=ask.places.resolve(ask.view["other"])
+                )
                 view["other_counts"] = self.counts(other, user, work)
         return replace(ask, counts=counts, view=view)
 
@@ -164,7 +186,7 @@ class Desk:
         options = self.with_files(keywords_of(query, room.options), room, ask.places)
         return name, options, list(query.move)  # type: ignore[attr-defined]
 
-    def counts(self, ask: Ask, user: str, work: str | None = None) -> Counts:
+    def counts(self, ask: Ask, user: str, work: str | None = None) -> bytes:
         """Count the table of a request, once for all that is asked about it."""
         if not ask.table.get("sensitive_features") or not ask.table.get("label"):
             raise NothingChosen(
@@ -173,29 +195,40 @@ class Desk:
         key = self._key("counts", "", replace(ask, options={}, view={}, pairs=()))
         found = self._counts.get(key)
         if found is not None:
-            known: Counts = found
+            known: bytes = found
             return known
-        counts: Counts = self.crew.run(tasks.count, ask, user=user, work=work)
-        self._counts.put(key, counts, len(pickle.dumps(counts)))
+        counts: bytes = self.crew.run(tasks.count, ask, user=user, work=work)
+        self._counts.put(key, counts, len(counts))
         return counts
 
     def _key(self, room: str, form: str, ask: Ask) -> str:
         told = [room, form, ask.path, fingerprint(ask.path), ask.table, ask.options, ask.view]
         told += [list(ask.pairs), str(ask.places.home)]
-        other = ask.view.get("other")
-        if other:
-            told.append(fingerprint(ask.places.resolve(other)))
-        for name in ask.options.values():
-            if isinstance(name, str) and Path(name).is_absolute():
-                told.append(fingerprint(name))
+        if ask.view.get("other"):
+            told.append(fingerprint(ask.places.resolve(ask.view["other"])))
+        if ask.view.get("lake"):
+            told.append(fingerprint(str(ask.places.file(ask.view["lake"]))))
+        pinned = [
+            self.pinned(text, ask)[1] for text in ask.view.get("pin") or () if room == "compare"
+        ]
+        for options in (ask.options, *pinned):
+            told += [
+                fingerprint(v) for v in options.values() if isinstance(v, str) and v[:1] == "/"
+            ]
         return hashlib.sha256(json.dumps(told, default=repr).encode()).hexdigest()
+
+
+@functools.cache
+def count_column(name: str) -> str | None:
+    """The column of a bundled table that holds numbers of rows."""
+    return datasets.card(name).count if name in datasets.names() else None
 
 
 class NothingChosen(InputError):
     """The columns of the table are not chosen yet."""
 
 
-class Kept:
+class AnswerCache:
     """Values by key; beyond a number of bytes, those that were not used for longest are dropped."""
 
     def __init__(self, most: int) -> None:

@@ -13,6 +13,7 @@ SLIDERS: Mapping[str, tuple[float, float, float]] = {
     "tolerance": (0.0, 0.6, 0.005),
     "limit": (0.0, 0.6, 0.01),
     "label_drift": (0.0, 0.5, 0.01),
+    "budget": (0, 10_000, 10),
     "share_tolerance": (0.0, 0.2, 0.005),
     "min_group": (1, 500, 1),
     "min_count": (1, 500, 1),
@@ -63,6 +64,8 @@ class FormField:
     least: float | None = None
     most: float | None = None
     example: str = ""
+    words: tuple[str, ...] = ()
+    """Values that a text may have beside others, to choose from."""
     common: bool = False
 
 
@@ -133,5 +136,6 @@ def form_field(option: Option, value: Any) -> FormField:
         least=option.at_least if option.at_least is not None else option.above,
         most=option.at_most if option.at_most is not None else option.below,
         example=option.example or option.metavar or "",
+        words=tuple(w for w in (option.metavar or "").split("|") if w.islower()),
         common=option.common,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import threading
 import time
@@ -17,6 +18,7 @@ from equipoise.web.places import Places
 from equipoise.workers import Cancelled
 
 JOBS = "jobs"
+_ID = re.compile(r"[0-9a-f]{12}")
 _AT_ONCE = 2
 """Maximum number of jobs of one user that run at the same time."""
 _LONGEST = 4 * 60 * 60.0
@@ -24,7 +26,7 @@ _LONGEST = 4 * 60 * 60.0
 
 
 @dataclass
-class Job:
+class UserJob:
     """A piece of long work."""
 
     id: str
@@ -50,14 +52,20 @@ class Jobs:
 
     def __init__(self, crew: Crew) -> None:
         self.crew = crew
-        self._jobs: dict[tuple[str, str], Job] = {}
+        self._jobs: dict[tuple[str, str], UserJob] = {}
         self._lock = threading.Lock()
 
     def start(
-        self, kind: str, about: str, task: Callable[..., Any], *given: Any, user: str, places: Places
-    ) -> Job:
+        self,
+        kind: str,
+        about: str,
+        task: Callable[..., Any],
+        *given: Any,
+        user: str,
+        places: Places,
+    ) -> UserJob:
         """Start a job in a process of its own."""
-        job = Job(secrets.token_hex(6), kind, about)
+        job = UserJob(secrets.token_hex(6), kind, about)
         with self._lock:
             mine = [j for (u, _), j in self._jobs.items() if u == user and j.state == "running"]
             if len(mine) >= _AT_ONCE:
@@ -70,7 +78,7 @@ class Jobs:
         return job
 
     def _run(
-        self, job: Job, task: Callable[..., Any], given: Any, user: str, places: Places
+        self, job: UserJob, task: Callable[..., Any], given: Any, user: str, places: Places
     ) -> None:
         name = f"job-{job.id}"
         watch = threading.Thread(target=self._follow, args=(job, user, name), daemon=True)
@@ -91,12 +99,12 @@ class Jobs:
             job.error = f"an unexpected error ({type(error).__name__}); please report it."
         self._keep(job, state, places)
 
-    def _follow(self, job: Job, user: str, name: str) -> None:
+    def _follow(self, job: UserJob, user: str, name: str) -> None:
         while job.work is None and job.state == "running":
             job.work = self.crew.work(user, name)
             time.sleep(0.01)
 
-    def _keep(self, job: Job, state: str, places: Places) -> None:
+    def _keep(self, job: UserJob, state: str, places: Places) -> None:
         """Write how a job ended, so that it is known after the explorer has started again."""
         folder = places.home / JOBS
         folder.mkdir(parents=True, exist_ok=True)
@@ -113,7 +121,7 @@ class Jobs:
         if found is not None:
             return found.to_dict()
         path = places.home / JOBS / f"{job}.json"
-        if not job.isalnum() or not path.is_file():
+        if not _ID.fullmatch(job) or not path.is_file():
             return None
         kept: dict[str, Any] = json.loads(path.read_text("utf-8"))
         return kept

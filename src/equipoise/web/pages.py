@@ -88,7 +88,7 @@ def whole(value: float | None) -> str:
     >>> whole(-1234.4), whole(None)
     ('−1,234', '–')
     """
-    return "–" if value is None else f"{value:,.0f}".replace("-", "\N{MINUS SIGN}")
+    return "–" if value is None else f"{round(value) + 0:,}".replace("-", "\N{MINUS SIGN}")
 
 
 def rows(value: float) -> str:

@@ -45,10 +45,12 @@ def query_model(
 
 
 def _field(option: Option) -> tuple[Any, Any]:
-    about = {"description": option.help, "examples": [option.example] if option.example else None}
+    about: dict[str, Any] = {"description": option.help}
+    if option.example:
+        about["examples"] = [option.example]
     if option.is_repeatable:
         text = Annotated[str, Field(max_length=_LONGEST)]
-        return list[text], Field(default_factory=list, max_length=_LONGEST, **about)  # type: ignore[valid-type]
+        return list[text], Field(default_factory=list, max_length=_LONGEST, **about)
     kind: Any = Annotated[str, Field(max_length=_LONGEST)]
     if option.choices:
         kind = option.type

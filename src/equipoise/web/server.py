@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import os
+import functools
 import socket
 import threading
-import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 
-import uvicorn
-
 from equipoise.errors import InputError
-from equipoise.web.settings import Settings
+from equipoise.web.crew import Crew
+from equipoise.web.settings import ExplorerSettings
+from equipoise.web.warming import warm, warm_more
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def serve(
-    settings: Settings,
+    settings: ExplorerSettings,
     *,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -43,44 +41,26 @@ def serve(
     listening = _listen(host, port)
     place = listening.getsockname()
     hosts = LOOPBACK if host in LOOPBACK else (*LOOPBACK, host.lower(), *_own_names(host))
-    from equipoise.web.application import make_application
+    # The processes load what they need while this one loads the rest.
+    crew = Crew(settings)
+    crew.start(warm, warm_more)
+    try:
+        from equipoise.web.running import run
 
-    application = make_application(settings, hosts=hosts)
-    config = uvicorn.Config(
-        application,
-        log_level="critical" if "EQUIPOISE_DEBUG" not in os.environ else "info",
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        timeout_graceful_shutdown=3,
-        timeout_keep_alive=30,
-        h11_max_incomplete_event_size=64_000,
-    )
-    shown = f"[{host}]" if ":" in host else host
-    addresses = [f"http://{shown}:{place[1]}/?token={token}" for token in settings.tokens]
-    with contextlib.closing(listening):
-        server = _Announcing(config, lambda: _announce(addresses, say, open_browser=open_browser))
-        with contextlib.suppress(KeyboardInterrupt):  # which is how it is meant to end
-            asyncio.run(server.serve(sockets=[listening]))
-
-
-class _Announcing(uvicorn.Server):
-    """A server that says when it is ready."""
-
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._ready = ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen."""
-        await super().startup(sockets=sockets)
-        if self.started:
-            self._ready()
+        shown = f"[{host}]" if ":" in host else host
+        addresses = [f"http://{shown}:{place[1]}/?token={token}" for token in settings.tokens]
+        ready = functools.partial(_announce, addresses, say, open_browser=open_browser)
+        run(settings, crew, hosts, listening, ready)
+    finally:
+        crew.close()
+        listening.close()
 
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # With its protocol named, asyncio sends answers at once, and not after the client's delayed
+    # acknowledgement of their headers, which takes 40 milliseconds.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
@@ -108,6 +88,8 @@ def _announce(addresses: list[str], say: Callable[[str], None], *, open_browser:
     for each in addresses:
         say(each)
     if open_browser:
+        import webbrowser
+
         threading.Thread(target=webbrowser.open, args=(addresses[0],), daemon=True).start()
 
 

@@ -12,10 +12,12 @@ from equipoise.errors import InputError
 from equipoise.scratch import cache_folder
 
 MEGABYTE = 1_000_000
+UNNAMED = "~"
+"""How names of work begin that nobody asked for by a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class ExplorerSettings:
     """What the explorer was started with.
 
     Attributes
@@ -67,3 +69,11 @@ def default_home(root: Path) -> Path:
     """The folder of uploads and results for a root: a folder of its own in the user's cache."""
     name = hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:12]
     return cache_folder() / "explore" / f"{root.resolve().name or 'root'}-{name}"
+
+
+def too_large(most: int) -> str:
+    """Say that what was sent is too large, and what to do."""
+    return (
+        f"the file is larger than {most / 1e6:,.0f} MB; put it below the folder that the explorer was "
+        "started in, and open it from there."
+    )

@@ -8,30 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from equipoise.progress import Reporter, silent
-from equipoise.web.rooms.room import SHARED, Ask
+from equipoise.web.rooms.room import SHARED, Ask, engine_of, pack
 
 if TYPE_CHECKING:
-    from equipoise.counts import Counts
     from equipoise.web.places import Places
 
 _MODULES = {"frontier": ("plan", "FRONTIER")}
 """Rooms that share a module with another."""
-
-
-def warm() -> None:
-    """Load what every answer needs, so that the first one does not wait for it."""
-    import equipoise.api.measurement
-    import equipoise.api.plans
-    import equipoise.engines.duckdb
-    import equipoise.measures.table
-    import equipoise.plans.planner
-    import equipoise.reports.plan.data
-    import equipoise.web.pages
-    import equipoise.web.rooms.bias
-    import equipoise.web.rooms.plan  # noqa: F401
-    from equipoise.web.charts import write_bundle
-
-    write_bundle()
 
 
 def room_named(name: str) -> Any:
@@ -40,11 +23,11 @@ def room_named(name: str) -> Any:
     return getattr(importlib.import_module(f"equipoise.web.rooms.{module}"), constant)
 
 
-def count(ask: Ask, *, progress: Reporter = silent) -> Counts:
-    """Count a table."""
+def count(ask: Ask, *, progress: Reporter = silent) -> bytes:
+    """Count a table; the counts are packed, since only workers look into them."""
     from equipoise.api.measurement import count as count_rows
 
-    return count_rows(ask.path, engine=ask.engine, progress=progress, **ask.table)
+    return pack(count_rows(ask.path, engine=ask.engine, progress=progress, **ask.table))
 
 
 def answer(name: str, ask: Ask, form: str, *, progress: Reporter = silent) -> bytes:
@@ -72,13 +55,12 @@ def answer(name: str, ask: Ask, form: str, *, progress: Reporter = silent) -> by
     return ask.places.without_paths(page).encode()
 
 
-def open_table(places: Places, name: str, *, progress: Reporter = silent) -> list[str]:
+def open_table(places: Places, name: str, memory: int, *, progress: Reporter = silent) -> list[str]:
     """Read the columns of a table, or fail as it would later."""
     from equipoise.datasets.lookup import locate
-    from equipoise.engines.duckdb import shared_engine
 
     progress("reading the table", 0.0)
-    engine = shared_engine(None, None, silent, places.folders)
+    engine = engine_of(places, memory)
     source = locate(places.resolve(name))
     columns = [column.name for column in engine.schema(source)]
     engine.profile(replace(source, sql="SELECT * FROM input LIMIT 1000"))
@@ -112,9 +94,7 @@ def lake_index(ask: Ask, *, progress: Reporter = silent) -> dict[str, Any]:
     return lake.index(replace(ask, progress=progress))
 
 
-def lake_answer(
-    ask: Ask, answers: list[dict[str, Any]], *, progress: Reporter = silent
-) -> str:
+def lake_answer(ask: Ask, answers: list[dict[str, Any]], *, progress: Reporter = silent) -> str:
     """Write answers into a mapping file."""
     from equipoise.web.rooms import lake
 

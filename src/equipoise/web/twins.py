@@ -17,15 +17,22 @@ _NUMBERED = ("pattern numbers",)
 
 def twins_of(room: Room, ask: Ask) -> list[tuple[str, str]]:
     """The shell command and the lines of Python that do the same as a room, with their titles."""
-    if room.command is None or not ask.table.get("sensitive_features") or not ask.table.get("label"):
+    if (
+        room.command is None
+        or not ask.table.get("sensitive_features")
+        or not ask.table.get("label")
+    ):
         return []
     from equipoise.web.rooms.room import TABLE_OPTIONS
 
     data = _file_name(ask.data)
     options = (*TABLE_OPTIONS, *room.options)
-    named = {k: v for k, v in {**ask.table, **ask.options, **ask.named}.items() if not _is_default(k, v)}
+    named = {
+        k: v for k, v in {**ask.table, **ask.options, **ask.named}.items() if not _is_default(k, v)
+    }
     words, calls = [data], [data]
-    function, more, keywords = room.command, [], {}
+    function, more = room.command, list[str]()
+    keywords: dict[str, Any] = {}
     if room.name == "bias" and ask.view.get("label_value"):
         more = ["--label-value", _quoted(str(ask.view["label_value"]))]
     if room.name == "plan" and ask.view.get("move"):
@@ -140,7 +147,9 @@ def python_value(value: Any) -> str:
         return "{" + ", ".join(pairs) + "}"
     if isinstance(value, (list, tuple)):
         if value and all(isinstance(v, tuple) and len(v) == 2 for v in value):
-            return "[" + ", ".join(f"({python_value(a)}, {python_value(b)})" for a, b in value) + "]"
+            return (
+                "[" + ", ".join(f"({python_value(a)}, {python_value(b)})" for a, b in value) + "]"
+            )
         return "[" + ", ".join(map(python_value, value)) + "]"
     if isinstance(value, float) and not isinstance(value, bool):
         return number_text(value)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -134,10 +136,10 @@ def command(
     from equipoise import datasets
     from equipoise.api.measurement import memory_size
     from equipoise.web.server import LOOPBACK, relative_to, serve
-    from equipoise.web.settings import MEGABYTE, Settings, default_home, new_token
+    from equipoise.web.settings import MEGABYTE, ExplorerSettings, default_home, new_token
 
     folder = Path(root) if root is not None else _common_root(table, lake)
-    settings = Settings(
+    settings = ExplorerSettings(
         root=folder.absolute(),
         home=Path(home).absolute() if home else default_home(folder.absolute()),
         tokens=_tokens(users) or tuple(new_token() for _ in range(users)),
@@ -159,14 +161,13 @@ def command(
 
 def require_web() -> None:
     """Raise an error if the extra is not installed."""
-    for package in ("fastapi", "uvicorn", "jinja2", "multipart"):
-        try:
-            __import__(package)
-        except ImportError:
-            raise MissingDependency(package, extra="web", purpose="the explorer") from None
+    # Without importing them, which takes longer than starting the processes that need others.
+    for package in ("fastapi", "uvicorn", "jinja2", "python_multipart", "vl_convert"):
+        if importlib.util.find_spec(package) is None:
+            raise MissingDependency(package, extra="web", purpose="the explorer")
 
 
-def _say(*, quiet: bool):  # noqa: ANN202
+def _say(*, quiet: bool) -> Callable[[str], None]:
     first = True
 
     def say(address: str) -> None:

@@ -22,7 +22,7 @@ from equipoise.lake.offers.survey import Candidate, Survey, say_alignment, say_n
 from equipoise.lake.tables.contents import Contents
 from equipoise.options.search import SearchRequest
 from equipoise.plain import Grid, counted, rows_text
-from equipoise.progress import Reporter, silent
+from equipoise.progress import Reporter, cancellable, silent
 from equipoise.results import FlatTable, Result
 from equipoise.values import plain
 
@@ -279,6 +279,7 @@ def _offer_dict(ranked: Ranked, cells: Sequence[str], want: Wanted) -> dict[str,
     }
 
 
+@cancellable
 def find(
     plan: Planned,
     lake: Contents,

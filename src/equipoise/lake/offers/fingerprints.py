@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.counts.columns import encode_arrow
+from equipoise.progress import pulse
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ _Kept = TypeVar("_Kept")
 
 _MOST_KEPT, _MOST_SETS = 4_000_000, 32
 """Maximum number of cached hashes of whole rows, and of sets of columns they are cached for."""
+
+_AT_ONCE = 20_000
+"""Number of texts that are hashed before the work can be cancelled again."""
 
 _NUMBER = r"^[+-]?((0|[1-9]\d{0,14})(\.\d*)?|\.\d+)(e[+-]?\d{1,2})?$"
 """Numbers without leading zeros, which may be part of a code."""
@@ -131,8 +135,14 @@ def _of_texts(texts: pa.Array) -> Hashes:
     hashes[is_number] = _of_numbers(
         pc.cast(pc.utf8_ltrim(numbers, "+"), pa.float64()).to_numpy(zero_copy_only=False)
     )
-    others = plain.filter(pa.array(~is_number)).to_pylist()
-    hashes[~is_number] = np.fromiter(map(_of_text, others), np.uint64, len(others))
+    others = plain.filter(pa.array(~is_number))
+    parts = [np.empty(0, np.uint64)]
+    for start in range(0, len(others), _AT_ONCE):
+        if start:
+            pulse()
+        texts = others.slice(start, _AT_ONCE).to_pylist()
+        parts.append(np.fromiter(map(_of_text, texts), np.uint64, len(texts)))
+    hashes[~is_number] = np.concatenate(parts)
     return hashes
 
 

@@ -28,7 +28,7 @@ from equipoise.lake.tables.contents import Contents
 from equipoise.lake.tables.index import Table
 from equipoise.options.search import SearchRequest
 from equipoise.plain import Grid, counted, in_words
-from equipoise.progress import Reporter, silent
+from equipoise.progress import Reporter, cancellable, silent
 from equipoise.results import FlatTable, Result
 from equipoise.values import MISSING
 
@@ -230,11 +230,13 @@ def _say_columns(table: TableQuestions) -> str:
     return ", ".join(parts)
 
 
+@cancellable
 def ask_questions(
     counts: Counts,
     lake: Contents,
     base: Source | None,
     looking: SearchRequest,
+    *,
     progress: Reporter = silent,
 ) -> Questions:
     """Survey a lake for a plan, and list what the tables are taken to mean."""

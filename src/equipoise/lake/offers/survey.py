@@ -30,7 +30,7 @@ from equipoise.lake.tables.headers import words
 from equipoise.lake.tables.index import Table
 from equipoise.lake.tables.profiles import file_hash
 from equipoise.options.search import SearchRequest
-from equipoise.progress import Reporter, silent
+from equipoise.progress import Reporter, cancellable, silent
 
 _AT_ONCE = 500  # profiles in memory at a time, since a lake may have many thousands of tables
 _SHOWN = 4
@@ -131,6 +131,7 @@ def survey(
     )
 
 
+@cancellable
 def propose_mapping(
     counts: Counts,
     lake: Contents,
@@ -221,7 +222,8 @@ def _profiled(
         progress("matching columns and values", start / len(tables))
         some = tables[start : start + _AT_ONCE]
         profiles = lake.profiles(some)
-        for table in some:
+        for i, table in enumerate(some, start):
+            progress("matching columns and values", i / len(tables))
             yield table, profiles[table.id]
 
 

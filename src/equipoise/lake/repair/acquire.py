@@ -32,7 +32,7 @@ from equipoise.lake.repair.shift.shift import Shift
 from equipoise.lake.tables.contents import Contents
 from equipoise.lattice import Group
 from equipoise.options.search import AcquisitionLimits, OtherColumns, SearchRequest
-from equipoise.progress import Reporter, silent
+from equipoise.progress import Reporter, cancellable, silent
 from equipoise.rows.texts import without_categories
 from equipoise.values import MISSING, plain
 from equipoise.version import __version__
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@cancellable
 def acquire(
     plan: Planned,
     base: Source,
@@ -97,6 +98,7 @@ def acquire(
     stay = _staying(prospect, change)
     parts = [(part.candidate.name, part.drawn.rows) for part in taken.chosen]
     rows = put_together(stay, parts, base.name)
+    progress("comparing added rows with those of the base", 0.7)
     shift = _shift(base, rows, len(stay), taken.need, limits.max_shift)
     if places is None:
         after, lost = change.before + taken.counts - change.delete, dict[str, int]()
@@ -160,7 +162,7 @@ def _write(
     with published(typed, output, ledger, engine, beside) as (written, listed):
         progress(f"counting {output}", 0.9)
         after = engine.counts(written, change.request)
-        added = _added(prospect, taken, stay, written, key, sorted(lost))
+        added = _added(prospect, taken, stay, written, key, sorted(lost), progress)
         lines = ledger_table([*removed, *added], _about(change, prospect, output, key))
         write_ledger(lines, listed, engine, require_writable(ledger, engine.writes))
     return after, lost
@@ -258,6 +260,7 @@ def _added(
     written: Source,
     key: bytes | None,
     lost: list[str],
+    progress: Reporter,
 ) -> list[dict[str, Any]]:
     """List the added rows, each with the hash of what was written."""
     if not taken.rows:
@@ -268,6 +271,7 @@ def _added(
     lines: list[dict[str, Any]] = []
     for part in taken.chosen:
         candidate, places = part.candidate, part.drawn.places.tolist()
+        progress(f"writing the ledger: rows of {candidate.name}", 0.9)
         sent = engine.fetch(candidate.table.source, places)
         # The rows were read before their hashes, so only now a change in between would show.
         candidate.require_unchanged(surely=True)

@@ -101,8 +101,10 @@ class _Chooser:
 
     def _once(self) -> NDArray[np.int64]:
         """Count each row once, in the first table that offers it."""
-        union = Union(self.scanner)
-        once = [union.add(o.candidate, o.rows + o.duplicates) for o in self.offers]
+        union, once = Union(self.scanner), []
+        for offer in self.offers:
+            self.progress(f"comparing rows of {offer.name}", 0.5)
+            once.append(union.add(offer.candidate, offer.rows + offer.duplicates))
         return self._by_table(once)
 
     def take_freely(self) -> Choice | None:
@@ -169,6 +171,7 @@ class _Chooser:
         chosen = []
         for i in np.flatnonzero(selection.take.any(axis=1)).tolist():
             offer = self.offers[i]
+            self.progress(f"choosing rows of {offer.name}", 0.5)
             drawn = self.scanner.draw(offer.candidate, offer.rows + offer.duplicates)
             fresh = drawn.take(known.is_new(drawn.hashes))
             there[i] = np.bincount(fresh.cells, minlength=there.shape[1])

@@ -16,6 +16,7 @@ from equipoise.lake.offers.fingerprints import RowHashes
 from equipoise.lake.offers.scanner import Drawn, Offer, Scanner
 from equipoise.lake.offers.survey import Candidate
 from equipoise.options.search import AcquisitionLimits
+from equipoise.progress import pulse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -220,6 +221,7 @@ class Filler:
         return _Picked(rows, drawn.cells[rows], drawn.hashes.take(rows))
 
     def _drawn(self, i: int) -> Drawn:
+        pulse()
         offer = self.offers[i]
         return self.scanner.draw(offer.candidate, offer.rows + offer.duplicates)
 

@@ -24,7 +24,7 @@ from equipoise.lake.tables.contents import Contents
 from equipoise.lake.tables.index import Table
 from equipoise.lake.tables.profiles import file_hash
 from equipoise.plain import Grid
-from equipoise.progress import Reporter, silent
+from equipoise.progress import Reporter, cancellable, silent
 from equipoise.results import FlatTable, Result
 from equipoise.values import MISSING
 
@@ -95,6 +95,7 @@ class Replayed(Result):
         }
 
 
+@cancellable
 def replay(
     ledger: str | os.PathLike[str],
     lake: Contents,

@@ -113,4 +113,3 @@ def _index_path(places: Sequence[str]) -> Path:
             f"{folder} cannot be created ({error.strerror}); choose a file for the `index`."
         ) from None
     return folder / f"{digest}.duckdb"
-

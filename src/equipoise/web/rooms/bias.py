@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 from pydantic import Field
 
+from equipoise.options.audit import FORMS
 from equipoise.options.measure import MeasureOptions
-from equipoise.web.rooms.room import Ask, Room, Text, table_query
+from equipoise.web.rooms.room import SHARED, Ask, Room, Text, table_query
 from equipoise.web.schema import offered
 
 if TYPE_CHECKING:
@@ -30,8 +30,14 @@ def bias_query() -> Any:
         "BiasQuery",
         OPTIONS,
         label_value=(Text | None, Field(default=None, description="Label value that is shown.")),
-        search=(Text | None, Field(default=None, description="Text that a group's pattern contains.")),
-        inside=(Text | None, Field(default=None, description="Pattern; groups inside it are shown.")),
+        search=(
+            Text | None,
+            Field(default=None, description="Text that a group's pattern contains."),
+        ),
+        inside=(
+            Text | None,
+            Field(default=None, description="Pattern; groups inside it are shown."),
+        ),
         order=(
             Annotated[int, Field(ge=1, le=64)] | None,
             Field(default=None, description="Number of attributes of the groups shown."),
@@ -157,6 +163,8 @@ def _leading(table: BiasTable, asked: str | None) -> Any:
 
 def _worse(table: BiasTable, value: Any) -> list[dict[str, Any]]:
     """Intersections whose |UB| is larger than that of all their parents, with the worst parent."""
+    import numpy as np
+
     m = table.measured
     code = table.counts.label.code(value)
     lines = np.flatnonzero(m.worse[:, code] & m.evident[:, code])
@@ -190,6 +198,8 @@ def _matrix(table: BiasTable, view: Mapping[str, Any], value: Any) -> dict[str, 
 
 def _explain(table: BiasTable, pattern: str) -> dict[str, Any]:
     """Everything about one group: its numbers, its parents and its children."""
+    import numpy as np
+
     from equipoise.lattice import Group
 
     m, limit = table.measured, table.options.limit
@@ -205,6 +215,8 @@ def _explain(table: BiasTable, pattern: str) -> dict[str, Any]:
 
 
 def _kin(table: BiasTable, lines: Any) -> list[dict[str, Any]]:
+    import numpy as np
+
     m = table.measured
     if not len(lines):
         return []
@@ -216,6 +228,13 @@ def _kin(table: BiasTable, lines: Any) -> list[dict[str, Any]]:
     return [row_dict(row, table.options.limit) for row in m.rows_at(line, label)]
 
 
+def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
+    """Links to the forms of audits, with the label value that is shown as the favourable one."""
+    pairs = [pair for pair in ask.pairs if pair[0] in SHARED]
+    pairs.append(("selected_value", str(shown.get("label_value"))))
+    return {"forms": FORMS, "audit": pairs}
+
+
 ROOM = Room(
     name="bias",
     title="Bias",
@@ -225,4 +244,5 @@ ROOM = Room(
     compute=compute,
     command="measure",
     files=("csv", "json", "html", "md"),
+    present=present,
 )

@@ -9,7 +9,7 @@ from pydantic import Field
 from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.options.measure import MeasureOptions
 from equipoise.web.rooms.plan import make
-from equipoise.web.rooms.room import Ask, Room, Text, table_query
+from equipoise.web.rooms.room import Ask, Room, Text, table_query, unpack
 from equipoise.web.schema import offered
 
 OPTIONS = offered(MeasureOptions, but=("reference", "measures", "favourable"))
@@ -23,7 +23,9 @@ def compare_query() -> Any:
         OPTIONS,
         pin=(
             list[Text],
-            Field(default_factory=list, max_length=12, description="Addresses of plans to compare."),
+            Field(
+                default_factory=list, max_length=12, description="Addresses of plans to compare."
+            ),
         ),
         other=(Text | None, Field(default=None, description="Name of a second table.")),
         evaluation=(Text | None, Field(default=None, description="Evaluation of models to show.")),
@@ -51,7 +53,14 @@ def _plans(ask: Ask) -> dict[str, Any]:
         except EquipoiseError as error:
             failed.append({"name": name, "why": str(error).partition("\n")[0]})
     if not made:
-        return {"names": [], "failed": failed, "totals": None, "sentences": [], "cells": [], "groups": []}
+        return {
+            "names": [],
+            "failed": failed,
+            "totals": None,
+            "sentences": [],
+            "cells": [],
+            "groups": [],
+        }
     both = compare_plans(made)
     label = both.counts.label.name
     return {
@@ -82,7 +91,7 @@ def _bias(row: Any, label: str) -> dict[str, Any]:
 def _tables(ask: Ask) -> dict[str, Any]:
     from equipoise.api.measurement import diff
 
-    change = diff(ask.counted(), ask.view["other_counts"], **ask.options)
+    change = diff(ask.counted(), unpack(ask.view["other_counts"]), **ask.options)
     told = change.top(_GROUPS).to_dict()
     return {
         "heading": change.heading,

@@ -34,7 +34,11 @@ def lake_query() -> Any:
         OPTIONS,
         move=(
             list[Text],
-            Field(default_factory=list, max_length=200, description="A plan by hand, as in the room of plans."),
+            Field(
+                default_factory=list,
+                max_length=200,
+                description="A plan by hand, as in the room of plans.",
+            ),
         ),
         lake=(Text | None, Field(default=None, description="Name of the folder of tables.")),
         job=(Text | None, Field(default=None, description="Job whose result is shown.")),
@@ -93,34 +97,17 @@ def compute(ask: Ask) -> dict[str, Any]:
             "max_abs_ub_after": made.certificate.max_abs_ub_after,
         },
         "mapping": ask.named.get("mapping"),
-        "found": {**told, "offers": [_offer(each, told, counted) for each in told["offers"]]},
+        "found": {**told, "offers": [_offer(each, counted) for each in told["offers"]]},
         "questions": asked.to_dict(),
     }
 
 
-def _offer(offer: Mapping[str, Any], found: Mapping[str, Any], counted: Sequence[str]) -> Any:
+def _offer(offer: Mapping[str, Any], counted: Sequence[str]) -> dict[str, Any]:
     """An offer as the page shows it: the needed rows it has, what they cost, and why it matches."""
-    from equipoise.lattice import Group
-    from equipoise.values import MISSING
-
-    need = {
-        str(Group({k: MISSING if v is None else v for k, v in each["cell"].items()})): each["rows"]
-        for each in found["need"]
-    }
-    cells = [
-        {"cell": cell, "rows": min(rows, need.get(cell, rows)), "need": need.get(cell)}
-        for cell, rows in offer["rows"].items()
-    ]
-    needed = sum(cell["rows"] for cell in cells)
-    own = ("table", "confidence", "licence", "duplicates", "table_cost", "row_cost")
-    return {
-        **{name: offer[name] for name in own},
-        "needed": needed,
-        "cost": offer["table_cost"] + offer["row_cost"] * needed,
-        "cells": cells,
-        "columns": {name: offer["columns"][name] for name in counted if name in offer["columns"]},
-        "values": offer.get("values", {}),
-    }
+    own = ("table", "confidence", "licence", "duplicates", "needed_rows", "cost", "cells")
+    columns = {name: offer["columns"][name] for name in counted if name in offer["columns"]}
+    values = {name: each for name, each in offer["values"].items() if name in counted}
+    return {**{name: offer[name] for name in own}, "columns": columns, "values": values}
 
 
 def answer(ask: Ask, answers: list[dict[str, Any]]) -> str:
@@ -153,7 +140,9 @@ def repair(ask: Ask, output: str) -> dict[str, Any]:
     if drawn:
         made = planned(ask)
         given = {"plan": made, **keywords(ask.options, (*SEARCH, *LIMITS))}
-    result = work(ask.path, open_lake(ask), output, engine=ask.engine, progress=ask.progress, **given)
+    result = work(
+        ask.path, open_lake(ask), output, engine=ask.engine, progress=ask.progress, **given
+    )
     write_page(result, f"{output}.html", source=ask.data)
     told = result.to_dict()
     acquired = told["acquired"]
@@ -170,7 +159,11 @@ def repair(ask: Ask, output: str) -> dict[str, Any]:
         "max_abs_ub_before": acquired.get("max_abs_ub_before"),
         "max_abs_ub_after": acquired.get("max_abs_ub_after"),
         "verification": told["verification"],
-        "files": {k: Path(f"{output}{end}").name for k, end in names.items() if Path(f"{output}{end}").exists()},
+        "files": {
+            k: Path(f"{output}{end}").name
+            for k, end in names.items()
+            if Path(f"{output}{end}").exists()
+        },
         "data": f"results/{Path(output).name}",
     }
 
@@ -183,4 +176,5 @@ ROOM = Room(
     options=OPTIONS,
     compute=compute,
     command="repair",
+    slow=True,
 )

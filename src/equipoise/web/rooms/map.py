@@ -112,7 +112,9 @@ def compute(ask: Ask) -> dict[str, Any]:
         "tolerance": told["parameters"]["tolerance"],
         "limits": told["limits"],
         "sentences": told["sentences"],
-        "effects": [] if effect is None else [_effect(row) for row in effect.biases.telling(_EFFECTS)],
+        "effects": []
+        if effect is None
+        else [_effect(row) for row in effect.biases.telling(_EFFECTS)],
         "x_max": made.x_max,
         "y_max": made.y_max,
     }
@@ -142,9 +144,7 @@ def _groups(counts: Counts) -> list[str]:
     """Groups of one attribute, for a list to choose from."""
     from equipoise.lattice import Group
 
-    found = [
-        str(Group({axis.name: value})) for axis in counts.sensitive for value in axis.values
-    ]
+    found = [str(Group({axis.name: value})) for axis in counts.sensitive for value in axis.values]
     return found[:_MOVES]
 
 

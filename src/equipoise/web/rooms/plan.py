@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OPTIONS = offered(PlanOptions)
 DRAFT = 0.5
 """Time limit in seconds while a control is being dragged."""
-ROUGH = 0.01
+ROUGH = 0.05
 """Gap at which the search stops meanwhile."""
 _CELLS, _REASONS, _POINTS = 200, 60, 12
 _FEW = 30
@@ -54,13 +54,13 @@ def plan_query() -> Any:
     )
 
 
-def read_moves(texts: Sequence[str]) -> dict[str, list[tuple[str, int]]]:
+def read_moves(texts: Sequence[str]) -> dict[str, Any]:
     """Read moves by hand as what is added and what is deleted.
 
     >>> read_moves(["sex=w, hired=yes +30", "sex=m -5"])
     {'add': [('sex=w, hired=yes', 30)], 'delete': [('sex=m', 5)]}
     """
-    found: dict[str, list[tuple[str, int]]] = {"add": [], "delete": []}
+    found: dict[str, Any] = {"add": [], "delete": []}
     for text in texts:
         match = _MOVE.fullmatch(text.strip().replace("\N{MINUS SIGN}", "-"))
         if match is None or not int(match["rows"]) or len(match["rows"]) > 16:
@@ -78,11 +78,19 @@ def make(ask: Ask, options: Mapping[str, Any], moves: Sequence[str]) -> Plan:
 
     counts, given = ask.counted(), dict(options)
     if not [text for text in moves if text.strip()]:
+        given |= targets_read(ask, given)
         made: Plan = plan(counts, **given, progress=ask.progress)
     else:
         drawn = read_moves([text for text in moves if text.strip()])
         made = scenario(counts, **drawn, **{k: v for k, v in given.items() if k in MEASURED})
     return named(made, ask)
+
+
+def targets_read(ask: Ask, options: Mapping[str, Any]) -> dict[str, Any]:
+    """How tables of targets are read: like the table itself, if there are any."""
+    if not {"target_rates", "target_shares"} & set(options):
+        return {}
+    return {"engine": ask.engine, **{k: ask.table[k] for k in ("na",) if k in ask.table}}
 
 
 def named(plan: Plan, ask: Ask) -> Plan:
@@ -130,7 +138,9 @@ def describe(plan: Plan, cells: int = _CELLS, reasons: int = _REASONS) -> dict[s
         "sentences": list(plan.explanation),
         "reasons": list(plan.reasons[:reasons]),
         "certificate": certificate.to_dict(),
-        "cells": [{"pattern": _pattern(c, counts.label.name), **c.to_dict()} for c in plan.moves[:cells]],
+        "cells": [
+            {"pattern": _pattern(c, counts.label.name), **c.to_dict()} for c in plan.moves[:cells]
+        ],
         "cells_left_out": len(plan.moves[cells:]),
         "changes": changes(plan),
         "biases": biases(plan),
@@ -157,6 +167,7 @@ def compute_frontier(ask: Ask) -> dict[str, Any]:
     left_out = ("tolerance", "budget", "priority", "policy", "objective", "gap", "time_limit")
     options = {k: v for k, v in ask.options.items() if k not in left_out}
     options.setdefault("reference", "new" if options.get("target") is None else "original")
+    options |= targets_read(ask, options)
     try:
         front = frontier(
             ask.counted(), **options, points=_POINTS, time_limit=10.0, progress=ask.progress
@@ -191,4 +202,5 @@ FRONTIER = Room(
     options=OPTIONS,
     compute=compute_frontier,
     command="frontier",
+    slow=True,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +25,9 @@ TABLE_OPTIONS = offered(CountRequest, ReadOptions)
 
 SHARED = ("data", *(option.keyword for option in TABLE_OPTIONS))
 """Parameters that all rooms share."""
+
+_SHARE = 0.6
+"""The part of a worker's memory that the database may use."""
 
 Text = Annotated[str, Field(max_length=4000)]
 
@@ -48,10 +53,13 @@ class Ask:
     """Options of the room, as keywords."""
     view: Mapping[str, Any]
     """What is shown: the room's other parameters."""
-    counts: Counts | None = None
+    counts: bytes | None = None
+    """The counts of the table, packed."""
     pairs: tuple[tuple[str, str], ...] = ()
     """The address of the room, for links to others."""
     read_only: bool = False
+    memory: int | None = None
+    """Maximum number of bytes of a worker process."""
     named: Mapping[str, str] = field(default_factory=dict)
     """Files among the options, as the user knows them."""
     progress: Reporter = field(default=silent, compare=False)
@@ -59,15 +67,33 @@ class Ask:
     @property
     def engine(self) -> Engine:
         """An engine that reads nothing but the files of the user."""
-        from equipoise.engines.duckdb import shared_engine
-
-        return shared_engine(None, None, silent, self.places.folders)
+        return engine_of(self.places, self.memory)
 
     def counted(self) -> Counts:
         """The counts of the table."""
         if self.counts is None:
             raise RuntimeError("the room was opened without counts")
-        return self.counts
+        return unpack(self.counts)
+
+
+def pack(counts: Counts) -> bytes:
+    """Counts as the explorer keeps them, which never looks into them."""
+    return pickle.dumps(counts, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+@functools.lru_cache(maxsize=8)
+def unpack(packed: bytes) -> Counts:
+    """Counts that were packed; a worker keeps the last ones, and what was derived from them."""
+    counts: Counts = pickle.loads(packed)  # noqa: S301  made by a worker
+    return counts
+
+
+def engine_of(places: Places, memory: int | None) -> Engine:
+    """An engine that reads nothing but the files of a user, within most of a worker's memory."""
+    from equipoise.engines.duckdb import shared_engine
+
+    size = None if memory is None else f"{_SHARE * memory / 1e6:.0f}MB"
+    return shared_engine(None, size, silent, places.folders)
 
 
 @dataclass(frozen=True)
@@ -83,6 +109,8 @@ class Room:
     compute: Callable[[Ask], dict[str, Any]]
     counts: bool = True
     """Whether it needs the counts of the table."""
+    slow: bool = False
+    """Whether it may take long, and must leave processes to the others."""
     command: str | None = None
     """Command of the command line, and function of the library, that do the same."""
     files: tuple[str, ...] = field(default=())

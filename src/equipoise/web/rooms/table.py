@@ -36,7 +36,9 @@ def compute(ask: Ask) -> dict[str, Any]:
     from equipoise import datasets
     from equipoise.datasets.lookup import locate
 
-    reading = {k: ask.table[k] for k in ("encoding", "delimiter", "header", "lenient") if k in ask.table}
+    reading = {
+        k: ask.table[k] for k in ("encoding", "delimiter", "header", "lenient") if k in ask.table
+    }
     source = locate(ask.path, **reading)
     ask.progress("reading the table", 0.1)
     columns = [(c.name, c.type) for c in ask.engine.schema(source)]
@@ -80,7 +82,9 @@ def _column(column: ColumnProfile, rows: int, missing: set[str]) -> dict[str, An
         "missing": absent,
         "missing_share": absent / rows if rows else 0.0,
         "numeric": numeric,
-        "range": [column.quantiles[0], column.quantiles[-1]] if numeric and column.quantiles else None,
+        "range": [column.quantiles[0], column.quantiles[-1]]
+        if numeric and column.quantiles
+        else None,
         "values": [[text, n] for text, n in list(values.items())[:_SHOWN]],
         "values_left_out": max(len(values) - _SHOWN, 0),
         "histogram": _histogram(column, numeric=numeric),
@@ -98,7 +102,9 @@ def _histogram(column: ColumnProfile, *, numeric: bool) -> list[dict[str, Any]]:
         if values:
             numbers = np.array([_number(text) for text in values], float)
             shares = np.array(list(values.values()), float)
-            bars, _ = np.histogram(numbers[np.isfinite(numbers)], edges, weights=shares[np.isfinite(numbers)])
+            bars, _ = np.histogram(
+                numbers[np.isfinite(numbers)], edges, weights=shares[np.isfinite(numbers)]
+            )
         else:  # of the quantiles, each of which stands for an equal share
             steps = np.interp(edges, column.quantiles, np.linspace(0, 1, len(column.quantiles)))
             bars = np.diff(steps)
@@ -122,10 +128,16 @@ def _suggested(columns: list[dict[str, Any]], card: Any) -> tuple[list[str], lis
     if card is not None:
         return list(card.sensitive), [card.label]
     few = [c for c in columns if 2 <= c["distinct"] <= _FEW]
-    sensitive = [c["name"] for c in columns if _is_named(c["name"], _SENSITIVE) and c["distinct"] > 1]
+    sensitive = [
+        c["name"] for c in columns if _is_named(c["name"], _SENSITIVE) and c["distinct"] > 1
+    ]
     sensitive.sort(key=lambda name: _place(name, _SENSITIVE))
-    labels = [c["name"] for c in few if _is_named(c["name"], _LABELS) and c["name"] not in sensitive]
-    others = [c["name"] for c in few if c["distinct"] == 2 and c["name"] not in (*sensitive, *labels)]
+    labels = [
+        c["name"] for c in few if _is_named(c["name"], _LABELS) and c["name"] not in sensitive
+    ]
+    others = [
+        c["name"] for c in few if c["distinct"] == 2 and c["name"] not in (*sensitive, *labels)
+    ]
     return sensitive, labels or others[-2:]
 
 

@@ -10,7 +10,7 @@ from equipoise.web import tasks
 from equipoise.web.desk import Desk
 from equipoise.web.places import safe_name
 from equipoise.web.rooms.compare import EVALUATION
-from equipoise.web.routes.common import Started, declare_query, require_writing, user_of
+from equipoise.web.routes.exchange import Started, declare_query, require_writing, user_of
 from equipoise.web.schema import keywords_of
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import pydantic
@@ -12,11 +13,10 @@ from equipoise.errors import InputError
 from equipoise.web import tasks
 from equipoise.web.desk import Desk
 from equipoise.web.places import UPLOADS
-from equipoise.web.routes.common import require_writing, user_of
+from equipoise.web.routes.exchange import require_writing, user_of
 
 _KINDS = ("csv", "parquet", "json", "excel")
 """Kinds of files that can be uploaded; a database could hold more than a table."""
-_PIECE = 1_000_000
 
 
 class Files(pydantic.BaseModel):
@@ -47,17 +47,15 @@ def make_router(desk: Desk) -> APIRouter:
     def upload(request: Request, file: Annotated[UploadFile, File()]) -> Uploaded:
         require_writing(desk.settings)
         user, name = user_of(request), file.filename or "table.csv"
-        content = _read(file, desk.settings.upload_limit)
-        from pathlib import Path
-
         kind = EXTENSIONS.get(extension(Path(name)))
         if kind not in _KINDS:
             known = [e for e, k in EXTENSIONS.items() if k in _KINDS]
             raise InputError(f"{name} cannot be opened; upload one of {', '.join(known)}.")
         places = desk.places(user)
-        stored = places.write(UPLOADS, name, content)
+        stored = places.write(UPLOADS, name, file.file, most=desk.settings.upload_limit)
         try:
-            desk.crew.run(tasks.open_table, places, stored, user=user, time_limit=60)
+            memory = desk.settings.memory
+            desk.crew.run(tasks.open_table, places, stored, memory, user=user, time_limit=60)
         except BaseException:
             (places.home / stored).unlink(missing_ok=True)
             raise
@@ -69,18 +67,3 @@ def make_router(desk: Desk) -> APIRouter:
         return {"deleted": desk.places(user_of(request)).forget()}
 
     return router
-
-
-def _read(file: UploadFile, most: int) -> bytes:
-    pieces, size = [], 0
-    while piece := file.file.read(_PIECE):
-        size += len(piece)
-        if size > most:
-            raise InputError(
-                f"the file is larger than {most / 1e6:,.0f} MB; put it below the folder that the "
-                "explorer was started in, and open it from there."
-            )
-        pieces.append(piece)
-    if not size:
-        raise InputError("the file is empty.")
-    return b"".join(pieces)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Annotated, Any
 
 import pydantic
@@ -12,12 +13,12 @@ from equipoise.web import tasks
 from equipoise.web.desk import Desk
 from equipoise.web.places import RESULTS, safe_name
 from equipoise.web.rooms.lake import ROOM
-from equipoise.web.routes.common import Started, declare_query, require_writing, user_of, work_of
+from equipoise.web.routes.exchange import Started, declare_query, require_writing, user_of, work_of
 
 _Text = Annotated[str, Field(max_length=4000)]
 
 
-class Answer(pydantic.BaseModel):
+class MappingAnswer(pydantic.BaseModel):
     """One answer of a person about a table: to a column, to a value, or to the table itself."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
@@ -36,13 +37,13 @@ class Answer(pydantic.BaseModel):
         return {k: v for k, v in said.items() if v is not None or k in ("source", "means")}
 
 
-class Answers(pydantic.BaseModel):
-    """Answers of a person."""
+class MappingAnswers(pydantic.BaseModel):
+    """MappingAnswers of a person."""
 
-    answers: Annotated[list[Answer], Field(max_length=5000)]
+    answers: Annotated[list[MappingAnswer], Field(max_length=5000)]
 
 
-class Mapping(pydantic.BaseModel):
+class WrittenMapping(pydantic.BaseModel):
     """The name of a mapping file, and its text."""
 
     mapping: str
@@ -63,15 +64,16 @@ def make_router(desk: Desk) -> APIRouter:
         )
         return Started(job=job.id)
 
-    def answer(request: Request, query: Any, body: Answers) -> Mapping:
+    def answer(request: Request, query: Any, body: MappingAnswers) -> WrittenMapping:
         """Write answers into the mapping file that the command line uses."""
         require_writing(desk.settings)
         user, work = user_of(request), work_of(request)
         ask = desk.with_counts(ROOM, desk.ask(ROOM, query, user), user, work)
         said = [each.given() for each in body.answers]
         text: str = desk.crew.run(tasks.lake_answer, ask, said, user=user, work=work)
-        name = ask.places.write(RESULTS, "mapping.toml", text.encode())
-        return Mapping(mapping=name, text=text)
+        written, most = io.BytesIO(text.encode()), desk.settings.upload_limit
+        name = ask.places.write(RESULTS, "mapping.toml", written, most=most)
+        return WrittenMapping(mapping=name, text=text)
 
     def repair(request: Request, query: Any) -> Started:
         """Plan, take the rows, write the repaired table, and verify it."""
@@ -81,7 +83,13 @@ def make_router(desk: Desk) -> APIRouter:
         name = f"{desk.new_name()}-{safe_name(ask.data).partition('.')[0]}-repaired.parquet"
         output = str(ask.places.result(name))
         job = desk.jobs.start(
-            "repair", f"repair of {ask.data}", tasks.lake_repair, ask, output, user=user, places=ask.places
+            "repair",
+            f"repair of {ask.data}",
+            tasks.lake_repair,
+            ask,
+            output,
+            user=user,
+            places=ask.places,
         )
         return Started(job=job.id)
 

@@ -1,5 +1,5 @@
 // The room of comparisons.
-import { start, params } from "./room.js";
+import { SHARED, start, params } from "./room.js";
 import { begin, follow } from "./jobs.js";
 import { draw, ink } from "./charts.js";
 
@@ -7,8 +7,7 @@ start(show);
 if (params().get("evaluation")) follow(params().get("evaluation"));
 
 document.getElementById("evaluate")?.addEventListener("click", () => {
-  const taken = ["data", "sensitive_features", "label", "bins", "na", "missing", "missing_label", "count", "weight", "encoding", "delimiter", "header", "lenient", "other"];
-  const asked = new URLSearchParams([...params()].filter(([name]) => taken.includes(name)));
+  const asked = new URLSearchParams([...params()].filter(([name]) => [...SHARED, "other"].includes(name)));
   for (const model of document.getElementById("models").value.split(",")) if (model.trim()) asked.append("models", model.trim());
   asked.set("repeats", document.getElementById("repeats").value);
   begin(`/api/evaluations?${asked}`, undefined, "evaluation");

@@ -1,5 +1,5 @@
 // The room of plans: redrawn while a control is dragged; plans are pinned in the address.
-import { start, change, api, params, data, late } from "./room.js";
+import { SHARED, start, change, api, params, data, late } from "./room.js";
 import { draw, ink } from "./charts.js";
 
 let front = { key: null, told: null };
@@ -64,8 +64,19 @@ async function frontier(shown) {
     const told = await api(`/api/frontier?${asked}`).catch((error) => ({ points: [], why: error.message }));
     if (front.key !== key) return;
     front.told = told;
+    spend(told.points);
   }
   point(data() ?? shown);
+}
+
+/** The slider of the budget ends where every bias can be paid for. */
+function spend(points) {
+  const range = document.querySelector("input[data-for=f-budget]");
+  const most = Math.max(...points.map((each) => each.cost ?? 0).filter(Number.isFinite), 0);
+  if (!range || !most) return;
+  range.max = Math.ceil(1.05 * most);
+  range.step = Math.max(1, Math.round(most / 200));
+  if (!document.getElementById("f-budget").value) range.value = range.max;
 }
 
 function point(shown) {
@@ -79,9 +90,9 @@ function point(shown) {
   const steps = told.points.filter((each) => each.cost !== null && Number.isFinite(each.cost)).map((each) => ({ tolerance: each.tolerance, cost: each.cost, about: `tolerance ${each.tolerance.toPrecision(3)}: cost ${Math.round(each.cost).toLocaleString("en-US")}` }));
   const here = [{ tolerance: shown.certificate.off_after ?? shown.certificate.max_abs_ub_after, cost: shown.cost, about: `this plan: cost ${Math.round(shown.cost).toLocaleString("en-US")}` }];
   const asked = Number(params().get("tolerance") ?? 0);
-  here[0].tolerance = asked || here[0].tolerance;
+  if (shown.reached && asked) here[0].tolerance = asked;
   // The line is drawn between some tolerances only; a plan that costs the least is on it as well.
-  if (![...params().keys()].some((name) => name !== "tolerance" && name !== "pin" && NOT_ITS.includes(name))) steps.push(here[0]);
+  if (shown.reached && ![...params().keys()].some((name) => name !== "tolerance" && name !== "pin" && NOT_ITS.includes(name))) steps.push(here[0]);
   steps.sort((one, other) => one.tolerance - other.tolerance);
   draw("frontier", (width) => ({
     width, height: 220,
@@ -98,7 +109,7 @@ function pin() {
   const now = params();
   const pinned = now.getAll("pin");
   now.delete("pin");
-  for (const name of ["data", "sensitive_features", "label", "bins", "na", "missing", "missing_label", "count", "weight", "encoding", "delimiter", "header", "lenient"]) now.delete(name);
+  for (const name of SHARED) now.delete(name);
   const name = `plan ${pinned.length + 1}`;
   const own = new URLSearchParams([["name", name], ...now]);
   change({ pin: [...pinned, own.toString()] }, { reload: false });
@@ -121,7 +132,7 @@ function pins() {
     again.title = text;
     again.onclick = () => {
       const now = params();
-      const kept = new URLSearchParams([...now].filter(([name]) => ["data", "sensitive_features", "label", "bins", "na", "missing", "missing_label", "count", "weight", "encoding", "delimiter", "header", "lenient", "pin"].includes(name)));
+      const kept = new URLSearchParams([...now].filter(([name]) => [...SHARED, "pin"].includes(name)));
       own.delete("name");
       for (const [name, value] of own) kept.append(name, value);
       location.search = kept.toString();

@@ -5,6 +5,9 @@ const result = document.getElementById("result");
 const busy = document.getElementById("busy");
 const room = document.querySelector("main").dataset.room;
 
+/** The parameters of the table, which all rooms share. */
+export const SHARED = document.querySelector("main").dataset.shared.split(" ");
+
 let draw = () => {};
 let running = null;
 let again = null;
@@ -266,5 +269,5 @@ export function signed(value, digits = 3) {
   const text = Math.abs(value).toFixed(digits);
   return Number(text) === 0 ? text : (value < 0 ? "−" : "+") + text;
 }
-export const whole = (value) => value === null || value === undefined ? "–" : Math.round(value).toLocaleString("en-US").replace("-", "−");
+export const whole = (value) => value === null || value === undefined ? "–" : (Math.round(value) || 0).toLocaleString("en-US").replace("-", "−");
 export const percent = (value) => value === null || value === undefined ? "–" : (100 * value).toFixed(1) + "%";

@@ -27,7 +27,7 @@ from equipoise.lake.tables.index._working_copy import (
 )
 from equipoise.lake.tables.profiles import Profiled, file_hash, profile_table
 from equipoise.plain import Grid
-from equipoise.progress import Reporter, silent
+from equipoise.progress import Reporter, cancellable, silent
 from equipoise.results import FlatTable, Result
 
 _BATCH = 100  # files per transaction: what a killed run loses at most
@@ -61,6 +61,7 @@ class Refreshed(Result):
         return Grid(("tables", "number"), rows, frozenset({1}))
 
 
+@cancellable
 def refresh(
     path: Path,
     places: Sequence[str],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -11,9 +10,7 @@ from fastapi import Query, Request
 
 from equipoise.errors import InputError
 from equipoise.web.rooms.room import Room
-from equipoise.web.settings import Settings
-
-_WORK = re.compile(r"[A-Za-z0-9_-]{1,64}")
+from equipoise.web.settings import ExplorerSettings
 
 
 class Error(pydantic.BaseModel):
@@ -38,10 +35,10 @@ def user_of(request: Request) -> str:
     return user
 
 
-def work_of(request: Request) -> str | None:
-    """The name that a page gives to the work it asks for, to follow and to cancel it."""
-    name = request.headers.get("x-work", "")
-    return name if _WORK.fullmatch(name) else None
+def work_of(request: Request) -> str:
+    """The name that a page gives to the work it asks for, to follow and to cancel it, or any."""
+    work: str = request.scope["state"]["work"]
+    return work
 
 
 def declare_query(route: Callable[..., Any], room: Room) -> None:
@@ -49,7 +46,7 @@ def declare_query(route: Callable[..., Any], room: Room) -> None:
     route.__annotations__["query"] = Annotated[room.query, Query()]
 
 
-def require_writing(settings: Settings) -> None:
+def require_writing(settings: ExplorerSettings) -> None:
     """Refuse to write if the explorer was started to read only."""
     if settings.read_only:
-        raise ReadOnly("the explorer was started with --read-only, so nothing can be written.")
+        raise ReadOnly("the explorer was started to read only, so nothing can be written.")
