@@ -168,11 +168,25 @@ function links() {
   }
 }
 
+/** What a room says while there is nothing to ask for. */
+function missing(asked) {
+  if (!asked.get("data")) return room === "table" ? "<p>Choose a table on the left.</p>" : `<p>No table is chosen. <a class="button" data-room="table" href="/table">Choose one</a></p>`;
+  if (room === "table" || (asked.has("sensitive_features") && asked.has("label"))) return null;
+  return `<p>Choose at least one sensitive attribute and a label. <a class="button primary" data-room="table" href="/table">Choose columns</a></p>`;
+}
+
 /** Ask for the result of the present address; while one is computed, only the newest waits. */
 export async function load(draft = false) {
   if (running) { again = { draft }; return; }
   const work = `w${crypto.getRandomValues(new Uint32Array(2)).join("")}`;
   const asked = params();
+  const lacking = missing(asked);
+  if (lacking) {
+    show(lacking, false);
+    result.setAttribute("aria-busy", "false");
+    document.documentElement.dataset.loads = Number(document.documentElement.dataset.loads ?? 0) + 1;
+    return;
+  }
   if (draft && room === "plan") asked.set("draft", "true");
   const began = performance.now();
   running = work;
