@@ -90,9 +90,17 @@ _INDEXED = """async (address) => {
   const pixels = new Uint32Array(place.getImageData(0, 0, image.width, image.height).data.buffer);
   const often = new Map();
   for (const each of pixels) often.set(each, (often.get(each) ?? 0) + 1);
-  const kept = [...often].sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, 256).map(([each]) => each);
   const parts = (each) => [each & 255, (each >> 8) & 255, (each >> 16) & 255];
   const far = (a, b) => parts(a).reduce((sum, part, i) => sum + (part - parts(b)[i]) ** 2, 0);
+  // Half of the colours are the most frequent ones, the others those that most pixels would miss most.
+  const order = [...often].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+  const kept = order.slice(0, 128).map(([each]) => each);
+  const rest = order.slice(128).map(([each, n]) => ({ each, n, miss: Math.min(...kept.map((one) => far(one, each))) }));
+  while (kept.length < 256 && rest.some(({ miss }) => miss)) {
+    const worst = rest.reduce((a, b) => (b.n * b.miss > a.n * a.miss ? b : a));
+    kept.push(worst.each);
+    for (const other of rest) other.miss = Math.min(other.miss, far(other.each, worst.each));
+  }
   const number = new Map(kept.map((each, i) => [each, i]));
   for (const each of often.keys()) if (!number.has(each)) {
     let best = 0;
@@ -103,7 +111,7 @@ _INDEXED = """async (address) => {
   for (const each of pixels) text += String.fromCharCode(number.get(each));
   return [image.width, image.height, kept.map(parts).flat(), btoa(text)];
 }"""
-"""Read a picture as the numbers of its 256 most frequent colours, others as the nearest of these."""
+"""Read a picture as the numbers of 256 of its colours, others as the nearest of these."""
 
 
 def shrink(browser: Browser, picture: bytes, path: Path) -> None:
@@ -163,7 +171,9 @@ def aim(page: Page, name: str) -> None:
         for box in page.locator(f"details[data-table]:not([data-table='{CODED}'])[open]").all():
             box.evaluate("(e) => { e.open = false; }")
         place = page.locator("#meaning")
-        place.evaluate("(e) => scrollTo(0, Math.round(e.getBoundingClientRect().top + scrollY - 70))")
+        place.evaluate(
+            "(e) => scrollTo(0, Math.round(e.getBoundingClientRect().top + scrollY - 70))"
+        )
         page.wait_for_timeout(300)  # until what sticks to the window has moved, too
     page.evaluate(_RENAMED)
     page.mouse.move(0, 0)

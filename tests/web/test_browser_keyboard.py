@@ -79,7 +79,9 @@ def test_the_list_of_groups(page, explorer):
     second = page.locator("#row-1 span").first.inner_text()
     with changing(page):
         page.keyboard.press("Enter")
-    expect(page.get_by_role("region", name="Why").get_by_role("heading", level=2)).to_have_text(second)
+    expect(page.get_by_role("region", name="Why").get_by_role("heading", level=2)).to_have_text(
+        second
+    )
     expect(page.get_by_role("region", name="Why")).to_be_in_viewport()
     # The focus stays in the list, where the arrow keys go on.
     expect(rows).to_be_focused()

@@ -84,7 +84,9 @@ def test_from_the_start_to_a_repaired_table_that_verify_accepts(page, explorer, 
     expect(page.get_by_role("region", name="Change of every group")).to_be_visible()
 
 
-def test_what_codes_mean_is_confirmed_and_the_command_line_uses_it(page, explorer, tmp_path, capsys):
+def test_what_codes_mean_is_confirmed_and_the_command_line_uses_it(
+    page, explorer, tmp_path, capsys
+):
     visit(page, explorer, "lake", **LAKE)
     index(page)
     offers = page.get_by_role("region", name="Offers")

@@ -200,13 +200,17 @@ def test_links_between_rooms_carry_the_state(page, explorer):
 
 
 def test_an_attribute_of_sixty_values(page, explorer):
-    rows = "".join(f"g{i % 60:02},{'yes' if (i * 7) % 11 < 3 + i % 60 // 20 else 'no'}\n" for i in range(6000))
+    rows = "".join(
+        f"g{i % 60:02},{'yes' if (i * 7) % 11 < 3 + i % 60 // 20 else 'no'}\n" for i in range(6000)
+    )
     (explorer.root / "sixty.csv").write_text(f"place,hired\n{rows}", "utf-8")
     visit(page, explorer, "bias", data="sixty.csv", sensitive_features="place", label="hired")
     expect(page.locator("#total")).to_contain_text("120 of 120")
     expect(page.locator("#matrix svg")).to_be_visible()
     assert page.locator("#matrix svg").get_by_text(re.compile(r"^g\d\d$")).count() == 30
-    expect(page.locator("#cap-matrix")).to_contain_text("30 values of place with fewer rows are left out")
+    expect(page.locator("#cap-matrix")).to_contain_text(
+        "30 values of place with fewer rows are left out"
+    )
     with changing(page):
         page.get_by_label("Search groups").fill("g41")
     expect(page.locator("#rows [role=option]")).to_have_count(2)
