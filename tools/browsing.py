@@ -127,9 +127,7 @@ def running(
     """Run an explorer whose files are all below a folder."""
     for name in ("root", "home", "cache"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    made = Explorer(
-        folder / "root", folder / "home", cache or folder / "cache", options, tokens
-    )
+    made = Explorer(folder / "root", folder / "home", cache or folder / "cache", options, tokens)
     made.start()
     try:
         yield made

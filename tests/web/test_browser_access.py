@@ -44,7 +44,9 @@ def test_no_serious_finding(opened, explorer, shown, window):
         page.goto(address)
         settle(page)
         build_pictures.wait_for_charts(page)
-        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        page.evaluate(
+            "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
+        )
         found = Axe().run(page).response["violations"]
         serious = [
             (each["id"], [node["html"][:200] for node in each["nodes"][:5]])
@@ -60,7 +62,9 @@ def test_nothing_is_cut_off_on_a_phone(opened, explorer, shown):
         page.goto(address)
         settle(page)
         build_pictures.wait_for_charts(page)
-        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        page.evaluate(
+            "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
+        )
         assert page.evaluate(OVERHANG) == [], name
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
         links = page.locator(".rooms a")

@@ -92,7 +92,8 @@ def test_names_and_values_of_an_upload_are_text(opened, explorer, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("address", "title"), [("/?token=wrong-token-0123456789", "Wrong token"), ("/bias", "No valid token")]
+    ("address", "title"),
+    [("/?token=wrong-token-0123456789", "Wrong token"), ("/bias", "No valid token")],
 )
 def test_nobody_enters_without_the_token(opened, explorer, address, title):
     page = opened(explorer, user=None)
@@ -151,7 +152,11 @@ def test_read_only_hides_and_refuses_what_writes(opened, cautious):
     before = sorted(cautious.home.rglob("*"))
     page.watch.refusals.append(422)
     table = cautious.address("api/lake/index", asked).removeprefix(cautious.origin)
-    for path in (table, table.replace("index", "repair"), table.replace("lake/index", "evaluations")):
+    for path in (
+        table,
+        table.replace("index", "repair"),
+        table.replace("lake/index", "evaluations"),
+    ):
         path = path.partition("&lake=")[0] if "evaluations" in path else path
         told = page.evaluate("p => fetch(p, {method: 'POST'}).then(a => a.json())", path)
         assert "--read-only" in told["error"], path

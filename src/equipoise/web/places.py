@@ -105,7 +105,8 @@ class Places:
         """Names of the files that can be opened, below the root first, then uploads and results."""
         found = list(_tables(self.root, self.root, self.home.parent.resolve()))
         for folder in (UPLOADS, RESULTS):
-            found += sorted(_tables(self.home / folder, self.home, None))
+            there = _tables(self.home / folder, self.home, None)
+            found += sorted(name for name in there if not _goes_with(name))
         return found
 
     def folders_listed(self) -> list[str]:
@@ -214,6 +215,11 @@ def _exists(path: Path) -> bool:
         return path.exists()
     except (OSError, ValueError):  # a name that is too long, or cannot be encoded
         return False
+
+
+def _goes_with(name: str) -> bool:
+    """Whether a file goes with a result, such as its ledger, and is no table to open."""
+    return name.startswith(f"{RESULTS}/") and name.endswith((".ledger.parquet", ".json"))
 
 
 def _is_below(path: Path, base: Path) -> bool:
