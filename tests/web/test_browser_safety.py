@@ -157,9 +157,9 @@ def test_read_only_hides_and_refuses_what_writes(opened, cautious):
         table.replace("index", "repair"),
         table.replace("lake/index", "evaluations"),
     ):
-        path = path.partition("&lake=")[0] if "evaluations" in path else path
-        told = page.evaluate("p => fetch(p, {method: 'POST'}).then(a => a.json())", path)
-        assert "--read-only" in told["error"], path
+        asked = path.partition("&lake=")[0] if "evaluations" in path else path
+        told = page.evaluate("p => fetch(p, {method: 'POST'}).then(a => a.json())", asked)
+        assert "read only" in told["error"], asked
     told = page.evaluate("fetch('/api/uploads', {method: 'DELETE'}).then(a => a.json())")
     assert "--read-only" in told["error"]
     assert sorted(cautious.home.rglob("*")) == before
