@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test quick check wheel dist oldest site notebooks bench lock format clean docs figures evaluation
+.PHONY: help setup demo test quick check wheel dist oldest site notebooks bench lock format clean docs figures pictures evaluation
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -61,6 +61,9 @@ notebooks: $(VENV)/.installed ## Run the notebooks of docs/notebooks/ again, fro
 
 figures: $(VENV)/.installed ## Draw every figure of docs/ anew
 	$(BIN)/python tools/build_docs.py --picture
+
+pictures: $(VENV)/.installed ## Take the pictures of the explorer in docs/pictures anew (needs Chromium)
+	$(BIN)/python tools/build_pictures.py $(ARGS)
 
 # Work that is done is kept in .evaluation.runs.jsonl: stopped, it goes on from there.
 evaluation: $(VENV)/.installed ## Run everything docs/evaluation.md tells of again, and write its numbers and figures

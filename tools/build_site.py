@@ -69,7 +69,7 @@ def pages() -> dict[str, str]:
 def files() -> Iterator[str]:
     """Other files that pages show or load."""
     for path in sorted((ROOT / "docs").glob("**/*")):
-        if path.suffix in {".svg", ".js", ".ipynb"}:
+        if path.suffix in {".svg", ".png", ".js", ".ipynb"}:
             yield path.relative_to(ROOT / "docs").as_posix()
 
 

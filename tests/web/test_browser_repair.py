@@ -17,7 +17,7 @@ EXAMPLE = {
     "sensitive_features": ["sex", "race"],
     "label": "income",
 }
-LAKE = {**EXAMPLE, "lake": "example/lake", "tolerance": "0.2", "min_group": "30"}
+LAKE = {**EXAMPLE, "lake": "example/lake", "tolerance": "0.2"}
 CODED = "partners/registry.csv"
 
 
@@ -68,9 +68,6 @@ def test_from_the_start_to_a_repaired_table_that_verify_accepts(page, explorer, 
     with changing(page):
         page.get_by_label("Tolerance: largest |UB|", exact=True).fill("0.2")
         page.keyboard.press("Enter")
-    with changing(page):
-        page.get_by_label("Smallest judged group", exact=True).fill("30")
-        page.keyboard.press("Enter")
     page.get_by_role("link", name="Find the rows").click()
     settle(page)
     index(page)
@@ -115,7 +112,7 @@ def test_what_codes_mean_is_confirmed_and_the_command_line_uses_it(
     base, lake = explorer.home / "example" / "adult.parquet", explorer.home / "example" / "lake"
     plan, out = tmp_path / "plan.json", tmp_path / "acquired.parquet"
     wanted = ["--sensitive", "sex,race", "--label", "income", "--tolerance", "0.2"]
-    assert run(["plan", str(base), *wanted, "--min-group", "30", "-o", str(plan), "-q"]) == 0
+    assert run(["plan", str(base), *wanted, "-o", str(plan), "-q"]) == 0
     taken = ["acquire", str(plan), str(lake), "-o", str(out), "--base", str(base)]
     capsys.readouterr()
     assert run([*taken, "--partial"]) == 1  # some rows are nowhere

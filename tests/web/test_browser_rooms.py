@@ -146,6 +146,22 @@ def test_a_switch_that_is_on_can_be_turned_off(page, explorer):
     expect(switch).to_be_checked()
 
 
+def test_a_room_without_a_table_says_what_to_do(page, explorer):
+    visit(page, explorer, "plan")
+    page.get_by_role("link", name="Choose one").click()
+    settle(page)
+    expect(page.locator("#result")).to_have_text("Choose a table on the left.")
+    page.get_by_role("link", name="adult", exact=True).click()
+    settle(page)
+    page.locator(".rooms").get_by_role("link", name="Bias").click()
+    settle(page)
+    page.get_by_role("link", name="Choose columns").click()
+    settle(page)
+    with changing(page):
+        page.get_by_role("link", name="Use sex and race, with the label income").click()
+    expect(page.get_by_role("checkbox", name="sex is a sensitive attribute")).to_be_checked()
+
+
 def test_the_back_button_restores_what_was_shown(page, explorer):
     visit(page, explorer, "bias", **EXAMPLE)
     with changing(page):

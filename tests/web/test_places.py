@@ -262,13 +262,13 @@ def test_what_is_kept_is_whole_or_not_there(places):
 
 
 def test_a_user_cannot_fill_the_disk(places):
-    def fill_up():
+    def fill():
         for number in range(100):
             content = b"%03d" % number * 33
             places.write("uploads", f"{number}.csv", io.BytesIO(content), most=100)
 
     with pytest.raises(InputError, match="delete all uploads"):
-        fill_up()
+        fill()
     assert sum(p.stat().st_size for p in (places.home / "uploads").iterdir()) < 1300
 
 
@@ -377,7 +377,7 @@ def test_a_bundled_name_is_no_file_of_rules(client):
     for option in ("policy", "labels", "target"):
         answer = client.get("/api/plan", params={"data": "people.csv", option: "adult", **CHOSEN})
         assert answer.status_code == 422
-        assert "there is no table" in answer.text
+        assert "there is no table or file" in answer.text
 
 
 @pytest.mark.slow

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from equipoise.errors import InputError
+from equipoise.engines.kinds import EXTENSIONS, extension
+from equipoise.errors import InputError, SourceNotFound
 from equipoise.options.plan import PlanOptions
 from equipoise.options.search import AcquisitionLimits, SearchRequest
 from equipoise.web.rooms import plan as plan_room
-from equipoise.web.rooms.room import Ask, Room, Text, table_query
+from equipoise.web.rooms.room import Ask, Room, Text, outside_files, plain_twin, table_query
 from equipoise.web.schema import offered
+from equipoise.web.twins import Expression, Twin, outside_name
 
 if TYPE_CHECKING:
     from equipoise.lake.lake import Lake
@@ -47,7 +50,7 @@ def lake_query() -> Any:
     )
 
 
-def keywords(options: Mapping[str, Any], known: Sequence[Any]) -> dict[str, Any]:
+def keywords_among(options: Mapping[str, Any], known: Sequence[Any]) -> dict[str, Any]:
     """The options of a request that are among some declared ones."""
     names = {option.keyword for option in known}
     return {name: value for name, value in options.items() if name in names}
@@ -65,7 +68,7 @@ def open_lake(ask: Ask) -> Lake:
 
 def planned(ask: Ask) -> Plan:
     """The plan whose rows are searched for."""
-    return plan_room.make(ask, keywords(ask.options, PLAN), ask.view.get("move", ()))
+    return plan_room.make(ask, keywords_among(ask.options, PLAN), ask.view.get("move", ()))
 
 
 def made_before(ask: Ask) -> bool:
@@ -85,16 +88,20 @@ def compute(ask: Ask) -> dict[str, Any]:
     if not shown["indexed"]:
         return shown
     shown["tables"], shown["rows"] = len(lake.tables), sum(table.rows for table in lake.tables)
+    shown["stale"] = is_stale(lake)
     shown["problems"] = [{"table": t.name, "why": t.problem} for t in lake.tables if t.problem]
     try:
         made = planned(ask)
     except Infeasible as error:
         return {**shown, "plan": None, "why": list(error.to_dict()["explanation"])}
-    search = keywords(ask.options, SEARCH)
+    search = keywords_among(ask.options, SEARCH)
     ask.progress("matching tables", 0.3)
-    found = lake.find(made, base=ask.path, top=_OFFERS, **search)
+    try:
+        found = lake.find(made, base=ask.path, top=_OFFERS, **search)
+        asked = lake.questions(made, base=ask.path, **search)
+    except SourceNotFound as error:  # a table that was indexed is gone
+        return {**shown, "plan": None, "stale": True, "why": [str(error)]}
     told, counted = found.to_dict(), [axis.name for axis in made.counts.axes]
-    asked = lake.questions(made, base=ask.path, **search)
     return {
         **shown,
         "plan": {
@@ -118,10 +125,21 @@ def _offer(offer: Mapping[str, Any], counted: Sequence[str]) -> dict[str, Any]:
     return {**{name: offer[name] for name in own}, "columns": columns, "values": values}
 
 
+def is_stale(lake: Lake) -> bool:
+    """Whether files of the lake are gone, or newer than its index."""
+    made = lake.index_path.stat().st_mtime
+    listed = {path for table in lake.tables for path in table.source.paths}
+    if not all(path.exists() for path in listed):
+        return True
+    there = (p for place in map(Path, lake.places) if place.is_dir() for p in place.rglob("*"))
+    files = (p for p in there if p.is_file() and extension(p) in EXTENSIONS)
+    return any(p.stat().st_mtime > made + 1 for p in files if not p.name.startswith("."))
+
+
 def answer(ask: Ask, answers: list[dict[str, Any]]) -> str:
     """Write the answers of a person into the mapping file, and return its text."""
     lake, made = open_lake(ask), planned(ask)
-    text: str = lake.answer(made, answers, base=ask.path, **keywords(ask.options, SEARCH))
+    text: str = lake.answer(made, answers, base=ask.path, **keywords_among(ask.options, SEARCH))
     return text
 
 
@@ -138,14 +156,12 @@ def index(ask: Ask) -> dict[str, Any]:
 
 def repair(ask: Ask, output: str) -> dict[str, Any]:
     """Plan, take the rows, write the repaired table and verify it; write its report, too."""
-    from pathlib import Path
-
     from equipoise.api.repairs import repair as work
     from equipoise.reports.pages import write_page
 
-    given = {**ask.table, **keywords(ask.options, OPTIONS)}
+    given = {**ask.table, **keywords_among(ask.options, OPTIONS)}
     if made_before(ask):
-        given = {"plan": planned(ask), **keywords(ask.options, (*SEARCH, *LIMITS))}
+        given = {"plan": planned(ask), **keywords_among(ask.options, (*SEARCH, *LIMITS))}
     result = work(
         ask.path, open_lake(ask), output, engine=ask.engine, progress=ask.progress, **given
     )
@@ -174,6 +190,24 @@ def repair(ask: Ask, output: str) -> dict[str, Any]:
     }
 
 
+def twin(ask: Ask, _: dict[str, Any]) -> list[Twin]:
+    """The repair, after the plan if that is drawn by hand."""
+    if not ask.view.get("lake"):
+        return []
+    words = (outside_name(ask.data), outside_name(ask.view["lake"]))
+    more: dict[str, Any] = {"words": words, "flags": ("-o", "repaired.parquet")}
+    keywords: dict[str, Any] = {"output": "repaired.parquet"}
+    if not made_before(ask):
+        return [plain_twin(ask, "repair", "repair", OPTIONS, keywords=keywords, **more)]
+    planned = plan_room.plan_twin(
+        ask, ask.options, ask.view["move"], flags=("-o", "plan.json"), result="plan"
+    )
+    more["flags"] = ("--plan", "plan.json", *more["flags"])
+    more["given"] = keywords_among({**ask.options, **outside_files(ask)}, (*SEARCH, *LIMITS))
+    keywords["plan"] = Expression("plan")
+    return [planned, plain_twin(ask, "repair", "repair", OPTIONS, keywords=keywords, **more)]
+
+
 ROOM = Room(
     name="lake",
     title="Lake",
@@ -181,6 +215,6 @@ ROOM = Room(
     query=lake_query(),
     options=OPTIONS,
     compute=compute,
-    command="repair",
     slow=True,
+    twin=twin,
 )

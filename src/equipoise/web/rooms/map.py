@@ -9,8 +9,9 @@ from pydantic import Field
 from equipoise.errors import InputError
 from equipoise.options.map import MapOptions
 from equipoise.web.rooms.bias import measured
-from equipoise.web.rooms.room import Ask, Room, table_query
+from equipoise.web.rooms.room import Ask, Room, plain_twin, table_query
 from equipoise.web.schema import offered
+from equipoise.web.twins import Twin
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
@@ -95,8 +96,10 @@ def compute(ask: Ask) -> dict[str, Any]:
 
     made = make(ask)
     told = made.to_dict()
-    point = next((p for p in told["points"] if p["name"] == "chosen"), None) or told["whole"]
-    effect = made.effect
+    # At 0 rows of both moves nothing is moved; that is a point of the map, though not a plan.
+    at_now = ask.view.get("at_x") == 0 and ask.view.get("at_y") == 0
+    best = None if made.chosen is None else made.chosen.to_dict()
+    effect = None if at_now else made.effect
     shown = {
         "heading": made.heading,
         "group": str(made.group),
@@ -107,8 +110,7 @@ def compute(ask: Ask) -> dict[str, Any]:
         "reached": told["reached"],
         "points": told["points"],
         "chosen": made.at is not None,
-        "point": None if made.chosen is None else made.chosen.to_dict(),
-        "fallback": point,
+        "point": told["points"][0] if at_now else best,
         "tolerance": told["parameters"]["tolerance"],
         "limits": told["limits"],
         "sentences": told["sentences"],
@@ -152,7 +154,10 @@ def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
     """Links of the point: the plan that makes its moves, and limits that it sets."""
     point = shown["point"]
     if point is None:
-        return {"moves": [], "locked": {"x": [], "y": [], "held": {"x": False, "y": False}}}
+        return {
+            "moves": [],
+            "locked": {"x": [], "y": [], "held": {"x": [], "y": []}, "without": {}},
+        }
     moves = []
     for name in ("x", "y"):
         kind, _, pattern = shown[name].partition(" ")
@@ -160,12 +165,25 @@ def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
         if rows:
             moves.append(f"{pattern} {'+' if kind == 'add' else '-'}{rows}")
     given = list(ask.options.get("limits", ()))
-    locked: dict[str, Any] = {"held": {}}
+    locked: dict[str, Any] = {"held": {}, "without": {}}
     for name in ("x", "y"):
-        others = [text for text in given if not text.replace(" ", "").startswith(f"{name}<=")]
-        locked["held"][name] = len(others) < len(given)
-        locked[name] = others if locked["held"][name] else [*given, f"{name}<={round(point[name])}"]
+        locked["held"][name] = [
+            text for text in given if text.replace(" ", "").startswith(f"{name}<=")
+        ]
+        locked[name] = [*given, f"{name}<={round(point[name])}"]
+    for text in given:
+        locked["without"][text] = [each for each in given if each != text]
     return {"moves": moves, "locked": locked}
+
+
+def twin(ask: Ask, shown: dict[str, Any]) -> list[Twin]:
+    """The map, with the moves that are shown."""
+    from dataclasses import replace
+
+    own = replace(ask, options={**ask.options, "x": shown["x"], "y": shown["y"]})
+    x, y = ask.view.get("at_x") or 0, ask.view.get("at_y") or 0
+    flags, keywords = ((), {}) if not x and not y else (("--at", str(x), str(y)), {"at": [x, y]})
+    return [plain_twin(own, "map", "policy_map", OPTIONS, flags=flags, keywords=keywords)]
 
 
 ROOM = Room(
@@ -175,7 +193,7 @@ ROOM = Room(
     query=map_query(),
     options=OPTIONS,
     compute=compute,
-    command="map",
     present=present,
     files=("json", "html"),
+    twin=twin,
 )

@@ -175,7 +175,7 @@ function line(at, row, chosen, y) {
     span.textContent = text;
     if (i > 1) span.className = "number";
     if (i === 4) span.classList.add(row.side);
-    if (i === 0 && row.note) span.title = row.note;
+    if (i === 0) span.title = row.note ? `${text}: ${row.note}` : text;
     made.append(span);
   });
   made.addEventListener("click", () => { active = at; explain(row.pattern); });

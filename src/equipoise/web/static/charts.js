@@ -32,7 +32,7 @@ function breadth(names, place) {
   if (!names.length) return 0;
   ruler.font = "12px system-ui, Liberation Sans, Arial, sans-serif";
   const longest = Math.max(...names.map((name) => ruler.measureText(name).width));
-  return Math.min(20 * Math.ceil(longest / 20), Math.floor(0.6 * place.clientWidth), 300);
+  return Math.min(20 * Math.ceil(longest / 20), Math.floor(0.65 * place.clientWidth), 300);
 }
 
 /**
@@ -55,6 +55,7 @@ export async function draw(id, spec, data, { key: own = "", names = [] } = {}) {
   const made = loaded.then(async (embed) => {
     const full = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", description: place.closest("figure")?.querySelector("figcaption")?.textContent ?? "chart", ...spec(Math.max(110, place.clientWidth - words - (words ? 40 : 75))), config: config() };
     full.config.axisY = { labelLimit: words || 300 };
+    full.config.axisX = { labelFlush: false, labelSeparation: 6 };
     full.datasets = data;
     const { view } = await embed(place, full, { actions: false, ast: true, renderer: "svg", defaultStyle: false, tooltip: showTip });
     // What does not fit is scrolled, with the keyboard, too.
