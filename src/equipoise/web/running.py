@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import socket
 from collections.abc import Callable
@@ -33,6 +34,8 @@ def run(
     ready
         Called when the server answers.
     """
+    # What a browser sent is no news to who started the explorer.
+    logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
         make_application(settings, hosts=hosts, crew=crew),
         log_level="critical" if "EQUIPOISE_DEBUG" not in os.environ else "info",
