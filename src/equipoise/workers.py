@@ -117,6 +117,9 @@ class Worker:
         if self._process is None or self._process.poll() is not None:
             self._end()
             variables = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+            if self._memory is not None:
+                # Arrow would reserve a gigabyte at once, which counts though it is not used.
+                variables.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
             self._process = subprocess.Popen(  # noqa: S603  the command is ours
                 # -P: no module is imported from the folder that it works in.
                 [sys.executable, "-P", "-c", _COMMAND.format(memory=self._memory)],
@@ -273,7 +276,8 @@ def _do(
         options["progress"] = lambda title, share: say("progress", (title, share))
     try:
         result = function(*given, **options)
-    except Exception as error:  # noqa: BLE001  it is raised again, in the other process
+    except Exception as raised:  # noqa: BLE001  it is raised again, in the other process
+        error = MemoryError(str(raised)) if "can't start new thread" in str(raised) else raised
         if not isinstance(error, (EquipoiseError, MemoryError)):
             # Errors lose their traceback on the way, and this one is a mistake in the program.
             traceback.print_exc()

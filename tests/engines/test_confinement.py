@@ -109,7 +109,9 @@ def test_a_view_of_a_database_reads_nothing_outside(engine, places):
 def test_what_it_needs_itself_still_works(engine, places):
     inside, _ = places
     (inside / "late.csv").write_bytes("sex,name\nw,Jürgen\n".encode("latin-1"))
-    read = engine.read(locate(inside / "late.csv", encoding="latin-1"))  # copied to a temporary folder
+    read = engine.read(
+        locate(inside / "late.csv", encoding="latin-1")
+    )  # copied to a temporary folder
     assert read["name"].to_pylist() == ["Jürgen"]
     rows = engine.read(locate(inside / "t.parquet"))
     engine.write(rows, inside / "copy.parquet")

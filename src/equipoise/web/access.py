@@ -49,8 +49,6 @@ _SAFE = ("GET", "HEAD")
 _UPLOADS = "/api/uploads"
 _BODY, _FRAME = 8_000_000, 100_000
 """Maximum number of bytes of a body that is no upload, and of what surrounds an uploaded file."""
-_DRAINED = 64_000_000
-"""Bytes of a body that is too large that are still read, so that its sender reads the answer."""
 _WORK = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _OPEN = ("/static/",)
 """What needs no token: files that are the same for everybody."""
@@ -150,22 +148,17 @@ class Guard:
     async def _within_size(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request whose body is read up to a limit, and no further."""
         most = self.upload_limit + _FRAME if scope["path"] == _UPLOADS else _BODY
-        size, ended = 0, False
+        size = 0
 
         async def ask() -> MutableMapping[str, Any]:
-            nonlocal size, ended
+            nonlocal size
             message = await receive()
             size += len(message.get("body", b""))
-            ended = not message.get("more_body", False)
             if size > most:
                 raise HTTPException(413, too_large(most if most == _BODY else self.upload_limit))
             return message
 
         await self.application(scope, ask, send)
-        while size > most and not ended and size < most + _DRAINED:
-            message = await receive()
-            size += len(message.get("body", b""))
-            ended = not message.get("more_body", False)
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str, str] | None:
         host = headers.get("host", "").rsplit(":", 1)[0].strip("[]").lower()

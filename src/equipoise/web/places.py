@@ -91,6 +91,9 @@ class Places:
         homes, real = self.home.parent.resolve(), path.resolve()
         return base != self.root or not (real.is_relative_to(homes) or homes.is_relative_to(real))
 
+    def _is_open(self, path: Path) -> bool:
+        return _is_below(path, self.root) and self._is_own(path, self.root)
+
     def _check_folder(self, folder: Path, base: Path) -> None:
         for number, path in enumerate(folder.rglob("*")):
             if number > _INSIDE:
@@ -113,7 +116,7 @@ class Places:
             place = Path(here)
             depth = len(place.relative_to(self.root).parts)
             folders[:] = sorted(f for f in folders if not f.startswith(".")) if depth < 2 else []
-            folders[:] = [f for f in folders if self._is_own(place / f, self.root)]
+            folders[:] = [f for f in folders if self._is_open(place / f)]
             found += [(place / f).relative_to(self.root).as_posix() for f in folders]
             if len(found) >= _FOLDERS:
                 break

@@ -38,7 +38,7 @@ def answer(name: str, ask: Ask, form: str, *, progress: Reporter = silent) -> by
         text = json.dumps(shown, ensure_ascii=False, allow_nan=False)
         return ask.places.without_paths(text).encode()
     from equipoise.web.pages import address, render
-    from equipoise.web.twins import twins_of
+    from equipoise.web.twins import write_twins
 
     pairs = list(ask.pairs)
     page = render(
@@ -48,7 +48,7 @@ def answer(name: str, ask: Ask, form: str, *, progress: Reporter = silent) -> by
         pairs=pairs,
         shared=[pair for pair in pairs if pair[0] in SHARED],
         files=[(kind.upper(), address(f"/api/{name}/file.{kind}", pairs)) for kind in room.files],
-        twin=twins_of(room, ask),
+        twin=write_twins(room.twin(ask, shown)),
         read_only=ask.read_only,
         **room.present(ask, shown),
     )

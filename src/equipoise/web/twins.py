@@ -4,76 +4,69 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 from equipoise.options import Option
 from equipoise.options.texts import number_text, write_texts
 
-if TYPE_CHECKING:
-    from equipoise.web.rooms.room import Ask, Room
 
-_NUMBERED = ("pattern numbers",)
+@dataclass(frozen=True)
+class Twin:
+    """One step that does the same as a room: a command, and a call of the library."""
+
+    command: str
+    """Command of the command line."""
+    function: str
+    """Function of the library."""
+    words: tuple[Any, ...]
+    """Tables and files that both take."""
+    given: Mapping[str, Any]
+    """Options that both take, by keyword."""
+    options: tuple[Option, ...]
+    """How these options are declared."""
+    flags: tuple[str, ...] = ()
+    """What only the command takes, quoted."""
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    """What only the function takes."""
+    result: str = "result"
+    after: str = ""
+    """What is done with the result of the function, such as ``.sort("n")``."""
+
+    def shell(self) -> str:
+        """The command."""
+        line = shell_command(self.command, self.words, self.given, self.options)
+        return " ".join([line, *self.flags])
+
+    def python(self) -> str:
+        """The call."""
+        call = python_call(self.function, self.words, {**self.given, **self.keywords}, self.result)
+        return call + self.after
 
 
-def twins_of(room: Room, ask: Ask) -> list[tuple[str, str]]:
-    """The shell command and the lines of Python that do the same as a room, with their titles."""
-    if (
-        room.command is None
-        or not ask.table.get("sensitive_features")
-        or not ask.table.get("label")
-    ):
+def write_twins(steps: Sequence[Twin]) -> list[tuple[str, str]]:
+    """The steps as text for the shell and for Python, each with its title; none without steps."""
+    if not steps:
         return []
-    from equipoise.web.rooms.room import TABLE_OPTIONS
-
-    data = _file_name(ask.data)
-    options = (*TABLE_OPTIONS, *room.options)
-    named = {
-        k: v for k, v in {**ask.table, **ask.options, **ask.named}.items() if not _is_default(k, v)
-    }
-    words, calls = [data], [data]
-    function, more = room.command, list[str]()
-    keywords: dict[str, Any] = {}
-    if room.name == "bias" and ask.view.get("label_value"):
-        more = ["--label-value", _quoted(str(ask.view["label_value"]))]
-    if room.name == "plan" and ask.view.get("move"):
-        from equipoise.options.plan import MEASURED
-        from equipoise.web.rooms.plan import read_moves
-
-        drawn = read_moves([text for text in ask.view["move"] if text.strip()])
-        named = {k: v for k, v in named.items() if k in MEASURED or k in ask.table}
-        for kind, sign in (("add", "+"), ("delete", "-")):
-            for pattern, rows in drawn[kind]:
-                more += ["--move", _quoted(pattern), f"{sign}{rows}"]
-        function, keywords = "scenario", {k: v for k, v in drawn.items() if v}
-    if room.name == "map":
-        function = "policy_map"
-        if ask.view.get("at_x") or ask.view.get("at_y"):
-            at = (ask.view.get("at_x") or 0, ask.view.get("at_y") or 0)
-            more, keywords = ["--at", *map(str, at)], {"at": list(at)}
-        if "x" not in named or "y" not in named:
-            return []
-    if room.name == "lake":
-        if not ask.view.get("lake"):
-            return []
-        words = calls = [data, ask.view["lake"]]
-        more, keywords = ["-o", "repaired.parquet"], {"output": "repaired.parquet"}
-    if room.name == "compare":
-        if not ask.view.get("other"):
-            return []
-        words = calls = [data, _file_name(ask.view["other"])]
-    shell = " ".join([shell_command(room.command, words, named, options), *more])
-    python = python_call(function, calls, {**named, **keywords})
+    shell = "\n".join(step.shell() for step in steps)
+    python = "\n".join(step.python() for step in steps)
     return [("shell", shell), ("Python", f"import equipoise as eq\n\n{python}\nprint(result)")]
 
 
-def _is_default(name: str, value: Any) -> bool:
-    return value is None or (name == "draft")
+def outside_name(data: str) -> str:
+    """The name of a table as it is called outside of the explorer.
 
-
-def _file_name(data: str) -> str:
-    """The name of a table as it is called outside of the explorer."""
+    >>> outside_name("uploads/0123456789-people.csv"), outside_name("parts/a.csv")
+    ('people.csv', 'parts/a.csv')
+    """
     folder, _, name = data.rpartition("/")
     return name.partition("-")[2] if folder == "uploads" else data
+
+
+class Expression(str):
+    """A piece of Python that is written as it is, not as a text."""
+
+    __slots__ = ()
 
 
 def shell_command(
@@ -88,7 +81,7 @@ def shell_command(
     >>> print(shell_command("plan", ["people.csv"], given, options))
     equipoise plan people.csv --tolerance 0.1 --cost-add sex=Female 2 --may-vanish
     """
-    parts = ["equipoise", command, *map(_quoted, words)]
+    parts = ["equipoise", command, *map(quoted, words)]
     for option in options:
         if option.keyword in given and option.spellings:
             parts += _flags(option, given[option.keyword])
@@ -100,20 +93,21 @@ def _flags(option: Option, value: Any) -> list[str]:
     if option.is_switch:
         wanted = not value if option.turns_off or flag.startswith("--no-") else value
         return [flag] if wanted else []
-    if option.form in _NUMBERED:
+    if option.form == "pattern numbers":
         pairs = value.items() if isinstance(value, Mapping) else value
-        return [w for p, n in pairs for w in (flag, _quoted(p), number_text(n))]
+        return [w for p, n in pairs for w in (flag, quoted(p), number_text(n))]
     if option.form == "names":
         names = [value] if isinstance(value, str) else value
-        return [flag, _quoted(",".join(_listed(name) for name in names))]
-    return [word for text in write_texts(option, value) for word in (flag, _quoted(text))]
+        return [flag, quoted(",".join(_listed(name) for name in names))]
+    return [word for text in write_texts(option, value) for word in (flag, quoted(text))]
 
 
 def _listed(name: str) -> str:
     return f'"{name.replace(chr(34), chr(34) * 2)}"' if set(name) & set(',"') else name
 
 
-def _quoted(word: str) -> str:
+def quoted(word: str) -> str:
+    """A word as the shell takes it."""
     # A word that begins with a dash would be an option.
     return shlex.quote(f"./{word}" if word.startswith("-") else word)
 
@@ -137,6 +131,8 @@ def python_call(
 
 def python_value(value: Any) -> str:
     """Write a value as Python does, texts in double quotes."""
+    if isinstance(value, Expression):
+        return str(value)
     if isinstance(value, str):
         plain = repr(value)
         if plain.startswith("'") and '"' not in plain and "\\'" not in plain:

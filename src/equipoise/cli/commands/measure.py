@@ -59,6 +59,31 @@ A positive UB means that the group has fewer such rows than its share: 0.2 means
     group="Which groups",
     help="Show only groups outside `limit` whose parents are all inside.",
 )
+@options.option(
+    "--worse",
+    is_flag=True,
+    group="Which groups",
+    help="Show only intersections whose |UB| is larger than that of each of their parents.",
+)
+@options.option(
+    "--evident",
+    is_flag=True,
+    group="Which groups",
+    help="Show only groups with enough rows to be conclusive.",
+)
+@options.option(
+    "--attributes",
+    type=click.IntRange(min=1),
+    metavar="NUMBER",
+    group="Which groups",
+    help="Show only groups of this many attributes.",
+)
+@options.option(
+    "--search",
+    metavar="WORDS",
+    group="Which groups",
+    help="Show only groups whose pattern contains these words. Example: 'female black'.",
+)
 @options.suppress
 @output_options("text", "json", "csv", "markdown", "html", *PICTURES)
 def command(data: str, output: Output, **given: Any) -> int:
@@ -68,7 +93,7 @@ def command(data: str, output: Output, **given: Any) -> int:
     them, file.duckdb::table, file.sqlite::table, book.xlsx::sheet, - for standard input, or
     the name of a bundled data set (equipoise data list).
     """
-    shown = {k: given.pop(k) for k in ("sort", "top", "label_value", "group", "hidden")}
+    shown = {k: given.pop(k) for k in ("sort", "top", *_CHOSEN)}
     below = given.pop("suppress_below")
     with arguments.library_arguments(data, given) as keywords:
         from equipoise.api.measurement import measure
@@ -86,11 +111,14 @@ def command(data: str, output: Output, **given: Any) -> int:
         )
         return 0
     chosen = table.filter(
-        label_value=list(shown["label_value"]) or None,
-        group=shown["group"],
-        hidden=shown["hidden"],
+        **{name: shown[name] for name in _CHOSEN}
+        | {"label_value": list(shown["label_value"]) or None}
     )
     return _show(chosen.sort(shown["sort"]), output, source=data, top=shown["top"])
+
+
+_CHOSEN = ("label_value", "group", "hidden", "worse", "evident", "attributes", "search")
+"""How rows are chosen."""
 
 
 def _show(table: BiasTable, output: Output, *, source: str, top: int | None) -> int:

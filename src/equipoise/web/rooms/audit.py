@@ -39,6 +39,5 @@ ROOM = Room(
     options=OPTIONS,
     compute=compute,
     counts=False,
-    command="report",
     files=("html", "md", "json", "csv"),
 )

@@ -9,13 +9,15 @@ from pydantic import Field
 
 from equipoise.options.audit import FORMS
 from equipoise.options.measure import MeasureOptions
-from equipoise.web.rooms.room import SHARED, Ask, Room, Text, table_query
+from equipoise.web.rooms.room import SHARED, Ask, Room, Text, plain_twin, table_query
 from equipoise.web.schema import offered
+from equipoise.web.twins import Twin, python_value, quoted
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
     from equipoise.measures.row import Row
     from equipoise.measures.table import BiasTable
+    from equipoise.values import Value
 
 OPTIONS = offered(MeasureOptions, but=("reference", "measures"))
 _WORSE, _FOREST, _KIN = 12, 24, 40
@@ -95,6 +97,8 @@ def compute(ask: Ask) -> dict[str, Any]:
     }
     if ask.view["rows_only"]:
         return listed
+    from equipoise.lattice import format_value
+
     value = _leading(table, ask.view.get("label_value"))
     about = table.about()
     return {
@@ -103,8 +107,8 @@ def compute(ask: Ask) -> dict[str, Any]:
         "groups": len(table.measured.lattice),
         "attributes": about["sensitive"],
         "label": about["label"],
-        "labels": about["labels"],
-        "label_value": value,
+        "labels": [format_value(each) for each in table.counts.label.values],
+        "label_value": format_value(value),
         "limit": table.options.limit,
         "confidence": table.options.confidence,
         "max_order": int(table.measured.lattice.orders.max(initial=1)),
@@ -113,7 +117,7 @@ def compute(ask: Ask) -> dict[str, Any]:
         "topics": topics(table.pairs),
         "hints": hints(table.counts),
         **listed,
-        "forest": _page(shown.filter(evident=True, label_value=value), 0, _FOREST),
+        "forest": _page(shown.filter(evident=True, label_value=[value]), 0, _FOREST),
         "worse": _worse(table, value),
         "matrix": _matrix(table, ask.view, value),
         "at": None if not ask.view.get("at") else _explain(table, ask.view["at"]),
@@ -122,9 +126,9 @@ def compute(ask: Ask) -> dict[str, Any]:
 
 def choose(table: BiasTable, view: Mapping[str, Any]) -> BiasTable:
     """Keep the groups that are asked for, in the order that is asked for."""
-    evidence = view["evidence"]
+    evidence, asked = view["evidence"], view.get("label_value")
     return table.filter(
-        label_value=view.get("label_value"),
+        label_value=None if asked is None else [label_named(table.counts, asked)],
         group=view.get("inside") or None,
         hidden=evidence == "hidden",
         worse=evidence == "worse",
@@ -150,15 +154,21 @@ def row_dict(row: Row, limit: float) -> dict[str, Any]:
     }
 
 
-def _leading(table: BiasTable, asked: str | None) -> Any:
+def _leading(table: BiasTable, asked: str | None) -> Value:
     """The label value that is drawn: the one asked for, or the one with the largest bias."""
-    from equipoise.values import as_value, plain
-
-    label = table.counts.label
     if asked is not None:
-        return plain(label.values[label.code(as_value(asked))])
+        return label_named(table.counts, asked)
     leading = table.pairs.leading_labels(table.pairs.evident, 1)
-    return plain(label.values[leading[0] if leading else 0])
+    return table.counts.label.values[leading[0] if leading else 0]
+
+
+def label_named(counts: Counts, text: str) -> Value:
+    """The label value of a text, as a list of values shows it; a missing value is one, too."""
+    from equipoise.lattice import format_value
+
+    values = counts.label.values
+    found = [value for value in values if text in (str(value), format_value(value))]
+    return found[0] if found else values[counts.label.code(text)]
 
 
 def _worse(table: BiasTable, value: Any) -> list[dict[str, Any]]:
@@ -192,7 +202,7 @@ def _matrix(table: BiasTable, view: Mapping[str, Any], value: Any) -> dict[str, 
             chosen.append(name)
     chosen = list(dict.fromkeys(chosen))[:2]
     axes = [names.index(name) for name in chosen]
-    made = matrix(table.filter(label_value=value) if len(axes) == 2 else table, axes)
+    made = matrix(table.filter(label_value=[value]) if len(axes) == 2 else table, axes)
     return made if made["cells"] else None
 
 
@@ -235,6 +245,31 @@ def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
     return {"forms": FORMS, "audit": pairs}
 
 
+def twin(ask: Ask, _: dict[str, Any]) -> list[Twin]:
+    """Measuring, and choosing what is listed."""
+    view = ask.view
+    chosen = {
+        "label_value": view.get("label_value"),
+        "group": view.get("inside"),
+        "attributes": view.get("order"),
+        "search": view.get("search"),
+        "hidden": view["evidence"] == "hidden",
+        "worse": view["evidence"] == "worse",
+        "evident": view["evidence"] in ("evident", "worse"),
+    }
+    flags: list[str] = []
+    for name, value in chosen.items():
+        if value:
+            flag = f"--{name.replace('_', '-')}"
+            flags += [flag] if value is True else [flag, quoted(str(value))]
+    given = ", ".join(f"{name}={python_value(value)}" for name, value in chosen.items() if value)
+    after = f".filter({given})" if given else ""
+    if view["sort"] != "worst":
+        flags += ["--sort", view["sort"]]
+    after += f".sort({python_value(view['sort'])})"
+    return [plain_twin(ask, "measure", "measure", OPTIONS, flags=tuple(flags), after=after)]
+
+
 ROOM = Room(
     name="bias",
     title="Bias",
@@ -242,7 +277,7 @@ ROOM = Room(
     query=bias_query(),
     options=OPTIONS,
     compute=compute,
-    command="measure",
     files=("csv", "json", "html", "md"),
     present=present,
+    twin=twin,
 )

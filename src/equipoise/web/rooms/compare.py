@@ -8,9 +8,10 @@ from pydantic import Field
 
 from equipoise.options.evaluation import EvaluationOptions, FeatureOptions, RunningOptions
 from equipoise.options.measure import MeasureOptions
-from equipoise.web.rooms.plan import make
-from equipoise.web.rooms.room import Ask, Room, Text, table_query, unpack
+from equipoise.web.rooms.plan import make, plan_twin
+from equipoise.web.rooms.room import Ask, Room, Text, plain_twin, table_query, unpack
 from equipoise.web.schema import offered
+from equipoise.web.twins import Expression, Twin, outside_name, quoted
 
 OPTIONS = offered(MeasureOptions, but=("reference", "measures", "favourable"))
 _CELLS, _GROUPS = 100, 100
@@ -140,6 +141,43 @@ EVALUATION = Room(
     counts=False,
 )
 
+
+def twin(ask: Ask, _: dict[str, Any]) -> list[Twin]:
+    """The plans and their comparison, or the comparison of two tables."""
+    if ask.view.get("other"):
+        words = (outside_name(ask.data), outside_name(ask.view["other"]))
+        return [plain_twin(ask, "diff", "diff", OPTIONS, words=words)]
+    plans = ask.view.get("plans") or []
+    steps = [
+        plan_twin(ask, options, moves, flags=("-o", f"plan-{n}.json"), result=f"plan_{n}")
+        for n, (_, options, moves) in enumerate(plans, start=1)
+    ]
+    if not steps:
+        return []
+    names = [name for name, _, _ in plans]
+    files = [f"plan-{n}.json" for n in range(1, len(plans) + 1)]
+    flags = [word for name in names for word in ("--name", quoted(name))]
+    made = Expression("[" + ", ".join(step.result for step in steps) + "]")
+    side_by_side = _Comparison(
+        command="compare",
+        function="compare",
+        words=(made,),
+        given={},
+        options=(),
+        flags=(*files, *flags),
+        keywords={"names": names},
+    )
+    return [*steps, side_by_side]
+
+
+class _Comparison(Twin):
+    """The comparison of plans, which the command reads from files."""
+
+    def shell(self) -> str:
+        """The command."""
+        return " ".join(["equipoise", self.command, *self.flags])
+
+
 ROOM = Room(
     name="compare",
     title="Compare",
@@ -147,5 +185,5 @@ ROOM = Room(
     query=compare_query(),
     options=OPTIONS,
     compute=compute,
-    command="diff",
+    twin=twin,
 )

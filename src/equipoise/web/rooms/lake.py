@@ -11,8 +11,9 @@ from equipoise.errors import InputError
 from equipoise.options.plan import PlanOptions
 from equipoise.options.search import AcquisitionLimits, SearchRequest
 from equipoise.web.rooms import plan as plan_room
-from equipoise.web.rooms.room import Ask, Room, Text, table_query
+from equipoise.web.rooms.room import Ask, Room, Text, plain_twin, table_query
 from equipoise.web.schema import offered
+from equipoise.web.twins import Expression, Twin, outside_name
 
 if TYPE_CHECKING:
     from equipoise.lake.lake import Lake
@@ -45,7 +46,7 @@ def lake_query() -> Any:
     )
 
 
-def keywords(options: Mapping[str, Any], known: Sequence[Any]) -> dict[str, Any]:
+def keywords_among(options: Mapping[str, Any], known: Sequence[Any]) -> dict[str, Any]:
     """The options of a request that are among some declared ones."""
     names = {option.keyword for option in known}
     return {name: value for name, value in options.items() if name in names}
@@ -63,7 +64,7 @@ def open_lake(ask: Ask) -> Lake:
 
 def planned(ask: Ask) -> Plan:
     """The plan whose rows are searched for."""
-    return plan_room.make(ask, keywords(ask.options, PLAN), ask.view.get("move", ()))
+    return plan_room.make(ask, keywords_among(ask.options, PLAN), ask.view.get("move", ()))
 
 
 def compute(ask: Ask) -> dict[str, Any]:
@@ -82,7 +83,7 @@ def compute(ask: Ask) -> dict[str, Any]:
         made = planned(ask)
     except Infeasible as error:
         return {**shown, "plan": None, "why": list(error.to_dict()["explanation"])}
-    search = keywords(ask.options, SEARCH)
+    search = keywords_among(ask.options, SEARCH)
     ask.progress("matching tables", 0.3)
     found = lake.find(made, base=ask.path, top=_OFFERS, **search)
     told, counted = found.to_dict(), [axis.name for axis in made.counts.axes]
@@ -113,7 +114,7 @@ def _offer(offer: Mapping[str, Any], counted: Sequence[str]) -> dict[str, Any]:
 def answer(ask: Ask, answers: list[dict[str, Any]]) -> str:
     """Write the answers of a person into the mapping file, and return its text."""
     lake, made = open_lake(ask), planned(ask)
-    text: str = lake.answer(made, answers, base=ask.path, **keywords(ask.options, SEARCH))
+    text: str = lake.answer(made, answers, base=ask.path, **keywords_among(ask.options, SEARCH))
     return text
 
 
@@ -135,11 +136,11 @@ def repair(ask: Ask, output: str) -> dict[str, Any]:
     from equipoise.api.repairs import repair as work
     from equipoise.reports.pages import write_page
 
-    given = {**ask.table, **keywords(ask.options, OPTIONS)}
+    given = {**ask.table, **keywords_among(ask.options, OPTIONS)}
     drawn = [text for text in ask.view.get("move", ()) if text.strip()]
     if drawn:
         made = planned(ask)
-        given = {"plan": made, **keywords(ask.options, (*SEARCH, *LIMITS))}
+        given = {"plan": made, **keywords_among(ask.options, (*SEARCH, *LIMITS))}
     result = work(
         ask.path, open_lake(ask), output, engine=ask.engine, progress=ask.progress, **given
     )
@@ -168,6 +169,23 @@ def repair(ask: Ask, output: str) -> dict[str, Any]:
     }
 
 
+def twin(ask: Ask, _: dict[str, Any]) -> list[Twin]:
+    """The repair, after the plan if that is drawn by hand."""
+    if not ask.view.get("lake"):
+        return []
+    words = (outside_name(ask.data), ask.view["lake"])
+    more: dict[str, Any] = {"words": words, "flags": ("-o", "repaired.parquet")}
+    keywords: dict[str, Any] = {"output": "repaired.parquet"}
+    moves = [text for text in ask.view["move"] if text.strip()]
+    if not moves:
+        return [plain_twin(ask, "repair", "repair", OPTIONS, keywords=keywords, **more)]
+    planned = plan_room.plan_twin(ask, ask.options, moves, flags=("-o", "plan.json"), result="plan")
+    more["flags"] = ("--plan", "plan.json", *more["flags"])
+    more["given"] = keywords_among({**ask.options, **ask.named}, (*SEARCH, *LIMITS))
+    keywords["plan"] = Expression("plan")
+    return [planned, plain_twin(ask, "repair", "repair", OPTIONS, keywords=keywords, **more)]
+
+
 ROOM = Room(
     name="lake",
     title="Lake",
@@ -175,6 +193,6 @@ ROOM = Room(
     query=lake_query(),
     options=OPTIONS,
     compute=compute,
-    command="repair",
     slow=True,
+    twin=twin,
 )

@@ -9,8 +9,9 @@ from pydantic import Field
 from equipoise.errors import InputError
 from equipoise.options.map import MapOptions
 from equipoise.web.rooms.bias import measured
-from equipoise.web.rooms.room import Ask, Room, table_query
+from equipoise.web.rooms.room import Ask, Room, plain_twin, table_query
 from equipoise.web.schema import offered
+from equipoise.web.twins import Twin
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
@@ -168,6 +169,16 @@ def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
     return {"moves": moves, "locked": locked}
 
 
+def twin(ask: Ask, shown: dict[str, Any]) -> list[Twin]:
+    """The map, with the moves that are shown."""
+    from dataclasses import replace
+
+    own = replace(ask, options={**ask.options, "x": shown["x"], "y": shown["y"]})
+    x, y = ask.view.get("at_x") or 0, ask.view.get("at_y") or 0
+    flags, keywords = ((), {}) if not x and not y else (("--at", str(x), str(y)), {"at": [x, y]})
+    return [plain_twin(own, "map", "policy_map", OPTIONS, flags=flags, keywords=keywords)]
+
+
 ROOM = Room(
     name="map",
     title="Map",
@@ -175,7 +186,7 @@ ROOM = Room(
     query=map_query(),
     options=OPTIONS,
     compute=compute,
-    command="map",
     present=present,
     files=("json", "html"),
+    twin=twin,
 )

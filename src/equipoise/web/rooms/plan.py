@@ -10,8 +10,9 @@ from pydantic import Field
 
 from equipoise.errors import InputError
 from equipoise.options.plan import MEASURED, PlanOptions
-from equipoise.web.rooms.room import Ask, Room, Text, table_query
+from equipoise.web.rooms.room import Ask, Room, Text, plain_twin, table_query
 from equipoise.web.schema import offered
+from equipoise.web.twins import Twin, quoted
 
 if TYPE_CHECKING:
     from equipoise.plans.infeasibility import Infeasible
@@ -183,6 +184,28 @@ def compute_frontier(ask: Ask) -> dict[str, Any]:
     }
 
 
+def twin(ask: Ask, _: dict[str, Any]) -> list[Twin]:
+    """Planning, or measuring a plan by hand."""
+    return [plan_twin(ask, ask.options, ask.view["move"])]
+
+
+def plan_twin(ask: Ask, options: Mapping[str, Any], moves: Sequence[str], **more: Any) -> Twin:
+    """The step that makes a plan with some options, or the one that is drawn by hand."""
+    from dataclasses import replace
+
+    own = replace(ask, options=options)
+    drawn = [text for text in moves if text.strip()]
+    if not drawn:
+        return plain_twin(own, "plan", "plan", OPTIONS, **more)
+    read = read_moves(drawn)
+    signed = [(p, f"{s}{n}") for k, s in (("add", "+"), ("delete", "-")) for p, n in read[k]]
+    flags = [word for pattern, rows in signed for word in ("--move", quoted(pattern), rows)]
+    more["flags"] = (*flags, *more.get("flags", ()))
+    more["keywords"] = {**{k: v for k, v in read.items() if v}, **more.get("keywords", {})}
+    measured = tuple(option for option in OPTIONS if option.keyword in MEASURED)
+    return plain_twin(own, "plan", "scenario", measured, **more)
+
+
 ROOM = Room(
     name="plan",
     title="Plan",
@@ -190,8 +213,8 @@ ROOM = Room(
     query=plan_query(),
     options=OPTIONS,
     compute=compute,
-    command="plan",
     files=("json", "csv", "html"),
+    twin=twin,
 )
 
 FRONTIER = Room(
@@ -201,6 +224,5 @@ FRONTIER = Room(
     query=ROOM.query,
     options=OPTIONS,
     compute=compute_frontier,
-    command="frontier",
     slow=True,
 )

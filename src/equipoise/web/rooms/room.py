@@ -14,6 +14,7 @@ from equipoise.options import Option
 from equipoise.options.count import CountRequest, ReadOptions
 from equipoise.progress import Reporter, silent
 from equipoise.web.schema import Query, offered, query_model
+from equipoise.web.twins import Twin, outside_name
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
@@ -96,6 +97,24 @@ def engine_of(places: Places, memory: int | None) -> Engine:
     return shared_engine(None, size, silent, places.folders)
 
 
+def plain_twin(
+    ask: Ask, command: str, function: str, options: Sequence[Option], **more: Any
+) -> Twin:
+    """The step that takes the table of a request, and the options of its room."""
+    named = {**ask.table, **ask.options, **ask.named}
+    known = (*TABLE_OPTIONS, *options)
+    step = {
+        "command": command,
+        "function": function,
+        "words": (outside_name(ask.data),),
+        "given": {
+            option.keyword: named[option.keyword] for option in known if option.keyword in named
+        },
+        "options": known,
+    }
+    return Twin(**{**step, **more})
+
+
 @dataclass(frozen=True)
 class Room:
     """A room: its name, what it is for, its address, and how it is computed."""
@@ -111,9 +130,9 @@ class Room:
     """Whether it needs the counts of the table."""
     slow: bool = False
     """Whether it may take long, and must leave processes to the others."""
-    command: str | None = None
-    """Command of the command line, and function of the library, that do the same."""
     files: tuple[str, ...] = field(default=())
     """What can be downloaded."""
+    twin: Callable[[Ask, dict[str, Any]], Sequence[Twin]] = lambda _ask, _shown: ()
+    """The commands and calls that do the same."""
     present: Callable[[Ask, dict[str, Any]], dict[str, Any]] = lambda _ask, _shown: {}
     """What its page needs beside what is computed."""

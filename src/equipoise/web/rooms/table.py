@@ -6,7 +6,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from equipoise.web.rooms.room import Ask, Room, table_query
+from equipoise.web.rooms.room import Ask, Room, plain_twin, table_query
+from equipoise.web.twins import Twin
 
 if TYPE_CHECKING:
     from equipoise.engines.profiling import ColumnProfile
@@ -173,6 +174,13 @@ def present(ask: Ask, _: dict[str, Any]) -> dict[str, Any]:
     return {"chosen": chosen}
 
 
+def twin(ask: Ask, _: dict[str, Any]) -> list[Twin]:
+    """Measuring the columns that are chosen."""
+    if not ask.table.get("sensitive_features") or not ask.table.get("label"):
+        return []
+    return [plain_twin(ask, "measure", "measure", ())]
+
+
 ROOM = Room(
     name="table",
     title="Table",
@@ -181,6 +189,6 @@ ROOM = Room(
     options=(),
     compute=compute,
     counts=False,
-    command="measure",
     present=present,
+    twin=twin,
 )
