@@ -117,7 +117,7 @@ def test_a_file_outside_of_the_root_is_refused(page, explorer, tmp_path):
     (explorer.root / "link.csv").symlink_to(tmp_path / "secret.csv")
     for name in ("/etc/passwd", "../secret.csv", str(tmp_path / "secret.csv"), "link.csv"):
         visit(page, explorer, "table", data=name)
-        expect(page.locator("#result .problem")).to_contain_text("There is no table")
+        expect(page.locator("#result .problem")).to_contain_text("There is no table or file")
 
 
 def test_an_address_with_nonsense_is_answered_with_a_sentence(page, explorer):
@@ -191,7 +191,7 @@ def test_users_do_not_see_each_other(opened, shared, tmp_path):
     expect(bob.locator(".choices")).not_to_contain_text("salaries.csv")
     bob.watch.refusals += [404, 422]
     visit(bob, shared, "table", data=f"uploads/{name}")
-    expect(bob.locator("#result .problem")).to_contain_text("There is no table")
+    expect(bob.locator("#result .problem")).to_contain_text("There is no table or file")
 
     visit(ann, shared, "compare", data=f"uploads/{name}", sensitive_features="sex", label="hired")
     ann.locator("#models").fill("logistic")

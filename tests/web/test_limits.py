@@ -22,7 +22,7 @@ import pytest
 import serving
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.web.crew import Crew, TooMuchWork
-from equipoise.web.settings import Settings
+from equipoise.web.settings import ExplorerSettings as Settings
 from equipoise.workers import Cancelled, Worker, WorkerEnded
 
 pytestmark = pytest.mark.slow  # processes start
@@ -91,7 +91,13 @@ def test_a_bad_upload_is_a_sentence_and_is_not_kept(client, explorer, name, cont
 
 
 def hides(answer, explorer):
-    for folder in (explorer.root, explorer.home, explorer.root.parent, "site-packages", "Traceback"):
+    for folder in (
+        explorer.root,
+        explorer.home,
+        explorer.root.parent,
+        "site-packages",
+        "Traceback",
+    ):
         assert str(folder) not in answer.text
 
 
@@ -315,7 +321,9 @@ def test_one_user_sees_nothing_of_another(explorer):
         assert second.get(f"/api/jobs/{number}").status_code == 404
         assert second.get(f"/jobs/{number}/part").status_code == 404
         assert second.delete(f"/api/jobs/{number}").json() == {"cancelled": False}
-        ended = serving.until(lambda: first.get(f"/api/jobs/{number}").json()["state"] == "done", 30)
+        ended = serving.until(
+            lambda: first.get(f"/api/jobs/{number}").json()["state"] == "done", 30
+        )
         assert ended
         assert second.get(f"/api/jobs/{number}").status_code == 404
         results = explorer.home / "x"
@@ -334,7 +342,12 @@ def test_one_user_sees_nothing_of_another(explorer):
 
 @pytest.mark.parametrize("job", ["0123456789ab", "../jobs/x", "%2e%2e", "a" * 3000, "ß", "*"])
 def test_guessed_numbers_of_jobs_and_results_find_nothing(client, job):
-    for path in (f"/api/jobs/{job}", f"/jobs/{job}/part", f"/api/results/{job}", f"/api/work/{job}"):
+    for path in (
+        f"/api/jobs/{job}",
+        f"/jobs/{job}/part",
+        f"/api/results/{job}",
+        f"/api/work/{job}",
+    ):
         assert client.get(path).status_code in {404, 405}, path
 
 
@@ -360,7 +373,9 @@ def test_two_tabs_of_one_user_do_not_disturb_each_other(explorer):
 
 def settings(tmp_path, **options):
     tokens = ("first", "second")
-    return Settings(root=tmp_path, home=tmp_path / "home", tokens=tokens, **{"workers": 2, **options})
+    return Settings(
+        root=tmp_path, home=tmp_path / "home", tokens=tokens, **{"workers": 2, **options}
+    )
 
 
 def sleep(seconds, *, progress):
@@ -496,7 +511,8 @@ def _quietly(crew, user, **options):
 def test_long_work_leaves_a_process_to_short_work(crew):
     crew.run(sleep, 0, user="a")
     threads = [
-        threading.Thread(target=lambda user=user: _quietly(crew, user, slow=True)) for user in "abcd"
+        threading.Thread(target=lambda user=user: _quietly(crew, user, slow=True))
+        for user in "abcd"
     ]
     for each in threads:
         each.start()
@@ -583,7 +599,9 @@ def test_an_answer_of_too_many_groups_is_a_sentence(explorer):
     with explorer.client() as client:
         query = {"data": "wide.parquet", "sensitive_features": list(columns), "label": "hired"}
         for path in ("/api/bias", "/api/plan", "/bias/part"):
-            answer = client.get(path, params={**query, "time_limit": 5} if "plan" in path else query)
+            answer = client.get(
+                path, params={**query, "time_limit": 5} if "plan" in path else query
+            )
             assert answer.status_code in {200, 422}, answer.text[:300]
             if answer.status_code == 422:
                 assert "Error" not in answer.text

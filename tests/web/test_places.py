@@ -197,7 +197,9 @@ def test_texts_lose_the_folders_of_the_machine(places, tmp_path):
     from equipoise import datasets
 
     assert hidden(str(datasets.path("adult"))) == "adult.parquet"
-    assert "/" not in hidden(f"{os.environ.get('TMPDIR', '/tmp')}/equipoise-abcd_012/copy-0.parquet")
+    assert "/" not in hidden(
+        f"{os.environ.get('TMPDIR', '/tmp')}/equipoise-abcd_012/copy-0.parquet"
+    )
 
 
 def test_a_root_with_odd_letters_is_hidden_in_pages_and_json_too(tmp_path):
@@ -292,7 +294,17 @@ def test_every_option_that_names_a_file_says_so():
     assert all(found.values()), [name for name, marked in found.items() if not marked]
 
 
-NOT_FILES = {"lenient", "encoding", "delimiter", "header", "dedupe", "where", "sql", "target_count", "force"}
+NOT_FILES = {
+    "lenient",
+    "encoding",
+    "delimiter",
+    "header",
+    "dedupe",
+    "where",
+    "sql",
+    "target_count",
+    "force",
+}
 """Options whose help speaks of files that the table is read from."""
 
 
@@ -321,7 +333,9 @@ def client(explorer):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in FORBIDDEN if "\0" not in name and name.isascii()])
+@pytest.mark.parametrize(
+    "name", [name for name in FORBIDDEN if "\0" not in name and name.isascii()]
+)
 def test_the_explorer_opens_nothing_else(client, explorer, name):
     outside = explorer.root.parent / "outside"
     given = name.format(outside=outside) if "{" in name else name
@@ -349,7 +363,9 @@ def test_the_explorer_opens_nothing_else(client, explorer, name):
 def test_files_of_options_below_the_root_are_used(client):
     told = client.get("/api/plan", params={"data": "people.csv", "policy": "rules.toml", **CHOSEN})
     assert told.status_code == 200, told.text
-    refused = client.get("/api/plan", params={"data": "people.csv", "policy": "linked.toml", **CHOSEN})
+    refused = client.get(
+        "/api/plan", params={"data": "people.csv", "policy": "linked.toml", **CHOSEN}
+    )
     assert refused.status_code == 422
 
 
@@ -358,7 +374,7 @@ def test_a_bundled_name_is_no_file_of_rules(client):
     for option in ("policy", "labels", "target"):
         answer = client.get("/api/plan", params={"data": "people.csv", option: "adult", **CHOSEN})
         assert answer.status_code == 422
-        assert "there is no table" in answer.text
+        assert "there is no table or file" in answer.text
 
 
 @pytest.mark.slow
@@ -372,7 +388,12 @@ def test_a_view_of_a_database_shows_nothing_from_outside(client):
 
 @pytest.mark.slow
 def test_no_sql_is_taken_from_a_browser(client):
-    for option, text in (("where", "1=1"), ("sql", "SELECT 1"), ("engine", "memory"), ("threads", "99")):
+    for option, text in (
+        ("where", "1=1"),
+        ("sql", "SELECT 1"),
+        ("engine", "memory"),
+        ("threads", "99"),
+    ):
         answer = client.get("/api/bias", params={"data": "people.csv", option: text, **CHOSEN})
         assert answer.status_code == 422
         assert "not valid" in answer.json()["error"]
@@ -380,7 +401,9 @@ def test_no_sql_is_taken_from_a_browser(client):
 
 @pytest.mark.slow
 def test_a_lake_that_links_out_is_refused(client, explorer):
-    answer = client.post("/api/lake/index", params={"data": "people.csv", "lake": "mixed", **CHOSEN})
+    answer = client.post(
+        "/api/lake/index", params={"data": "people.csv", "lake": "mixed", **CHOSEN}
+    )
     assert answer.status_code == 202
     job = answer.json()["job"]
     assert serving.until(lambda: client.get(f"/api/jobs/{job}").json()["state"] != "running", 30)

@@ -13,6 +13,7 @@ from equipoise.measures.request import MeasureRequest
 from equipoise.measures.suppression import suppress
 from equipoise.measures.table import BiasTable, bias_table
 from equipoise.options.audit import AuditOptions
+from equipoise.options.texts import number_text
 from equipoise.plain import in_words, rows_text
 from equipoise.values import MISSING, Value, as_value
 
@@ -39,7 +40,7 @@ class Median:
         at = "rows" if self.ties is None else rows_text(self.ties)
         return (
             f"The median of {self.column!r} over all {self.rows:,} rows that have a score is "
-            f"{self.value:g}. Only higher scores count as above it; {at} at the median itself "
+            f"{number_text(self.value)}. Only higher scores count as above it; {at} at the median itself "
             f"{'counts' if self.ties == 1 else 'count'} as not above."
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import functools
 import math
@@ -27,6 +26,9 @@ Decorator = Callable[[Any], Any]
 # --- how text becomes values ----------------------------------------------------------------------
 
 
+_NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|([^,]*)),')
+
+
 class Names(click.ParamType[tuple[str, ...]]):
     """A list of names: ``sex,race``; a name with a comma is in double quotes."""
 
@@ -36,7 +38,9 @@ class Names(click.ParamType[tuple[str, ...]]):
         """Split at commas."""
         if isinstance(value, (list, tuple)):
             return tuple(str(v) for v in value)
-        return tuple(n.strip() for n in next(csv.reader([str(value)], skipinitialspace=True)))
+        found = _NAME.finditer(f"{value},") if value else ()
+        # Blanks around a name are not part of it, unless they are in its quotes.
+        return tuple(n[2].strip() if n[1] is None else n[1].replace('""', '"') for n in found)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
         """Its placeholder in help."""

@@ -9,9 +9,8 @@ import json
 import re
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import SimpleCookie
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.exceptions import HTTPException
 
@@ -176,13 +175,10 @@ class Guard:
         in_address = [value for key, value in _query(scope) if key == "token"]
         if in_address:  # of an address below /api
             return self._known(in_address[-1]), False
-        cookie = SimpleCookie()
-        try:
-            cookie.load(headers.get("cookie", ""))
-        except Exception:  # noqa: BLE001  whatever a browser was made to send
-            return None, True
-        crumb = cookie.get(_cookie_name(scope))
-        return (None if crumb is None else self._known(crumb.value)), True
+        # Other programs of this machine have cookies in any form, so only ours is read.
+        pairs = (each.strip().partition("=") for each in headers.get("cookie", "").split(";"))
+        crumbs = [value for name, _, value in pairs if name == _cookie_name(scope)]
+        return (self._known(crumbs[-1]) if crumbs else None), True
 
     def _known(self, given: str) -> str | None:
         # Every token is compared, in constant time, so that time tells nothing about them.
@@ -195,11 +191,11 @@ class Guard:
             await self._answer(scope, send, 401, "Wrong token", _ASK)
             return
         rest = urlencode([pair for pair in _query(scope) if pair[0] != "token"])
-        place = scope["path"] + (f"?{rest}" if rest else "")
+        place = quote(scope["path"]) + (f"?{rest}" if rest else "")
         # A path of two slashes would lead to another host.
         place = "/" + place.lstrip("/\\")
         kept = f"{_cookie_name(scope)}={token}; HttpOnly; Path=/; SameSite=Lax; Max-Age=2592000"
-        headers = [(b"location", place.encode("latin-1", "ignore")), (b"set-cookie", kept.encode())]
+        headers = [(b"location", place.encode()), (b"set-cookie", kept.encode())]
         await send({"type": "http.response.start", "status": 303, "headers": headers})
         await send({"type": "http.response.body", "body": b""})
 

@@ -104,7 +104,7 @@ def make_application(
     app.state.desk = desk
     for room in TWINS:
         _add_twin(app, desk, room)
-    for room in ROOMS:
+    for room in (*ROOMS, audit.ROOM):
         _add_page(app, desk, room)
     app.include_router(downloads.make_router(desk))
     app.include_router(files.make_router(desk))
@@ -194,6 +194,8 @@ def render_room(desk: Desk, room: Room, query: Any, user: str) -> str:
         lake=_lake_of(desk, given),
         folders=desk.places(user).folders_listed(),
         upload_limit=desk.settings.upload_limit,
+        upload_kinds=files.UPLOADED,
+        ignored=plan.NOT_VARIED,
     )
 
 

@@ -179,7 +179,9 @@ class Crew:
             mine = [w for (owner, _), w in self._works.items() if owner == user and not w.ended]
             if len(mine) >= _OWN:
                 raise TooMuchWork("you have too much work under way; wait for it, or cancel some.")
-            key = (user, work or f"{UNNAMED}{id(doing)}")
+            known = self._works.get((user, work or ""))
+            free = work is not None and (known is None or known.ended is not None)
+            key = (user, str(work) if free else f"{UNNAMED}{id(doing)}")
             self._works[key] = doing
         try:
             yield doing

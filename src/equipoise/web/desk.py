@@ -25,7 +25,7 @@ from equipoise.web.crew import Crew
 from equipoise.web.jobs import Jobs
 from equipoise.web.places import EXAMPLE, Places
 from equipoise.web.rooms import plan as plan_room
-from equipoise.web.rooms.room import TABLE_OPTIONS, Ask, Room
+from equipoise.web.rooms.room import SHARED, TABLE_OPTIONS, Ask, Room
 from equipoise.web.schema import Query, as_pairs, files_of, keywords_of
 from equipoise.web.settings import ExplorerSettings
 
@@ -57,6 +57,10 @@ class Desk:
 
     def prepare(self) -> None:
         """Write the example, so that there is something to try everything on."""
+        # Uploads are nobody else's business, also not that of other accounts of this machine.
+        self.settings.home.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):
+            self.settings.home.chmod(0o700)
         folder = str(self.settings.home / EXAMPLE)
 
         def work() -> None:
@@ -161,11 +165,17 @@ class Desk:
             view["plans"] = [self.pinned(text, ask) for text in ask.view["pin"]]
             view["other_counts"] = None
             if ask.view.get("other"):
-                other = replace(
-                    ask, data=ask.view["other"], path=ask.places.resolve(ask.view["other"])
-                )
-                view["other_counts"] = self.counts(other, user, work)
+                view["other_counts"] = self.counts(self._other(ask), user, work)
         return replace(ask, counts=counts, view=view)
+
+    def _other(self, ask: Ask) -> Ask:
+        """The request for the second table, which may hold counts or not by itself."""
+        name = ask.view["other"]
+        path, table = ask.places.resolve(name), dict(ask.table)
+        if "count" not in dict(ask.pairs):
+            table.pop("count", None)
+            self._add_count_column(table, path)
+        return replace(ask, data=name, path=path, table=table)
 
     def pinned(self, text: str, ask: Ask) -> tuple[str, dict[str, Any], list[str]]:
         """Read the address of a pinned plan: its name, its options, and its moves."""
@@ -175,6 +185,10 @@ class Desk:
         name = given.pop("name", ["plan"])[0]
         values: dict[str, Any] = {}
         for key, texts in given.items():
+            if key in SHARED:
+                raise InputError(
+                    f"a pinned plan is a plan for the table of the page; leave out {key!r}."
+                )
             if key not in fields:
                 raise InputError(f"a pinned plan has no option {key!r}.")
             listed = "list" in str(fields[key].annotation)

@@ -14,10 +14,9 @@ from typing import Any
 from equipoise import atomic
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.web.crew import Crew, Work
-from equipoise.web.places import Places
+from equipoise.web.places import JOBS, Places
 from equipoise.workers import Cancelled
 
-JOBS = "jobs"
 _ID = re.compile(r"[0-9a-f]{12}")
 _AT_ONCE = 2
 """Maximum number of jobs of one user that run at the same time."""
@@ -125,6 +124,13 @@ class Jobs:
             return None
         kept: dict[str, Any] = json.loads(path.read_text("utf-8"))
         return kept
+
+    def forget(self, user: str) -> None:
+        """Forget the jobs of a user that have ended."""
+        with self._lock:
+            for key, job in list(self._jobs.items()):
+                if key[0] == user and job.state != "running":
+                    del self._jobs[key]
 
     def cancel(self, user: str, job: str) -> bool:
         """Cancel a job; whether it was running."""

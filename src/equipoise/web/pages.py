@@ -6,7 +6,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -35,6 +35,7 @@ def templates() -> jinja2.Environment:
         "island": island,
         "short": short,
         "said": said,
+        "sentence": sentence,
     }
     made.globals |= {"version": __version__, "address": address}
     return made
@@ -129,11 +130,15 @@ def said(sentence: str) -> Markup:
 _PARAMETER = re.compile(r"`([^`]+)`")
 
 
+def sentence(text: str) -> str:
+    """A message as a sentence: with a capital letter, unless it begins with a name.
+
+    >>> sentence("no such table."), sentence("a.parquet is gone.")
+    ('No such table.', 'a.parquet is gone.')
+    """
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+[\s,:;]", text) else text
+
+
 def percent(value: float | None) -> str:
     """A share in percent."""
     return "–" if value is None or not math.isfinite(value) else f"{value:.1%}"
-
-
-def grid_of(table: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The rows of the plain data of a grid, by header."""
-    return [dict(zip(table["headers"], row, strict=True)) for row in table["rows"]]

@@ -21,7 +21,7 @@ from equipoise.errors import InputError, SourceNotFound
 from equipoise.scratch import PREFIX, cache_folder, is_old
 from equipoise.web.settings import too_large
 
-UPLOADS, RESULTS, EXAMPLE = "uploads", "results", "example"
+UPLOADS, RESULTS, JOBS, EXAMPLE = "uploads", "results", "jobs", "example"
 _LISTED, _DEEPEST = 1000, 5
 """Maximum number of files that are listed, and of folders above one."""
 _FOLDERS = 200
@@ -162,8 +162,8 @@ class Places:
         return found.sub(lambda each: "" if each[0].endswith("/") else "the folder", text)
 
     def forget(self) -> int:
-        """Delete all uploads and results; return how many files there were."""
-        found = [p for folder in (UPLOADS, RESULTS) for p in (self.home / folder).glob("*")]
+        """Delete all uploads, results and jobs; return how many files there were."""
+        found = [p for folder in (UPLOADS, RESULTS, JOBS) for p in (self.home / folder).glob("*")]
         files = [path for path in found if path.is_file()]
         for path in files:
             path.unlink(missing_ok=True)
@@ -231,7 +231,7 @@ def _is_below(path: Path, base: Path) -> bool:
 
 def _refusal(name: str) -> str:
     shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
-    return f"there is no table {shown!r} below the folder that the explorer was started in."
+    return f"there is no table or file {shown!r} below the folder that the explorer was started in."
 
 
 def _tables(folder: Path, base: Path, hidden: Path | None) -> Iterator[str]:

@@ -97,6 +97,10 @@ def relative_to(root: Path, name: str | None) -> str | None:
     """The name of a file relative to the root, for the address of a page."""
     if name is None:
         return None
-    path = Path(name.partition("::")[0]).absolute()
-    table = name.partition("::")[1] + name.partition("::")[2]
-    return path.resolve().relative_to(root.resolve()).as_posix() + table
+    file, separator, table = name.partition("::")
+    path = Path(file).absolute().resolve()
+    if not path.is_relative_to(root.resolve()):
+        raise InputError(
+            f"{file} is not below the root {root}; name a folder above it as the root."
+        )
+    return path.relative_to(root.resolve()).as_posix() + separator + table

@@ -44,11 +44,16 @@ class Twin:
         return call + self.after
 
 
+_DEMO = "equipoise demo --output demo   # writes the example"
+
+
 def write_twins(steps: Sequence[Twin]) -> list[tuple[str, str]]:
     """The steps as text for the shell and for Python, each with its title; none without steps."""
     if not steps:
         return []
     shell = "\n".join(step.shell() for step in steps)
+    if any(str(word).startswith("demo/") for step in steps for word in step.words):
+        shell = f"{_DEMO}\n{shell}"
     python = "\n".join(step.python() for step in steps)
     return [("shell", shell), ("Python", f"import equipoise as eq\n\n{python}\nprint(result)")]
 
@@ -56,11 +61,20 @@ def write_twins(steps: Sequence[Twin]) -> list[tuple[str, str]]:
 def outside_name(data: str) -> str:
     """The name of a table as it is called outside of the explorer.
 
-    >>> outside_name("uploads/0123456789-people.csv"), outside_name("parts/a.csv")
-    ('people.csv', 'parts/a.csv')
+    Uploads have the name of their file, and results that of their download. The example is what
+    ``equipoise demo`` writes.
+
+    >>> outside_name("uploads/0123456789-people.csv"), outside_name("example/adult.parquet")
+    ('people.csv', 'demo/people.parquet')
     """
-    folder, _, name = data.rpartition("/")
-    return name.partition("-")[2] if folder == "uploads" else data
+    if data == "example/adult.parquet":
+        return "demo/people.parquet"
+    folder, _, name = data.partition("/")
+    if folder == "example":
+        return f"demo/{name}"
+    if folder == "uploads":
+        return name.partition("-")[2]
+    return name if folder == "results" else data
 
 
 class Expression(str):
@@ -81,7 +95,7 @@ def shell_command(
     >>> print(shell_command("plan", ["people.csv"], given, options))
     equipoise plan people.csv --tolerance 0.1 --cost-add sex=Female 2 --may-vanish
     """
-    parts = ["equipoise", command, *map(quoted, words)]
+    parts = ["equipoise", command, *(quoted(_path(word)) for word in words)]
     for option in options:
         if option.keyword in given and option.spellings:
             parts += _flags(option, given[option.keyword])
@@ -103,13 +117,19 @@ def _flags(option: Option, value: Any) -> list[str]:
 
 
 def _listed(name: str) -> str:
-    return f'"{name.replace(chr(34), chr(34) * 2)}"' if set(name) & set(',"') else name
+    """A name in a list: in quotes if a comma, a quote or blanks at its ends would be lost."""
+    plain = name and name == name.strip() and not set(name) & set(',"\r\n')
+    return name if plain else f'"{name.replace(chr(34), chr(34) * 2)}"'
 
 
 def quoted(word: str) -> str:
     """A word as the shell takes it."""
-    # A word that begins with a dash would be an option.
-    return shlex.quote(f"./{word}" if word.startswith("-") else word)
+    return shlex.quote(word)
+
+
+def _path(name: str) -> str:
+    # A file that begins with a dash would be an option, and a dash alone standard input.
+    return f"./{name}" if name.startswith("-") else name
 
 
 def python_call(
@@ -120,7 +140,7 @@ def python_call(
     >>> print(python_call("plan", ["people.csv"], {"tolerance": 0.1, "label": "hired"}, "plan"))
     plan = eq.plan("people.csv", tolerance=0.1, label="hired")
     """
-    arguments = [python_value(word) for word in words]
+    arguments = [python_value(_path(word) if isinstance(word, str) else word) for word in words]
     arguments += [f"{name}={python_value(value)}" for name, value in given.items()]
     line = f"{result} = eq.{function}({', '.join(arguments)})"
     if len(line) <= 100:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -156,7 +157,13 @@ def command(
             "proxy with TLS before it.",
             quiet=quiet,
         )
-    serve(settings, host=host, port=port, open_browser=not no_open, say=_say(quiet=quiet))
+    serve(
+        settings,
+        host=host,
+        port=port,
+        open_browser=not no_open,
+        say=_say(settings.root, quiet=quiet),
+    )
 
 
 def require_web() -> None:
@@ -167,14 +174,16 @@ def require_web() -> None:
             raise MissingDependency(package, extra="web", purpose="the explorer")
 
 
-def _say(*, quiet: bool) -> Callable[[str], None]:
+def _say(root: Path, *, quiet: bool) -> Callable[[str], None]:
     first = True
 
     def say(address: str) -> None:
         nonlocal first
         click.echo(address)
         if first:
-            terminal.say("the explorer runs until Ctrl-C.", quiet=quiet)
+            terminal.say(
+                f"files below {root} can be opened; the explorer runs until Ctrl-C.", quiet=quiet
+            )
         first = False
 
     return say
@@ -186,8 +195,11 @@ def _tokens(users: int) -> tuple[str, ...]:
         raise InputError(
             f"EQUIPOISE_TOKEN has {len(given)} tokens for {users} users; give one for each."
         )
-    if any(len(token) < 16 for token in given):
-        raise InputError("a token in EQUIPOISE_TOKEN must have at least 16 letters.")
+    if not all(re.fullmatch(r"[A-Za-z0-9._~-]{16,}", token) for token in given):
+        raise InputError(
+            "a token in EQUIPOISE_TOKEN must have at least 16 letters, digits or characters of .-_~, "
+            "so that it can stand in an address."
+        )
     return given
 
 
@@ -210,4 +222,11 @@ def _common_root(table: str | None, lake: str | None) -> Path:
     if all(path.is_relative_to(here) for path in paths):
         return here
     folders = [path if path.is_dir() else path.parent for path in paths]
-    return Path(os.path.commonpath([str(folder) for folder in folders]))
+    common = Path(os.path.commonpath([str(folder) for folder in folders]))
+    # Everything below the root can be opened, so it must not become the whole disk by accident.
+    if common == Path(common.anchor) or Path.home().resolve().is_relative_to(common):
+        raise InputError(
+            f"{' and '.join(named)} share no folder but {common}; name the folder below which files "
+            "can be opened with --root."
+        )
+    return common

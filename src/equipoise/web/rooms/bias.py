@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from equipoise.options.audit import FORMS
 from equipoise.options.measure import MeasureOptions
 from equipoise.web.rooms.room import SHARED, Ask, Room, Text, plain_twin, table_query
 from equipoise.web.schema import offered
@@ -118,6 +117,7 @@ def compute(ask: Ask) -> dict[str, Any]:
         "hints": hints(table.counts),
         **listed,
         "forest": _page(shown.filter(evident=True, label_value=[value]), 0, _FOREST),
+        "headline": _page(table.filter(label_value=[value], evident=True).sort(), 0, 1),
         "worse": _worse(table, value),
         "matrix": _matrix(table, ask.view, value),
         "at": None if not ask.view.get("at") else _explain(table, ask.view["at"]),
@@ -238,11 +238,15 @@ def _kin(table: BiasTable, lines: Any) -> list[dict[str, Any]]:
     return [row_dict(row, table.options.limit) for row in m.rows_at(line, label)]
 
 
-def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
-    """Links to the forms of audits, with the label value that is shown as the favourable one."""
+def present(ask: Ask, _: dict[str, Any]) -> dict[str, Any]:
+    """The address of the audit forms; the favourable outcome is the label value that was chosen."""
     pairs = [pair for pair in ask.pairs if pair[0] in SHARED]
-    pairs.append(("selected_value", str(shown.get("label_value"))))
-    return {"forms": FORMS, "audit": pairs}
+    if ask.view.get("label_value"):
+        pairs.append(("selected_value", str(ask.view["label_value"])))
+    for option, words in (("sex", ("sex", "gender")), ("race", ("race", "ethnic"))):
+        named = [n for n in ask.table["sensitive_features"] if n.lower().startswith(words)]
+        pairs += [(option, named[0])] if named else []
+    return {"audit": pairs}
 
 
 def twin(ask: Ask, _: dict[str, Any]) -> list[Twin]:

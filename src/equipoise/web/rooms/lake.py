@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from equipoise.errors import InputError
+from equipoise.engines.kinds import EXTENSIONS, extension
+from equipoise.errors import InputError, SourceNotFound
 from equipoise.options.plan import PlanOptions
 from equipoise.options.search import AcquisitionLimits, SearchRequest
 from equipoise.web.rooms import plan as plan_room
-from equipoise.web.rooms.room import Ask, Room, Text, plain_twin, table_query
+from equipoise.web.rooms.room import Ask, Room, Text, outside_files, plain_twin, table_query
 from equipoise.web.schema import offered
 from equipoise.web.twins import Expression, Twin, outside_name
 
@@ -23,8 +25,10 @@ PLAN = offered(PlanOptions)
 SEARCH = offered(SearchRequest, but=("second_opinion",))
 _PLANNED = {option.keyword for option in PLAN}
 # A repair has one budget and one time limit, those of the plan.
-LIMITS = tuple(o for o in offered(AcquisitionLimits) if o.keyword not in _PLANNED)
+LIMITS = offered(AcquisitionLimits, but=("partial", "force", *_PLANNED))
 OPTIONS = (*PLAN, *SEARCH, *LIMITS)
+_BEFORE = ("reference", "rounding", "exact", "extra", "budget", "priority")
+"""Options of plans that a repair does not have."""
 _OFFERS, _CELLS = 50, 100
 
 
@@ -67,6 +71,12 @@ def planned(ask: Ask) -> Plan:
     return plan_room.make(ask, keywords_among(ask.options, PLAN), ask.view.get("move", ()))
 
 
+def made_before(ask: Ask) -> bool:
+    """Whether the plan is one that a repair carries out, but does not make itself."""
+    drawn = any(text.strip() for text in ask.view.get("move") or ())
+    return drawn or any(name in ask.options for name in _BEFORE)
+
+
 def compute(ask: Ask) -> dict[str, Any]:
     """Rank the tables of the lake by the needed rows they offer, and list what is open."""
     if not ask.view.get("lake"):
@@ -78,6 +88,7 @@ def compute(ask: Ask) -> dict[str, Any]:
     if not shown["indexed"]:
         return shown
     shown["tables"], shown["rows"] = len(lake.tables), sum(table.rows for table in lake.tables)
+    shown["stale"] = is_stale(lake)
     shown["problems"] = [{"table": t.name, "why": t.problem} for t in lake.tables if t.problem]
     try:
         made = planned(ask)
@@ -85,9 +96,12 @@ def compute(ask: Ask) -> dict[str, Any]:
         return {**shown, "plan": None, "why": list(error.to_dict()["explanation"])}
     search = keywords_among(ask.options, SEARCH)
     ask.progress("matching tables", 0.3)
-    found = lake.find(made, base=ask.path, top=_OFFERS, **search)
+    try:
+        found = lake.find(made, base=ask.path, top=_OFFERS, **search)
+        asked = lake.questions(made, base=ask.path, **search)
+    except SourceNotFound as error:  # a table that was indexed is gone
+        return {**shown, "plan": None, "stale": True, "why": [str(error)]}
     told, counted = found.to_dict(), [axis.name for axis in made.counts.axes]
-    asked = lake.questions(made, base=ask.path, **search)
     return {
         **shown,
         "plan": {
@@ -111,6 +125,17 @@ def _offer(offer: Mapping[str, Any], counted: Sequence[str]) -> dict[str, Any]:
     return {**{name: offer[name] for name in own}, "columns": columns, "values": values}
 
 
+def is_stale(lake: Lake) -> bool:
+    """Whether files of the lake are gone, or newer than its index."""
+    made = lake.index_path.stat().st_mtime
+    listed = {path for table in lake.tables for path in table.source.paths}
+    if not all(path.exists() for path in listed):
+        return True
+    there = (p for place in map(Path, lake.places) if place.is_dir() for p in place.rglob("*"))
+    files = (p for p in there if p.is_file() and extension(p) in EXTENSIONS)
+    return any(p.stat().st_mtime > made + 1 for p in files if not p.name.startswith("."))
+
+
 def answer(ask: Ask, answers: list[dict[str, Any]]) -> str:
     """Write the answers of a person into the mapping file, and return its text."""
     lake, made = open_lake(ask), planned(ask)
@@ -131,16 +156,12 @@ def index(ask: Ask) -> dict[str, Any]:
 
 def repair(ask: Ask, output: str) -> dict[str, Any]:
     """Plan, take the rows, write the repaired table and verify it; write its report, too."""
-    from pathlib import Path
-
     from equipoise.api.repairs import repair as work
     from equipoise.reports.pages import write_page
 
     given = {**ask.table, **keywords_among(ask.options, OPTIONS)}
-    drawn = [text for text in ask.view.get("move", ()) if text.strip()]
-    if drawn:
-        made = planned(ask)
-        given = {"plan": made, **keywords_among(ask.options, (*SEARCH, *LIMITS))}
+    if made_before(ask):
+        given = {"plan": planned(ask), **keywords_among(ask.options, (*SEARCH, *LIMITS))}
     result = work(
         ask.path, open_lake(ask), output, engine=ask.engine, progress=ask.progress, **given
     )
@@ -173,15 +194,16 @@ def twin(ask: Ask, _: dict[str, Any]) -> list[Twin]:
     """The repair, after the plan if that is drawn by hand."""
     if not ask.view.get("lake"):
         return []
-    words = (outside_name(ask.data), ask.view["lake"])
+    words = (outside_name(ask.data), outside_name(ask.view["lake"]))
     more: dict[str, Any] = {"words": words, "flags": ("-o", "repaired.parquet")}
     keywords: dict[str, Any] = {"output": "repaired.parquet"}
-    moves = [text for text in ask.view["move"] if text.strip()]
-    if not moves:
+    if not made_before(ask):
         return [plain_twin(ask, "repair", "repair", OPTIONS, keywords=keywords, **more)]
-    planned = plan_room.plan_twin(ask, ask.options, moves, flags=("-o", "plan.json"), result="plan")
+    planned = plan_room.plan_twin(
+        ask, ask.options, ask.view["move"], flags=("-o", "plan.json"), result="plan"
+    )
     more["flags"] = ("--plan", "plan.json", *more["flags"])
-    more["given"] = keywords_among({**ask.options, **ask.named}, (*SEARCH, *LIMITS))
+    more["given"] = keywords_among({**ask.options, **outside_files(ask)}, (*SEARCH, *LIMITS))
     keywords["plan"] = Expression("plan")
     return [planned, plain_twin(ask, "repair", "repair", OPTIONS, keywords=keywords, **more)]
 

@@ -96,8 +96,10 @@ def compute(ask: Ask) -> dict[str, Any]:
 
     made = make(ask)
     told = made.to_dict()
-    point = next((p for p in told["points"] if p["name"] == "chosen"), None) or told["whole"]
-    effect = made.effect
+    # At 0 rows of both moves nothing is moved; that is a point of the map, though not a plan.
+    at_now = ask.view.get("at_x") == 0 and ask.view.get("at_y") == 0
+    best = None if made.chosen is None else made.chosen.to_dict()
+    effect = None if at_now else made.effect
     shown = {
         "heading": made.heading,
         "group": str(made.group),
@@ -108,8 +110,7 @@ def compute(ask: Ask) -> dict[str, Any]:
         "reached": told["reached"],
         "points": told["points"],
         "chosen": made.at is not None,
-        "point": None if made.chosen is None else made.chosen.to_dict(),
-        "fallback": point,
+        "point": told["points"][0] if at_now else best,
         "tolerance": told["parameters"]["tolerance"],
         "limits": told["limits"],
         "sentences": told["sentences"],
@@ -153,7 +154,10 @@ def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
     """Links of the point: the plan that makes its moves, and limits that it sets."""
     point = shown["point"]
     if point is None:
-        return {"moves": [], "locked": {"x": [], "y": [], "held": {"x": False, "y": False}}}
+        return {
+            "moves": [],
+            "locked": {"x": [], "y": [], "held": {"x": [], "y": []}, "without": {}},
+        }
     moves = []
     for name in ("x", "y"):
         kind, _, pattern = shown[name].partition(" ")
@@ -161,11 +165,14 @@ def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:
         if rows:
             moves.append(f"{pattern} {'+' if kind == 'add' else '-'}{rows}")
     given = list(ask.options.get("limits", ()))
-    locked: dict[str, Any] = {"held": {}}
+    locked: dict[str, Any] = {"held": {}, "without": {}}
     for name in ("x", "y"):
-        others = [text for text in given if not text.replace(" ", "").startswith(f"{name}<=")]
-        locked["held"][name] = len(others) < len(given)
-        locked[name] = others if locked["held"][name] else [*given, f"{name}<={round(point[name])}"]
+        locked["held"][name] = [
+            text for text in given if text.replace(" ", "").startswith(f"{name}<=")
+        ]
+        locked[name] = [*given, f"{name}<={round(point[name])}"]
+    for text in given:
+        locked["without"][text] = [each for each in given if each != text]
     return {"moves": moves, "locked": locked}
 
 

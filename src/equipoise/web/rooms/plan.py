@@ -27,6 +27,12 @@ _CELLS, _REASONS, _POINTS = 200, 60, 12
 _FEW = 30
 """Cells and reasons that are shown meanwhile."""
 
+NOT_VARIED = (
+    *("tolerance", "budget", "priority", "policy", "objective", "gap", "time_limit"),
+    *("pin", "draft", "move"),
+)
+"""Parameters that a frontier does not depend on."""
+
 _MOVE = re.compile(r"(?P<pattern>.+)\s+(?P<rows>[+-]?\d+)", re.DOTALL)
 
 
@@ -165,8 +171,7 @@ def compute_frontier(ask: Ask) -> dict[str, Any]:
     from equipoise.api.plans import frontier
     from equipoise.plans.infeasibility import Infeasible
 
-    left_out = ("tolerance", "budget", "priority", "policy", "objective", "gap", "time_limit")
-    options = {k: v for k, v in ask.options.items() if k not in left_out}
+    options = {k: v for k, v in ask.options.items() if k not in NOT_VARIED}
     options.setdefault("reference", "new" if options.get("target") is None else "original")
     options |= targets_read(ask, options)
     try:

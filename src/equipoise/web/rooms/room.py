@@ -97,11 +97,16 @@ def engine_of(places: Places, memory: int | None) -> Engine:
     return shared_engine(None, size, silent, places.folders)
 
 
+def outside_files(ask: Ask) -> dict[str, str]:
+    """Files among the options, as they are called outside of the explorer."""
+    return {name: outside_name(file) for name, file in ask.named.items()}
+
+
 def plain_twin(
     ask: Ask, command: str, function: str, options: Sequence[Option], **more: Any
 ) -> Twin:
     """The step that takes the table of a request, and the options of its room."""
-    named = {**ask.table, **ask.options, **ask.named}
+    named = {**ask.table, **ask.options, **outside_files(ask)}
     known = (*TABLE_OPTIONS, *options)
     step = {
         "command": command,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -52,11 +53,13 @@ def compute(ask: Ask) -> dict[str, Any]:
     missing = set(ask.table.get("na", ()))
     described = [_column(c, profile.rows, missing) for c in profile.columns]
     for each, (_, kind) in zip(described, columns, strict=True):
-        each["type"] = kind.lower()
+        texts = kind.lower() in ("varchar", "text", "string")
+        each["type"] = "number, as text" if texts and each["numeric"] else kind.lower()
     sensitive, label = _suggested(described, card)
     return {
         "data": ask.data,
         "rows": rows,
+        "counted": _counted_rows(profile.columns, ask.table.get("count")) if whole else None,
         "described": profile.rows,
         "whole": whole,
         "columns": described,
@@ -64,6 +67,15 @@ def compute(ask: Ask) -> dict[str, Any]:
         "card": None if card is None else _card(card),
         "count": None if card is None else card.count,
     }
+
+
+def _counted_rows(columns: Sequence[ColumnProfile], name: str | None) -> int | None:
+    """The rows that the lines of a table of counts stand for, if they can be told."""
+    for column in columns:
+        if column.name == name and column.values is not None:
+            found = [(_number(text), lines) for text, lines in column.values.items()]
+            return int(sum(n * lines for n, lines in found if n == n))
+    return None
 
 
 def _number_of_rows(ask: Ask, source: Source) -> int:

@@ -17,6 +17,8 @@ from equipoise.web.routes.exchange import require_writing, user_of
 
 _KINDS = ("csv", "parquet", "json", "excel")
 """Kinds of files that can be uploaded; a database could hold more than a table."""
+UPLOADED = (*(e for e, kind in EXTENSIONS.items() if kind in _KINDS), ".gz")
+"""Their extensions."""
 
 
 class Files(pydantic.BaseModel):
@@ -49,8 +51,7 @@ def make_router(desk: Desk) -> APIRouter:
         user, name = user_of(request), file.filename or "table.csv"
         kind = EXTENSIONS.get(extension(Path(name)))
         if kind not in _KINDS:
-            known = [e for e, k in EXTENSIONS.items() if k in _KINDS]
-            raise InputError(f"{name} cannot be opened; upload one of {', '.join(known)}.")
+            raise InputError(f"{name} cannot be opened; upload one of {', '.join(UPLOADED)}.")
         places = desk.places(user)
         stored = places.write(UPLOADS, name, file.file, most=desk.settings.upload_limit)
         try:
@@ -64,6 +65,8 @@ def make_router(desk: Desk) -> APIRouter:
     @router.delete("/api/uploads", summary="Delete all uploads and results of this user")
     def forget(request: Request) -> dict[str, Any]:
         require_writing(desk.settings)
-        return {"deleted": desk.places(user_of(request)).forget()}
+        user = user_of(request)
+        desk.jobs.forget(user)
+        return {"deleted": desk.places(user).forget()}
 
     return router

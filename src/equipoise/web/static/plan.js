@@ -52,7 +52,7 @@ function changes(shown) {
   }), { bars }, { names: bars.map((bar) => bar.name) });
 }
 
-const NOT_ITS = ["tolerance", "budget", "priority", "policy", "objective", "gap", "time_limit", "pin", "draft", "move"];
+const NOT_ITS = document.getElementById("charts").dataset.ignored.split(" ");
 
 async function frontier(shown) {
   const asked = params();
@@ -110,7 +110,10 @@ function pin() {
   const pinned = now.getAll("pin");
   now.delete("pin");
   for (const name of SHARED) now.delete(name);
-  const name = `plan ${pinned.length + 1}`;
+  const taken = pinned.map((text) => new URLSearchParams(text).get("name"));
+  let number = 1;
+  while (taken.includes(`plan ${number}`)) number++;
+  const name = `plan ${number}`;
   const own = new URLSearchParams([["name", name], ...now]);
   change({ pin: [...pinned, own.toString()] }, { reload: false });
   pins();
@@ -120,6 +123,8 @@ function pins() {
   const place = document.getElementById("pins");
   const pinned = params().getAll("pin");
   place.hidden = !pinned.length;
+  const pinning = document.getElementById("pin");
+  if (pinning) pinning.disabled = pinned.length >= 12;
   place.replaceChildren("Pinned: ");
   pinned.forEach((text, at) => {
     const own = new URLSearchParams(text);

@@ -17,6 +17,7 @@ let known = null;
 export function start(handler, options = {}) {
   draw = handler;
   keep = options.keep ?? keep;
+  remember(params());
   listen();
   load();
 }
@@ -35,8 +36,16 @@ export function change(changes, { push = true, reload = true, draft = false } = 
   go(now, { push, reload, draft });
 }
 
+const signature = (now) => JSON.stringify([...now].filter(([name]) => SHARED.includes(name)).sort());
+
+/** Keep what a room was last asked about this table, so that links lead back to it. */
+function remember(now) {
+  sessionStorage.setItem(`${room} ${signature(now)}`, now.toString());
+}
+
 function go(now, { push, reload = true, draft = false }) {
   const text = now.toString();
+  remember(now);
   const place = location.pathname + (text ? "?" + text : "");
   if (push && place !== location.pathname + location.search) history.pushState(null, "", place);
   else history.replaceState(null, "", place);
@@ -98,6 +107,9 @@ function sync(field) {
   }
 }
 
+// A drag is one step back, however many values it goes through.
+let dragging = false;
+
 function listen() {
   form.addEventListener("submit", (event) => { event.preventDefault(); submitted({ push: true }); });
   form.addEventListener("input", (event) => {
@@ -105,9 +117,11 @@ function listen() {
     if (field.dataset.for) {
       const number = document.getElementById(field.dataset.for);
       number.value = field.value;
-      submitted({ push: false, draft: true });
+      submitted({ push: !dragging, draft: true });
+      dragging = true;
     } else if (field.type === "search") {
-      submitted({ push: false });
+      submitted({ push: !dragging });
+      dragging = true;
     }
   });
   form.addEventListener("change", (event) => {
@@ -115,7 +129,8 @@ function listen() {
     if (field.dataset.reload !== undefined) { location.href = `/table?data=${encodeURIComponent(field.value)}`; return; }
     if (!field.name && !field.dataset.for) return;
     sync(field);
-    submitted({ push: true });
+    submitted({ push: !dragging });
+    dragging = false;
   });
   // Fields outside of the form that belong to it, such as those of a table of columns.
   document.querySelector(".shown").addEventListener("change", (event) => {
@@ -164,6 +179,10 @@ function links() {
       if (keys.includes(name) && (!SHOWN.includes(name) || link.dataset.room === room)) taken.append(name, value);
     }
     if (link.dataset.room === "lake" && !taken.has("lake") && document.body.dataset.lake) taken.append("lake", document.body.dataset.lake);
+    const last = new URLSearchParams(sessionStorage.getItem(`${link.dataset.room} ${signature(now)}`) ?? "");
+    if (link.dataset.room !== room) for (const name of new Set(last.keys())) {
+      if (!taken.has(name) && !now.has(name) && !SHOWN.includes(name)) for (const value of last.getAll(name)) taken.append(name, value);
+    }
     link.href = `/${link.dataset.room}?${taken}`;
   }
 }
