@@ -91,6 +91,10 @@ class Result:
 
     # ---------------------------------------------------------------------------- for all
 
+    def grids(self) -> list[Grid]:
+        """The tables for people, as other programs may show them."""
+        return list(self._grids())
+
     def text(self) -> str:
         """The heading, the sentences and the tables as text."""
         said = "\n".join(self._said())

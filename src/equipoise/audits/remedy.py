@@ -107,7 +107,7 @@ def remedy_sections(subject: Subject, remedy: Remedy) -> list[AuditSection]:
 def _sources(remedy: Remedy) -> AuditSection:
     title = "Where rows could come from"
     if remedy.sources is not None:
-        grids = tuple(remedy.sources._grids())  # noqa: SLF001 - of all results
+        grids = tuple(remedy.sources.grids())
         return AuditSection("sources", title, remedy.sources.sentences, grids)
     if not remedy.needs_rows:
         return AuditSection("sources", title, ("No rows are needed.",))

@@ -68,7 +68,7 @@ def render_result(result: Result, *, source: str | None = None, top: int = 50) -
     (True, False)
     """
     sections = [Section("said", "Summary", [bullets(result.sentences)])]
-    for number, grid in enumerate(result._grids(), start=1):  # noqa: SLF001 - of all results
+    for number, grid in enumerate(result.grids(), start=1):
         table = grid.to_dict()
         # A dividing line below the last row shown would divide nothing.
         line = table["line"] if table["line"] is not None and table["line"][0] < top else None

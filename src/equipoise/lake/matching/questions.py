@@ -23,6 +23,9 @@ A value may also be a text for a missing value.
 MOST_VALUES = 200
 """Maximum number of values of a column in plain data."""
 
+_LIKELY = 0.5
+"""Score above which a column is named as a candidate of a table that lacks others."""
+
 _NOT_YET = "the mapping names it, but does not use the table yet"
 _NO_COLUMN = "no column of the table is known to be this one"
 
@@ -260,6 +263,9 @@ class TableMeaning:
         if status == "refused":
             return "The mapping says that the table does not have this column."
         if source is None:
+            likely = [c for c in self.evidence.candidates(name, but=None) if c.score > _LIKELY]
+            if likely:
+                return f"Perhaps {likely[0].source!r}: {likely[0].why}"
             return "No column of the table is similar enough."
         return self.evidence.say(name, source)
 

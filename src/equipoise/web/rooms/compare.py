@@ -116,7 +116,7 @@ def evaluate(ask: Ask, options: dict[str, Any], output: str) -> dict[str, Any]:
     write_page(result, output, source=ask.data)
     data = Path(output).with_suffix(".json")
     atomic.write_text(data, result.to_json(indent=2))
-    grids = [grid.to_dict() for grid in result._grids()]  # noqa: SLF001  of all results
+    grids = [grid.to_dict() for grid in result.grids()]
     return {
         "heading": result.heading,
         "sentences": list(result.sentences),
