@@ -82,7 +82,9 @@ def test_without_a_valid_token_nothing_is_told(bare, headers):
     assert bare.delete("/api/uploads", headers=headers).status_code == 401
 
 
-@pytest.mark.parametrize("token", ["wrong", "", "first-token", "first-token-0123456789 x", "é", "\udcff"])
+@pytest.mark.parametrize(
+    "token", ["wrong", "", "first-token", "first-token-0123456789 x", "é", "\udcff"]
+)
 def test_a_wrong_token_in_the_address_is_refused(bare, token):
     given = token.encode(errors="surrogateescape")
     address = httpx.URL("/table", params={"token": given.decode("latin-1")})
@@ -144,7 +146,9 @@ def test_what_changes_something_must_come_from_a_page_of_the_explorer(
 
 
 def test_a_token_in_the_header_needs_no_origin(client):
-    assert client.delete("/api/work/none", headers={"Origin": "http://elsewhere"}).status_code == 200
+    assert (
+        client.delete("/api/work/none", headers={"Origin": "http://elsewhere"}).status_code == 200
+    )
 
 
 def test_no_answer_lets_other_origins_read_it(client):
@@ -204,8 +208,12 @@ def test_every_answer_carries_the_headers(client, bare):
         "no static": bare.get("/static/nowhere.js"),
         "no token": bare.get("/table"),
         "host": bare.get("/table", headers={"Host": "evil.example"}),
-        "download": client.get("/api/bias/file.csv?data=people.csv&sensitive_features=sex&label=hired"),
-        "file": client.get("/api/bias/file.html?data=people.csv&sensitive_features=sex&label=hired"),
+        "download": client.get(
+            "/api/bias/file.csv?data=people.csv&sensitive_features=sex&label=hired"
+        ),
+        "file": client.get(
+            "/api/bias/file.html?data=people.csv&sensitive_features=sex&label=hired"
+        ),
     }
     for name, answer in answers.items():
         for header, value in HEADERS.items():
@@ -244,7 +252,13 @@ def test_downloads_are_not_shown_as_pages_of_the_explorer(client):
 
 @pytest.mark.parametrize(
     "path",
-    ["/table?data=%00", "/api/plan?data=a%00b", "/api/files?x=%00", "/api/jobs/%00", "/api/work/%00x"],
+    [
+        "/table?data=%00",
+        "/api/plan?data=a%00b",
+        "/api/files?x=%00",
+        "/api/jobs/%00",
+        "/api/work/%00x",
+    ],
 )
 def test_a_nul_character_is_refused(client, path):
     assert client.get(path).status_code in {400, 404}

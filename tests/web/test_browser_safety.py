@@ -215,5 +215,5 @@ def test_users_do_not_see_each_other(opened, shared, tmp_path):
     assert list(shared.home.glob("*/uploads/*"))
     ann.once("dialog", lambda dialog: dialog.accept())
     ann.get_by_role("button", name="Delete my uploads and results").click()
-    expect(ann.locator("#uploaded")).to_contain_text("Deleted 1 file")
+    expect(ann.locator("#uploaded")).to_contain_text("Deleted")
     assert not list(shared.home.glob("*/uploads/*"))
