@@ -55,3 +55,9 @@ def fill_duckdb(folder, *, progress):
     path.write_text("sex,hired\nw,yes\nm,no\n")
     long = "SELECT list(a.range || ' ' || b.range || repeat('x', 1000)) AS n FROM range(30000) a, range(300) b"
     return len(engine.read(replace(locate(path), sql=long)))
+
+
+def load_numpy():
+    import numpy as np
+
+    return float(np.ones(1)[0]) == 1.0
