@@ -337,17 +337,13 @@ def test_one_user_sees_nothing_of_another(explorer):
         assert second.get("/api/results/mine.json").status_code == 404
         work = {"X-Work": "shared-name"}
         first.get("/api/bias", params={"data": "people.csv", **CHOSEN}, headers=work)
-        assert second.get("/api/work/shared-name").json()["title"] == "waiting"
+        assert second.get("/api/work/shared-name").json()["title"] == "waiting"  # as of any other
         assert second.delete("/api/work/shared-name").json() == {"cancelled": False}
 
 
 @pytest.mark.parametrize("job", ["0123456789ab", "../jobs/x", "%2e%2e", "a" * 3000, "ß", "*"])
 def test_guessed_numbers_of_jobs_and_results_find_nothing(client, job):
-    for path in (
-        f"/api/jobs/{job}",
-        f"/jobs/{job}/part",
-        f"/api/results/{job}",
-    ):
+    for path in (f"/api/jobs/{job}", f"/jobs/{job}/part", f"/api/results/{job}"):
         assert client.get(path).status_code in {404, 405}, path
 
 
@@ -486,12 +482,16 @@ def busy(explorer, client, work, **options):
     return client.get("/api/frontier", params=query, headers={"X-Work": work}, **options)
 
 
+def is_running(client, work):
+    return not client.get(f"/api/work/{work}").json()["done"]
+
+
 def test_a_request_is_cancelled_within_a_second(explorer):
     with explorer.client() as client, explorer.client() as other:
         told = []
         thread = threading.Thread(target=lambda: told.append(busy(explorer, client, "to-cancel")))
         thread.start()
-        assert serving.until(lambda: not other.get("/api/work/to-cancel").json()["done"], 20)
+        assert serving.until(lambda: is_running(other, "to-cancel"), 20)
         time.sleep(1.0)
         began = time.monotonic()
         assert other.delete("/api/work/to-cancel").json() == {"cancelled": True}
@@ -521,7 +521,7 @@ def test_too_many_requests_are_answered_as_such(explorer):
         for each in threads:
             each.start()
         assert serving.until(lambda: len(told) >= 4, 20)
-        assert set(told) == {429}
+        assert 429 in told
         with explorer.client(0) as other:
             start = time.monotonic()
             answer = other.get("/api/bias", params={"data": "people.csv", **CHOSEN, "limit": 0.3})
@@ -532,7 +532,7 @@ def test_too_many_requests_are_answered_as_such(explorer):
             client.delete(f"/api/work/many-{number}")
         for each in threads:
             each.join(20)
-        assert sorted(set(told)) == [409, 429]
+        assert {429} < set(told) <= {200, 409, 429}
 
 
 def test_an_answer_of_too_many_groups_is_a_sentence(explorer):
@@ -575,7 +575,7 @@ def test_no_process_and_no_half_file_is_left(tmp_path, how):
 
         threading.Thread(target=ask, daemon=True).start()
         with running.client() as other:
-            assert serving.until(lambda: not other.get("/api/work/last").json()["done"])
+            assert serving.until(lambda: is_running(other, "last"))
         time.sleep(0.5)
         workers = running.workers()
         assert len(workers) >= 2

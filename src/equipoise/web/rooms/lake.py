@@ -29,7 +29,7 @@ LIMITS = offered(AcquisitionLimits, but=("partial", "force", *_PLANNED))
 OPTIONS = (*PLAN, *SEARCH, *LIMITS)
 _BEFORE = ("reference", "rounding", "exact", "extra", "budget", "priority")
 """Options of plans that a repair does not have."""
-_OFFERS, _CELLS = 50, 100
+_OFFERS, _CELLS, _TABLES = 50, 100, 100
 
 
 def lake_query() -> Any:
@@ -113,8 +113,14 @@ def compute(ask: Ask) -> dict[str, Any]:
         },
         "mapping": ask.named.get("mapping"),
         "found": {**told, "offers": [_offer(each, counted) for each in told["offers"]]},
-        "questions": asked.to_dict(),
+        "questions": _first(asked.to_dict()),
     }
+
+
+def _first(questions: dict[str, Any]) -> dict[str, Any]:
+    """The questions about the first tables; a page with forms for hundreds of them is of no use."""
+    tables, more = questions["tables"][:_TABLES], questions["tables"][_TABLES:]
+    return {**questions, "tables": tables, "more_tables": questions["more_tables"] + len(more)}
 
 
 def _offer(offer: Mapping[str, Any], counted: Sequence[str]) -> dict[str, Any]:
