@@ -623,3 +623,20 @@ def test_any_answers_are_read_back(picked):
     settled = confirmed and all(s != "open" for _, s in values) and any(m for m, _ in values)
     assert (now.is_settled, at_once.use) == (settled, settled and used)
     assert at_once.refused is not used
+
+
+def test_a_mapping_may_be_a_path(tmp_path):
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    (lake / "staff.csv").write_text("gender,hired,id\n1,yes,1\n2,no,2\n2,yes,3\n")
+    people = tmp_path / "people.csv"
+    people.write_text("sex,hired,id\n" + "Female,no,10\nMale,yes,11\nMale,no,12\n" * 4)
+    plan = eq.plan(people, sensitive_features=["sex"], label="hired", tolerance=0.5)
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text(eq.Lake(lake).mapping(plan, base=people))
+    asked = {"sensitive_features": ["sex"], "label": "hired", "tolerance": 0.5}
+    told = [
+        eq.repair(people, lake, tmp_path / f"{n}.csv", mapping=given, **asked).acquired.added
+        for n, given in enumerate((mapping, str(mapping)))
+    ]
+    assert told[0] == told[1]

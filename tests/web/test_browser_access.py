@@ -32,6 +32,7 @@ def shown(explorer, browser):
     page = context.new_page()
     addresses = build_pictures.prepare(page, explorer)
     context.close()
+    del addresses["meaning"]  # which is the same page
     return addresses
 
 
@@ -73,6 +74,17 @@ def test_nothing_is_cut_off_on_a_phone(opened, explorer, shown):
             box = link.bounding_box()
             assert box["x"] >= 0, name
             assert box["x"] + box["width"] <= 390, name
+
+
+def test_the_result_is_one_step_away_on_a_phone(opened, explorer, shown):
+    page = opened(explorer, width=390, height=844)
+    page.goto(shown["plan"])
+    settle(page)
+    page.get_by_role("link", name="Go to the result").click()
+    page.wait_for_timeout(300)
+    settle(page)
+    top = page.locator("#result").bounding_box()["y"]
+    assert -50 < top < 300
 
 
 def test_motion_is_reduced(opened, explorer, shown):

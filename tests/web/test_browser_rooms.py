@@ -121,9 +121,6 @@ def test_two_plans_are_pinned_and_compared(page, explorer):
 
 
 def test_a_plan_that_is_impossible_offers_what_would_help(page, explorer):
-    visit(page, explorer, "plan", **EXAMPLE, budget="5")
-    text = page.locator("#result").inner_text()
-    assert "No plan can meet this" in text or "cost" in text
     visit(page, explorer, "plan", **EXAMPLE, available="* 3")
     expect(page.get_by_role("heading", name="No plan can meet this")).to_be_visible()
     expect(page.locator("#charts")).to_be_hidden()
@@ -252,8 +249,8 @@ def test_what_does_the_same_is_copied(opened, explorer):
     page.get_by_role("button", name="Copy shell").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     text = page.evaluate("navigator.clipboard.readText()")
-    assert text == (
-        "equipoise plan example/adult.parquet --sensitive sex,race --label income --tolerance 0.2"
+    assert text.splitlines()[-1] == (
+        "equipoise plan demo/people.parquet --sensitive sex,race --label income --tolerance 0.2"
     )
     page.get_by_role("button", name="Copy Python").click()
     assert "eq.plan(" in page.evaluate("navigator.clipboard.readText()")

@@ -24,6 +24,7 @@ from equipoise.errors import EquipoiseError, InputError
 from equipoise.web.crew import Crew, TooMuchWork
 from equipoise.web.settings import ExplorerSettings as Settings
 from equipoise.workers import Cancelled, Worker, WorkerEnded
+from hard_work import crash, fill_arrow, fill_duckdb, fill_numpy, fill_text, load_numpy, sleep, spin
 
 pytestmark = pytest.mark.slow  # processes start
 
@@ -373,59 +374,6 @@ def settings(tmp_path, **options):
     )
 
 
-def sleep(seconds, *, progress):
-    progress("sleeping", 0.5)
-    time.sleep(seconds)
-    return seconds
-
-
-def spin(*, progress):
-    """Keep the interpreter to itself, in one long call."""
-    sum(range(10**11))
-
-
-def crash(*, progress):
-    import os
-
-    os.abort()
-
-
-def fill_numpy(*, progress):
-    import numpy as np
-
-    return [np.ones(10**8) for _ in range(100)] and None
-
-
-def fill_arrow(*, progress):
-    import pyarrow as pa
-
-    kept = [pa.array(range(1000)) for _ in range(3)]
-    kept += [pa.allocate_buffer(500_000_000) for _ in range(100)]
-    for buffer in kept[3:]:
-        memoryview(buffer)[:] = b"1" * len(buffer)
-
-
-def fill_text(*, progress):
-    kept = []
-    while True:
-        kept.append("x" * 10**7 + str(len(kept)))
-
-
-def fill_duckdb(folder, *, progress):
-    from equipoise.engines.sources import locate
-    from equipoise.web.places import Places
-    from equipoise.web.rooms.room import engine_of
-
-    engine = engine_of(Places(folder, folder / "home" / "one"), 600 * MEGABYTE)
-    engine._session.connection.execute("SET max_temp_directory_size = '10MB'")
-    path = folder / "people.csv"
-    path.write_text(ROWS)
-    long = "SELECT list(a.range || ' ' || b.range || repeat('x', 1000)) AS n FROM range(30000) a, range(300) b"
-    from dataclasses import replace
-
-    return len(engine.read(replace(locate(path), sql=long)))
-
-
 @pytest.fixture
 def crew(tmp_path):
     made = Crew(settings(tmp_path, memory=700 * MEGABYTE, time_limit=20))
@@ -663,13 +611,7 @@ def test_modules_beside_the_data_are_not_imported(tmp_path):
     (tmp_path / "numpy.py").write_text("raise RuntimeError('imported from the data')\n")
     (tmp_path / "json.py").write_text("raise RuntimeError('imported from the data')\n")
     with Worker(folder=str(tmp_path)) as worker:
-        assert worker.run(_loads_numpy, time_limit=30)
-
-
-def _loads_numpy():
-    import numpy as np
-
-    return float(np.ones(1)[0]) == 1.0
+        assert worker.run(load_numpy, time_limit=30)
 
 
 def test_nothing_is_written_if_it_was_started_to_read_only(tmp_path):

@@ -173,7 +173,7 @@ def test_pinned_plans(desk):
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30))
 def test_a_word_is_one_word_of_the_shell(text):
     (word,) = shlex.split(quoted(text))
-    assert word == (f"./{text}" if text.startswith("-") else text)
+    assert word == text
 
 
 @given(

@@ -157,13 +157,13 @@ def open_mapping(mapping: str | os.PathLike[str]) -> MappingFile:
     return _read(raw, file.read_text("utf-8"), str(file))
 
 
-def is_mapping_text(mapping: str) -> bool:
+def is_mapping_text(mapping: str | os.PathLike[str]) -> bool:
     r"""Whether a text is a mapping itself, and not the name of a file.
 
     >>> is_mapping_text("mapping.toml"), is_mapping_text("[[tables]]\nname = 'a.csv'")
     (False, True)
     """
-    return "\n" in mapping
+    return isinstance(mapping, str) and "\n" in mapping
 
 
 def mapping_name(mapping: str | os.PathLike[str]) -> str:

@@ -24,7 +24,7 @@ upload?.addEventListener("change", async () => {
 document.getElementById("forget")?.addEventListener("click", async () => {
   if (!confirm("Delete all uploads, results and mappings of yours from this machine?")) return;
   const told = await api("/api/uploads", { method: "DELETE" });
-  document.getElementById("uploaded").textContent = `Deleted ${told.deleted} files.`;
+  document.getElementById("uploaded").textContent = `Deleted ${told.deleted} ${told.deleted === 1 ? "file" : "files"}.`;
 });
 
 // --- bins ---
