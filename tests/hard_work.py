@@ -6,6 +6,8 @@ import os
 import time
 from dataclasses import replace
 
+from equipoise.errors import ColumnNotFound
+
 
 def sleep(seconds, *, progress):
     progress("sleeping", 0.5)
@@ -61,3 +63,7 @@ def load_numpy():
     import numpy as np
 
     return float(np.ones(1)[0]) == 1.0
+
+
+def raise_column_not_found():
+    raise ColumnNotFound("a", table="t", columns=["b"])

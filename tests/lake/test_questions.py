@@ -416,9 +416,9 @@ def test_an_acquisition_says_what_was_taken_from_where(plan):
 
 @pytest.mark.slow
 def test_the_lake_of_the_demo_has_one_table_to_ask_about(capsys):
-    from equipoise.cli.commands.demo import _build
+    from equipoise.datasets.example import build_example
 
-    _build(Path("people.parquet"), Path("demo"))
+    build_example(Path("people.parquet"), Path("demo"))
     asked = {"sensitive_features": ["sex", "race"], "label": "income"}
     made = eq.scenario("people.parquet", **asked, add={"sex=Female, race=White, income=>50K": 150})
     made.write("demo.json")

@@ -10,11 +10,12 @@ import time
 import pytest
 
 import equipoise as eq
-from equipoise.errors import ColumnNotFound, InputError
+from equipoise.errors import InputError
 from equipoise.plans.aside import Aside, Cancelled, WorkerEnded, plan_aside
 from equipoise.plans.infeasibility import Infeasible
 from equipoise.plans.planner import make_plan
 from equipoise.plans.request import PlanRequest
+from hard_work import raise_column_not_found
 from strategies import SEX_AND_RACE
 
 pytestmark = pytest.mark.slow  # a process starts in about half a second
@@ -61,10 +62,6 @@ def test_errors_arrive_as_they_are(aside, counts):
     with pytest.raises(InputError, match="lower `min_group`"):
         aside.plan(counts, PlanRequest(tolerance=0.1, min_group=10**6))
     assert aside.pid == pid  # an error is an answer: the worker lives on
-
-
-def raise_column_not_found():
-    raise ColumnNotFound("a", table="t", columns=["b"])
 
 
 def test_an_error_that_cannot_be_sent_keeps_its_text(aside):
