@@ -110,23 +110,22 @@ def valentine() -> None:
 
 def web() -> None:
     command = [sys.executable, "-m", "equipoise", "explore", "--no-open", "--home", "home"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        address, _, token = server.stdout.readline().strip().partition("?token=")
-        asked = "data=adult&sensitive_features=sex&label=income&tolerance=0.1"
-        for place, words in {
-            f"table?{asked}": "Choose a table",
-            f"api/bias?{asked.partition('&tolerance')[0]}": "sex=Female",
-            f"api/plan?{asked}": "certificate",
-            "static/vega.js": "vegaEmbed",
-        }.items():
-            request = urllib.request.Request(address + place)  # noqa: S310  the server's own
-            request.add_header("Authorization", f"Bearer {token}")
-            with urllib.request.urlopen(request) as answer:  # noqa: S310
-                assert words in answer.read().decode(), place
-    finally:
-        server.terminate()
-        server.wait()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            address, _, token = server.stdout.readline().strip().partition("?token=")
+            asked = "data=adult&sensitive_features=sex&label=income"
+            for place, words in {
+                f"table?{asked}": "Choose a table",
+                f"api/bias?{asked}": "sex=Female",
+                f"api/plan?{asked}&tolerance=0.1": "certificate",
+                "static/vega.js": "vegaEmbed",
+            }.items():
+                request = urllib.request.Request(address + place)  # noqa: S310  the server's own
+                request.add_header("Authorization", f"Bearer {token}")
+                with urllib.request.urlopen(request) as answer:  # noqa: S310
+                    assert words in answer.read().decode(), place
+        finally:
+            server.terminate()
 
 
 def main(extra: str) -> None:
