@@ -28,7 +28,7 @@ demo: $(VENV)/.installed ## Repair a biased table with real rows of an embedded 
 test: $(VENV)/.installed ## Run every test and every example in the docs (ARGS="-k table" to choose)
 	$(BIN)/pytest -n auto --durations=10 $(ARGS)
 
-quick: $(VENV)/.installed ## Run the tests that are not marked slow: nine tenths of them, in two minutes
+quick: $(VENV)/.installed ## Run the tests that are not marked slow: five sixths of them, in three minutes
 	$(BIN)/pytest -n auto --dist loadscope -m "not slow" --durations=10 $(ARGS)
 
 check: $(VENV)/.installed ## Lint, formatting, types, import layers, the docs' examples and links, repository rules

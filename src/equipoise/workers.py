@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 import traceback
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.progress import Reporter, silent
@@ -231,9 +231,13 @@ def serve(memory: int | None = None) -> None:
     lock = threading.Lock()
 
     def say(kind: str, value: Any) -> None:
+        answer = pickle.dumps((kind, value), protocol=pickle.HIGHEST_PROTOCOL)
         with lock:
-            answers.write(pickle.dumps((kind, value), protocol=pickle.HIGHEST_PROTOCOL))
-            answers.flush()
+            try:
+                answers.write(answer)
+                answers.flush()
+            except OSError:
+                _end_all()
 
     while True:
         try:
@@ -251,9 +255,14 @@ def _receive(pipe: IO[bytes], tasks: queue.SimpleQueue[Any]) -> None:
     except Exception as error:  # noqa: BLE001  the other end is closed, or sent what is not there
         if not isinstance(error, (EOFError, OSError)):
             traceback.print_exc()
-        if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
-            os.killpg(os.getpid(), signal.SIGKILL)
-        os._exit(0)
+        _end_all()
+
+
+def _end_all() -> NoReturn:
+    """End this process and those it started, because nobody listens to it any more."""
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(0)
 
 
 def _limit_memory(memory: int | None) -> None:

@@ -33,6 +33,8 @@ def shown(explorer, browser):
     addresses = build_pictures.prepare(page, explorer)
     context.close()
     del addresses["meaning"]  # which is the same page
+    form = "form=local-law-144&sex=sex&race=race&selected_value=%3E50K"
+    addresses["audit"] = addresses["table"].replace("/table?", "/audit?") + f"&{form}"
     return addresses
 
 

@@ -615,8 +615,9 @@ def test_modules_beside_the_data_are_not_imported(tmp_path):
 
 
 def test_nothing_is_written_if_it_was_started_to_read_only(tmp_path):
-    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "lake").mkdir(parents=True)
     (tmp_path / "root" / "people.csv").write_text(ROWS)
+    (tmp_path / "root" / "lake" / "staff.csv").write_text(ROWS)
     with serving.explorer(tmp_path, "--read-only") as running, running.client() as client:
         query = {"data": "people.csv", "lake": "lake", **CHOSEN}
         assert send(client, "a.csv", ROWS.encode()).status_code == 422
@@ -632,4 +633,10 @@ def test_nothing_is_written_if_it_was_started_to_read_only(tmp_path):
             page = client.get(f"/{room}", params={"data": "people.csv"}).text
             assert 'id="upload"' not in page
             assert 'id="evaluate"' not in page
-        assert sorted(p.name for p in running.root.iterdir()) == ["people.csv"]
+        for form in ("json", "html"):
+            asked = {**query, "form": "eu-ai-act-article-10", "min_group": 1, "tolerance": 0.01}
+            path = "/api/audit" if form == "json" else f"/api/audit/file.{form}"
+            answer = client.get(path, params=asked)
+            assert "not indexed" in answer.json()["error"]
+        found = [p.relative_to(running.root).as_posix() for p in running.root.rglob("*")]
+        assert sorted(found) == ["lake", "lake/staff.csv", "people.csv"]

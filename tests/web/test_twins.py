@@ -19,7 +19,7 @@ from equipoise.web import tasks
 from equipoise.web.desk import Desk
 from equipoise.web.settings import ExplorerSettings
 from equipoise.web.tasks import room_named
-from equipoise.web.twins import python_value, quoted, write_twins
+from equipoise.web.twins import Twin, outside_name, python_value, quoted, write_twins
 
 PEOPLE = "sex,race group,age,hired,n\n" + "".join(
     f"{sex},{race},{age},{hired},{1 + (i * 7 + age) % 5}\n"
@@ -188,3 +188,22 @@ def test_a_word_is_one_word_of_the_shell(text):
 )
 def test_a_value_is_written_as_python_reads_it(value):
     assert eval(python_value(value)) == value
+
+
+def test_the_example_is_made_only_for_the_example(desk):
+    (desk.settings.root / "demo").mkdir()
+    (desk.settings.root / "demo" / "people.csv").write_text(PEOPLE)
+    _, shell, _ = answered(desk, "bias", **{**TABLE, "data": "demo/people.csv"})
+    assert shell.startswith("equipoise measure demo/people.csv ")
+    step = Twin("measure", "measure", (outside_name("example/adult.parquet"),), {}, ())
+    (_, shell), _ = write_twins([step])
+    assert shell.startswith("equipoise demo --output demo ")
+    assert shell.endswith("\nequipoise measure demo/people.parquet")
+
+
+def test_an_audit_form_says_once_what_it_does_not_cover(desk):
+    room = room_named("audit")
+    asked = {**TABLE, "form": "uniform-guidelines", "selected_value": "yes"}
+    ask = desk.ask(room, room.query.model_validate(asked), "me")
+    page = tasks.answer("audit", ask, "part").decode()
+    assert page.count("What this form does not cover</h3>") == 1

@@ -21,7 +21,7 @@ from equipoise.version import __version__
 from equipoise.web import charts
 from equipoise.web.access import Application, Guard
 from equipoise.web.crew import Crew, TooMuchWork
-from equipoise.web.desk import Desk
+from equipoise.web.desk import Desk, NothingChosen
 from equipoise.web.forms import fieldsets
 from equipoise.web.pages import address, render
 from equipoise.web.places import EXAMPLE
@@ -264,7 +264,7 @@ def _problem(request: Request, status: int, text: str, error: Exception) -> Resp
     if path.startswith("/api"):
         return JSONResponse({"error": text}, status)
     if path.endswith("/part"):
-        chosen = type(error).__name__ != "NothingChosen"
+        chosen = not isinstance(error, NothingChosen)
         return HTMLResponse(render("parts/problem.html", text=text, chosen=chosen), status)
     return HTMLResponse(render("problem.html", title="This cannot be shown", text=text), status)
 

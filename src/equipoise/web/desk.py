@@ -233,7 +233,7 @@ class Desk:
         return hashlib.sha256(json.dumps(told, default=repr).encode()).hexdigest()
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def count_column(name: str) -> str | None:
     """The column of a bundled table that holds numbers of rows."""
     return datasets.card(name).count if name in datasets.names() else None

@@ -52,7 +52,7 @@ def write_twins(steps: Sequence[Twin]) -> list[tuple[str, str]]:
     if not steps:
         return []
     shell = "\n".join(step.shell() for step in steps)
-    if any(str(word).startswith("demo/") for step in steps for word in step.words):
+    if any(isinstance(word, OfExample) for step in steps for word in step.words):
         shell = f"{_DEMO}\n{shell}"
     python = "\n".join(step.python() for step in steps)
     return [("shell", shell), ("Python", f"import equipoise as eq\n\n{python}\nprint(result)")]
@@ -67,14 +67,18 @@ def outside_name(data: str) -> str:
     >>> outside_name("uploads/0123456789-people.csv"), outside_name("example/adult.parquet")
     ('people.csv', 'demo/people.parquet')
     """
-    if data == "example/adult.parquet":
-        return "demo/people.parquet"
     folder, _, name = data.partition("/")
     if folder == "example":
-        return f"demo/{name}"
+        return OfExample(f"demo/{'people.parquet' if name == 'adult.parquet' else name}")
     if folder == "uploads":
         return name.partition("-")[2]
     return name if folder == "results" else data
+
+
+class OfExample(str):
+    """The name of a file of the example, outside of the explorer."""
+
+    __slots__ = ()
 
 
 class Expression(str):

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from equipoise.errors import InputError
 from equipoise.options.audit import FORMS, AuditOptions
-from equipoise.web.rooms.lake import open_lake
+from equipoise.web.rooms.lake import indexed_lake
 from equipoise.web.rooms.room import Ask, Room, Text, plain_twin, table_query
 from equipoise.web.schema import offered
 from equipoise.web.twins import Twin, outside_name, quoted
@@ -25,7 +25,7 @@ def make(ask: Ask) -> Audit:
 
     if "form" not in ask.options:
         raise InputError(f"name the `form`: {', '.join(FORMS)}.")
-    lake = open_lake(ask) if ask.view.get("lake") else None
+    lake = indexed_lake(ask) if ask.view.get("lake") else None
     # Missing values are unknown in every form, whatever the other rooms do with them.
     table = {k: v for k, v in ask.table.items() if k not in ("missing", "missing_label")}
     return audit(

@@ -66,6 +66,16 @@ def open_lake(ask: Ask) -> Lake:
     return Lake(place, engine=ask.engine, refresh=False, progress=ask.progress)
 
 
+def indexed_lake(ask: Ask) -> Lake:
+    """The lake that is named; refuse one without an index, since opening it would write one."""
+    lake = open_lake(ask)
+    if not lake.index_path.exists():
+        raise InputError(
+            f"the lake {ask.view['lake']} is not indexed; index it in the room “Lake”."
+        )
+    return lake
+
+
 def planned(ask: Ask) -> Plan:
     """The plan whose rows are searched for."""
     return plan_room.make(ask, keywords_among(ask.options, PLAN), ask.view.get("move", ()))
@@ -144,7 +154,7 @@ def is_stale(lake: Lake) -> bool:
 
 def answer(ask: Ask, answers: list[dict[str, Any]]) -> str:
     """Write the answers of a person into the mapping file, and return its text."""
-    lake, made = open_lake(ask), planned(ask)
+    lake, made = indexed_lake(ask), planned(ask)
     text: str = lake.answer(made, answers, base=ask.path, **keywords_among(ask.options, SEARCH))
     return text
 

@@ -126,8 +126,6 @@ def compute(ask: Ask) -> dict[str, Any]:
         **shown,
         "chart": chart_data(made),
         "moves": possible_moves(ask.counted()),
-        "groups": _groups(ask.counted()),
-        "labels": [str(value) for value in ask.counted().label.values],
     }
 
 
@@ -140,14 +138,6 @@ def _effect(row: Any) -> dict[str, Any]:
         "before": plain(row.before),
         "after": plain(row.after[0]),
     }
-
-
-def _groups(counts: Counts) -> list[str]:
-    """Groups of one attribute, for a list to choose from."""
-    from equipoise.lattice import Group
-
-    found = [str(Group({axis.name: value})) for axis in counts.sensitive for value in axis.values]
-    return found[:_MOVES]
 
 
 def present(ask: Ask, shown: dict[str, Any]) -> dict[str, Any]:

@@ -14,15 +14,12 @@ let again = null;
 let known = null;
 
 /** Start a room: what to do with the data of each result. */
-export function start(handler, options = {}) {
+export function start(handler) {
   draw = handler;
-  keep = options.keep ?? keep;
   remember(params());
   listen();
   load();
 }
-
-let keep = () => {};
 
 export const params = () => new URLSearchParams(location.search);
 
@@ -233,7 +230,6 @@ export async function load(draft = false) {
 
 async function show(html, ok) {
   const focused = document.activeElement?.id;
-  keep();
   result.innerHTML = html;
   const island = result.querySelector("#data");
   known = ok && island ? JSON.parse(island.textContent) : null;
