@@ -17,11 +17,11 @@ from equipoise.errors import InputError
 from equipoise.lake.lake import Lake
 from equipoise.lake.matching.conversions import decide, read_base_column, tally_of
 from equipoise.lake.matching.notations import (
+    TallyView,
     date_formats,
     missing_texts,
     patterns_for,
     tallies_from,
-    tally_query,
     tally_values,
 )
 from lakes import ledger, read, write
@@ -449,5 +449,5 @@ def test_a_column_with_every_value_counts_as_one_that_is_read():
     source = locate(pa.table({"c": texts}))
     from dataclasses import replace
 
-    (row,) = shared_engine().fetch(replace(source, sql=tally_query(asked)), [0]).to_pylist()
+    (row,) = shared_engine().read(replace(source, view=TallyView(asked))).to_pylist()
     assert tallies_from(row, asked)["c"] == tally_values(Counter(texts), patterns)

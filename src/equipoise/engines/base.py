@@ -30,6 +30,18 @@ class Column:
     type: str
 
 
+class Identity(NamedTuple):
+    """What a row of a table is known by: a key, its number, or else its hash and occurrence.
+
+    Equal rows are interchangeable, so that a hash and the number of earlier rows with the same hash
+    tell rows apart well enough.
+    """
+
+    key: tuple[str, ...] = ()
+    numbered: bool = False
+    """Whether rows have numbers, as in files, whose order never changes."""
+
+
 class Middle(NamedTuple):
     """The two numbers in the middle of a column, which are the same if it has an odd number."""
 

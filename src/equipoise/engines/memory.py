@@ -9,6 +9,7 @@ import itertools
 import json
 import math
 import re
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from equipoise.atomic import atomic_path
 from equipoise.counts import CountRequest, Counts, bin_names
-from equipoise.counts.columns import as_number, not_numbers, numbers_in, values_in
+from equipoise.counts.columns import as_number, encode_arrow, not_numbers, numbers_in, values_in
 from equipoise.counts.skipped import NOTHING, Skipped
 from equipoise.engines.base import (
     Column,
@@ -81,11 +82,12 @@ class MemoryEngine:
 
     def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
         """Count the rows of each value of a column, most frequent first."""
-        found = collections.Counter(_values(self.read(source, [column]).column(0)))
-        ordered = sorted(
-            found.items(), key=lambda item: (-item[1], item[0] is MISSING, str(item[0]))
-        )
-        return dict(ordered[:limit])
+        found = self.read(source, [column]).column(0)
+        _require_plain(found)
+        values, codes = encode_arrow(found, None)  # in their own order
+        rows = collections.Counter(codes.tolist())
+        ordered = sorted(rows, key=lambda code: (-rows[code], values[code] is MISSING, code))
+        return {values[code]: rows[code] for code in ordered[:limit]}
 
     def middle(self, source: Source, column: str, na: Sequence[str] = ()) -> Middle:
         """Find the middle of the numbers of a column."""
@@ -153,7 +155,7 @@ def _opened(source: Source) -> tuple[pa.Table, Skipped]:
 
 
 def _refuse_sql(source: Source) -> None:
-    if source.sql is not None or source.where is not None:
+    if source.sql is not None or source.view is not None or source.where is not None:
         raise Unsupported("the memory engine cannot run SQL; use the duckdb engine.")
 
 
@@ -242,8 +244,16 @@ def _bin_of(number: float | None, edges: tuple[float, ...]) -> Value:
 
 def _canonical_rows(table: pa.Table) -> Iterator[str]:
     """Write each row as one text; the length before each value makes it unambiguous."""
-    for row in zip(*(_values(column) for column in table.columns), strict=True):
+    for row in zip(*(_exact_values(column) for column in table.columns), strict=True):
         yield ",".join("-" if value is MISSING else f"{len(value)}:{value}" for value in row)
+
+
+def _exact_values(column: pa.ChunkedArray) -> list[Value]:
+    """Write values as texts, and floating-point numbers as their bits."""
+    if not pa.types.is_floating(column.type):
+        return _values(column)
+    numbers = (as_value(number) for number in column.to_pylist())
+    return [n if n is MISSING else struct.pack(">d", float(n)).hex() for n in numbers]
 
 
 # ---------------------------------------------------------------------------- writing

@@ -9,11 +9,12 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from equipoise.counts.reading import Condition, Reading
 from equipoise.engines.column_names import refuse_duplicates
-from equipoise.engines.csv.dialects import Dialect, csv_dialect
+from equipoise.engines.csv.dialects import Dialect as CsvDialect
+from equipoise.engines.csv.dialects import csv_dialect
 from equipoise.engines.kinds import (
     CONTAINERS,
     EXTENSIONS,
@@ -29,6 +30,19 @@ from equipoise.values import MISSING, as_value
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from equipoise.engines.dialect import Dialect
+
+
+class View(Protocol):
+    """A table made of another one, which its query calls ``input``; a dialect writes the query.
+
+    Its rows are those of the table, in their places.
+    """
+
+    def query(self, d: Dialect) -> str:
+        """Write the query."""
+
+
 READING = tuple(f.name for f in fields(Reading))
 """Options of :func:`locate` that a user may give."""
 
@@ -38,7 +52,8 @@ class Source:
     """A table: files, a table of a database, or a frame in memory.
 
     ``table`` names a table of a database, or a sheet; ``data`` is the Arrow table or the relation
-    itself. A query ``sql`` calls the table ``input``. Only rows that satisfy ``where`` are seen. If
+    itself. A query ``sql`` calls the table ``input``, and so does a ``view`` its result. ``key`` are
+    the columns that rows are known by. Only rows that satisfy ``where`` are seen. If
     a source is ``lenient``, lines of CSV files that are not rows are skipped and counted.
     """
 
@@ -48,6 +63,8 @@ class Source:
     table: str | None = None
     data: Any = field(default=None, repr=False, compare=False)
     sql: str | None = None
+    view: View | None = None
+    key: tuple[str, ...] = ()
     where: Condition | None = None
     encoding: str = "utf-8"
     delimiter: str | None = None
@@ -248,7 +265,7 @@ def _existing(text: str, known: Collection[str] = ()) -> Path:
     return path
 
 
-def dialect_of(source: Source, path: Path) -> Dialect:
+def dialect_of(source: Source, path: Path) -> CsvDialect:
     """Return the dialect of one CSV file of a source."""
     return csv_dialect(
         path,

@@ -1,87 +1,71 @@
-"""SQL text; names and values from users are always quoted here."""
+"""Queries, written once for all databases; a dialect writes what they say differently."""
 
 from __future__ import annotations
 
 import itertools
-import re
+import math
+import struct
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from equipoise.counts.columns import as_number
 from equipoise.counts.reading import Condition, is_plain_type
-from equipoise.engines.base import Column, location_names
+from equipoise.engines.base import Column, Identity, location_names
+from equipoise.engines.column_types import is_float, is_text, is_whole
+from equipoise.values import as_value
 
 if TYPE_CHECKING:
     from equipoise.counts import CountRequest
+    from equipoise.engines.dialect import Dialect
 
 
-def identifier(name: str) -> str:
-    """Quote a column or table name.
-
-    >>> print(identifier('a"; DROP TABLE x; --'))
-    "a""; DROP TABLE x; --"
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """Quote a text value.
-
-    >>> print(literal("O'Brien"))
-    'O''Brien'
-    """
-    return "'" + text.replace("'", "''") + "'"
-
-
-def is_text(column_type: str) -> bool:
-    """Whether values of a type are text."""
-    return column_type.upper().startswith(("VARCHAR", "ENUM", "STRING", "TEXT", "CHAR"))
-
-
-def is_whole(column_type: str) -> bool:
-    """Whether values of a type are integers of at most 64 bits."""
-    return column_type.upper().removeprefix("U") in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
-
-
-def is_float(column_type: str) -> bool:
-    """Whether values of a type are floating-point numbers, which may be not-a-number."""
-    return column_type.upper() in ("FLOAT", "DOUBLE", "REAL")
-
-
-def number(name: str, column_type: str) -> str:
-    """Read a column as numbers; other text and not-a-number become null."""
-    if is_whole(column_type):
-        return identifier(name)
-    cast = f"TRY_CAST({identifier(name)} AS DOUBLE)"
-    return f"CASE WHEN NOT isnan({cast}) THEN {cast} END"
-
-
-def without_na(name: str, column_type: str, na: Iterable[str]) -> str:
+def without_na(d: Dialect, name: str, column_type: str, na: Iterable[str]) -> str:
     """Read a column with null for the texts that mean a missing value."""
-    texts = ", ".join(literal(t) for t in na)
+    column = d.identifier(name)
+    texts = d.texts(exact_texts(na, column_type))
     if not texts:
-        return identifier(name)
-    text = identifier(name) if is_text(column_type) else f"CAST({identifier(name)} AS VARCHAR)"
-    return f"CASE WHEN {text} NOT IN ({texts}) THEN {identifier(name)} END"
+        return column
+    return f"CASE WHEN {d.exact(column, column_type)} NOT IN ({texts}) THEN {column} END"
 
 
-def bin_number(name: str, column_type: str, edges: Sequence[float], na: Sequence[str]) -> str:
+def exact_texts(texts: Iterable[str], column_type: str) -> list[str]:
+    """Write texts of values as :meth:`Dialect.exact` does; a text of no value is left out.
+
+    >>> exact_texts(["a", "0.5", "1"], "VARCHAR"), exact_texts(["a", "0.5", "1"], "DOUBLE")
+    (['a', '0.5', '1'], ['3fe0000000000000'])
+    """
+    if not is_float(column_type):
+        return list(texts)
+    return [bits for text in texts if (bits := float_bits(text)) is not None]
+
+
+def float_bits(text: str) -> str | None:
+    """Write the bits of the number that a text is the shortest text of; None if there is none."""
+    number = as_number(text)
+    if number is None or math.isnan(number) or as_value(number) != text:
+        return None
+    return struct.pack(">d", number).hex()
+
+
+def bin_number(
+    d: Dialect, name: str, column_type: str, edges: Sequence[float], na: Sequence[str]
+) -> str:
     """Number the bin of a value; −1 for a value that is not a number."""
-    value = number(name, column_type)
+    column = d.identifier(name)
+    value = d.number(column, column_type)
     if is_whole(column_type) and not na and _evenly_whole(edges):
         first, step, last = int(edges[0]), int(edges[1] - edges[0]), int(edges[-1])
         # Three times faster than a CASE over the edges, which the general form needs. The
         # cast comes last, when the value is known to fit.
+        above = f"(CAST({value} AS {d.whole_type}) - {first})"
         return (
             f"CASE WHEN {value} < {first} THEN 0 WHEN {value} >= {last} THEN {len(edges)} "
-            f"ELSE (CAST({value} AS BIGINT) - {first}) // {step} + 1 END"
+            f"ELSE {d.quotient(above, str(step))} + 1 END"
         )
-    # A bare 0.1 would be a decimal, which turns into another double than Python's 0.1.
-    whens = " ".join(
-        f"WHEN {value} < CAST('{edge!r}' AS DOUBLE) THEN {i}" for i, edge in enumerate(edges)
-    )
-    absent = f"WHEN {without_na(name, column_type, na)} IS NULL THEN NULL"
-    not_nan = f"NOT coalesce(isnan(TRY_CAST({identifier(name)} AS DOUBLE)), false)"
-    not_a_number = f"WHEN {value} IS NULL THEN CASE WHEN {not_nan} THEN -1 END"
+    whens = " ".join(f"WHEN {value} < {d.double(edge)} THEN {i}" for i, edge in enumerate(edges))
+    absent = f"WHEN {without_na(d, name, column_type, na)} IS NULL THEN NULL"
+    is_nan = d.is_unknown_number(column, column_type)
+    not_a_number = f"WHEN {value} IS NULL THEN CASE WHEN NOT {is_nan} THEN -1 END"
     return f"CASE {absent} {not_a_number} {whens} ELSE {len(edges)} END"
 
 
@@ -90,7 +74,10 @@ def _evenly_whole(edges: Sequence[float]) -> bool:
     return len(steps) == 1 and all(float(e).is_integer() and abs(e) < 2**53 for e in edges)
 
 
-def count_cells(table: str, columns: Sequence[Column], request: CountRequest) -> str:
+# ---------------------------------------------------------------------------- counting
+
+
+def count_cells(d: Dialect, table: str, columns: Sequence[Column], request: CountRequest) -> str:
     """Count the rows of every cell: the one scan of a measurement.
 
     The keys are ``c0``, ``c1``, …: text, numbers and booleans as they are stored, so that the
@@ -98,135 +85,258 @@ def count_cells(table: str, columns: Sequence[Column], request: CountRequest) ->
     replaced afterwards, in the few cells.
     """
     types = {c.name: c.type for c in columns}
-    keys = [_key(name, types[name], request) for name in request.columns]
-    selected = [f"{key} AS c{i}" for i, key in enumerate(keys)]
+    selected = [
+        f"{_key(d, name, types[name], request)} AS c{i}" for i, name in enumerate(request.columns)
+    ]
     if request.count is None:
         selected.append("count(*) AS n")
     else:
-        value = number(request.count, types[request.count])
+        column = d.identifier(request.count)
+        value = d.number(column, types[request.count])
         good = f"coalesce({value} >= 0 AND {value} = floor({value}) AND {value} < 9.2e18, false)"
+        total = f"sum(CASE WHEN {good} THEN {value} ELSE 0 END)"
         selected += [
-            f"CAST(sum(CASE WHEN {good} THEN {value} ELSE 0 END) AS BIGINT) AS n",
-            f"min(CAST({identifier(request.count)} AS VARCHAR)) FILTER (WHERE NOT {good}) AS bad",
+            f"CAST({total} AS {d.whole_type}) AS n",
+            f"min({d.text(column, types[request.count])}) FILTER (WHERE NOT {good}) AS bad",
             f"count(*) FILTER (WHERE {value} IS NULL) AS unknown",
         ]
     if request.weight is not None:
-        value = f"CAST({number(request.weight, types[request.weight])} AS DOUBLE)"
+        number = d.number(d.identifier(request.weight), types[request.weight])
+        value = f"CAST({number} AS {d.double_type})"
+        bad = f"coalesce({value} < 0 OR {d.is_infinite(value)}, true)"
         selected += [
             f"sum({value}) AS w",
             f"sum({value} * {value}) AS w2",
-            f"count(*) FILTER (WHERE coalesce({value} < 0 OR isinf({value}), true)) AS bad_weights",
+            f"count(*) FILTER (WHERE {bad}) AS bad_weights",
         ]
-    return f"SELECT {', '.join(selected)} FROM {table} GROUP BY ALL"
+    keys = ", ".join(str(i + 1) for i in range(len(request.columns)))
+    return f"SELECT {', '.join(selected)} FROM {table} GROUP BY {keys}"
 
 
-def _key(name: str, column_type: str, request: CountRequest) -> str:
+def _key(d: Dialect, name: str, column_type: str, request: CountRequest) -> str:
     edges = request.bins.get(name)
     if isinstance(edges, tuple):
-        return bin_number(name, column_type, edges, request.na)
-    kind = column_type.upper()
-    ordered = is_whole(kind) or is_float(kind) or kind.startswith(("DECIMAL", "BOOLEAN", "HUGEINT"))
-    return identifier(name) if ordered or is_text(kind) else value_text(name, kind)
+        return bin_number(d, name, column_type, edges, request.na)
+    return d.key(d.identifier(name), column_type)
 
 
-def numbers_in_order(table: str, column: Column, na: Sequence[str]) -> str:
+def values_by_frequency(d: Dialect, table: str, column: Column, limit: int) -> str:
+    """Count the rows of each value of a column as ``v`` and ``n``, most frequent first.
+
+    Values of the same frequency come in ascending order, and missing values after them.
+    """
+    name = d.identifier(column.name)
+    value = d.float(name) if is_float(column.type) else d.key(name, column.type)
+    grouped = f"SELECT {value} AS v, count(*) AS n FROM {table} GROUP BY 1"
+    order = (
+        "v" if d.key(name, column.type) == name and not is_text(column.type) else d.by_bytes("v")
+    )
+    return (
+        f"SELECT v, n FROM ({grouped}) AS grouped "
+        f"ORDER BY n DESC, {order} ASC NULLS LAST LIMIT {int(limit)}"
+    )
+
+
+def numbers_by_size(d: Dialect, table: str, column: Column, na: Sequence[str]) -> str:
+    """Select the distinct numbers of a column as ``x``, with their frequencies ``n``."""
+    present = f"{without_na(d, column.name, column.type, na)} IS NOT NULL"
+    number = d.number(d.identifier(column.name), column.type)
+    numbers = f"SELECT {number} AS x FROM {table} WHERE {present}"
+    return f"SELECT x, count(*) AS n FROM ({numbers}) AS numbers WHERE x IS NOT NULL GROUP BY x"
+
+
+def numbers_in_order(d: Dialect, table: str, column: Column, na: Sequence[str]) -> str:
     """Select the distinct numbers of a column in ascending order, with their frequencies.
 
     Read as a stream this takes little memory: grouping and sorting can spill to disk, but a
     running sum over all numbers cannot.
     """
-    present = f"{without_na(column.name, column.type, na)} IS NOT NULL"
-    numbers = f"SELECT {number(column.name, column.type)} AS x FROM {table} WHERE {present}"
-    return f"SELECT x, count(*) AS n FROM ({numbers}) WHERE x IS NOT NULL GROUP BY x ORDER BY x"
+    return f"{numbers_by_size(d, table, column, na)} ORDER BY x"
 
 
-def cell_text(name: str, column_type: str, request: CountRequest) -> str:
-    """Write a value as the text that counts use for it, or null if it is missing."""
+def numbers_at(
+    d: Dialect, table: str, column: Column, na: Sequence[str], places: Sequence[int]
+) -> str:
+    """Select the numbers at some places, counted from 1, of the numbers of a column in order."""
+    grouped = numbers_by_size(d, table, column, na)
+    running = f"SELECT x, sum(n) OVER (ORDER BY x) AS up_to FROM ({grouped}) AS grouped"
+    found = ", ".join(
+        f"min(x) FILTER (WHERE up_to >= {place}) AS x{i}" for i, place in enumerate(places)
+    )
+    return f"SELECT {found} FROM ({running}) AS running"
+
+
+def strange_text(d: Dialect, table: str, column: Column, na: Sequence[str]) -> str:
+    """Select a text of a column that is no number, if there is one, and how many numbers it has."""
+    number = bin_number(d, column.name, column.type, (0,), na)
+    text = d.text(d.identifier(column.name), column.type)
+    return (
+        f"SELECT min({text}) FILTER (WHERE {number} = -1) AS strange, "
+        f"count(*) FILTER (WHERE {number} >= 0) AS numbers FROM {table}"
+    )
+
+
+# ---------------------------------------------------------------------------- choosing
+
+
+def cell_text(d: Dialect, name: str, column_type: str, request: CountRequest) -> str:
+    """Write a value as the text that counts use for it, or null if it is missing.
+
+    Floating-point numbers are written by their bits, as by :func:`exact_texts`.
+    """
     edges = request.bins.get(name)
     if isinstance(edges, tuple):
         from equipoise.counts import bin_names
 
-        whens = " ".join(f"WHEN {i} THEN {literal(t)}" for i, t in enumerate(bin_names(edges)))
-        return f"CASE {bin_number(name, column_type, edges, request.na)} {whens} END"
-    text = value_text(name, column_type)
-    texts = ", ".join(literal(t) for t in request.na)
+        whens = " ".join(f"WHEN {i} THEN {d.literal(t)}" for i, t in enumerate(bin_names(edges)))
+        return f"CASE {bin_number(d, name, column_type, edges, request.na)} {whens} END"
+    text = d.exact(d.identifier(name), column_type)
+    texts = d.texts(exact_texts(request.na, column_type))
     return f"CASE WHEN {text} NOT IN ({texts}) THEN {text} END" if texts else text
 
 
-def value_text(name: str, column_type: str) -> str:
-    """Write a value as the text of :func:`equipoise.values.as_value`; not-a-number is null."""
-    value = identifier(name)
-    if is_float(column_type):
-        # Adding 0 makes −0.0 the 0.0 it equals; databases differ in how they print narrow floats.
-        wide = f"CAST({value} AS DOUBLE) + 0.0::DOUBLE"
-        return f"CASE WHEN NOT isnan({value}) THEN CAST({wide} AS VARCHAR) END"
-    if column_type.upper() == "TIMESTAMP WITH TIME ZONE":  # whatever the session's time zone is
-        return f"CAST({value} AT TIME ZONE 'UTC' AS VARCHAR) || '+00'"
-    text = f"CAST({value} AS VARCHAR)"
-    if re.fullmatch(r"DECIMAL\((\d+), ?\1\)", column_type.upper()):  # DuckDB prints these as .5
-        return rf"regexp_replace({text}, '^(-?)\.', '\10.')"
-    return text
-
-
-def canonical_row(columns: Sequence[Column]) -> str:
+def canonical_row(d: Dialect, columns: Sequence[Column]) -> str:
     """Write a row as one text; the length before each value makes it unambiguous."""
-    texts = [value_text(c.name, c.type) for c in columns]
-    parts = [f"coalesce(length({t}) || ':' || {t}, '-')" for t in texts]
+    texts = [d.exact(d.identifier(c.name), c.type) for c in columns]
+    parts = [f"coalesce({d.as_text(f'length({t})')} || ':' || {t}, '-')" for t in texts]
     return " || ',' || ".join(parts)
 
 
 def choose_rows(
+    d: Dialect,
     table: str,
     columns: Sequence[Column],
     request: CountRequest,
     wanted: str,
     seed: int,
     *,
+    known: Identity,
     located: bool = False,
 ) -> str:
-    """Choose rows by cell in the order of md5(seed, row, occurrence).
+    """Choose rows by cell in the order of the md5 of a seed and what a row is known by.
 
-    ``wanted`` is a table with the texts of each cell as ``k0``, ``k1``, …, and its rows as ``want``.
+    ``wanted`` is a table with the exact texts of each cell as ``k0``, ``k1``, …, its number as
+    ``cell``, its rows as ``want``, and as ``below`` the md5 from which on rows with a key need not be
+    looked at: the database then sorts only a few more rows than are wanted.
     """
     types = {c.name: c.type for c in columns}
-    names = ", ".join(identifier(c.name) for c in columns)
+    names = ", ".join(d.identifier(c.name) for c in columns)
     mark = _mark(columns)
-    key, hashed, place = f"text{mark}", f"md5{mark}", f"place{mark}"
-    in_order = ""
-    if located:  # equal rows are numbered in their order, or their places would be random
-        table, in_order = numbered(table, columns), f" ORDER BY line{mark}"
-        names += f", {_location(columns, key)}"
+    if located:
+        names += f", {_location(d, columns, known)}"
+        table = numbered(table, columns) if known.numbered else table
     cells = [f"cell{i}{mark}" for i in range(len(request.columns))]
     texts = ", ".join(
-        f"{cell_text(name, types[name], request)} AS {cell}"
+        f"{cell_text(d, name, types[name], request)} AS {cell}"
         for name, cell in zip(request.columns, cells, strict=True)
     )
-    matches = " AND ".join(f"w.k{i} IS NOT DISTINCT FROM t.{cell}" for i, cell in enumerate(cells))
+    matches = " AND ".join(d.same(f"w.k{i}", f"t.{cell}") for i, cell in enumerate(cells))
+    hashed, few = f"text{mark}", ""
+    if known.key:
+        few = f" WHERE {d.by_bytes(f'hash{mark}')} < {d.by_bytes(f'below{mark}')}"
+    else:  # equal rows are numbered, so that their hashes differ
+        hashed = f"{d.as_text(f'nth{mark}')} || '/' || {hashed}"
+    in_order = f"line{mark}" if located and known.numbered else f"text{mark}"
+    nth = f", row_number() OVER (PARTITION BY text{mark} ORDER BY {in_order}) AS nth{mark}"
+    text = canonical_row(d, [c for c in columns if c.name in known.key] or columns)
+    order = d.by_bytes(f"hash{mark}")
+    digest = d.md5(f"{d.literal(f'{seed}/')} || {hashed}")
     return (
-        f"WITH texts AS (SELECT *, {canonical_row(columns)} AS {key}, {texts} FROM {table}), "
-        f"picked AS (SELECT t.*, w.cell AS cell{mark}, w.want AS want{mark} "
+        f"WITH texts AS (SELECT *, {text} AS text{mark}, {texts} FROM {table} AS input), "
+        f"picked AS (SELECT t.*, w.cell AS cell{mark}, w.want AS want{mark}, w.below AS below{mark} "
         f"FROM texts AS t JOIN {wanted} AS w ON {matches}), "
-        f"hashed AS (SELECT *, md5({literal(f'{seed}/')} || "
-        f"row_number() OVER (PARTITION BY {key}{in_order}) || '/' || {key}) AS {hashed} FROM picked), "
-        f"placed AS (SELECT *, row_number() OVER (PARTITION BY cell{mark} ORDER BY {hashed}) "
-        f"AS {place} FROM hashed) SELECT {names} FROM placed "
-        f"WHERE {place} <= want{mark} ORDER BY cell{mark}, {hashed}"
+        f"counted AS (SELECT *{'' if known.key else nth} FROM picked), "
+        f"hashed AS (SELECT *, {digest} AS hash{mark} "
+        f"FROM counted), placed AS (SELECT *, row_number() OVER "
+        f"(PARTITION BY cell{mark} ORDER BY {order}) AS place{mark} FROM hashed{few}) "
+        f"SELECT {names} FROM placed WHERE place{mark} <= want{mark} ORDER BY cell{mark}, {order}"
+    )
+
+
+def count_keys(d: Dialect, table: str, key: Sequence[str]) -> str:
+    """Count the rows without a key, and those whose key an earlier row has."""
+    names = [d.identifier(name) for name in key]
+    absent = " OR ".join(f"{name} IS NULL" for name in names)
+    return (
+        f"SELECT coalesce(sum(CASE WHEN {absent} THEN n END), 0) AS absent, "
+        f"coalesce(sum(CASE WHEN NOT ({absent}) THEN n - 1 END), 0) AS repeated "
+        f"FROM (SELECT {', '.join(names)}, count(*) AS n FROM {table} AS input "
+        f"GROUP BY {', '.join(names)}) AS grouped"
     )
 
 
 def rows_at(
-    table: str, columns: Sequence[Column], chosen: str, *, others: bool, located: bool
+    d: Dialect, table: str, columns: Sequence[Column], chosen: str, *, others: bool, located: bool
 ) -> str:
     """Select the rows at the places of the table ``chosen``, or all others, in their order."""
     exists = "NOT EXISTS" if others else "EXISTS"
     line = f"line{_mark(columns)}"
-    names = ", ".join(identifier(c.name) for c in columns)
+    names = ", ".join(d.identifier(c.name) for c in columns)
     if located:
-        names += f", {_location(columns, canonical_row(columns))}"
+        names += (
+            f", {_location(d, columns, Identity(numbered=True), text=canonical_row(d, columns))}"
+        )
     return (
         f"SELECT {names} FROM {numbered(table, columns)} AS t WHERE {exists} "
         f"(SELECT 1 FROM {chosen} AS c WHERE c.place = t.{line}) ORDER BY t.{line}"
     )
+
+
+def rows_known(
+    d: Dialect, table: str, columns: Sequence[Column], chosen: str, known: Identity
+) -> str:
+    """Select the rows that ``chosen`` names by key, or by hash and occurrence, with their location."""
+    mark = _mark(columns)
+    names = ", ".join(d.identifier(c.name) for c in columns)
+    text = f"SELECT *, {canonical_row(d, columns)} AS text{mark} FROM {table} AS input"
+    if known.key:
+        place = _place(d, columns, known)
+        found = f"SELECT t.*, {place} AS given{mark} FROM ({text}) AS t"
+        same = f"c.place = t.given{mark}"
+    else:
+        place = f"{d.md5(f'text{mark}')}"
+        hashed = f"SELECT t.*, {place} AS hash{mark} FROM ({text}) AS t"
+        some = f"EXISTS (SELECT 1 FROM {chosen} AS c WHERE c.md5 = h.hash{mark})"
+        found = (
+            f"SELECT h.*, row_number() OVER (PARTITION BY hash{mark} ORDER BY hash{mark}) AS nth{mark} "
+            f"FROM ({hashed}) AS h WHERE {some}"
+        )
+        same = f"c.md5 = t.hash{mark} AND c.nth = t.nth{mark}"
+    return (
+        f"SELECT {names}, {_location(d, columns, known)} FROM ({found}) AS t "
+        f"WHERE EXISTS (SELECT 1 FROM {chosen} AS c WHERE {same})"
+    )
+
+
+def rows_without(
+    d: Dialect, table: str, columns: Sequence[Column], gone: str, known: Identity
+) -> str:
+    """Select the rows that are not among ``gone``, which has keys, or hashes and their numbers."""
+    mark = _mark(columns)
+    names = ", ".join(d.identifier(c.name) for c in columns)
+    if known.key:
+        found = f"SELECT *, {_place(d, columns, known)} AS given{mark} FROM {table} AS input"
+        return (
+            f"SELECT {names} FROM ({found}) AS t "
+            f"WHERE NOT EXISTS (SELECT 1 FROM {gone} AS g WHERE g.place = t.given{mark})"
+        )
+    hashed = (
+        f"(SELECT *, {d.md5(canonical_row(d, columns))} AS hash{mark} FROM {table} AS input) AS t"
+    )
+    # Only rows that equal one of those that go are numbered; of these as many stay as are left.
+    same = f"{gone} AS g WHERE g.md5 = t.hash{mark}"
+    nth = f"row_number() OVER (PARTITION BY hash{mark} ORDER BY hash{mark}) AS nth{mark}"
+    return (
+        f"SELECT {names} FROM {hashed} WHERE NOT EXISTS (SELECT 1 FROM {same}) UNION ALL "
+        f"SELECT {names} FROM (SELECT t.*, g.n AS gone{mark}, {nth} FROM {hashed} "
+        f"JOIN {gone} AS g ON g.md5 = t.hash{mark}) AS e WHERE nth{mark} > gone{mark}"
+    )
+
+
+def over(table: str, query: str) -> str:
+    """Return the result of a query over a table, which it calls ``input``."""
+    # On separate lines, since it may end in a comment.
+    return f"(WITH input AS (SELECT * FROM {table} AS given) SELECT * FROM (\n{query}\n) AS result)"
 
 
 def numbered(table: str, columns: Sequence[Column]) -> str:
@@ -234,9 +344,29 @@ def numbered(table: str, columns: Sequence[Column]) -> str:
     return f"(SELECT *, row_number() OVER () - 1 AS line{_mark(columns)} FROM {table})"
 
 
-def _location(columns: Sequence[Column], text: str) -> str:
+def _location(
+    d: Dialect, columns: Sequence[Column], known: Identity, text: str | None = None
+) -> str:
     place, md5 = location_names(c.name for c in columns)
-    return f"line{_mark(columns)} AS {place}, md5({text}) AS {md5}"
+    mark = _mark(columns)
+    whole = canonical_row(d, columns) if known.key else f"text{mark}"
+    hashed = d.md5(text or whole)
+    if known.numbered:
+        found = f"line{mark}"
+    elif known.key:
+        found = _place(d, columns, known)
+    else:
+        found = f"{hashed} || '#' || {d.as_text(f'nth{mark}')}"
+    return f"{found} AS {place}, {hashed} AS {md5}"
+
+
+def _place(d: Dialect, columns: Sequence[Column], known: Identity) -> str:
+    """Write the key of a row as text: its value if it is one column."""
+    of = {c.name: c for c in columns}
+    key = [of[name] for name in known.key]
+    if len(key) == 1:
+        return d.exact(d.identifier(key[0].name), key[0].type)
+    return canonical_row(d, key)
 
 
 def _mark(columns: Sequence[Column]) -> str:
@@ -244,7 +374,7 @@ def _mark(columns: Sequence[Column]) -> str:
     return "_" * (1 + max(len(c.name) for c in columns))
 
 
-# ------------------------------------------------------------------------- conditions
+# -------------------------------------------------------------------------- conditions
 
 
 WHOLE = ("BIGINT", "HUGEINT")
@@ -252,7 +382,7 @@ WHOLE = ("BIGINT", "HUGEINT")
 
 
 def compared(
-    table: str, columns: Sequence[Column], condition: Condition
+    d: Dialect, table: str, columns: Sequence[Column], condition: Condition
 ) -> tuple[str, tuple[str, ...]]:
     """Convert the columns of a condition to the types that they are compared as.
 
@@ -262,34 +392,28 @@ def compared(
     types = {name.casefold(): kind for name, kind in (condition.types or {}).items()}
     inner, own = [], []
     for i, column in enumerate(columns):
-        name = identifier(column.name)
+        name = d.identifier(column.name)
         kind = types.get(column.name.casefold(), column.type)
         is_same = kind == column.type or not is_plain_type(kind)
         if is_same and not (is_float(kind) and column.name.casefold() in types):
             inner.append(name)
             own.append(name)
         else:
-            inner += [f"{_as_type(column, kind)} AS {name}", f"{name} AS kept{i}{mark}"]
+            inner += [f"{_as_type(d, column, kind)} AS {name}", f"{name} AS kept{i}{mark}"]
             own.append(f"kept{i}{mark} AS {name}")
-    return f"(SELECT {', '.join(inner)} FROM {table}) AS input", tuple(own)
+    return f"(SELECT {', '.join(inner)} FROM {table} AS input) AS input", tuple(own)
 
 
-def _as_type(column: Column, kind: str) -> str:
+def _as_type(d: Dialect, column: Column, kind: str) -> str:
     """Convert a column to another type; values that cannot be converted become missing."""
+    value = d.identifier(column.name)
     if kind == "VARCHAR":
-        return value_text(column.name, column.type)
-    if is_float(kind):  # not-a-number is missing, and would be greater than any number
-        number = identifier(column.name)
-        read = number if kind == column.type else f"TRY_CAST({trimmed(column)} AS {kind})"
-        return f"nullif({read}, CAST('nan' AS {kind}))"
-    text = trimmed(column)
-    if kind in WHOLE:  # a cast would round what is not whole
-        return f"TRY_CAST(regexp_extract({text}, '^([+-]?[0-9]+)([.]0*)?$', 1) AS {kind})"
-    return f"TRY_CAST({text} AS {kind})"
+        return d.text(value, column.type)
+    if is_float(kind) and kind == column.type:  # not-a-number would be greater than any number
+        return f"CASE WHEN NOT {d.is_nan(value)} THEN {value} END"
+    return d.converted(trimmed(d, column), kind)
 
 
-def trimmed(column: Column) -> str:
+def trimmed(d: Dialect, column: Column) -> str:
     """Read a column as text without surrounding blanks."""
-    plain = is_text(column.type) and not column.type.upper().startswith("ENUM")
-    text = identifier(column.name) if plain else value_text(column.name, column.type)
-    return f"trim({text})"
+    return f"trim({d.text(d.identifier(column.name), column.type)})"

@@ -18,6 +18,8 @@ import duckdb
 
 from equipoise.counts import Condition
 from equipoise.engines.base import Column
+from equipoise.engines.column_types import is_text
+from equipoise.engines.duckdb._dialect import DIALECT
 from equipoise.engines.duckdb._errors import (
     MEANINGLESS,
     explained,
@@ -28,7 +30,7 @@ from equipoise.engines.duckdb._errors import (
 )
 from equipoise.engines.duckdb._session import Session
 from equipoise.engines.sources import Source
-from equipoise.engines.sql import WHOLE, compared, is_text, literal, trimmed
+from equipoise.engines.sql import WHOLE, compared, trimmed
 from equipoise.errors import InputError, did_you_mean
 from equipoise.values import MISSING_MARKS
 
@@ -201,10 +203,10 @@ def _natural_types(
     """Find the narrowest type of each column of texts that all its values have."""
     if not columns:
         return {}
-    absent = ", ".join(literal(text) for text in ("", *sorted(MISSING_MARKS)))
+    absent = ", ".join(DIALECT.literal(text) for text in ("", *sorted(MISSING_MARKS)))
     answers = []
     for kind, pattern in _KINDS.items():
-        reads = f"regexp_full_match(t, {literal(pattern)})"
+        reads = f"regexp_full_match(t, {DIALECT.literal(pattern)})"
         if kind not in ("BOOLEAN", *WHOLE):
             reads += f" AND TRY_CAST(t AS {kind}) IS NOT NULL"
         present = f"FILTER (WHERE lower(t) NOT IN ({absent}))"
@@ -213,7 +215,9 @@ def _natural_types(
     for i, column in enumerate(columns):
         said = ", ".join(f"{answer} AS a{i}_{j}" for j, answer in enumerate(answers))
         # Each value once: most columns have few values, and matching a pattern is slow.
-        asked.append(f"(SELECT {said} FROM (SELECT DISTINCT {trimmed(column)} AS t FROM {table}))")
+        asked.append(
+            f"(SELECT {said} FROM (SELECT DISTINCT {trimmed(DIALECT, column)} AS t FROM {table}))"
+        )
     query = f"SELECT * FROM {' CROSS JOIN '.join(asked)}"
     (told,) = session.lines(source, query, "reading values")
     answered = iter(told)
@@ -243,7 +247,7 @@ def _count_satisfying(
     columns: tuple[Column, ...],
     condition: Condition,
 ) -> int:
-    inner, _ = compared(table, columns, condition)
+    inner, _ = compared(DIALECT, table, columns, condition)
     said = f"SELECT (\n{condition.text}\n) AS t FROM {inner}"
     (kind,) = session.relation(source, said).types
     if str(kind) not in ("BOOLEAN", '"NULL"'):
@@ -257,5 +261,5 @@ def _count_satisfying(
 
 def _restricted(table: str, columns: Sequence[Column], condition: Condition) -> str:
     """Select the rows that satisfy a condition, with the columns and types of the table."""
-    inner, own = compared(table, columns, condition)
+    inner, own = compared(DIALECT, table, columns, condition)
     return f"(SELECT {', '.join(own)} FROM {inner} WHERE (\n{condition.text}\n))"

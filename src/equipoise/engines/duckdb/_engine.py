@@ -14,29 +14,21 @@ import pyarrow as pa
 
 from equipoise.atomic import atomic_path
 from equipoise.counts import CountRequest, Counts
-from equipoise.counts.columns import (
-    checked_counts,
-    distinct_edges,
-    not_a_count,
-    not_a_number,
-    not_numbers,
-    not_weights,
-)
 from equipoise.counts.skipped import Skipped
 from equipoise.engines import sql
 from equipoise.engines.base import (
     Column,
+    Identity,
     Middle,
     count_frame,
     require_choice,
-    require_columns,
     require_names,
-    require_plain,
-    require_rows,
     require_writable,
 )
 from equipoise.engines.csv.records import NULL
+from equipoise.engines.database import Database, wanted_cells
 from equipoise.engines.duckdb._conditions import settle
+from equipoise.engines.duckdb._dialect import DIALECT
 from equipoise.engines.duckdb._errors import Unparsed, reason
 from equipoise.engines.duckdb._session import Session
 from equipoise.engines.duckdb._tables import Tables
@@ -45,7 +37,7 @@ from equipoise.engines.readers import spreadsheets, sqlite
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 from equipoise.progress import Reporter, silent
-from equipoise.values import MISSING, Value
+from equipoise.values import Value
 
 if TYPE_CHECKING:
     import os
@@ -79,8 +71,8 @@ def _tidied(verb: V) -> V:
     return cast("V", tried)
 
 
-class DuckDBEngine:
-    """Eleven verbs over files, DuckDB databases and frames.
+class DuckDBEngine(Database):
+    """The verbs over files, DuckDB databases and frames.
 
     By default there are as many threads as cores. Beyond the limit of ``memory``, such as
     ``"2GB"``, DuckDB spills to a temporary folder that is removed at the end. Frames of at most
@@ -89,6 +81,7 @@ class DuckDBEngine:
     """
 
     name: ClassVar[str] = "duckdb"
+    dialect = DIALECT
     reads: ClassVar[Mapping[str, str]] = {
         "CSV, TSV": "plain or gzip, every value as text; an empty field and a bare \\N are missing",
         "Parquet": "as stored",
@@ -136,8 +129,7 @@ class DuckDBEngine:
     @_tidied
     def schema(self, source: Source) -> tuple[Column, ...]:
         """The columns of a table."""
-        with self._tables.opened(source) as (_, columns):
-            return columns
+        return super().schema(source)
 
     @_tidied
     def settled(self, source: Source) -> Source:
@@ -152,7 +144,8 @@ class DuckDBEngine:
         """Profile the columns of a table, in one pass."""
         with self._tables.opened(source) as (table, columns), self._session.in_order():
             texts = ", ".join(
-                f"{sql.value_text(c.name, c.type)} AS c{i}" for i, c in enumerate(columns)
+                f"{DIALECT.text(DIALECT.identifier(c.name), c.type)} AS c{i}"
+                for i, c in enumerate(columns)
             )
 
             def work() -> Profile:
@@ -166,51 +159,27 @@ class DuckDBEngine:
     @_tidied
     def counts(self, source: Source, request: CountRequest) -> Counts:
         """Count the rows of each cell, in one scan."""
-        is_whole = source.sql is None and source.where is None
+        is_whole = source.sql is None and source.view is None and source.where is None
         if source.kind == "frame" and is_whole and len(source.data) <= self._in_place:
             return count_frame(source.data, request, source.name)
-        with self._tables.opened(source) as (table, columns):
-            require_columns(columns, request, source.name)
-            request = self._with_edges(source, table, columns, request)
-            query = sql.count_cells(table, columns, request)
-            cells = self._session.arrow(source, query, f"counting {source.name}")
-            counts = self._to_counts(source, table, columns, cells, request)
-            where = "" if source.where is None else f" where {source.where.one_line}"
-            require_rows(counts, f"{source.name}{where}")
-            return replace(counts, skipped=self.skipped(source))
+        return replace(super().counts(source, request), skipped=self.skipped(source))
 
     @_tidied
     def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
         """Count the rows of each value of a column, most frequent first."""
-        with self._tables.opened(source) as (table, columns):
-            types = {c.name: c.type for c in columns}
-            require_names(list(types), [column], source.name)
-            query = (
-                f"SELECT {sql.value_text(column, types[column])} AS v, count(*) AS n FROM {table} "
-                f"GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT {int(limit)}"
-            )
-            found = self._session.lines(source, query, "listing values")
-        return {MISSING if value is None else value: n for value, n in found}
+        return super().distinct(source, column, limit)
 
     @_tidied
     def middle(self, source: Source, column: str, na: Sequence[str] = ()) -> Middle:
         """Find the middle of the numbers of a column; see :class:`~equipoise.engines.base.Engine`."""
-        with self._tables.opened(source) as (table, columns):
-            require_plain(columns, column, source.name)
-            known = next(c for c in columns if c.name == column)
-            strange, numbers = self._strange_text(source, table, known, na)
-            if strange is not None or not numbers:
-                raise not_numbers(column, strange)
-            query = sql.numbers_in_order(table, known, na)
-            low, high = self._numbers_at(source, query, Middle.places(numbers))
-            return Middle(low + 0.0, high + 0.0, numbers)  # −0.0 is 0.0
+        return super().middle(source, column, na)
 
     @_tidied
     def read(self, source: Source, columns: Sequence[str] | None = None) -> pa.Table:
         """Read all rows of a table, or of some of its columns, in their order."""
         with self._tables.opened(source) as (table, known):
             wanted = require_names([c.name for c in known], columns, source.name)
-            names = ", ".join(map(sql.identifier, wanted))
+            names = ", ".join(map(DIALECT.identifier, wanted))
             return self._brought(
                 source, table, lambda t: f"SELECT {names} FROM {t}", "reading rows", in_order=True
             )
@@ -227,24 +196,29 @@ class DuckDBEngine:
         located: bool = False,
     ) -> pa.Table:
         """Choose rows by cell; see :class:`~equipoise.engines.base.Engine`."""
-        with (
-            self._tables.opened(source) as (table, columns),
-            self._session.registered(_wanted(take)) as wanted,
-        ):
+        with self._tables.opened(source) as (table, columns):
             request = require_choice(columns, request, take, source.name)
-            choose = functools.partial(
-                sql.choose_rows, columns=columns, request=request, wanted=wanted, seed=seed
-            )
-            if not rest:
-                query = functools.partial(choose, located=located)
-                return self._brought(source, table, query, "choosing rows", in_order=located)
-            remaining = functools.partial(self._at, columns=columns, others=True, located=located)
-            if not take.n:  # nothing is chosen, so one reading is enough
-                return remaining(source, table, places=pa.array([], pa.int64()))
-            with self._twice(source, table) as (here, again):
-                query = functools.partial(choose, located=True)
-                chosen = self._brought(here, again, query, "choosing rows", in_order=True)
-                return remaining(here, again, places=chosen.column(len(columns)))
+            known = Identity(numbered=True)
+            cells = wanted_cells(take, columns, request)
+            with self._session.registered(cells) as wanted:
+
+                def choose(located: bool, table: str) -> str:
+                    return sql.choose_rows(
+                        DIALECT, table, columns, request, wanted, seed, known=known, located=located
+                    )
+
+                if not rest:
+                    query = functools.partial(choose, located)
+                    return self._brought(source, table, query, "choosing rows", in_order=located)
+                remaining = functools.partial(
+                    self._at, columns=columns, others=True, located=located
+                )
+                if not take.n:  # nothing is chosen, so one reading is enough
+                    return remaining(source, table, places=pa.array([], pa.int64()))
+                with self._twice(source, table) as (here, again):
+                    query = functools.partial(choose, True)
+                    chosen = self._brought(here, again, query, "choosing rows", in_order=True)
+                    return remaining(here, again, places=chosen.column(len(columns)))
 
     @_tidied
     def fetch(self, source: Source, places: Sequence[int]) -> pa.Table:
@@ -263,7 +237,7 @@ class DuckDBEngine:
             self._session.in_order(),
         ):
             quoted = _nulls_to_quote(rows) if "FORMAT csv" in options else ""
-            copy = f"COPY (FROM {name}) TO {sql.literal(str(temporary))} ({options}{quoted})"
+            copy = f"COPY (FROM {name}) TO {DIALECT.literal(str(temporary))} ({options}{quoted})"
             try:
                 self._session.watch(lambda: self._session.connection.execute(copy), "writing")
             except duckdb.InterruptException:
@@ -306,7 +280,7 @@ class DuckDBEngine:
         """Read the rows at some places, or all others."""
         with self._session.registered(pa.table({"place": places})) as chosen:
             query = functools.partial(
-                sql.rows_at, columns=columns, chosen=chosen, others=others, located=located
+                sql.rows_at, DIALECT, columns=columns, chosen=chosen, others=others, located=located
             )
             return self._brought(source, table, query, "reading rows", in_order=True)
 
@@ -319,7 +293,7 @@ class DuckDBEngine:
         if source.sql is None and source.kind not in ("duckdb", "relation"):
             yield source, table
             return
-        here = replace(source, kind="frame", sql=None, where=None)
+        here = replace(source, kind="frame", sql=None, view=None, where=None)
         copy = self._session.new_name("copy")
         rows = table
         with contextlib.ExitStack() as stack:
@@ -333,27 +307,29 @@ class DuckDBEngine:
         finally:
             self._session.connection.execute(f"DROP TABLE {copy}")
 
-    # ----------------------------------------------------------------- counting
+    # ------------------------------------------------------------------ queries
 
-    def _with_edges(
-        self, source: Source, table: str, columns: tuple[Column, ...], request: CountRequest
-    ) -> CountRequest:
-        edges = {}
-        for column in columns:
-            bins = request.bins.get(column.name)
-            if isinstance(bins, int):
-                present = self._require_numbers(source, table, column, request.na)
-                if not present:
-                    raise InputError(f"column {column.name!r} has no numbers to bin.")
-                # The ceiling of present · i / bins, in integers; the first is the minimum.
-                places = [max(-(-present * i // bins), 1) for i in range(bins)]
-                query = sql.numbers_in_order(table, column, request.na)
-                least, *found = self._numbers_at(source, query, places)
-                edges[column.name] = distinct_edges(column.name, found, least)
-        return request.with_edges(edges)
+    @contextlib.contextmanager
+    def _opened(self, source: Source) -> Iterator[tuple[str, tuple[Column, ...]]]:
+        """Yield the SQL text of a table, and its columns, while it can be read."""
+        with self._tables.opened(source) as found:
+            yield found
 
-    def _numbers_at(self, source: Source, query: str, places: list[int]) -> list[float]:
-        """Return the numbers at some places, counted from 1, of a stream of sorted numbers."""
+    def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
+        """Run a query, and explain errors."""
+        return self._session.arrow(source, query, title)
+
+    @contextlib.contextmanager
+    def _registered(self, rows: pa.Table) -> Iterator[str]:
+        """Give rows to the database, under a name that queries can use."""
+        with self._session.registered(rows) as name:
+            yield name
+
+    def _numbers_at(
+        self, source: Source, table: str, column: Column, na: Sequence[str], places: Sequence[int]
+    ) -> list[float]:
+        """Return numbers at some places of a stream, which takes less memory than a running sum."""
+        query = sql.numbers_in_order(DIALECT, table, column, na)
 
         def work() -> list[float]:
             found: list[float] = []
@@ -366,49 +342,6 @@ class DuckDBEngine:
             return found
 
         return self._session.work(source, work, "binning")
-
-    def _to_counts(
-        self,
-        source: Source,
-        table: str,
-        columns: tuple[Column, ...],
-        cells: pa.Table,
-        request: CountRequest,
-    ) -> Counts:
-        known = {c.name: c for c in columns}
-        # The table is read again only to name a value that is not a number.
-        for i, name in enumerate(request.columns):
-            if name in request.bins and -1 in cells[f"c{i}"].unique().to_pylist():
-                self._require_numbers(source, table, known[name], request.na)
-        _refuse_bad_numbers(cells, request)
-        names = {name: cells[f"c{i}"] for i, name in enumerate(request.columns)}
-        rows = checked_counts(cells["n"].to_numpy())
-        weights = None
-        if request.weight is not None:
-            weights = np.stack([cells["w"].to_numpy(), cells["w2"].to_numpy()], axis=1)
-        return Counts.from_encoded(names, rows, weights, request)
-
-    def _require_numbers(
-        self, source: Source, table: str, column: Column, na: Sequence[str]
-    ) -> int:
-        """Refuse a column to bin that holds text; return the number of numbers it holds."""
-        strange, numbers = self._strange_text(source, table, column, na)
-        if strange is not None:
-            raise not_a_number(column.name, strange)
-        return numbers
-
-    def _strange_text(
-        self, source: Source, table: str, column: Column, na: Sequence[str]
-    ) -> tuple[str | None, int]:
-        """Return a text of a column that is no number, if there is one, and how many numbers it has."""
-        bin_number = sql.bin_number(column.name, column.type, (0,), na)
-        text = sql.value_text(column.name, column.type)
-        query = (
-            f"SELECT min({text}) FILTER (WHERE {bin_number} = -1), "
-            f"count(*) FILTER (WHERE {bin_number} >= 0) FROM {table}"
-        )
-        ((found, numbers),) = self._session.lines(source, query, "binning")
-        return found, int(numbers)
 
 
 @functools.lru_cache(maxsize=4)
@@ -431,25 +364,5 @@ def _nulls_to_quote(rows: pa.Table) -> str:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
         if is_text and pc.any(pc.equal(column.cast(kind), NULL)).as_py():
-            found.append(sql.identifier(field.name))
+            found.append(DIALECT.identifier(field.name))
     return f", FORCE_QUOTE ({', '.join(found)})" if found else ""
-
-
-def _wanted(take: Counts) -> pa.Table:
-    cells = take.to_arrow()
-    keys = {f"k{i}": cells.column(i) for i in range(len(take.axes))}
-    places = pa.array(range(len(cells)), pa.int64())
-    return pa.table({**keys, "want": pa.array(take.rows), "cell": places})
-
-
-def _refuse_bad_numbers(cells: pa.Table, request: CountRequest) -> None:
-    if request.count is None and request.weight is None:
-        return  # without loading Arrow's functions, which takes long
-    import pyarrow.compute as pc
-
-    if request.count is not None:
-        bad = [b for b in cells["bad"].to_pylist() if b is not None]
-        if bad or pc.sum(cells["unknown"]).as_py():
-            raise not_a_count(request.count, bad[0] if bad else MISSING)
-    if request.weight is not None and pc.sum(cells["bad_weights"]).as_py():
-        raise not_weights(request.weight, pc.sum(cells["bad_weights"]).as_py())

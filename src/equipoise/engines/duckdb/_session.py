@@ -13,9 +13,9 @@ import duckdb
 import pyarrow as pa
 
 from equipoise.engines.base import Column
+from equipoise.engines.duckdb._dialect import DIALECT
 from equipoise.engines.duckdb._errors import explained, reason
 from equipoise.engines.sources import Source
-from equipoise.engines.sql import literal
 from equipoise.errors import InputError
 from equipoise.progress import Reporter, watched
 from equipoise.scratch import ScratchFolder, make_folder
@@ -74,7 +74,7 @@ class Session:
 
     def _confine(self, folders: Sequence[str]) -> None:
         """Refuse every file that is not below these folders, and everything outside the machine."""
-        listed = ", ".join(literal(folder) for folder in folders)
+        listed = ", ".join(DIALECT.literal(folder) for folder in folders)
         self.connection.execute(f"SET allowed_directories = [{listed}]")
         self.connection.execute("SET enable_external_access = false")
 

@@ -15,18 +15,19 @@ from pathlib import Path
 import duckdb
 
 from equipoise.counts.skipped import Skipped
-from equipoise.engines import sql
 from equipoise.engines.base import Column
 from equipoise.engines.column_names import refuse_duplicates
 from equipoise.engines.csv.dialects import Dialect, require_same_columns
 from equipoise.engines.csv.encodings import as_utf8
 from equipoise.engines.csv.records import NULL, copy_records
 from equipoise.engines.duckdb._conditions import restrict
+from equipoise.engines.duckdb._dialect import DIALECT
 from equipoise.engines.duckdb._errors import reason
 from equipoise.engines.duckdb._session import Session
 from equipoise.engines.readers import spreadsheets, sqlite
 from equipoise.engines.readers.copies import Copy, Spool
 from equipoise.engines.sources import Source, called, chosen_table, dialect_of, explain_renamed
+from equipoise.engines.sql import over
 from equipoise.errors import ColumnNotFound, InputError
 
 
@@ -47,6 +48,8 @@ class Tables:
         """Yield the SQL text of a table, and its columns, while it can be read."""
         with self._session.lock, self._input(source) as table:
             text = table if source.sql is None else self._query_over(table, source)
+            if source.view is not None:
+                text = over(text, source.view.query(DIALECT))
             try:
                 if source.where is not None:
                     text = restrict(self._session, source, text)
@@ -82,8 +85,7 @@ class Tables:
         with contextlib.suppress(duckdb.Error):  # the error is explained when the result is opened
             bare = self._session.relation(source, f"WITH input AS (FROM {table}) (\n{query}\n)")
             refuse_duplicates(bare.columns, "the result of the SQL")
-        # On separate lines, since it may end in a comment.
-        return f"(WITH input AS (FROM {table}) SELECT * FROM (\n{query}\n))"
+        return over(table, query)
 
     def _one_query(self, text: str) -> str:
         """Refuse more than one query, since a second one would break out of the brackets."""
@@ -111,7 +113,9 @@ class Tables:
     def _attached(self, source: Source) -> Iterator[None]:
         file = str(source.paths[0])
         try:
-            self._session.connection.execute(f"ATTACH {sql.literal(file)} AS attached (READ_ONLY)")
+            self._session.connection.execute(
+                f"ATTACH {DIALECT.literal(file)} AS attached (READ_ONLY)"
+            )
         except duckdb.Error as error:
             raise InputError(
                 f"{file} cannot be opened as a DuckDB database: {reason(error)}."
@@ -131,7 +135,7 @@ class Tables:
         ).fetchall()
         return {
             name if schema == "main" else f"{schema}.{name}": (
-                f"attached.{sql.identifier(schema)}.{sql.identifier(name)}"
+                f"attached.{DIALECT.identifier(schema)}.{DIALECT.identifier(name)}"
             )
             for schema, name in found
         }
@@ -191,7 +195,7 @@ class Tables:
                 plain = path if is_utf8 else as_utf8(path, dialect.encoding, folder)
                 files[replace(dialect, renamed=())].append(plain)
         columns = next(iter(dialects.values())).columns
-        names = ", ".join(map(sql.identifier, columns))
+        names = ", ".join(map(DIALECT.identifier, columns))
         reads = [
             f"SELECT {names} FROM {_parquet(paths)}"
             if dialect is None
@@ -211,12 +215,12 @@ class Tables:
         # beside values of another kind it would leave texts in their quotes.
         reformatted = ("DATE", "TIME", "UUID", "INTERVAL", "JSON")
         kinds = {n: "VARCHAR" if k.upper().startswith(reformatted) else k for n, k, *_ in columns}
-        listed = ", ".join(f"{sql.literal(n)}: {sql.literal(k)}" for n, k in kinds.items())
+        listed = ", ".join(f"{DIALECT.literal(n)}: {DIALECT.literal(k)}" for n, k in kinds.items())
         return f"read_json({paths}, format = 'auto', columns = {{{listed}}})"
 
 
 def _paths(paths: Sequence[Path]) -> str:
-    return "[" + ", ".join(sql.literal(glob.escape(str(p))) for p in paths) + "]"
+    return "[" + ", ".join(DIALECT.literal(glob.escape(str(p))) for p in paths) + "]"
 
 
 def _parquet(paths: Sequence[Path]) -> str:
@@ -226,19 +230,21 @@ def _parquet(paths: Sequence[Path]) -> str:
 
 
 def _csv(paths: Sequence[Path], dialect: Dialect) -> str:
-    columns = ", ".join(f"{sql.literal(name)}: 'VARCHAR'" for name in dialect.columns)
+    columns = ", ".join(f"{DIALECT.literal(name)}: 'VARCHAR'" for name in dialect.columns)
     # If DuckDB guesses, a line break inside quotes in the header makes all rows disappear.
-    end = f", new_line = {sql.literal(repr(dialect.line_end)[1:-1])}" if dialect.line_end else ""
+    end = (
+        f", new_line = {DIALECT.literal(repr(dialect.line_end)[1:-1])}" if dialect.line_end else ""
+    )
     return (
         f"read_csv({_paths(paths)}, auto_detect = false, "
         f"header = {str(dialect.header).lower()}, "
-        f"nullstr = ['', {sql.literal(NULL)}], allow_quoted_nulls = false, "
+        f"nullstr = ['', {DIALECT.literal(NULL)}], allow_quoted_nulls = false, "
         """quote = '"', escape = '"', """
-        f"delim = {sql.literal(dialect.delimiter)}, skip = {dialect.empty_lines}, "
+        f"delim = {DIALECT.literal(dialect.delimiter)}, skip = {dialect.empty_lines}, "
         f"columns = {{{columns}}}{end})"
     )
 
 
 def _without_blanks(names: Sequence[str]) -> str:
     """Read an empty text in quotes as missing, too; a quoted null of dumps is text."""
-    return ", ".join(f"nullif({c}, '') AS {c}" for c in map(sql.identifier, names))
+    return ", ".join(f"nullif({c}, '') AS {c}" for c in map(DIALECT.identifier, names))

@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from equipoise.engines import sql
+from equipoise.engines.column_types import is_float, is_text, is_whole
+from equipoise.engines.dialect import Dialect
 from equipoise.engines.profiling import ColumnProfile
 from equipoise.errors import InputError
 from equipoise.lake.matching.notations import (
@@ -55,17 +56,15 @@ class Conversion:
         read, written = _example(self.read, hour), _example(self.write, hour)
         return f"dates such as {read} are {written} in the base"
 
-    def sql(self, text: str) -> str:
+    def sql(self, d: Dialect, text: str) -> str:
         """SQL for the converted text; null if the text is not in this notation."""
         if self.kind == "number":
             pattern = NOTATIONS[self.read]
             written = _number_sql(text, self.read, self.write)
         else:
             pattern = date_formats()[self.read].pattern
-            parsed = f"try_strptime({text}, {sql.literal(self.read)})"
-            written = f"strftime({parsed}, {sql.literal(self.write)})"
-        fits = f"regexp_full_match({text}, {sql.literal(pattern)})"
-        return f"CASE WHEN {fits} THEN {written} END"
+            written = d.redated(text, self.read, self.write)
+        return f"CASE WHEN {d.matches(text, pattern)} THEN {written} END"
 
     def to_dict(self) -> dict[str, str]:
         """Plain data, as ledgers hold it."""
@@ -106,38 +105,43 @@ def _number_sql(text: str, read: str, write: str) -> str:
     return f"replace({plain}, '.', ',')" if write == "comma" else plain
 
 
-def renamed(text: str, values: Mapping[str, str]) -> str:
+def renamed(d: Dialect, text: str, values: Mapping[str, str]) -> str:
     """SQL for the value that a text is mapped to; null if it is not mapped."""
     if not values:
-        return "CAST(NULL AS VARCHAR)"
-    whens = " ".join(f"WHEN {sql.literal(s)} THEN {sql.literal(b)}" for s, b in values.items())
+        return f"CAST(NULL AS {d.text_type})"
+    whens = " ".join(f"WHEN {d.literal(s)} THEN {d.literal(b)}" for s, b in values.items())
     return f"CASE {text} {whens} END"
 
 
-def respelled(text: str, spellings: Mapping[str, str] | None) -> str:
+def respelled(d: Dialect, text: str, spellings: Mapping[str, str] | None) -> str:
     """SQL for a text in its new spelling, or as it is if it has none."""
-    return text if not spellings else f"coalesce({renamed(text, spellings)}, {text})"
+    return text if not spellings else f"coalesce({renamed(d, text, spellings)}, {text})"
 
 
-def meant_query(
-    columns: Mapping[str, tuple[str, str]],
-    conversions: Mapping[str, Conversion],
-    absent: Collection[str],
-    spellings: Mapping[str, Mapping[str, str]],
-) -> str:
-    """Return a query over a table for what its values mean in the base.
+@dataclass(frozen=True)
+class MeantView:
+    """A view of what values of a table mean in the base, as a ledger records it.
 
-    ``columns`` holds, by column of the base, the column of the table and its type. The others are
-    what a ledger holds, by column of the base; ``absent`` are columns with texts for missing values.
+    ``columns`` holds, by column of the base, the column of the table and its type; ``absent`` are
+    columns with texts for missing values.
     """
-    texts, meant = [], []
-    for i, (name, (column, kind)) in enumerate(columns.items()):
-        text = respelled(sql.value_text(column, kind), spellings.get(name))
-        text = f"nullif(trim({text}), '')"
-        texts.append(f"{without_absent(text) if name in absent else text} AS t{i}")
-        said = conversions[name].sql(f"t{i}") if name in conversions else f"t{i}"
-        meant.append(f"{said} AS {sql.identifier(name)}")
-    return f"SELECT {', '.join(meant)}\nFROM (SELECT {', '.join(texts)}\nFROM input)"
+
+    columns: Mapping[str, tuple[str, str]]
+    conversions: Mapping[str, Conversion]
+    absent: Collection[str]
+    spellings: Mapping[str, Mapping[str, str]]
+
+    def query(self, d: Dialect) -> str:
+        """Write the query; see :class:`~equipoise.engines.sources.View`."""
+        texts, meant = [], []
+        for i, (name, (column, kind)) in enumerate(self.columns.items()):
+            text = respelled(d, d.text(d.identifier(column), kind), self.spellings.get(name))
+            text = f"nullif(trim({text}), '')"
+            texts.append(f"{without_absent(d, text) if name in self.absent else text} AS t{i}")
+            how = self.conversions.get(name)
+            said = f"t{i}" if how is None else how.sql(d, f"t{i}")
+            meant.append(f"{said} AS {d.identifier(name)}")
+        return f"SELECT {', '.join(meant)}\nFROM (SELECT {', '.join(texts)}\nFROM input) AS texts"
 
 
 # -------------------------------------------------------------------- what the base holds
@@ -185,13 +189,13 @@ def tally_of(column: ColumnProfile) -> PatternTally | None:
 def read_base_column(column: ColumnProfile, tally: PatternTally) -> BaseColumn:
     """Recognise what a column of the base holds."""
     if _is_numeric(column.type):
-        whole = sql.is_whole(column.type)
+        whole = is_whole(column.type)
         return BaseColumn(column, numbers=Numbers("plain", 0.0, whole))
     if _is_date(column.type):
         iso = "%Y-%m-%d" if column.type.upper() == "DATE" else "%Y-%m-%d %H:%M:%S"
         form = date_formats()[iso]
         return BaseColumn(column, dates=Dates(form, tally.fits(form.midnight), iso))
-    if not sql.is_text(column.type):
+    if not is_text(column.type):
         return BaseColumn(column)
     numbers, dates = read_numbers(tally), read_dates(tally)
     if numbers is not None and numbers.odd <= _ODD:
@@ -201,9 +205,7 @@ def read_base_column(column: ColumnProfile, tally: PatternTally) -> BaseColumn:
 
 
 def _is_numeric(kind: str) -> bool:
-    return (
-        sql.is_whole(kind) or sql.is_float(kind) or kind.upper().startswith(("DECIMAL", "HUGEINT"))
-    )
+    return is_whole(kind) or is_float(kind) or kind.upper().startswith(("DECIMAL", "HUGEINT"))
 
 
 def _is_date(kind: str) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from equipoise.engines import sql
+from equipoise.engines.column_types import is_text, is_whole
+from equipoise.engines.dialect import Dialect
 from equipoise.engines.profiling import ColumnProfile, Profile
 from equipoise.engines.sources import Source
 from equipoise.lake.matching.columns.alignment import Alignment
@@ -44,56 +45,69 @@ def number_of_failed(text: str) -> int:
 
 
 def mapped_source(source: Source, table: Profile, alignment: Alignment, want: Wanted) -> Source:
-    """Return a table with the base's column names, values and types.
+    """Return a table with the base's column names, values and types."""
+    return replace(source, view=MappedView(table, alignment, want))
+
+
+@dataclass(frozen=True)
+class MappedView:
+    """A view of a table with the base's column names, values and types.
 
     Rows keep their places. A value that is not mapped is missing. If some value of a row cannot be
     converted to the base's type, the required values of the row are missing, so that it is in no cell
     and is never taken; :func:`failed_column` then holds the place of the first such column.
     """
-    columns = {column.name: column for column in table.columns}
-    texts, reads, values, final, checked = [], ["*"], [], [], []
-    compared = said_columns(want, alignment)
-    for i, base in enumerate(want.columns):
-        if base.name in alignment.unseen:
-            # Left missing, but rows are still compared by what the values mean.
-            source_column, decision = alignment.unseen[base.name]
-            text = f"trim({sql.value_text(source_column, columns[source_column].type)})"
-            texts.append(f"{_meant(text, decision)} AS {compared[base.name]}")
-            final.append(compared[base.name])
-        if base.name not in alignment.columns:
-            continue
-        column = columns[alignment.columns[base.name].source]
-        text = sql.value_text(column.name, column.type)
-        name = sql.identifier(base.name)
-        if base.name in want.vocabularies:
-            texts.append(f"{text} AS t{i}")
-            values.append(f"{renamed(f't{i}', alignment.values[base.name].values)} AS v{i}")
-            final.append(f"CASE WHEN failed IS NULL THEN v{i} END AS {name}")
-            continue
-        spelled = _plain(respelled(text, alignment.spellings.get(base.name)), base)
-        present = without_absent(spelled) if base.name in alignment.absent else spelled
-        texts.append(f"{present} AS t{i}")
-        is_number = _is_number(base, want, alignment)
-        read = alignment.conversions.get(base.name)
-        if read is not None:
-            reads.append(f"{read.sql(f't{i}')} AS r{i}")
-        said = f"t{i}" if read is None else f"r{i}"
-        values.append(f"{_converted(said, base, is_number=is_number)} AS v{i}")
-        final.append(f"v{i} AS {name}")
-        if base.name in compared:
-            meant = _meant(f"t{i}", alignment.kept[base.name])
-            final.append(f"{meant} AS {compared[base.name]}")
-        if is_number or read is not None or not sql.is_text(base.type):
-            checked.append(f"WHEN t{i} IS NOT NULL AND v{i} IS NULL THEN '{_FAILED}{i}'")
-    failed = f"CASE {' '.join(checked)} END" if checked else "CAST(NULL AS VARCHAR)"
-    # Nested, so that no expression is written, parsed and bound more than once. On lines of their
-    # own, since a value such as ";--" must not look like a comment that ends the query.
-    query = (
-        f"SELECT {', '.join(final)}, failed AS {sql.identifier(failed_column(want))}\nFROM ("
-        f"SELECT *, {failed} AS failed FROM (SELECT *, {', '.join(values)}\nFROM ("
-        f"SELECT {', '.join(reads)}\nFROM (SELECT {', '.join(texts)} FROM input))))"
-    )
-    return replace(source, sql=query)
+
+    table: Profile
+    alignment: Alignment
+    want: Wanted
+
+    def query(self, d: Dialect) -> str:
+        """Write the query; see :class:`~equipoise.engines.sources.View`."""
+        alignment, want = self.alignment, self.want
+        columns = {column.name: column for column in self.table.columns}
+        texts, reads, values, final, checked = [], ["*"], [], [], []
+        compared = said_columns(want, alignment)
+        for i, base in enumerate(want.columns):
+            if base.name in alignment.unseen:
+                # Left missing, but rows are still compared by what the values mean.
+                source_column, decision = alignment.unseen[base.name]
+                text = f"trim({d.text(d.identifier(source_column), columns[source_column].type)})"
+                texts.append(f"{_meant(d, text, decision)} AS {compared[base.name]}")
+                final.append(compared[base.name])
+            if base.name not in alignment.columns:
+                continue
+            column = columns[alignment.columns[base.name].source]
+            text = d.text(d.identifier(column.name), column.type)
+            name = d.identifier(base.name)
+            if base.name in want.vocabularies:
+                texts.append(f"{text} AS t{i}")
+                values.append(f"{renamed(d, f't{i}', alignment.values[base.name].values)} AS v{i}")
+                final.append(f"CASE WHEN failed IS NULL THEN v{i} END AS {name}")
+                continue
+            spelled = _plain(respelled(d, text, alignment.spellings.get(base.name)), base)
+            present = without_absent(d, spelled) if base.name in alignment.absent else spelled
+            texts.append(f"{present} AS t{i}")
+            is_number = _is_number(base, want, alignment)
+            read = alignment.conversions.get(base.name)
+            if read is not None:
+                reads.append(f"{read.sql(d, f't{i}')} AS r{i}")
+            said = f"t{i}" if read is None else f"r{i}"
+            values.append(f"{_converted(d, said, base, is_number=is_number)} AS v{i}")
+            final.append(f"v{i} AS {name}")
+            if base.name in compared:
+                meant = _meant(d, f"t{i}", alignment.kept[base.name])
+                final.append(f"{meant} AS {compared[base.name]}")
+            if is_number or read is not None or not is_text(base.type):
+                checked.append(f"WHEN t{i} IS NOT NULL AND v{i} IS NULL THEN '{_FAILED}{i}'")
+        failed = f"CASE {' '.join(checked)} END" if checked else f"CAST(NULL AS {d.text_type})"
+        # Nested, so that no expression is written, parsed and bound more than once. On lines of their
+        # own, since a value such as ";--" must not look like a comment that ends the query.
+        return (
+            f"SELECT {', '.join(final)}, failed AS {d.identifier(failed_column(want))}\nFROM ("
+            f"SELECT *, {failed} AS failed FROM (SELECT *, {', '.join(values)}\nFROM ("
+            f"SELECT {', '.join(reads)}\nFROM (SELECT {', '.join(texts)} FROM input) AS texts) AS reads) AS mapped) AS checked"
+        )
 
 
 def said_columns(want: Wanted, alignment: Alignment) -> dict[str, str]:
@@ -106,10 +120,10 @@ def said_columns(want: Wanted, alignment: Alignment) -> dict[str, str]:
     }
 
 
-def _meant(text: str, decision: Decision) -> str:
+def _meant(d: Dialect, text: str, decision: Decision) -> str:
     if decision.conversion is not None:
-        return decision.conversion.sql(text)
-    return respelled(text, decision.spellings)
+        return decision.conversion.sql(d, text)
+    return respelled(d, text, decision.spellings)
 
 
 def _is_number(base: ColumnProfile, want: Wanted, alignment: Alignment) -> bool:
@@ -125,37 +139,22 @@ def _is_number(base: ColumnProfile, want: Wanted, alignment: Alignment) -> bool:
 
 def _plain(text: str, base: ColumnProfile) -> str:
     """SQL for a text without surrounding blanks, unless the base has them; null if it is empty."""
-    keep = sql.is_text(base.type) and any(value != value.strip() for value in known_texts(base))
+    keep = is_text(base.type) and any(value != value.strip() for value in known_texts(base))
     return f"nullif({text if keep else f'trim({text})'}, '')"
 
 
-def _converted(text: str, base: ColumnProfile, *, is_number: bool) -> str:
+def _converted(d: Dialect, text: str, base: ColumnProfile, *, is_number: bool) -> str:
     """SQL for a text converted to the base's type; null if that is impossible."""
-    if not sql.is_text(base.type):
-        whole = sql.is_whole(base.type)
-        return _whole(text, base.type) if whole else f"TRY_CAST({text} AS {base.type})"
-    written = _as_written(text, base)
-    return (
-        f"CASE WHEN TRY_CAST({text} AS DOUBLE) IS NOT NULL THEN {written} END"
-        if is_number
-        else written
-    )
+    if not is_text(base.type):
+        whole = is_whole(base.type)
+        return d.whole(text, base.type) if whole else d.tried(text, base.type)
+    written = _as_written(d, text, base)
+    return f"CASE WHEN {d.parsed(text)} IS NOT NULL THEN {written} END" if is_number else written
 
 
-def _whole(text: str, kind: str) -> str:
-    """SQL that reads a whole number by its digits, and only others, such as 1e3, as a double."""
-    digits = f"regexp_extract({text}, '^([+-]?[0-9]+)([.]0*)?$', 1)"
-    number = f"TRY_CAST({text} AS DOUBLE)"
-    exact = f"{number} = floor({number}) AND abs({number}) < {2**53}"
-    return (
-        f"coalesce(TRY_CAST({digits} AS {kind}), "
-        f"CASE WHEN {exact} THEN TRY_CAST({number} AS {kind}) END)"
-    )
-
-
-def _as_written(text: str, base: ColumnProfile) -> str:
+def _as_written(d: Dialect, text: str, base: ColumnProfile) -> str:
     """SQL for a number as the base writes it: whole numbers without a decimal point."""
     if base.numeric < 0.9 or any("." in value for value in known_texts(base)):
         return text
     # As text, since a leading zero may be part of a code.
-    return rf"regexp_replace({text}, '^([+-]?[0-9]+)[.]0*$', '\1')"
+    return d.without_zeros(text)

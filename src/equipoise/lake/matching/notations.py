@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from equipoise.engines import sql
+from equipoise.engines.dialect import Dialect
 from equipoise.lake.matching.values.concepts import MARKS, synonyms
 
 # ------------------------------------------------------------------------------- patterns
@@ -164,10 +164,10 @@ def is_absent(text: str) -> bool:
     return not plain.strip(MARKS) or plain.lower() in missing_texts()
 
 
-def without_absent(text: str) -> str:
+def without_absent(d: Dialect, text: str) -> str:
     """SQL for a text of a column of numbers or dates, null where it means a missing value."""
-    texts = ", ".join(sql.literal(t) for t in sorted(missing_texts()))
-    nothing = f"trim({text}, {sql.literal(MARKS)}) = ''"
+    texts = d.texts(sorted(missing_texts()))
+    nothing = f"{d.stripped_of(text, MARKS)} = ''"
     # A shortcut: texts for missing values never begin with a digit, and most other values do.
     return (
         f"CASE WHEN {text} >= '0' AND {text} < ':' THEN {text} "
@@ -230,34 +230,36 @@ def tally_values(values: Mapping[str, int], patterns: Iterable[str]) -> PatternT
     return PatternTally(sum(n for _, n in some), misfits)
 
 
-def tally_query(
-    columns: Mapping[str, tuple[str, tuple[str, ...]]], query: str | None = None
-) -> str:
-    """SQL that matches all values of some columns against patterns, with a result of one row.
+@dataclass(frozen=True)
+class TallyView:
+    """A view of one row: all values of some columns matched against patterns.
 
-    ``columns`` holds type and patterns by name. If there is a ``query`` over the table, its result
-    is read instead.
+    ``columns`` holds type and patterns by name.
     """
-    texts, present, counts = [], [], []
-    for i, (name, (kind, patterns)) in enumerate(columns.items()):
-        texts.append(f"trim({sql.value_text(name, kind)}) AS t{i}")
-        present.append(f"{without_absent(f't{i}')} AS p{i}")
-        counts.append(f"count(p{i}) AS n{i}")
-        counts += [
-            f"count(*) FILTER (WHERE NOT regexp_full_match(p{i}, {sql.literal(pattern)})) AS m{i}_{j}"
-            for j, pattern in enumerate(patterns)
-        ]
-    table = "input" if query is None else f"(\n{query.rstrip().rstrip(';')}\n)"
-    return (
-        f"SELECT {', '.join(counts)}\nFROM (SELECT {', '.join(present)}\n"
-        f"FROM (SELECT {', '.join(texts)}\nFROM {table}))"
-    )
+
+    columns: Mapping[str, tuple[str, tuple[str, ...]]]
+
+    def query(self, d: Dialect) -> str:
+        """Write the query; see :class:`~equipoise.engines.sources.View`."""
+        texts, present, counts = [], [], []
+        for i, (name, (kind, patterns)) in enumerate(self.columns.items()):
+            texts.append(f"trim({d.text(d.identifier(name), kind)}) AS t{i}")
+            present.append(f"{without_absent(d, f't{i}')} AS p{i}")
+            counts.append(f"count(p{i}) AS n{i}")
+            counts += [
+                f"count(*) FILTER (WHERE NOT {d.matches(f'p{i}', pattern)}) AS m{i}_{j}"
+                for j, pattern in enumerate(patterns)
+            ]
+        return (
+            f"SELECT {', '.join(counts)}\nFROM (SELECT {', '.join(present)}\n"
+            f"FROM (SELECT {', '.join(texts)}\nFROM input) AS texts) AS present"
+        )
 
 
 def tallies_from(
     row: Mapping[str, int], columns: Mapping[str, tuple[str, tuple[str, ...]]]
 ) -> dict[str, PatternTally]:
-    """Read the result of :func:`tally_query`."""
+    """Read the row of a :class:`TallyView`."""
     return {
         name: PatternTally(row[f"n{i}"], {p: row[f"m{i}_{j}"] for j, p in enumerate(patterns)})
         for i, (name, (_, patterns)) in enumerate(columns.items())

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from equipoise.counts import Condition, Counts
 from equipoise.engines import sql
 from equipoise.engines.base import Column, Engine
+from equipoise.engines.dialect import Dialect
 from equipoise.engines.profiling import FEW_VALUES
-from equipoise.engines.sources import Source
+from equipoise.engines.sources import Source, View
 from equipoise.errors import InputError
 from equipoise.lake.matching.columns.alignment import Alignment
 from equipoise.lake.matching.columns.target import Wanted, wanted
@@ -72,38 +73,57 @@ def wanted_by(counts: Counts, base: Source, engine: Engine) -> Wanted:
 
 
 def inside(mapped: Source, want: Wanted, alignment: Alignment, limit: Restriction) -> Source:
-    """Remove rows that do not satisfy a condition from the cells of a mapped table.
+    """Remove rows that do not satisfy a condition from the cells of a mapped table."""
+    if mapped.view is None:
+        raise ValueError("only a mapped table has a condition of another table.")
+    return replace(mapped, view=InsideView(mapped.view, want, alignment, limit))
 
-    They keep their places, but their required values are missing, as for rows that cannot be
+
+@dataclass(frozen=True)
+class InsideView:
+    """A view of a mapped table that has only rows which satisfy a condition in its cells.
+
+    The others keep their places, but their required values are missing, as for rows that cannot be
     converted; :data:`OUTSIDE` is in the column of failures.
     """
-    columns = [
-        Column(c.name, "VARCHAR" if c.name in want.vocabularies else c.type)
-        for c in want.columns
-        if c.name in alignment.columns
-    ]
-    failed = sql.identifier(failed_column(want))
-    is_inside = "inside" + "_" * (1 + max(len(c.name) for c in columns))
-    said = [Column(name, "VARCHAR") for name in said_columns(want, alignment).values()]
-    held = [*columns, *said, Column(failed_column(want), "VARCHAR")]
-    table, own = sql.compared(f"(\n{mapped.sql}\n)", held, limit.condition)
-    # A value may fail to convert here although none does in the base; such a row is outside.
-    true = [f"coalesce(TRY((\n{limit.condition.text}\n)), false)"]
-    for name, values in limit.known.items():
-        listed = ", ".join(map(sql.literal, values)) or "''"
-        true.append(f"coalesce({sql.identifier(name)} IN ({listed}), true)")
-    final = [
-        f"CASE WHEN {is_inside} THEN {sql.identifier(c.name)} END AS {sql.identifier(c.name)}"
-        if c.name in want.required
-        else sql.identifier(c.name)
-        for c in (*columns, *said)
-    ]
-    told = f"CASE WHEN {failed} IS NOT NULL THEN {failed} WHEN NOT {is_inside} THEN '{OUTSIDE}' END"
-    query = (
-        f"SELECT {', '.join(final)}, {told} AS {failed} FROM ("
-        f"SELECT {', '.join(own)}, {' AND '.join(true)} AS {is_inside} FROM {table})"
-    )
-    return replace(mapped, sql=query)
+
+    mapped: View
+    want: Wanted
+    alignment: Alignment
+    limit: Restriction
+
+    def query(self, d: Dialect) -> str:
+        """Write the query; see :class:`~equipoise.engines.sources.View`."""
+        want, condition = self.want, self.limit.condition
+        columns = [
+            Column(c.name, "VARCHAR" if c.name in want.vocabularies else c.type)
+            for c in want.columns
+            if c.name in self.alignment.columns
+        ]
+        failed = d.identifier(failed_column(want))
+        is_inside = "inside" + "_" * (1 + max(len(c.name) for c in columns))
+        said = [Column(name, "VARCHAR") for name in said_columns(want, self.alignment).values()]
+        held = [*columns, *said, Column(failed_column(want), "VARCHAR")]
+        table, own = sql.compared(d, f"(\n{self.mapped.query(d)}\n)", held, condition)
+        # A value may fail to convert here although none does in the base; such a row is outside.
+        true = [f"coalesce({d.attempted(condition.text)}, false)"]
+        for name, values in self.limit.known.items():
+            listed = d.texts(values) or "''"
+            true.append(f"coalesce({d.identifier(name)} IN ({listed}), true)")
+        final = [
+            f"CASE WHEN {is_inside} THEN {d.identifier(c.name)} END AS {d.identifier(c.name)}"
+            if c.name in want.required
+            else d.identifier(c.name)
+            for c in (*columns, *said)
+        ]
+        told = (
+            f"CASE WHEN {failed} IS NOT NULL THEN {failed} "
+            f"WHEN NOT {is_inside} THEN {d.literal(OUTSIDE)} END"
+        )
+        return (
+            f"SELECT {', '.join(final)}, {told} AS {failed} FROM ("
+            f"SELECT {', '.join(own)}, {' AND '.join(true)} AS {is_inside} FROM {table}) AS told"
+        )
 
 
 def refuse_sql(query: str | None) -> None:

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from equipoise.engines import sql
 from equipoise.engines.base import Engine
+from equipoise.engines.column_types import is_text
 from equipoise.engines.profiling import ColumnProfile
 from equipoise.engines.sources import Source
 from equipoise.lake.matching.columns.alignment import Alignment
@@ -21,7 +21,7 @@ from equipoise.lake.matching.conversions import (
     read_base_column,
     tally_of,
 )
-from equipoise.lake.matching.notations import PatternTally, tallies_from, tally_query
+from equipoise.lake.matching.notations import PatternTally, TallyView, tallies_from
 from equipoise.lake.offers.survey import Candidate, Survey
 from equipoise.options.search import OtherColumns, SearchRequest
 from equipoise.progress import Reporter
@@ -65,8 +65,7 @@ def _tallies(
             found[name] = tally
     if open_:
         before()
-        query = tally_query(open_, source.sql)
-        (row,) = engine.fetch(replace(source, sql=query), [0]).to_pylist()
+        (row,) = engine.read(replace(source, view=TallyView(open_))).to_pylist()
         by_column = tallies_from(row, open_)
         found |= {n: by_column[c.name] for n, c in columns.items() if c.name in by_column}
     return found
@@ -128,7 +127,7 @@ def _with_treatments(alignment: Alignment, decisions: Mapping[str, Decision]) ->
 
 def _action(base: BaseColumn, decision: Decision, policy: OtherColumns) -> Action:
     # Only a text column can hold values in another notation.
-    if policy == "keep" and sql.is_text(base.column.type):
+    if policy == "keep" and is_text(base.column.type):
         return "kept"
     return "left missing" if policy == "blank" or decision.doubt else "converted"
 

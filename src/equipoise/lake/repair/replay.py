@@ -16,7 +16,7 @@ from equipoise.counts.columns import values_in
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
 from equipoise.errors import EquipoiseError, InputError
-from equipoise.lake.matching.conversions import Conversion, meant_query
+from equipoise.lake.matching.conversions import Conversion, MeantView
 from equipoise.lake.offers.fingerprints import RowHashes
 from equipoise.lake.repair.ledger import keyed, read_ledger
 from equipoise.lake.repair.output import cast, cast_where_possible
@@ -240,9 +240,9 @@ def _meant(
     kinds = {column.name: column.type for column in engine.schema(source)}
     sources = mapping["columns"]
     columns = {n: (sources[n], kinds[sources[n]]) for n in sources if n in told or n in absent}
-    query = meant_query(columns, told, absent, mapping.get("spellings", {}))
+    view = MeantView(columns, told, absent, mapping.get("spellings", {}))
     places = fetched.column(fetched.num_columns - 2).to_pylist()
-    meant = engine.fetch(replace(source, sql=query), places)
+    meant = engine.fetch(replace(source, view=view), places)
     for name, (column, _) in columns.items():
         place = fetched.column_names.index(column)
         fetched = fetched.set_column(place, column, meant[name])

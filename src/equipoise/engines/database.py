@@ -1,0 +1,284 @@
+"""What engines over a database share: verbs as queries, and their results as counts and rows."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from equipoise.counts import CountRequest, Counts
+from equipoise.counts.columns import (
+    checked_counts,
+    distinct_edges,
+    not_a_count,
+    not_a_number,
+    not_numbers,
+    not_weights,
+    values_in,
+)
+from equipoise.engines import sql
+from equipoise.engines.base import (
+    Column,
+    Identity,
+    Middle,
+    require_choice,
+    require_columns,
+    require_names,
+    require_plain,
+    require_rows,
+)
+from equipoise.engines.column_types import is_float
+from equipoise.errors import InputError
+from equipoise.values import MISSING, Value
+
+if TYPE_CHECKING:
+    from equipoise.engines.dialect import Dialect
+    from equipoise.engines.sources import Source
+
+
+class Database(abc.ABC):
+    """Verbs over a database; an engine says how it opens tables and runs queries.
+
+    A query runs over the text of a table that :meth:`_opened` gives, whose columns have the types of
+    :mod:`equipoise.engines.column_types`.
+    """
+
+    dialect: Dialect
+
+    # ---------------------------------------------------- what an engine provides
+
+    @abc.abstractmethod
+    def _opened(
+        self, source: Source
+    ) -> contextlib.AbstractContextManager[tuple[str, tuple[Column, ...]]]:
+        """Yield the SQL text of a table, and its columns, while it can be read."""
+
+    @abc.abstractmethod
+    def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
+        """Run a query, and explain errors."""
+
+    @abc.abstractmethod
+    def _registered(self, rows: pa.Table) -> contextlib.AbstractContextManager[str]:
+        """Give rows to the database, under a name that queries can use."""
+
+    # -------------------------------------------------------------------- verbs
+
+    def schema(self, source: Source) -> tuple[Column, ...]:
+        """The columns of a table."""
+        with self._opened(source) as (_, columns):
+            return columns
+
+    def counts(self, source: Source, request: CountRequest) -> Counts:
+        """Count the rows of each cell, in one scan."""
+        with self._opened(source) as (table, columns):
+            require_columns(columns, request, source.name)
+            request = self._with_edges(source, table, columns, request)
+            counts = self._counted(source, table, columns, request)
+            where = "" if source.where is None else f" where {source.where.one_line}"
+            return require_rows(counts, f"{source.name}{where}")
+
+    def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
+        """Count the rows of each value of a column, most frequent first."""
+        with self._opened(source) as (table, columns):
+            require_names([c.name for c in columns], [column], source.name)
+            known = next(c for c in columns if c.name == column)
+            query = sql.values_by_frequency(self.dialect, table, known, limit)
+            found = self._arrow(source, query, "listing values")
+        return dict(zip(values_in(found["v"]), found["n"].to_pylist(), strict=True))
+
+    def middle(self, source: Source, column: str, na: Sequence[str] = ()) -> Middle:
+        """Find the middle of the numbers of a column; see :class:`~equipoise.engines.base.Engine`."""
+        with self._opened(source) as (table, columns):
+            require_plain(columns, column, source.name)
+            known = next(c for c in columns if c.name == column)
+            strange, numbers = self._strange_text(source, table, known, na)
+            if strange is not None or not numbers:
+                raise not_numbers(column, strange)
+            low, high = self._numbers_at(source, table, known, na, Middle.places(numbers))
+            return Middle(low + 0.0, high + 0.0, numbers)  # −0.0 is 0.0
+
+    def read(self, source: Source, columns: Sequence[str] | None = None) -> pa.Table:
+        """Read all rows of a table, or of some of its columns."""
+        with self._opened(source) as (table, known):
+            wanted = require_names([c.name for c in known], columns, source.name)
+            names = ", ".join(map(self.dialect.identifier, wanted))
+            return self._arrow(source, f"SELECT {names} FROM {table} AS input", "reading rows")
+
+    # ----------------------------------------------------------------- counting
+
+    def _counted(
+        self, source: Source, table: str, columns: tuple[Column, ...], request: CountRequest
+    ) -> Counts:
+        query = sql.count_cells(self.dialect, table, columns, request)
+        cells = self._arrow(source, query, f"counting {source.name}")
+        known = {c.name: c for c in columns}
+        # The table is read again only to name a value that is not a number.
+        for i, name in enumerate(request.columns):
+            if name in request.bins and -1 in cells[f"c{i}"].unique().to_pylist():
+                self._require_numbers(source, table, known[name], request.na)
+        _refuse_bad_numbers(cells, request)
+        names = {name: cells[f"c{i}"] for i, name in enumerate(request.columns)}
+        rows = checked_counts(cells["n"].to_numpy())
+        weights = None
+        if request.weight is not None:
+            weights = np.stack([cells["w"].to_numpy(), cells["w2"].to_numpy()], axis=1)
+        return Counts.from_encoded(names, rows, weights, request)
+
+    def _with_edges(
+        self, source: Source, table: str, columns: tuple[Column, ...], request: CountRequest
+    ) -> CountRequest:
+        edges = {}
+        for column in columns:
+            bins = request.bins.get(column.name)
+            if isinstance(bins, int):
+                present = self._require_numbers(source, table, column, request.na)
+                if not present:
+                    raise InputError(f"column {column.name!r} has no numbers to bin.")
+                # The ceiling of present · i / bins, in integers; the first is the minimum.
+                places = [max(-(-present * i // bins), 1) for i in range(bins)]
+                least, *found = self._numbers_at(source, table, column, request.na, places)
+                edges[column.name] = distinct_edges(column.name, found, least)
+        return request.with_edges(edges)
+
+    def _numbers_at(
+        self, source: Source, table: str, column: Column, na: Sequence[str], places: Sequence[int]
+    ) -> list[float]:
+        """Return the numbers of a column at some places, counted from 1, in ascending order."""
+        query = sql.numbers_at(self.dialect, table, column, na, places)
+        found = self._arrow(source, query, "binning")
+        return [float(column[0].as_py()) for column in found.columns]
+
+    def _require_numbers(
+        self, source: Source, table: str, column: Column, na: Sequence[str]
+    ) -> int:
+        """Refuse a column to bin that holds text; return the number of numbers it holds."""
+        strange, numbers = self._strange_text(source, table, column, na)
+        if strange is not None:
+            raise not_a_number(column.name, strange)
+        return numbers
+
+    def _strange_text(
+        self, source: Source, table: str, column: Column, na: Sequence[str]
+    ) -> tuple[str | None, int]:
+        """Return a text of a column that is no number, if there is one, and how many numbers it has."""
+        query = sql.strange_text(self.dialect, table, column, na)
+        found = self._arrow(source, query, "binning")
+        return found["strange"][0].as_py(), int(found["numbers"][0].as_py())
+
+    # ----------------------------------------------------------------- choosing
+
+    def _chosen(
+        self,
+        source: Source,
+        table: str,
+        columns: tuple[Column, ...],
+        request: CountRequest,
+        take: Counts,
+        seed: int,
+        *,
+        located: bool,
+    ) -> pa.Table:
+        """Choose rows; those with a key are chosen among the few whose md5 is small enough."""
+        request = require_choice(columns, request, take, source.name)
+        known = self._identity(source, table, columns)
+        there = None
+        if known.key and take.n:
+            asked = replace(request, missing="group", missing_label="group", weight=None)
+            there = self._counted(source, table, columns, asked)
+        for limited in (True, False):
+            wanted = wanted_cells(take, columns, request, there if limited else None)
+            with self._registered(wanted) as name:
+                query = sql.choose_rows(
+                    self.dialect, table, columns, request, name, seed, known=known, located=located
+                )
+                found = self._arrow(source, query, "choosing rows")
+            if there is None or not limited or len(found) >= _available(take, there):
+                break
+        return found
+
+    def _identity(self, source: Source, table: str, columns: tuple[Column, ...]) -> Identity:
+        """Tell what rows of a table are known by; refuse a key that is not one."""
+        if not source.key:
+            return Identity()
+        names = [c.name for c in columns]
+        require_names(names, source.key, source.name)
+        query = sql.count_keys(self.dialect, table, source.key)
+        found = self._arrow(source, query, f"checking the key of {source.name}")
+        absent, repeated = (int(found[name][0].as_py()) for name in ("absent", "repeated"))
+        if absent or repeated:
+            key = ", ".join(source.key)
+            raise InputError(
+                f"{key} is not a key of {source.name}: {absent:,} rows have no value of it, and "
+                f"{repeated:,} rows have the value of another row; name columns whose values are "
+                "all different, or none."
+            )
+        return Identity(key=tuple(source.key))
+
+
+def wanted_cells(
+    take: Counts, columns: Sequence[Column], request: CountRequest, there: Counts | None = None
+) -> pa.Table:
+    """Make the table of cells that rows are chosen by; see :func:`equipoise.engines.sql.choose_rows`.
+
+    ``there`` are the rows of each cell, if rows have a key. Their md5s are uniform, so a little more
+    than the wanted share of them is enough.
+    """
+    types = {c.name: c.type for c in columns}
+    cells = take.to_arrow()
+    keys = {}
+    for i, axis in enumerate(take.axes):
+        texts = cells.column(i).cast(pa.string()).to_pylist()
+        if axis.name not in request.bins and is_float(types[axis.name]):
+            texts = [None if text is None else sql.float_bits(text) for text in texts]
+        keys[f"k{i}"] = pa.array(texts, pa.string())
+    many = {} if there is None else there.cells()
+    below = [_limit(want, many.get(cell)) for cell, want in take.cells().items()]
+    return pa.table(
+        {
+            **keys,
+            "want": pa.array(take.rows, pa.int64()),
+            "cell": pa.array(range(len(cells)), pa.int64()),
+            "below": pa.array(below, pa.string()),
+        }
+    )
+
+
+_DIGITS = 12
+_ALL = "g"  # after every hexadecimal digit
+
+
+def _limit(want: int, there: int | None) -> str:
+    """Return the md5 below which there are very likely as many rows as are wanted.
+
+    >>> _limit(100, 1_000_000), _limit(100, 110), _limit(100, None)
+    ('000d1b71758e', 'g', 'g')
+    """
+    enough = want + 8 * math.sqrt(want) + 20
+    if not there or enough >= there:
+        return _ALL
+    return f"{int(enough / there * 16**_DIGITS):0{_DIGITS}x}"
+
+
+def _available(take: Counts, there: Counts) -> int:
+    """Count the rows of a choice that a table can give."""
+    many = there.cells()
+    return sum(min(want, many.get(cell, 0)) for cell, want in take.cells().items())
+
+
+def _refuse_bad_numbers(cells: pa.Table, request: CountRequest) -> None:
+    if request.count is None and request.weight is None:
+        return  # without loading Arrow's functions, which takes long
+    import pyarrow.compute as pc
+
+    if request.count is not None:
+        bad = [b for b in cells["bad"].to_pylist() if b is not None]
+        if bad or pc.sum(cells["unknown"]).as_py():
+            raise not_a_count(request.count, bad[0] if bad else MISSING)
+    if request.weight is not None and pc.sum(cells["bad_weights"]).as_py():
+        raise not_weights(request.weight, pc.sum(cells["bad_weights"]).as_py())

@@ -1,0 +1,198 @@
+"""Dialects: how each database writes what queries need.
+
+Queries are written once, in :mod:`equipoise.engines.sql`. A dialect holds only what databases say
+differently. Names and values from users are always quoted here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import ClassVar
+
+from equipoise.engines.column_types import Family, family, is_float, is_text
+
+NUMBER = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"
+"""Texts that are read as finite numbers, as a pattern that means the same in every database."""
+
+
+_SIGNS = ("", "+", "-")
+
+
+class Dialect:
+    """The texts that one database understands; this class holds those that most share."""
+
+    name: ClassVar[str]
+    text_type: ClassVar[str] = "VARCHAR"
+    double_type: ClassVar[str] = "DOUBLE"
+    whole_type: ClassVar[str] = "BIGINT"
+
+    # ------------------------------------------------------------------ quoting
+
+    def identifier(self, name: str) -> str:
+        """Quote a column or table name.
+
+        >>> print(Dialect().identifier('a"; DROP TABLE x; --'))
+        "a""; DROP TABLE x; --"
+        """
+        return '"' + name.replace('"', '""') + '"'
+
+    def literal(self, text: str) -> str:
+        """Quote a text value.
+
+        >>> print(Dialect().literal("O'Brien"))
+        'O''Brien'
+        """
+        return "'" + text.replace("'", "''") + "'"
+
+    def texts(self, texts: Iterable[str]) -> str:
+        """List texts, as after IN."""
+        return ", ".join(map(self.literal, texts))
+
+    def double(self, number: float) -> str:
+        """Write a double; a bare 0.1 would be a decimal, which turns into another double."""
+        return f"CAST('{number!r}' AS {self.double_type})"
+
+    # ------------------------------------------------------------------- values
+
+    def text(self, value: str, column_type: str) -> str:
+        """Write a value as the text of :func:`equipoise.values.as_value`; not-a-number is null.
+
+        Databases write floating-point numbers differently, so nothing may depend on their text but
+        what a person reads.
+        """
+        kind = family(column_type)
+        if kind == "text":
+            return value
+        if kind == "float":
+            return f"CAST({self.float(value)} AS {self.text_type})"
+        return self.plain_text(value, column_type, kind)
+
+    def plain_text(self, value: str, column_type: str, kind: Family) -> str:
+        """Write a value that is neither text nor a floating-point number."""
+        raise NotImplementedError
+
+    def exact(self, value: str, column_type: str) -> str:
+        """Write a value as a text that is the same in every database, for the hashes of rows.
+
+        Floating-point numbers are written as their 64 bits, since their shortest texts differ.
+        """
+        if is_float(column_type):
+            return self.bits(self.float(value))
+        return self.text(value, column_type)
+
+    def float(self, value: str) -> str:
+        """Read a floating-point column as doubles: null if it is not a number, and one zero."""
+        wide = f"CAST({value} AS {self.double_type}) + {self.double(0.0)}"
+        return f"CASE WHEN NOT {self.is_nan(value)} THEN {wide} END"
+
+    def is_nan(self, value: str) -> str:
+        """Whether a floating-point number is not-a-number."""
+        return f"isnan({value})"
+
+    def bits(self, double: str) -> str:
+        """Write the bits of a double as 16 hexadecimal digits."""
+        raise NotImplementedError
+
+    def number(self, value: str, column_type: str) -> str:
+        """Read a column as numbers; other text and not-a-number become null."""
+        kind = family(column_type)
+        if kind == "whole":
+            return value
+        if kind == "float":
+            return self.float(value)
+        if kind == "decimal":
+            return f"CAST({value} AS {self.double_type})"
+        if kind == "boolean":
+            return f"CASE WHEN {value} THEN {self.double(1.0)} WHEN NOT {value} THEN {self.double(0.0)} END"
+        return self.parsed(self.text(value, column_type))
+
+    def parsed(self, text: str) -> str:
+        """Read a text as a double; null if it is not a number."""
+        bare = f"lower({self.stripped(text)})"
+        infinite = [self.texts(f"{sign}{word}" for word in ("inf", "infinity")) for sign in _SIGNS]
+        return (
+            f"CASE WHEN {self.matches(bare, NUMBER)} THEN {self.finite(bare)} "
+            f"WHEN {bare} IN ({infinite[0]}, {infinite[1]}) THEN {self.double(math.inf)} "
+            f"WHEN {bare} IN ({infinite[2]}) THEN {self.double(-math.inf)} END"
+        )
+
+    def finite(self, text: str) -> str:
+        """Read a text that matches :data:`NUMBER` as a double."""
+        raise NotImplementedError
+
+    def is_unknown_number(self, value: str, column_type: str) -> str:
+        """Whether a value is not-a-number, or its text."""
+        if is_float(column_type):
+            return f"coalesce({self.is_nan(value)}, false)"
+        if not is_text(column_type):
+            return "false"
+        bare = f"lower({self.stripped(value)})"
+        return f"coalesce({bare} IN ({self.texts(f'{sign}nan' for sign in _SIGNS)}), false)"
+
+    def stripped(self, text: str) -> str:
+        """Read a text without surrounding blanks, line ends and tabs."""
+        raise NotImplementedError
+
+    def converted(self, text: str, column_type: str) -> str:
+        """Read a text as a value of a type; null if it is none."""
+        raise NotImplementedError
+
+    def tried(self, text: str, column_type: str) -> str:
+        """Cast a text to a type; null if that is impossible."""
+        raise NotImplementedError
+
+    def whole(self, text: str, column_type: str) -> str:
+        """Read a whole number by its digits, and only others, such as 1e3, as a double."""
+        raise NotImplementedError
+
+    def redated(self, text: str, read: str, write: str) -> str:
+        """Write a date in another format; formats are those of strptime."""
+        raise NotImplementedError
+
+    def without_zeros(self, text: str) -> str:
+        """Write a whole number without a decimal point and the zeros after it."""
+        raise NotImplementedError
+
+    def attempted(self, condition: str) -> str:
+        """Evaluate a condition of a user; null if that is impossible."""
+        raise NotImplementedError
+
+    def stripped_of(self, text: str, characters: str) -> str:
+        """Read a text without some surrounding characters."""
+        return f"trim({text}, {self.literal(characters)})"
+
+    def as_text(self, value: str) -> str:
+        """Write a whole number as text."""
+        return f"CAST({value} AS {self.text_type})"
+
+    def is_infinite(self, double: str) -> str:
+        """Whether a double is infinite."""
+        return f"abs({double}) = {self.double(float('inf'))}"
+
+    def matches(self, text: str, pattern: str) -> str:
+        """Whether a whole text matches a pattern of those that mean the same everywhere."""
+        raise NotImplementedError
+
+    def md5(self, text: str) -> str:
+        """Write the MD5 of a text as 32 hexadecimal digits."""
+        return f"md5({text})"
+
+    # -------------------------------------------------------------- expressions
+
+    def key(self, value: str, column_type: str) -> str:
+        """Write a value as a key to group by: as it is stored if it compares so, else as text."""
+        as_stored = family(column_type) in ("text", "whole", "float", "decimal", "boolean")
+        return value if as_stored else self.text(value, column_type)
+
+    def quotient(self, a: str, b: str) -> str:
+        """Divide whole numbers that are not negative."""
+        raise NotImplementedError
+
+    def same(self, a: str, b: str) -> str:
+        """Whether two values are equal, or both null."""
+        return f"{a} IS NOT DISTINCT FROM {b}"
+
+    def by_bytes(self, text: str) -> str:
+        """Write a text so that it is ordered by its bytes."""
+        return text
