@@ -27,6 +27,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from equipoise.credentials import scrubbed
+
 
 class EquipoiseError(Exception):
     """Base of all errors raised on purpose; its text is one sentence for a person."""
@@ -35,7 +37,7 @@ class EquipoiseError(Exception):
     """What the command line returns."""
 
     def __str__(self) -> str:  # KeyError would print the repr of its text
-        text = str(self.args[0]) if self.args else ""
+        text = scrubbed(str(self.args[0])) if self.args else ""
         # A name in the data must neither break the line nor control the terminal.
         return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 

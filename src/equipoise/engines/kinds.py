@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Literal, TypeAlias
 
 from equipoise.errors import InputError
@@ -43,13 +43,13 @@ _BEGINNINGS: Mapping[bytes, Kind] = {
 _JSON = re.compile(rb"""(\xef\xbb\xbf)?\s*(\{\s*["}]|\[\s*\{)""")
 
 
-def extension(path: Path) -> str:
+def extension(path: PurePath) -> str:
     """Return the extension of a file in lower case, without that of its compression.
 
     >>> extension(Path("People.CSV.gz"))
     '.csv'
     """
-    return Path(path.name.lower().removesuffix(".gz")).suffix
+    return PurePath(path.name.lower().removesuffix(".gz")).suffix
 
 
 def kind_of(path: Path) -> Kind:

@@ -56,7 +56,7 @@ class MemoryEngine:
 
     def tables(self, source: Source) -> tuple[str, ...]:
         """Names of the tables at a source: its files."""
-        return tuple(str(p) for p in source.paths) or (source.name,)
+        return tuple(str(p) for p in source.files) or (source.name,)
 
     def schema(self, source: Source) -> tuple[Column, ...]:
         """The columns of a table."""
@@ -170,7 +170,7 @@ def _without_views(table: pa.Table) -> pa.Table:
 
 
 def _read_csv(source: Source) -> tuple[pa.Table, Skipped]:
-    dialects = {path: dialect_of(source, path) for path in source.paths}
+    dialects = {path: dialect_of(source, path) for path in source.files}
     require_same_columns(dialects)
     parts, skipped = [], NOTHING
     for path, dialect in dialects.items():

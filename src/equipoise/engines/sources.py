@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from equipoise.counts.reading import Condition, Reading
+from equipoise.engines.addresses import local_path, locator, scheme_of, without_password
 from equipoise.engines.column_names import refuse_duplicates
 from equipoise.engines.csv.dialects import Dialect as CsvDialect
 from equipoise.engines.csv.dialects import csv_dialect
@@ -24,6 +25,7 @@ from equipoise.engines.kinds import (
     kind_of_container,
 )
 from equipoise.engines.readers import stdin
+from equipoise.engines.stored import FilePath, StoredFile
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound, did_you_mean
 from equipoise.values import MISSING, as_value
 
@@ -55,6 +57,10 @@ class Source:
     itself. A query ``sql`` calls the table ``input``, and so does a ``view`` its result. ``key`` are
     the columns that rows are known by. Only rows that satisfy ``where`` are seen. If
     a source is ``lenient``, lines of CSV files that are not rows are skipped and counted.
+
+    Data that is not a file of this machine has an ``address``, which may hold a password: it is used
+    to connect, and never shown; ``name`` is the address without it. ``stored`` are files in a store.
+    ``version`` names one state of a table that keeps several.
     """
 
     name: str
@@ -70,10 +76,24 @@ class Source:
     delimiter: str | None = None
     header: bool = True
     lenient: bool = False
+    address: str | None = field(default=None, repr=False)
+    stored: tuple[StoredFile, ...] = ()
+    version: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.address is not None:
+            object.__setattr__(self, "name", without_password(self.name))
+
+    @property
+    def files(self) -> tuple[FilePath, ...]:
+        """Its files, of this machine or in a store."""
+        return self.stored or self.paths
 
     @property
     def public_name(self) -> str:
         """The given name, but without the folders of this machine."""
+        if self.address is not None:
+            return self.name
         path = Path(self.name)
         return path.name if path.is_absolute() else self.name
 
@@ -102,7 +122,7 @@ def locate(
     columns: Collection[str] = (),
     known: Collection[str] = (),
 ) -> Source:
-    """Find the data a user names: a path, folder, glob, ``file.duckdb::table``, ``-`` or a frame.
+    """Find the data a user names: a path, folder, glob, address, ``file.duckdb::table``, ``-`` or a frame.
 
     Of a frame only ``columns`` are converted, if it has them all. ``known`` are names that a user
     may have meant by a path that does not exist.
@@ -211,6 +231,12 @@ def _from_path(text: str, options: dict[str, Any], known: Collection[str]) -> So
     if text == "-":
         path, kind = stdin.copy_input()
         return Source(name=stdin.NAME, kind=kind, paths=(path,), **options)
+    scheme = scheme_of(text)
+    if scheme == "file":
+        text = local_path(text)
+    elif scheme is not None:
+        source: Source = locator(scheme)(text, options)
+        return source
     path = Path(text)
     file, separator, table = text.partition("::")
     if separator and not path.exists():
@@ -265,7 +291,7 @@ def _existing(text: str, known: Collection[str] = ()) -> Path:
     return path
 
 
-def dialect_of(source: Source, path: Path) -> CsvDialect:
+def dialect_of(source: Source, path: FilePath) -> CsvDialect:
     """Return the dialect of one CSV file of a source."""
     return csv_dialect(
         path,
@@ -312,7 +338,7 @@ def explain_renamed(error: ColumnNotFound, source: Source) -> ColumnNotFound:
     """Explain that a column was renamed, if that is why it was not found."""
     if source.kind != "csv" or source.sql is not None:
         return error
-    for path in source.paths:
+    for path in source.files:
         for old, new in dialect_of(source, path).renamed:
             if old == error.column:
                 error.args = (

@@ -9,11 +9,12 @@ import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePath
 
 from equipoise.engines.column_names import numbered, refuse_duplicates
 from equipoise.engines.csv.encodings import marked_encoding, not_encoded, open_bytes
 from equipoise.engines.kinds import extension
+from equipoise.engines.stored import FilePath
 from equipoise.errors import InputError
 
 _DELIMITERS = (",", ";", "|", "\t")
@@ -39,7 +40,7 @@ class Dialect:
 
 
 def csv_dialect(
-    path: Path,
+    path: FilePath,
     *,
     encoding: str = "utf-8",
     delimiter: str | None = None,
@@ -58,7 +59,9 @@ def csv_dialect(
     if not head.strip():
         raise InputError(f"{path} is empty; a table needs a header and rows.")
     if delimiter is None:
-        delimiter = "\t" if extension(path) in (".tsv", ".tab") else _best_delimiter(head)
+        delimiter = (
+            "\t" if extension(PurePath(path.name)) in (".tsv", ".tab") else _best_delimiter(head)
+        )
     first = _records(head, delimiter)[0]
     renamed: tuple[tuple[str, str], ...] = ()
     if header:
@@ -83,7 +86,7 @@ def csv_dialect(
     )
 
 
-def require_same_columns(dialects: Mapping[Path, Dialect]) -> None:
+def require_same_columns(dialects: Mapping[FilePath, Dialect]) -> None:
     """Refuse a file that has other columns than the first."""
     (first, as_first), *others = dialects.items()
     for path, dialect in others:
@@ -93,7 +96,7 @@ def require_same_columns(dialects: Mapping[Path, Dialect]) -> None:
             )
 
 
-def _head(path: Path, encoding: str) -> str:
+def _head(path: FilePath, encoding: str) -> str:
     with open_bytes(path) as file:
         raw = file.read(1 << 16)
         if b"\n" not in raw and b"\r" not in raw:  # a header of very many columns

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
 
+from equipoise.engines.stored import FilePath
 from equipoise.errors import InputError, SourceNotFound
 
 _BLOCK = 1 << 20
@@ -19,20 +20,21 @@ _NOT_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # the bytes that cp1252 le
 
 
 @contextlib.contextmanager
-def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+def open_bytes(path: FilePath) -> Iterator[IO[bytes]]:
     """Open a file, compressed or not; explain why if it cannot be read."""
     try:
-        with cast(
-            "IO[bytes]",
-            gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb"),
-        ) as file:
-            yield file
+        with path.open("rb") as file:
+            if path.name.lower().endswith(".gz"):
+                with gzip.open(file) as content:
+                    yield cast("IO[bytes]", content)
+            else:
+                yield file
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise SourceNotFound(f"{path} cannot be read: {reason}.") from None
 
 
-def marked_encoding(path: Path, encoding: str) -> str:
+def marked_encoding(path: FilePath, encoding: str) -> str:
     """Return the encoding of the byte-order mark, unless one without such marks is requested."""
     if not encoding.startswith(("utf-8", "utf-16", "utf-32")):
         return encoding
@@ -40,7 +42,7 @@ def marked_encoding(path: Path, encoding: str) -> str:
         return _by_mark(file.read(4)) or encoding
 
 
-def guess_encoding(path: Path, *, whole: bool = False) -> str:
+def guess_encoding(path: FilePath, *, whole: bool = False) -> str:
     r"""Guess the encoding of a text file from its first megabyte, or from all of it.
 
     A byte-order mark decides. Otherwise, text with every other byte zero is UTF-16, and text that
@@ -73,7 +75,7 @@ def _by_mark(raw: bytes) -> str | None:
     return "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
 
 
-def as_utf8(path: Path, encoding: str, folder: str) -> Path:
+def as_utf8(path: FilePath, encoding: str, folder: str) -> Path:
     """Copy a text file as UTF-8, since DuckDB supports few other encodings."""
     decoder = codecs.getincrementaldecoder(encoding)()
     with open_bytes(path) as file, tempfile.NamedTemporaryFile(dir=folder, delete=False) as copy:

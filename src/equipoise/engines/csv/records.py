@@ -20,6 +20,7 @@ import pyarrow as pa
 from equipoise.counts.skipped import NOTHING, SHOWN, Skipped
 from equipoise.engines.csv.dialects import Dialect, csv_dialect
 from equipoise.engines.csv.encodings import not_encoded, open_bytes
+from equipoise.engines.stored import FilePath
 from equipoise.errors import InputError, NotATable
 
 NULL = r"\N"
@@ -32,7 +33,7 @@ _VALUES = 200_000
 
 
 def copy_records(
-    path: Path, dialect: Dialect, target: Path, *, name: str, lenient: bool
+    path: FilePath, dialect: Dialect, target: Path, *, name: str, lenient: bool
 ) -> Skipped:
     """Copy the rows of a CSV file; broken lines are skipped if lenient, and otherwise refused."""
     import pyarrow.parquet as pq
@@ -56,7 +57,7 @@ class Records:
     Python's reader accepts any line break. What was skipped is known at the end.
     """
 
-    path: Path
+    path: FilePath
     dialect: Dialect
     name: str
     lenient: bool
@@ -143,7 +144,7 @@ MEND = "fix the file, or skip such lines with `lenient=True`"
 """Advice about a broken line."""
 
 
-def padded_records(path: Path, encoding: str) -> tuple[tuple[str, ...], Iterator[list[str]]]:
+def padded_records(path: FilePath, encoding: str) -> tuple[tuple[str, ...], Iterator[list[str]]]:
     """Read a file in which most lines have too many or too few fields, cut or padded.
 
     This shows what a table is about; no rows are taken from it.
@@ -173,7 +174,7 @@ def _text_lines(text: io.TextIOWrapper, path: object) -> Iterator[str]:
         yield line
 
 
-def refuse_long_end(path: Path) -> None:
+def refuse_long_end(path: FilePath) -> None:
     """Refuse a file with a very long last line; DuckDB silently drops one beyond 32 MB."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)

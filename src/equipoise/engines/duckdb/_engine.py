@@ -123,7 +123,7 @@ class DuckDBEngine(Database):
         if source.kind == "excel":
             return spreadsheets.sheets(source.paths[0])
         if source.kind != "duckdb":
-            return tuple(str(p) for p in source.paths) or (source.name,)
+            return tuple(str(p) for p in source.files) or (source.name,)
         return self._tables.names(source)
 
     @_tidied

@@ -7,6 +7,7 @@ import re
 import duckdb
 
 from equipoise.counts import Condition
+from equipoise.engines.addresses import scrubbed
 from equipoise.engines.csv.encodings import not_encoded
 from equipoise.engines.csv.records import MEND
 from equipoise.engines.sources import Source
@@ -32,7 +33,16 @@ def reason(error: BaseException) -> str:
 
 
 def explained(error: Exception, source: Source) -> Exception:
-    """Turn an error of DuckDB into one that says what to do."""
+    """Turn an error of DuckDB into one that says what to do, without the secrets of an address."""
+    found = _explained(error, source)
+    addresses = [file.address for file in source.stored]
+    addresses += [] if source.address is None else [source.address]
+    if addresses and found.args:
+        found.args = (scrubbed(str(found), addresses),)
+    return found
+
+
+def _explained(error: Exception, source: Source) -> Exception:
     text = str(error)
     if isinstance(error, duckdb.InterruptException) or text.startswith("INTERRUPT Error"):
         return KeyboardInterrupt()  # type: ignore[return-value]

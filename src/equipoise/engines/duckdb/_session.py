@@ -16,6 +16,7 @@ from equipoise.engines.base import Column
 from equipoise.engines.duckdb._dialect import DIALECT
 from equipoise.engines.duckdb._errors import explained, reason
 from equipoise.engines.sources import Source
+from equipoise.engines.stored import filesystem
 from equipoise.errors import InputError
 from equipoise.progress import Reporter, watched
 from equipoise.scratch import ScratchFolder, make_folder
@@ -58,6 +59,7 @@ class Session:
                 f"threads={threads}, memory={memory!r} cannot be set; threads is a whole number of "
                 f"at least 1 and memory a size such as 2GB ({reason(error)})."
             ) from None
+        self._within = within
         if within is not None:
             self._confine([*within, str(folder.path)])
         # If nobody closes it, this happens when it is collected, or at the end of the program.
@@ -77,6 +79,19 @@ class Session:
         listed = ", ".join(DIALECT.literal(folder) for folder in folders)
         self.connection.execute(f"SET allowed_directories = [{listed}]")
         self.connection.execute("SET enable_external_access = false")
+
+    def reach(self, source: Source) -> None:
+        """Make the stores of a source known to the connection; refuse it if reading is confined."""
+        if source.address is not None and self._within is not None:
+            raise InputError(
+                f"{source.name} is not below the folders that may be read here; only files of these "
+                "folders are."
+            )
+        for file in source.stored:
+            store, _ = filesystem(file.address)
+            names = (store.protocol,) if isinstance(store.protocol, str) else store.protocol
+            if not any(map(self.connection.filesystem_is_registered, names)):
+                self.connection.register_filesystem(store)
 
     # ------------------------------------------------------------------- tables
 

@@ -28,6 +28,7 @@ from equipoise.engines.readers import spreadsheets, sqlite
 from equipoise.engines.readers.copies import Copy, Spool
 from equipoise.engines.sources import Source, called, chosen_table, dialect_of, explain_renamed
 from equipoise.engines.sql import over
+from equipoise.engines.stored import FilePath, StoredFile
 from equipoise.errors import ColumnNotFound, InputError
 
 
@@ -37,11 +38,11 @@ class Tables:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._spool = Spool(session.folder)
-        self._untidy: set[Path] = set()
+        self._untidy: set[FilePath] = set()
 
     def read_by_record(self, source: Source) -> None:
         """Read the CSV files of a source record by record from now on, since DuckDB cannot."""
-        self._untidy.update(source.paths)
+        self._untidy.update(source.files)
 
     @contextlib.contextmanager
     def opened(self, source: Source) -> Iterator[tuple[str, tuple[Column, ...]]]:
@@ -59,6 +60,7 @@ class Tables:
 
     @contextlib.contextmanager
     def _input(self, source: Source) -> Iterator[str]:
+        self._session.reach(source)
         with called(source), self._spool.held():
             if source.kind == "relation":
                 yield "input_relation"
@@ -73,7 +75,7 @@ class Tables:
                 with tempfile.TemporaryDirectory(dir=self._session.folder) as folder:
                     yield self._csv_table(source, folder)
             elif source.kind == "parquet":
-                yield _parquet(source.paths)
+                yield _parquet(source.files)
             elif source.kind == "json":
                 yield self._json_table(source)
             else:
@@ -146,7 +148,7 @@ class Tables:
         """Lines that are left out of a CSV table that is read leniently."""
         if source.kind != "csv" or not source.lenient:
             return Skipped()
-        copies = (self._copy_of_records(source, path) for path in source.paths)
+        copies = (self._copy_of_records(source, path) for path in source.files)
         return sum((copy.skipped for copy in copies), Skipped())
 
     def _copy_of_table(self, source: Source) -> Path:
@@ -165,17 +167,17 @@ class Tables:
 
         return self._spool.copy(path, (table, source.header), write).path
 
-    def _copy_of_records(self, source: Source, path: Path) -> Copy:
+    def _copy_of_records(self, source: Source, path: FilePath) -> Copy:
         """Copy a CSV file record by record, without its broken lines if requested."""
         dialect = dialect_of(source, path)
-        name = source.name if len(source.paths) == 1 else str(path)
+        name = source.name if len(source.files) == 1 else str(path)
 
         def write(target: Path) -> Skipped:
             self._session.report(f"reading {source.name}", 0)
             return copy_records(path, dialect, target, name=name, lenient=source.lenient)
 
         copy = self._spool.copy(path, (dialect, source.lenient), write)
-        if len(source.paths) > 1:
+        if len(source.files) > 1:
             first = tuple(f"{line} of {path.name}" for line in copy.skipped.first)
             copy = replace(copy, skipped=replace(copy.skipped, first=first))
         return copy
@@ -184,8 +186,8 @@ class Tables:
 
     def _csv_table(self, source: Source, folder: str) -> str:
         """Read CSV files as text; files of the same dialect are read together."""
-        files: dict[Dialect | None, list[Path]] = defaultdict(list)
-        dialects = {path: dialect_of(source, path) for path in source.paths}
+        files: dict[Dialect | None, list[FilePath]] = defaultdict(list)
+        dialects = {path: dialect_of(source, path) for path in source.files}
         require_same_columns(dialects)
         for path, dialect in dialects.items():
             if source.lenient or path in self._untidy:
@@ -205,7 +207,7 @@ class Tables:
         return f"({' UNION ALL '.join(reads)})"
 
     def _json_table(self, source: Source) -> str:
-        paths = _paths(source.paths)
+        paths = _paths(source.files)
         # All lines are inspected, since a sample would miss columns that first occur later.
         looked = "format = 'auto', union_by_name = true, sample_size = -1"
         columns = self._session.lines(
@@ -219,17 +221,18 @@ class Tables:
         return f"read_json({paths}, format = 'auto', columns = {{{listed}}})"
 
 
-def _paths(paths: Sequence[Path]) -> str:
-    return "[" + ", ".join(DIALECT.literal(glob.escape(str(p))) for p in paths) + "]"
+def _paths(paths: Sequence[FilePath]) -> str:
+    written = (p.address if isinstance(p, StoredFile) else str(p) for p in paths)
+    return "[" + ", ".join(DIALECT.literal(glob.escape(p)) for p in written) + "]"
 
 
-def _parquet(paths: Sequence[Path]) -> str:
+def _parquet(paths: Sequence[FilePath]) -> str:
     by_name = ", union_by_name = true" if len(paths) > 1 else ""
     # By default DuckDB relies on the file's statistics, which ignore not-a-number.
     return f"read_parquet({_paths(paths)}, can_have_nan = true{by_name})"
 
 
-def _csv(paths: Sequence[Path], dialect: Dialect) -> str:
+def _csv(paths: Sequence[FilePath], dialect: Dialect) -> str:
     columns = ", ".join(f"{DIALECT.literal(name)}: 'VARCHAR'" for name in dialect.columns)
     # If DuckDB guesses, a line break inside quotes in the header makes all rows disappear.
     end = (

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from equipoise.counts.skipped import NOTHING, Skipped
+from equipoise.engines.stored import FilePath
 
 KEPT = 8
 
@@ -33,7 +34,9 @@ class Spool:
         self._numbers = itertools.count()
         self._holders = 0
 
-    def copy(self, path: Path, about: Hashable, write: Callable[[Path], Skipped | None]) -> Copy:
+    def copy(
+        self, path: FilePath, about: Hashable, write: Callable[[Path], Skipped | None]
+    ) -> Copy:
         """Return the copy of a file; ``about`` holds everything that affects how it is read."""
         status = path.stat()
         key = (path, about, status.st_size, status.st_mtime_ns, status.st_ino)

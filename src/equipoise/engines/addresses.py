@@ -1,0 +1,124 @@
+"""Addresses: data named by a scheme, as in ``s3://bucket/people.csv``."""
+
+from __future__ import annotations
+
+import glob
+import importlib
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from equipoise.credentials import scrubbed, secrets_of, without_password
+from equipoise.errors import InputError, did_you_mean
+
+__all__ = [
+    "SCHEMES",
+    "Scheme",
+    "local_path",
+    "locator",
+    "scheme_of",
+    "scrubbed",
+    "secrets_of",
+    "split",
+    "without_password",
+]
+
+# Two letters at least: one is a drive of Windows. Two colons are file.duckdb::table.
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+-]+):(?!:)")
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A kind of address."""
+
+    about: str
+    """What it names, with an example."""
+
+    module: str
+    """The module whose ``locate(address, options)`` finds the source; loaded when it is needed."""
+
+
+_OBJECTS = "equipoise.engines.stores.objects"
+
+SCHEMES: Mapping[str, Scheme] = {
+    "s3": Scheme("files in Amazon S3 or a store like it, as in s3://bucket/people/*.csv", _OBJECTS),
+    "gs": Scheme("files in Google Cloud Storage, as in gs://bucket/people.parquet", _OBJECTS),
+    "gcs": Scheme("the same as gs", _OBJECTS),
+    "az": Scheme("files in Azure Blob Storage, as in az://container/people.parquet", _OBJECTS),
+    "abfs": Scheme("the same as az", _OBJECTS),
+    "abfss": Scheme("the same as az", _OBJECTS),
+    "http": Scheme("one file of a web server, as in http://host/people.csv", _OBJECTS),
+    "https": Scheme("one file of a web server, as in https://host/people.csv", _OBJECTS),
+    "memory": Scheme("files in the memory of this process, as in memory://people.csv", _OBJECTS),
+    "file": Scheme("files of this machine, as in file:///data/people.csv", _OBJECTS),
+}
+"""The known schemes. An entry here is all that a new one needs."""
+
+
+def scheme_of(text: str) -> str | None:
+    """Return the scheme of an address, in lower case; None if a text is a path.
+
+    What exists as a path is one. An unknown scheme is refused.
+
+    >>> (
+    ...     scheme_of("s3://bucket/people.csv"),
+    ...     scheme_of("people.duckdb::people"),
+    ...     scheme_of("C:/a.csv"),
+    ... )
+    ('s3', None, None)
+    """
+    found = _SCHEME.match(text)
+    if found is None or _is_path(text):
+        return None
+    scheme = found[1].lower()
+    if scheme in SCHEMES:
+        return scheme
+    near = did_you_mean(scheme, SCHEMES)
+    raise InputError(
+        f"{without_password(text)} begins with {found[0]!r}, which is not a known scheme, and no such file "
+        f"exists; known are {', '.join(SCHEMES)}.{near}"
+    )
+
+
+def locator(scheme: str) -> Any:
+    """Return the function that finds the source of an address of a scheme."""
+    return importlib.import_module(SCHEMES[scheme].module).locate
+
+
+def local_path(address: str) -> str:
+    """Return the path of an address of a file of this machine.
+
+    >>> local_path("file:///data/my%20people.csv"), local_path("file:people.csv")
+    ('/data/my people.csv', 'people.csv')
+    """
+    path = address.partition(":")[2]
+    if path.startswith("//"):
+        host, _, path = path[2:].partition("/")
+        if host not in ("", "localhost"):
+            raise InputError(
+                f"{without_password(address)} names another machine; an address of a file begins with "
+                "file:/// and its path."
+            )
+        path = f"/{path}"
+    return unquote(path)
+
+
+def split(address: str) -> tuple[str, dict[str, str]]:
+    """Split an address into what stands before its last question mark, and its parameters.
+
+    >>> split("delta:./tables/people?version=3")
+    ('delta:./tables/people', {'version': '3'})
+    """
+    before, _, after = address.rpartition("?")
+    if not before or "=" not in after:
+        return address, {}
+    return before, dict(parse_qsl(after, keep_blank_values=True))
+
+
+def _is_path(text: str) -> bool:
+    # os.path.exists returns False where Path.exists raises, such as for names that are too long.
+    exists = os.path.exists(text.partition("::")[0] or text) or os.path.exists(text)  # noqa: PTH110
+    return exists or ("://" not in text and glob.has_magic(text) and bool(glob.glob(text)))  # noqa: PTH207

@@ -1,0 +1,1 @@
+"""Tables that are not files of this machine: object stores, Delta and Iceberg tables, read only."""

@@ -1,0 +1,146 @@
+"""Addresses: what is one, how it is shown, and that its password is in nothing that is written."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from equipoise.cli.app import run
+from equipoise.engines.addresses import (
+    SCHEMES,
+    locator,
+    scheme_of,
+    scrubbed,
+    secrets_of,
+    split,
+    without_password,
+)
+from equipoise.engines.sources import Source, locate
+from equipoise.errors import InputError
+
+SECRET = "hunter2-very-secret"
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_scheme_is_known_and_has_a_locator(scheme):
+    assert scheme_of(f"{scheme}:somewhere") == scheme
+    assert SCHEMES[scheme].about
+    assert callable(locator(scheme))
+
+
+@pytest.mark.parametrize(
+    "path", ["people.csv", "people.duckdb::people", r"C:\data\a.csv", "C:/a.csv", "c:a.csv", "-"]
+)
+def test_paths_are_not_addresses(path):
+    assert scheme_of(path) is None
+
+
+def test_an_existing_path_wins(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s3:people.csv").write_text("a\n1\n")
+    assert scheme_of("s3:people.csv") is None
+    assert scheme_of("s3:p*.csv") is None
+    assert scheme_of("s3:other.csv") == "s3"
+    assert locate("s3:people.csv").kind == "csv"
+
+
+def test_an_unknown_scheme_names_the_known_ones():
+    with pytest.raises(InputError, match=r"known are .*Did you mean 'memory'\?") as caught:
+        scheme_of(f"memry://ann:{SECRET}@host/x")
+    assert SECRET not in str(caught.value)
+
+
+def test_a_file_by_its_address(tmp_path):
+    (tmp_path / "my people.csv").write_text("a\n1\n")
+    source = locate(f"file://{tmp_path}/my%20people.csv")
+    assert source.paths == (tmp_path / "my people.csv",)
+
+
+def test_parameters_are_split_off():
+    assert split("iceberg:sqlite:///c.db?table=a.b&snapshot=1") == (
+        "iceberg:sqlite:///c.db",
+        {"table": "a.b", "snapshot": "1"},
+    )
+    assert split("s3://bucket/what?.csv") == ("s3://bucket/what?.csv", {})
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("postgresql://ann:pw@host/db?table=t", "postgresql://ann@host/db?table=t"),
+        ("postgresql://ann:p@w/x@host/db", "postgresql://ann@host/db"),
+        ("postgresql://:pw@host/db", "postgresql://host/db"),
+        ("https://token@host/a.csv", "https://host/a.csv"),
+        ("http://host:8080/a@b.csv", "http://host:8080/a@b.csv"),
+        ("s3://bucket/a:b@c.csv", "s3://bucket/a:b@c.csv"),
+        ("iceberg:https://h/?token=x&table=a.b", "iceberg:https://h/?table=a.b"),
+        ("az://c/a.csv?sv=1&sig=x", "az://c/a.csv?sv=1"),
+        ("https://h/a.csv?X-Amz-Signature=x&X-Amz-Credential=y", "https://h/a.csv"),
+        ("postgresql://h/db?password=a b&table=t", "postgresql://h/db?table=t"),
+        ("postgresql://h/db?keyspace=k&monkey=1", "postgresql://h/db?keyspace=k"),
+        ("postgresql://ann:pw@host/db?options=a@b", "postgresql://ann@host/db?options=a@b"),
+        ("postgresql://ann:p?x=1@host/db?table=t", "postgresql://ann@host/db?table=t"),
+        ("people.csv", "people.csv"),
+    ],
+)
+def test_how_an_address_is_shown(address, shown):
+    assert without_password(address) == shown
+    assert without_password(shown) == shown
+    assert not any(secret in shown for secret in secrets_of(address) if len(secret) > 1)
+
+
+SIGNS = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=12)
+
+
+@given(SIGNS, SIGNS)
+def test_no_sign_of_a_password_is_shown(password, value):
+    assume("=" not in password)  # or its end might be a parameter
+    password, value = f"<{password}>", f"<{value}>".replace("&", "")
+    address = f"postgresql://ann:{password}@host/db?table=t&password={value}"
+    assert without_password(address) == "postgresql://ann@host/db?table=t"
+    assert {password, value} <= set(secrets_of(address))
+    said = f"connection to {address} failed: {password} or {value}"
+    assert password not in scrubbed(said, [address])
+    assert value not in scrubbed(said, [address])
+
+
+def test_a_source_never_shows_its_password():
+    address = f"postgresql://ann:{SECRET}@host/db"
+    source = Source(name=address, kind="csv", address=address)
+    assert SECRET not in source.name + source.public_name + repr(source)
+    assert source.address == address
+
+
+ADDRESSES = {
+    "unknown scheme": f"mystery://ann:{SECRET}@host/people.csv",
+    "nearly known": f"s4://ann:{SECRET}@bucket/people.csv",
+    "missing file": f"memory://nothing/people.csv?token={SECRET}",
+    "no server": f"http://ann:{SECRET}@127.0.0.1:9/people.csv?sig={SECRET}",
+    "unknown file": f"file://ann:{SECRET}@host/people.csv",
+}
+COLUMNS = ["--sensitive", "sex", "--label", "income"]
+COMMANDS = {
+    "measure": lambda address: ["measure", address, *COLUMNS, "--output", "page.html"],
+    "plan": lambda address: ["plan", address, *COLUMNS, "--output", "plan.json"],
+    "index": lambda address: ["lake", "index", address],
+    "repair": lambda address: ["repair", "base.csv", address, *COLUMNS, "-o", "repaired.csv"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("case", ADDRESSES)
+def test_no_password_in_anything_printed_or_written(case, command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "base.csv").write_text("sex,income\nw,low\nm,high\nw,high\nm,low\nw,low\n")
+    before = {path.name for path in tmp_path.iterdir()}
+    assert run(COMMANDS[command](ADDRESSES[case])) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert SECRET not in err
+    assert {path.name for path in tmp_path.iterdir()} - {"cache"} == before
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(SECRET.encode() in path.read_bytes() for path in written)
+    assert not any(SECRET in str(path) for path in tmp_path.rglob("*"))
