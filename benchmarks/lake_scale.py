@@ -138,7 +138,7 @@ def _write(path: Path, header: Sequence[object], rows: Sequence[Sequence[object]
 
 
 def _index_worker(case: dict[str, Any]) -> dict[str, Any]:
-    from equipoise.engines.duckdb import shared_engine
+    from equipoise.engines.routing import shared_engine
     from equipoise.lake.tables import catalog
     from equipoise.lake.tables.index import refresh
 

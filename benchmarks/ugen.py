@@ -82,7 +82,7 @@ def _worker(folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def _indexed(lake: Path, path: Path) -> Iterator[Index]:
-    from equipoise.engines.duckdb import shared_engine
+    from equipoise.engines.routing import shared_engine
     from equipoise.lake.tables.index import Index, refresh
 
     refresh(path, [str(lake)], engine=shared_engine())
@@ -94,7 +94,7 @@ def _indexed(lake: Path, path: Path) -> Iterator[Index]:
 
 
 def _queries(folder: Path) -> dict[str, Profiled]:
-    from equipoise.engines.duckdb import shared_engine
+    from equipoise.engines.routing import shared_engine
     from equipoise.lake.tables.catalog import files
     from equipoise.lake.tables.profiles import profile_table
 

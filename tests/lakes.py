@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from equipoise.counts import CountRequest, Counts
-from equipoise.engines.duckdb import shared_engine
+from equipoise.engines.routing import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.lake.lake import Lake
 from equipoise.lake.offers.find import find

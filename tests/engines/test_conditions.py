@@ -13,8 +13,8 @@ import pytest
 
 import equipoise as eq
 from equipoise.counts import Condition, CountRequest, Counts, Reading
-from equipoise.engines.duckdb import shared_engine
 from equipoise.engines.memory import MemoryEngine
+from equipoise.engines.routing import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError, Unsupported
 

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from equipoise.engines.duckdb import DuckDBEngine, shared_engine
+from equipoise.engines.duckdb import DuckDBEngine
+from equipoise.engines.routing import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.errors import EquipoiseError
 

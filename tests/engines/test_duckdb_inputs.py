@@ -23,7 +23,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.counts import CountRequest, Counts
-from equipoise.engines.duckdb import DuckDBEngine, shared_engine
+from equipoise.engines.duckdb import DuckDBEngine
+from equipoise.engines.routing import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.errors import (
     ColumnNotFound,

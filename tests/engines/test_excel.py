@@ -9,7 +9,7 @@ import pytest
 
 import workbooks
 from equipoise.counts import CountRequest
-from equipoise.engines.duckdb import shared_engine
+from equipoise.engines.routing import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError, MissingDependency
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.counts import CountRequest
-from equipoise.engines.duckdb import shared_engine
 from equipoise.engines.readers import sqlite
+from equipoise.engines.routing import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError
 from equipoise.values import MISSING

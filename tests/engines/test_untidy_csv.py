@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from equipoise.counts import CountRequest, Counts
 from equipoise.counts.skipped import Skipped
-from equipoise.engines.duckdb import DuckDBEngine, shared_engine
+from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.engines.memory import MemoryEngine
 from equipoise.engines.readers import copies
+from equipoise.engines.routing import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.errors import ColumnNotFound, InputError
 from equipoise.values import MISSING

@@ -13,8 +13,8 @@ import duckdb
 import pytest
 
 import workbooks
-from equipoise.engines.duckdb import shared_engine
 from equipoise.engines.readers import sqlite
+from equipoise.engines.routing import shared_engine
 from equipoise.errors import InputError, SourceNotFound
 from equipoise.lake.tables import catalog
 

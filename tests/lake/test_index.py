@@ -14,7 +14,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from equipoise.engines.duckdb import DuckDBEngine, shared_engine
+from equipoise.engines.duckdb import DuckDBEngine
+from equipoise.engines.routing import shared_engine
 from equipoise.errors import InputError
 from equipoise.lake.lake import Lake
 from equipoise.lake.tables.index import Index, Refreshed, _update, _working_copy, refresh
@@ -313,7 +314,7 @@ def test_a_run_that_was_stopped_is_gone_on_with(monkeypatch):
 FULL = f"""
 import resource, sys
 from pathlib import Path
-from equipoise.engines.duckdb import shared_engine
+from equipoise.engines.routing import shared_engine
 from equipoise.errors import InputError
 from equipoise.lake.tables.index import refresh
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), {resource.RLIM_INFINITY}))
@@ -353,7 +354,7 @@ def test_without_room_for_it_the_old_index_stays(room, is_there):
 RUN = """
 import sys
 from pathlib import Path
-from equipoise.engines.duckdb import shared_engine
+from equipoise.engines.routing import shared_engine
 from equipoise.lake.tables.index import refresh
 print("ready", flush=True)
 sys.stdin.readline()

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from equipoise.engines.duckdb import shared_engine
+from equipoise.engines.routing import shared_engine
 from equipoise.errors import InputError
 from equipoise.lake.lake import Lake
 from equipoise.lake.repair.ledger import COLUMNS, read_ledger

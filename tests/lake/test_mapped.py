@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from equipoise.counts import CountRequest, Counts
-from equipoise.engines.duckdb import shared_engine
+from equipoise.engines.routing import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.lake.matching.columns.alignment import Alignment, ColumnMatch
 from equipoise.lake.matching.columns.target import wanted

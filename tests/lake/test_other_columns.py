@@ -436,7 +436,7 @@ def test_yes_and_no_are_known_in_any_spelling_whatever_is_more_frequent(ours, th
 @pytest.mark.slow
 def test_a_column_with_every_value_counts_as_one_that_is_read():
     """Python and SQL tell the same of the same values."""
-    from equipoise.engines.duckdb import shared_engine
+    from equipoise.engines.routing import shared_engine
     from equipoise.engines.sources import locate
 
     texts = ["03/25/2021", "1.234,5", "12", "N/A", " 7 ", "?", "2021-01-02T10:00:00", "25 may 2020"]

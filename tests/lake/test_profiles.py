@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from equipoise.counts.skipped import Skipped
 from equipoise.engines import engines, profiling
 from equipoise.engines.csv import dialects, encodings, records
-from equipoise.engines.duckdb import shared_engine
 from equipoise.engines.profiling import Profiler
+from equipoise.engines.routing import shared_engine
 from equipoise.errors import EquipoiseError
 from equipoise.lake.tables import catalog, profiles
 from equipoise.lake.tables.profiles import profile_table

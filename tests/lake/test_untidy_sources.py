@@ -165,7 +165,7 @@ def test_a_base_with_nulls_of_dumps_is_repaired_and_verified():
         assert (done.reached, done.verification.ok) == (True, True)
         towns = [
             row["town"]
-            for row in eq.engines.duckdb.shared_engine()
+            for row in eq.engines.routing.shared_engine()
             .fetch(eq.engines.sources.locate(output), range(20))
             .to_pylist()
         ]

@@ -56,7 +56,7 @@ def take_engine(
     running, left = take(RunOptions, options)
     if running.engine is not None:
         return running.engine, left
-    from equipoise.engines.duckdb import shared_engine
+    from equipoise.engines.routing import shared_engine
 
     return shared_engine(running.threads, running.memory, progress), left
 

@@ -64,7 +64,7 @@ def report_skipped(data: str, given: dict[str, Any], *, quiet: bool) -> None:
     if quiet or not given.get("lenient"):
         return  # lines are only skipped if that was requested
     from equipoise.datasets.lookup import locate
-    from equipoise.engines.duckdb import shared_engine
+    from equipoise.engines.routing import shared_engine
     from equipoise.engines.sources import READING
 
     engine = shared_engine(*(given.get(k) for k in ("threads", "memory")), given["progress"])
@@ -79,7 +79,7 @@ def open_lake(places: Sequence[str], options: dict[str, Any]) -> Iterator[Lake]:
     index, refresh = options.pop("index"), options.pop("refresh")
     threads, memory = options.pop("threads"), options.pop("memory")
     quiet = options.pop("quiet")
-    from equipoise.engines.duckdb import shared_engine
+    from equipoise.engines.routing import shared_engine
     from equipoise.lake.lake import Lake
 
     with terminal.progress(quiet=quiet) as report:

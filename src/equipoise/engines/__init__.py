@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def engines() -> dict[str, type[Engine]]:
-    """Return the engines by name, imported only now because loading a database takes time.
+    """Return the engines by name whose drivers are installed; loading them takes time.
 
     >>> {name: engine.writes for name, engine in engines().items()}["memory"]
     ('.csv', '.parquet', '.jsonl')
@@ -17,5 +18,13 @@ def engines() -> dict[str, type[Engine]]:
     from equipoise.engines.duckdb import DuckDBEngine
     from equipoise.engines.memory import MemoryEngine
 
-    known: tuple[type[Engine], ...] = (DuckDBEngine, MemoryEngine)
+    known: list[type[Engine]] = [DuckDBEngine, MemoryEngine]
+    with contextlib.suppress(ImportError):
+        from equipoise.engines.postgres import PostgresEngine
+
+        known.append(PostgresEngine)
+    with contextlib.suppress(ImportError):
+        from equipoise.engines.spark import SparkEngine
+
+        known.append(SparkEngine)
     return {engine.name: engine for engine in known}

@@ -43,6 +43,9 @@ class Scheme:
 
 _OBJECTS = "equipoise.engines.stores.objects"
 
+_SPARK = "equipoise.engines.spark.addresses"
+_POSTGRES = "equipoise.engines.postgres.addresses"
+
 SCHEMES: Mapping[str, Scheme] = {
     "s3": Scheme("files in Amazon S3 or a store like it, as in s3://bucket/people/*.csv", _OBJECTS),
     "gs": Scheme("files in Google Cloud Storage, as in gs://bucket/people.parquet", _OBJECTS),
@@ -53,6 +56,11 @@ SCHEMES: Mapping[str, Scheme] = {
     "http": Scheme("one file of a web server, as in http://host/people.csv", _OBJECTS),
     "https": Scheme("one file of a web server, as in https://host/people.csv", _OBJECTS),
     "memory": Scheme("files in the memory of this process, as in memory://people.csv", _OBJECTS),
+    "postgresql": Scheme(
+        "a table of PostgreSQL, as in postgresql://user@host/database?table=people", _POSTGRES
+    ),
+    "postgres": Scheme("the same as postgresql", _POSTGRES),
+    "spark": Scheme("a table of the catalog of Spark, as in spark:warehouse.people", _SPARK),
     "file": Scheme("files of this machine, as in file:///data/people.csv", _OBJECTS),
 }
 """The known schemes. An entry here is all that a new one needs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from equipoise.counts import Counts
 from equipoise.counts.columns import nested_values
@@ -79,6 +79,9 @@ class Engine(Protocol):
     writes: ClassVar[tuple[str, ...]]
     """File extensions that it writes."""
 
+    def close(self) -> None:
+        """Close connections and remove temporary files."""
+
     def tables(self, source: Source) -> tuple[str, ...]:
         """Names of the tables at a source."""
 
@@ -126,13 +129,14 @@ class Engine(Protocol):
         md5(seed, row, occurrence), where ``occurrence`` numbers equal rows. So the choice depends
         neither on the order of the rows nor on the engine.
 
-        With ``rest``, all other rows are returned in their order, including those of no cell.
-        With ``located``, two columns named by :func:`location_names` follow those of the table:
-        the place of each row, counted from 0, and the md5 of its canonical text.
+        With ``rest``, all other rows are returned, including those of no cell, those of files in
+        their order. With ``located``, two columns named by :func:`location_names` follow those of the
+        table: the place of each row, and the md5 of its canonical text. The place is what
+        :class:`Identity` says: a number counted from 0, a key, or a hash with an occurrence.
         """
 
-    def fetch(self, source: Source, places: Sequence[int]) -> pa.Table:
-        """Fetch the rows at some places in their order, located as by :meth:`rows`.
+    def fetch(self, source: Source, places: Sequence[Any]) -> pa.Table:
+        """Fetch the rows at some places, located as by :meth:`rows`; files return them in their order.
 
         Places that the table does not have are ignored.
         """

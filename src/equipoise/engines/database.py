@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import abc
+import collections
 import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,11 +34,13 @@ from equipoise.engines.base import (
     require_plain,
     require_rows,
 )
-from equipoise.engines.column_types import is_float
-from equipoise.errors import InputError
+from equipoise.engines.column_types import family, is_float
+from equipoise.errors import InputError, Unsupported
 from equipoise.values import MISSING, Value
 
 if TYPE_CHECKING:
+    import os
+
     from equipoise.engines.dialect import Dialect
     from equipoise.engines.sources import Source
 
@@ -109,6 +112,45 @@ class Database(abc.ABC):
             wanted = require_names([c.name for c in known], columns, source.name)
             names = ", ".join(map(self.dialect.identifier, wanted))
             return self._arrow(source, f"SELECT {names} FROM {table} AS input", "reading rows")
+
+    def rows(
+        self,
+        source: Source,
+        request: CountRequest,
+        take: Counts,
+        seed: int = 0,
+        *,
+        rest: bool = False,
+        located: bool = False,
+    ) -> pa.Table:
+        """Choose rows by cell; see :class:`~equipoise.engines.base.Engine`.
+
+        All other rows are returned in no certain order, since tables of a database have none.
+        """
+        with self._opened(source) as (table, columns):
+            require_comparable(columns, source.name)
+            if not rest:
+                return self._chosen(source, table, columns, request, take, seed, located=located)
+            if located:
+                raise Unsupported("rows of a database that are left over have no places.")
+            gone = self._chosen(source, table, columns, request, take, seed, located=True)
+            known = Identity(key=tuple(source.key))
+            with self._registered(departed(gone, known)) as name:
+                query = sql.rows_without(self.dialect, table, columns, name, known)
+                return self._arrow(source, query, "reading rows")
+
+    def fetch(self, source: Source, places: Sequence[Any]) -> pa.Table:
+        """Fetch the rows at some places, in no certain order; see :class:`~equipoise.engines.base.Engine`."""
+        with self._opened(source) as (table, columns):
+            require_comparable(columns, source.name)
+            known = Identity(key=tuple(source.key))
+            with self._registered(named_places(places, known)) as chosen:
+                query = sql.rows_known(self.dialect, table, columns, chosen, known)
+                return self._arrow(source, query, "reading rows")
+
+    def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
+        """Refuse to write a file."""
+        raise Unsupported(f"{path} cannot be written by a database; use the duckdb engine.")
 
     # ----------------------------------------------------------------- counting
 
@@ -249,6 +291,45 @@ def wanted_cells(
     )
 
 
+def named_places(places: Sequence[Any], known: Identity) -> pa.Table:
+    """Make the table of places that rows are fetched by: keys, or hashes and occurrences."""
+    texts = [str(place) for place in places]
+    if known.key:
+        return pa.table({"place": pa.array(texts, pa.string())})
+    parts = [text.rpartition("#") for text in texts]
+    good = [(md5, int(nth)) for md5, _, nth in parts if nth.isdecimal()]
+    return pa.table(
+        {
+            "md5": pa.array([md5 for md5, _ in good], pa.string()),
+            "nth": pa.array([nth for _, nth in good], pa.int64()),
+        }
+    )
+
+
+def departed(gone: pa.Table, known: Identity) -> pa.Table:
+    """Make the table of rows that are left out: keys, or hashes and how many rows have them."""
+    place, md5 = (column.to_pylist() for column in gone.columns[-2:])
+    if known.key:
+        return pa.table({"place": pa.array(place, pa.string())})
+    rows = collections.Counter(md5)
+    return pa.table(
+        {
+            "md5": pa.array(list(rows), pa.string()),
+            "n": pa.array(list(rows.values()), pa.int64()),
+        }
+    )
+
+
+def require_comparable(columns: Sequence[Column], table: str) -> None:
+    """Refuse to choose rows of a table with values that engines do not write alike."""
+    for column in columns:
+        if family(column.type) == "other":
+            raise InputError(
+                f"column {column.name!r} of {table} has the type {column.type}, whose values cannot be "
+                "compared with those of other tables; leave it out with `sql`, or convert it there."
+            )
+
+
 _DIGITS = 12
 _ALL = "g"  # after every hexadecimal digit
 
@@ -277,7 +358,7 @@ def _refuse_bad_numbers(cells: pa.Table, request: CountRequest) -> None:
     import pyarrow.compute as pc
 
     if request.count is not None:
-        bad = [b for b in cells["bad"].to_pylist() if b is not None]
+        bad = [b for b in values_in(cells["bad"]) if b is not MISSING]
         if bad or pc.sum(cells["unknown"]).as_py():
             raise not_a_count(request.count, bad[0] if bad else MISSING)
     if request.weight is not None and pc.sum(cells["bad_weights"]).as_py():

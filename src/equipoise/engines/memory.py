@@ -54,6 +54,9 @@ class MemoryEngine:
     }
     writes: ClassVar[tuple[str, ...]] = (".csv", ".parquet", ".jsonl")
 
+    def close(self) -> None:
+        """Nothing is open."""
+
     def tables(self, source: Source) -> tuple[str, ...]:
         """Names of the tables at a source: its files."""
         return tuple(str(p) for p in source.files) or (source.name,)

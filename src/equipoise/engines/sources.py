@@ -169,7 +169,11 @@ def _codec(encoding: str) -> str:
 
 
 def _from_frame(data: Any, options: dict[str, Any], columns: Collection[str]) -> Source:
+    if isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], str):
+        return _from_connection(*data, options)
     module = type(data).__module__.partition(".")[0]
+    if module == "pyspark" and hasattr(data, "sparkSession"):
+        return Source(name="the DataFrame", kind="spark", data=data, **options)
     if module in ("duckdb", "_duckdb") and hasattr(data, "query"):
         return Source(name="the relation", kind="relation", data=data, **options)
     # A lone series has no columns; a reader of batches has a schema.
@@ -180,7 +184,16 @@ def _from_frame(data: Any, options: dict[str, Any], columns: Collection[str]) ->
         return Source(name="the frame", kind="frame", data=table, **options)
     raise InputError(
         f"data of the type {type(data).__name__} cannot be measured; give a path, a pandas, polars or Arrow "
-        "table, a DuckDB relation, or Counts."
+        "table, a DuckDB relation, a Spark DataFrame, a psycopg connection with the name of a table, or Counts."
+    )
+
+
+def _from_connection(connection: Any, table: str, options: dict[str, Any]) -> Source:
+    if type(connection).__module__.partition(".")[0] == "psycopg":
+        return Source(name=table, kind="postgres", data=connection, table=table, **options)
+    raise InputError(
+        f"a pair of {type(connection).__name__} and a name cannot be measured; give a connection of psycopg "
+        "and the name of a table."
     )
 
 

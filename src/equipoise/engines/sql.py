@@ -93,11 +93,14 @@ def count_cells(d: Dialect, table: str, columns: Sequence[Column], request: Coun
     else:
         column = d.identifier(request.count)
         value = d.number(column, types[request.count])
-        good = f"coalesce({value} >= 0 AND {value} = floor({value}) AND {value} < 9.2e18, false)"
+        # The bounds come first, since some databases refuse to round what no integer can hold.
+        fits = f"{value} >= 0 AND {value} < 9.2e18"
+        good = f"CASE WHEN {fits} THEN {value} = floor({value}) ELSE false END"
+        shown = column if is_float(types[request.count]) else d.text(column, types[request.count])
         total = f"sum(CASE WHEN {good} THEN {value} ELSE 0 END)"
         selected += [
             f"CAST({total} AS {d.whole_type}) AS n",
-            f"min({d.text(column, types[request.count])}) FILTER (WHERE NOT {good}) AS bad",
+            f"min({shown}) FILTER (WHERE NOT {good}) AS bad",
             f"count(*) FILTER (WHERE {value} IS NULL) AS unknown",
         ]
     if request.weight is not None:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from equipoise.engines.duckdb._engine import DuckDBEngine, shared_engine
+from equipoise.engines.duckdb._engine import DuckDBEngine
 
-__all__ = ["DuckDBEngine", "shared_engine"]
+__all__ = ["DuckDBEngine"]

@@ -221,7 +221,7 @@ class DuckDBEngine(Database):
                     return remaining(here, again, places=chosen.column(len(columns)))
 
     @_tidied
-    def fetch(self, source: Source, places: Sequence[int]) -> pa.Table:
+    def fetch(self, source: Source, places: Sequence[Any]) -> pa.Table:
         """Fetch the rows at some places; see :class:`~equipoise.engines.base.Engine`."""
         wanted = pa.array(places, pa.int64())
         with self._tables.opened(source) as (table, columns):
@@ -342,17 +342,6 @@ class DuckDBEngine(Database):
             return found
 
         return self._session.work(source, work, "binning")
-
-
-@functools.lru_cache(maxsize=4)
-def shared_engine(
-    threads: int | None = None,
-    memory: str | None = None,
-    report: Reporter = silent,
-    within: tuple[str, ...] | None = None,
-) -> DuckDBEngine:
-    """Return one engine per setting, since opening a connection takes longer than small counts."""
-    return DuckDBEngine(threads=threads, memory=memory, report=report, within=within)
 
 
 def _nulls_to_quote(rows: pa.Table) -> str:

@@ -38,7 +38,7 @@ class Contents:
         waiting: Callable[[], None] = lambda: None,
     ) -> None:
         if engine is None:
-            from equipoise.engines.duckdb import shared_engine
+            from equipoise.engines.routing import shared_engine
 
             engine = shared_engine()
         self.places = catalog.as_places(places)

@@ -49,7 +49,7 @@ def read_listing(ledger: str | None, columns: Sequence[str]) -> Listing:
     """Read the number of rows of each cell by table; a dry run has no ledger."""
     if ledger is None or not Path(ledger).exists():
         return Listing()
-    from equipoise.engines.duckdb import shared_engine
+    from equipoise.engines.routing import shared_engine
     from equipoise.lake.repair.ledger import read_ledger
 
     rows: dict[str, Counter[Cell]] = defaultdict(Counter)

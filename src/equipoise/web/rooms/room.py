@@ -91,7 +91,7 @@ def unpack(packed: bytes) -> Counts:
 
 def engine_of(places: Places, memory: int | None) -> Engine:
     """An engine that reads nothing but the files of a user, within most of a worker's memory."""
-    from equipoise.engines.duckdb import shared_engine
+    from equipoise.engines.routing import shared_engine
 
     size = None if memory is None else f"{_SHARE * memory / 1e6:.0f}MB"
     return shared_engine(None, size, silent, places.folders)

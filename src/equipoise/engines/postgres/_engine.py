@@ -1,0 +1,356 @@
+"""The verbs over PostgreSQL."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar, cast
+
+import psycopg
+import pyarrow as pa
+
+from equipoise.counts import CountRequest, Counts
+from equipoise.engines import sql
+from equipoise.engines.base import Column, Middle
+from equipoise.engines.column_names import refuse_duplicates
+from equipoise.engines.database import Database
+from equipoise.engines.postgres._dialect import DIALECT
+from equipoise.engines.postgres._session import Lost, Session
+from equipoise.engines.postgres._types import Described, type_of
+from equipoise.engines.profiling import Profile
+from equipoise.engines.sources import Source
+from equipoise.errors import InputError, SourceNotFound, Unsupported, did_you_mean
+from equipoise.progress import Reporter, silent
+from equipoise.values import Value
+
+V = TypeVar("V", bound=Callable[..., Any])
+
+_MOST_INLINE = 50_000
+"""Maximum number of rows that are written into a query; more are uploaded to a temporary table."""
+
+
+def _retried(verb: V) -> V:
+    """Repeat a verb that only reads, once, if the connection was lost."""
+
+    @functools.wraps(verb)
+    def tried(self: PostgresEngine, source: Source, *args: Any, **options: Any) -> Any:
+        try:
+            return verb(self, source, *args, **options)
+        except Lost:
+            if not self.session(source).can_reconnect:
+                raise
+            return verb(self, source, *args, **options)
+
+    return cast("V", tried)
+
+
+class PostgresEngine(Database):
+    """The verbs over tables of PostgreSQL 13 or newer.
+
+    Only counts and chosen rows leave the server. Each verb works in one transaction, which is
+    repeatable and read-only, and a statement has a limit of an hour unless the server or the address
+    sets another one. ``address`` names the server that frames are given to.
+    """
+
+    name: ClassVar[str] = "postgres"
+    dialect = DIALECT
+    reads: ClassVar[Mapping[str, str]] = {
+        "PostgreSQL table": "postgresql://user@host/database?table=schema.table, also a view",
+        "psycopg connection": "(connection, 'schema.table') in Python",
+        "frame": "pandas, polars, Arrow; sent to the server",
+        "SQL": "that of PostgreSQL, over a table called input",
+    }
+    writes: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, address: str | None = None, *, report: Reporter = silent) -> None:
+        self._default = address
+        self._report = report
+        self._sessions: dict[str | int, Session] = {}
+
+    def close(self) -> None:
+        """Close the connections that were made."""
+        for session in self._sessions.values():
+            session.close()
+        self._sessions.clear()
+
+    def session(self, source: Source) -> Session:
+        """Return the session of a source's server."""
+        if source.kind not in ("postgres", "frame"):
+            raise Unsupported(
+                f"the postgres engine cannot read {source.kind} ({source.name}), only "
+                f"{', '.join(self.reads)}; use the duckdb engine."
+            )
+        given = source.data if source.kind == "postgres" else None
+        where = given if given is not None else source.address or self._default
+        if where is None:
+            raise Unsupported(
+                "the postgres engine needs the address of a server for a frame; use the duckdb engine."
+            )
+        name = where if isinstance(where, str) else id(where)
+        return self._sessions.setdefault(name, Session(where, self._report))
+
+    # -------------------------------------------------------------------- verbs
+
+    @_retried
+    def tables(self, source: Source) -> tuple[str, ...]:
+        """Names of the tables of a schema, or of all schemas but those of the server."""
+        if source.kind == "frame":
+            return (source.name,)
+        with self.session(source).transaction():
+            return tuple(_tables(self.session(source), source.table))
+
+    @_retried
+    def schema(self, source: Source) -> tuple[Column, ...]:
+        """The columns of a table."""
+        return super().schema(source)
+
+    def settled(self, source: Source) -> Source:
+        """The same source; one with a condition is refused."""
+        if source.where is not None:
+            raise Unsupported(
+                "the postgres engine has no `where` yet; choose rows with `sql`, as in "
+                '"SELECT * FROM input WHERE age >= 18".'
+            )
+        return source
+
+    @_retried
+    def profile(self, source: Source) -> Profile:
+        """Profile the columns of a table."""
+        raise Unsupported(f"the postgres engine does not profile tables yet ({source.name}).")
+
+    @_retried
+    def counts(self, source: Source, request: CountRequest) -> Counts:
+        """Count the rows of each cell, in one scan."""
+        return super().counts(source, request)
+
+    @_retried
+    def distinct(self, source: Source, column: str, limit: int = 1000) -> dict[Value, int]:
+        """Count the rows of each value of a column, most frequent first."""
+        return super().distinct(source, column, limit)
+
+    @_retried
+    def middle(self, source: Source, column: str, na: Sequence[str] = ()) -> Middle:
+        """Find the middle of the numbers of a column."""
+        return super().middle(source, column, na)
+
+    @_retried
+    def read(self, source: Source, columns: Sequence[str] | None = None) -> pa.Table:
+        """Read all rows of a table, or of some of its columns, in no certain order."""
+        return super().read(source, columns)
+
+    @_retried
+    def rows(
+        self,
+        source: Source,
+        request: CountRequest,
+        take: Counts,
+        seed: int = 0,
+        *,
+        rest: bool = False,
+        located: bool = False,
+    ) -> pa.Table:
+        """Choose rows by cell; see :class:`~equipoise.engines.base.Engine`."""
+        return super().rows(source, request, take, seed, rest=rest, located=located)
+
+    @_retried
+    def fetch(self, source: Source, places: Sequence[Any]) -> pa.Table:
+        """Fetch the rows at some places; see :class:`~equipoise.engines.base.Engine`."""
+        return super().fetch(source, places)
+
+    # ------------------------------------------------------------------ queries
+
+    @contextlib.contextmanager
+    def _opened(self, source: Source) -> Iterator[tuple[str, tuple[Column, ...]]]:
+        session = self.session(source)
+        with (
+            session.transaction(read_only=source.kind != "frame"),
+            self._input(session, source) as table,
+        ):
+            text = table if source.sql is None else sql.over(table, _one_query(source.sql))
+            if source.view is not None:
+                text = sql.over(text, source.view.query(DIALECT))
+            yield self._with_common_types(session, source, text)
+
+    @contextlib.contextmanager
+    def _input(self, session: Session, source: Source) -> Iterator[str]:
+        if source.kind == "postgres":
+            yield _table_text(session, source)
+            return
+        with self._uploaded(session, source.data, source.name) as name:
+            yield name
+
+    def _with_common_types(
+        self, session: Session, source: Source, text: str
+    ) -> tuple[str, tuple[Column, ...]]:
+        """Return the text of a table whose columns have types that all engines know."""
+        described = session.describe(f"SELECT * FROM {text} AS input")
+        refuse_duplicates([c.name for c in described], source.name)
+        others = _other_types(session, described)
+        columns = tuple(Column(c.name, c.common_type(others)) for c in described)
+        names = [DIALECT.identifier(c.name) for c in columns]
+        shown = [
+            d.expression(name, c.type) for d, name, c in zip(described, names, columns, strict=True)
+        ]
+        if not columns:
+            raise InputError(f"{source.name} has no columns; there is nothing to measure.")
+        if shown != names:
+            listed = (f"{e} AS {name}" for e, name in zip(shown, names, strict=True))
+            text = f"(SELECT {', '.join(listed)} FROM {text} AS stored)"
+        _refuse_loose_collations(session, source, text, columns)
+        return text, columns
+
+    def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
+        session = self.session(source)
+        described = session.describe(query)
+        others = _other_types(session, described)
+        types = [(c.name, c.common_type(others)) for c in described]
+        return session.arrow(query, types, title)
+
+    @contextlib.contextmanager
+    def _registered(self, rows: pa.Table) -> Iterator[str]:
+        """Write a few rows into the query itself, for which a read-only transaction is enough."""
+        yield inline_table(rows)
+
+    @contextlib.contextmanager
+    def _uploaded(self, session: Session, rows: pa.Table, name: str) -> Iterator[str]:
+        plain, types = _plain_columns(rows, name)
+        table = "equipoise_frame"
+        session.upload(plain, table, types)
+        try:
+            yield table
+        finally:
+            with contextlib.suppress(psycopg.Error):  # a failed transaction drops it anyway
+                session.execute(f"DROP TABLE IF EXISTS {table}")
+
+
+def inline_table(rows: pa.Table) -> str:
+    r"""Write rows as a table of a query.
+
+    >>> inline_table(pa.table({"k": ["a", None], "n": [1, 2]}))
+    '(SELECT * FROM unnest(\'{"a",NULL}\'::text[], \'{1,2}\'::bigint[]) AS inline("k", "n"))'
+    """
+    arrays = []
+    for column in rows.columns:
+        is_number = pa.types.is_integer(column.type)
+        values = (
+            "NULL" if v is None else str(v) if is_number else _array_item(v)
+            for v in column.to_pylist()
+        )
+        kind = "bigint" if is_number else "text"
+        arrays.append(f"{DIALECT.literal('{' + ','.join(values) + '}')}::{kind}[]")
+    names = ", ".join(map(DIALECT.identifier, rows.column_names))
+    return f"(SELECT * FROM unnest({', '.join(arrays)}) AS inline({names}))"
+
+
+def _array_item(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _plain_columns(rows: pa.Table, name: str) -> tuple[pa.Table, list[str]]:
+    """Return rows that PostgreSQL can hold, and the types of their columns."""
+    types = []
+    for i, field in enumerate(rows.schema):
+        kind = type_of(field.type)
+        if kind is None:
+            raise InputError(
+                f"column {field.name!r} of {name} has the type {field.type}, which has no counterpart in "
+                "PostgreSQL; convert it to text first."
+            )
+        types.append(kind)
+        if pa.types.is_dictionary(field.type):
+            rows = rows.set_column(i, field.name, rows.column(i).cast(field.type.value_type))
+        elif pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+            rows = rows.set_column(
+                i, field.name, rows.column(i).cast(pa.timestamp("us", field.type.tz))
+            )
+    return rows, types
+
+
+def _one_query(text: str) -> str:
+    return text.strip().rstrip(";")
+
+
+# --------------------------------------------------------------------------- catalogue
+
+
+def _tables(session: Session, schema: str | None) -> list[str]:
+    """List tables and views that can be read, as schema.table."""
+    rows = session.lines(
+        "SELECT n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace "
+        "WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' "
+        "AND n.nspname <> 'information_schema' AND NOT c.relispartition "
+        "AND has_schema_privilege(n.oid, 'USAGE') AND (%s::text IS NULL OR n.nspname = %s) ORDER BY 1, 2",
+        schema,
+        schema,
+    )
+    return [f"{schema}.{table}" for schema, table in rows]
+
+
+def _table_text(session: Session, source: Source) -> str:
+    """Return the quoted name of a table; refuse one that does not exist, and list near names."""
+    name = source.table or ""
+    candidates = [("", name)] + [
+        (name[:i], name[i + 1 :]) for i, sign in enumerate(name) if sign == "."
+    ]
+    for schema, table in candidates:
+        found = session.lines(
+            "SELECT n.nspname, c.relname, has_table_privilege(c.oid, 'SELECT') "
+            "OR has_any_column_privilege(c.oid, 'SELECT') "
+            "FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace "
+            "WHERE c.relname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND "
+            "CASE WHEN %s = '' THEN pg_table_is_visible(c.oid) ELSE n.nspname = %s END",
+            table,
+            schema,
+            schema,
+        )
+        for owner, known, readable in found:
+            if not readable:
+                raise InputError(
+                    f"{source.name} cannot be read: you have no right to select from {owner}.{known}; ask its "
+                    "owner for it."
+                )
+            return f"{DIALECT.identifier(owner)}.{DIALECT.identifier(known)}"
+    known = _tables(session, None)
+    bare = [table.partition(".")[2] for table in known]
+    listed = f"; it has: {', '.join(known[:20])}{' …' if len(known) > 20 else ''}" if known else ""
+    raise SourceNotFound(
+        f"{source.name} has no table {name!r}{listed}.{did_you_mean(name, [*known, *bare])}"
+    )
+
+
+def _other_types(session: Session, described: Sequence[Described]) -> dict[int, tuple[str, bool]]:
+    """Return the names of types that not every server has, and whether they are enumerations."""
+    oids = [column.oid for column in described if not column.is_known]
+    if not oids:
+        return {}
+    rows = session.lines(
+        "SELECT oid, lower(format_type(oid, NULL)), typtype = 'e' FROM pg_type WHERE oid = ANY(%s)",
+        oids,
+    )
+    return {oid: (name, is_enum) for oid, name, is_enum in rows}
+
+
+def _refuse_loose_collations(
+    session: Session, source: Source, text: str, columns: Sequence[Column]
+) -> None:
+    """Refuse columns whose collation takes different texts for equal, as one regardless of case."""
+    texts = [c.name for c in columns if c.type == "VARCHAR"]
+    if not texts or not session.lines("SELECT 1 FROM pg_collation WHERE NOT collisdeterministic"):
+        return
+    asked = ", ".join(f"pg_collation_for({DIALECT.identifier(name)})" for name in texts)
+    for row in session.execute(f"SELECT {asked} FROM {text} AS input LIMIT 1"):
+        for name, collation in zip(texts, row, strict=True):
+            loose = session.lines(
+                "SELECT 1 FROM pg_collation WHERE NOT collisdeterministic AND "
+                "(quote_ident(collname) = %s OR quote_ident(collnamespace::regnamespace::text) || '.' || "
+                "quote_ident(collname) = %s)",
+                collation,
+                collation,
+            )
+            if loose:
+                raise InputError(
+                    f"column {name!r} of {source.name} has the collation {collation}, which takes different "
+                    "texts for equal; give it another one with `sql`, as in "
+                    f"'SELECT {name} COLLATE \"C\" AS {name}, … FROM input'."
+                )

@@ -1,0 +1,44 @@
+"""Addresses of PostgreSQL, as in ``postgresql://ann@host/db?table=public.people``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode
+
+from equipoise.engines.sources import Source
+from equipoise.errors import InputError
+
+_OURS = ("table", "schema", "key")
+
+
+def locate(address: str, options: Mapping[str, Any]) -> Source:
+    """Find the table that an address names; all its other parameters are for the driver.
+
+    >>> source = locate("postgresql://ann:x@host/db?table=people&key=id&sslmode=require", {})
+    >>> source.name, source.table, source.key
+    ('postgresql://ann@host/db?table=people&key=id&sslmode=require', 'people', ('id',))
+    """
+    server, ours = split(address)
+    if "table" not in ours:
+        raise InputError(
+            f"the address of a table of PostgreSQL names it, as in {public(server)}?table=people, or "
+            "?table=schema.people."
+        )
+    key = tuple(name for name in ours.get("key", "").split(",") if name)
+    found = {**options, "key": key} if key else dict(options)
+    return Source(name=address, kind="postgres", address=server, table=ours["table"], **found)
+
+
+def split(address: str) -> tuple[str, dict[str, str]]:
+    """Split an address into that of the server, and the parameters that say which table is meant."""
+    before, _, after = address.partition("?")
+    given = parse_qsl(after, keep_blank_values=True)
+    ours = {name: value for name, value in given if name in _OURS}
+    rest = urlencode([(n, v) for n, v in given if n not in _OURS], quote_via=quote)
+    return f"{before}?{rest}" if rest else before, ours
+
+
+def public(address: str) -> str:
+    """Return an address as it is shown."""
+    return Source(name=address, kind="postgres", address=address).name

@@ -1,0 +1,331 @@
+"""The verbs over Spark."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import re
+import threading
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from equipoise.engines import sql
+from equipoise.engines.base import Column
+from equipoise.engines.column_names import refuse_duplicates
+from equipoise.engines.database import Database
+from equipoise.engines.profiling import Profile
+from equipoise.engines.sources import Source
+from equipoise.engines.spark._dialect import DIALECT
+from equipoise.errors import (
+    EquipoiseError,
+    InputError,
+    SourceNotFound,
+    Unsupported,
+    did_you_mean,
+)
+from equipoise.progress import Reporter, silent, watched
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+T = TypeVar("T")
+
+_TYPES: Mapping[str, str] = {
+    "tinyint": "TINYINT",
+    "smallint": "SMALLINT",
+    "int": "INTEGER",
+    "bigint": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "string": "VARCHAR",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP WITH TIME ZONE",
+    "timestamp_ntz": "TIMESTAMP",
+}
+_PADDED = "__CHAR_VARCHAR_TYPE_STRING"
+
+
+class SparkEngine(Database):
+    """The verbs over tables of Spark's catalog and over DataFrames, on Spark 4 or newer.
+
+    Only counts and chosen rows come to the client. The session is the active one, or one that is
+    started with the settings of the environment (``SPARK_CONF_DIR``, ``SPARK_REMOTE``); none of its
+    settings are changed.
+    """
+
+    name: ClassVar[str] = "spark"
+    dialect = DIALECT
+    reads: ClassVar[Mapping[str, str]] = {
+        "Spark table": "spark:catalog.schema.table, also a view",
+        "Spark DataFrame": "in Python, on its own session",
+        "frame": "pandas, polars, Arrow; sent to Spark",
+        "SQL": "that of Spark, over a table called input",
+    }
+    writes: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, session: SparkSession | None = None, *, report: Reporter = silent) -> None:
+        self._given = session
+        self._report = report
+        self._names = itertools.count()
+        self._lock = threading.RLock()
+
+    @property
+    def session(self) -> SparkSession:
+        """The session, found or started when it is first used."""
+        if self._given is None:
+            self._given = find_session()
+        return self._given
+
+    def close(self) -> None:
+        """Leave the session to whoever started it; it ends with the program."""
+
+    # -------------------------------------------------------------------- verbs
+
+    def tables(self, source: Source) -> tuple[str, ...]:
+        """Names of the tables of a schema of the catalog."""
+        if source.table is None or source.kind != "spark":
+            return (source.name,)
+        return tuple(_tables_beside(self.session, source.table))
+
+    def settled(self, source: Source) -> Source:
+        """The same source; one with a condition is refused."""
+        if source.where is not None:
+            raise Unsupported(
+                "the spark engine has no `where` yet; choose rows with `sql`, as in "
+                '"SELECT * FROM input WHERE age >= 18".'
+            )
+        return source
+
+    def profile(self, source: Source) -> Profile:
+        """Profile the columns of a table."""
+        raise Unsupported(f"the spark engine does not profile tables yet ({source.name}).")
+
+    # ------------------------------------------------------------------ queries
+
+    @contextlib.contextmanager
+    def _opened(self, source: Source) -> Iterator[tuple[str, tuple[Column, ...]]]:
+        if source.kind not in ("spark", "frame"):
+            raise Unsupported(
+                f"the spark engine cannot read {source.kind} ({source.name}), only "
+                f"{', '.join(self.reads)}; use the duckdb engine."
+            )
+        with self._lock, self._explaining(source), self._input(source) as table:
+            text = table
+            if source.sql is not None:
+                text = sql.over(table, source.sql.strip().rstrip(";"))
+            if source.view is not None:
+                text = sql.over(text, source.view.query(DIALECT))
+            yield self._with_common_types(source, text)
+
+    @contextlib.contextmanager
+    def _input(self, source: Source) -> Iterator[str]:
+        if source.kind == "spark" and source.data is None:
+            yield self._table_text(source)
+            return
+        frame = source.data
+        if source.kind == "frame":
+            frame = self._frame(_plain_columns(source.data, source.name))
+        with self._viewed(frame) as name:
+            yield name
+
+    @contextlib.contextmanager
+    def _viewed(self, frame: DataFrame) -> Iterator[str]:
+        """Name a DataFrame so that queries can use it."""
+        name = f"equipoise_{uuid.uuid4().hex}"
+        frame.createOrReplaceTempView(name)
+        try:
+            yield name
+        finally:
+            frame.sparkSession.catalog.dropTempView(name)
+
+    def _session_of(self, source: Source) -> SparkSession:
+        given = source.data if source.kind == "spark" else None
+        found: SparkSession = self.session if given is None else given.sparkSession
+        return found
+
+    def _with_common_types(self, source: Source, text: str) -> tuple[str, tuple[Column, ...]]:
+        """Return the text of a table whose columns have types that all engines know."""
+        fields = self._session_of(source).sql(f"SELECT * FROM {text} AS input").schema.fields
+        refuse_duplicates([field.name for field in fields], source.name)
+        columns, shown = [], []
+        for field in fields:
+            kind = field.dataType.simpleString()
+            name = DIALECT.identifier(field.name)
+            columns.append(Column(field.name, _common_type(kind)))
+            padded = str(field.metadata.get(_PADDED, "")).startswith("char")
+            is_padded = padded or re.fullmatch(r"char\(\d+\)", kind)
+            shown.append(f"rtrim({name})" if is_padded else name)
+        if not columns:
+            raise InputError(f"{source.name} has no columns; there is nothing to measure.")
+        names = [DIALECT.identifier(c.name) for c in columns]
+        if shown != names:
+            listed = (f"{e} AS {name}" for e, name in zip(shown, names, strict=True))
+            text = f"(SELECT {', '.join(listed)} FROM {text} AS stored)"
+        return text, tuple(columns)
+
+    def _table_text(self, source: Source) -> str:
+        """Return the quoted name of a table; refuse one that does not exist, and list near names."""
+        name = source.table or ""
+        if not self.session.catalog.tableExists(name):
+            known = _tables_beside(self.session, name.rpartition(".")[0])
+            listed = f"; there are: {', '.join(known[:20])}" if known else ""
+            raise SourceNotFound(
+                f"{source.name} does not exist in the catalog of Spark{listed}."
+                f"{did_you_mean(name, known)}"
+            )
+        return ".".join(map(DIALECT.identifier, _parts(name)))
+
+    def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
+        session = self._session_of(source)
+        tag = f"equipoise-{uuid.uuid4().hex}"
+
+        def work() -> pa.Table:
+            session.addTag(tag)
+            try:
+                return session.sql(query).toArrow()
+            finally:
+                session.removeTag(tag)
+
+        def interrupt() -> None:
+            session.interruptTag(tag)
+
+        found = watched(
+            work,
+            title=title,
+            share=lambda: 0.0,
+            interrupt=interrupt,
+            report=self._report,
+        )
+        return _in_utc(found)
+
+    @contextlib.contextmanager
+    def _registered(self, rows: pa.Table) -> Iterator[str]:
+        with self._viewed(self._frame(rows)) as name:
+            yield name
+
+    def _frame(self, rows: pa.Table) -> DataFrame:
+        # By default Spark would take timestamps without a zone for ones of the session's zone.
+        schema = from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
+        return self.session.createDataFrame(rows, schema)
+
+    @contextlib.contextmanager
+    def _explaining(self, source: Source) -> Iterator[None]:
+        # Spark prints hundreds of lines about every error that is explained here.
+        logger = logging.getLogger("SQLQueryContextLogger")
+        logged, logger.disabled = logger.disabled, True
+        try:
+            yield
+        except PySparkException as error:
+            raise _explained(error, source) from None
+        finally:
+            logger.disabled = logged
+
+
+def find_session() -> SparkSession:
+    """Return the active session of Spark, or start one with the settings of the environment."""
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    builder = SparkSession.builder.appName("equipoise")
+    try:
+        return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    except (PySparkException, RuntimeError, OSError) as error:
+        raise InputError(
+            f"Spark cannot be started: {str(error).splitlines()[0].rstrip('.')}; it needs Java 17 or newer, which "
+            "JAVA_HOME names if `java` is not on the path."
+        ) from None
+
+
+def _common_type(kind: str) -> str:
+    """Return a type of Spark by the name that all engines use; others keep their own.
+
+    >>> _common_type("decimal(10,2)"), _common_type("varchar(20)"), _common_type("array<int>")
+    ('DECIMAL(10,2)', 'VARCHAR', 'array<int>')
+    """
+    if kind.startswith("decimal("):
+        return kind.upper()
+    if re.fullmatch(r"(var)?char\(\d+\)", kind):
+        return "VARCHAR"
+    return _TYPES.get(kind, kind)
+
+
+def _parts(name: str) -> list[str]:
+    """Split the name of a table at its points, which may be inside of backticks."""
+    found = re.findall(r"`((?:[^`]|``)+)`|([^.`]+)", name)
+    return [(quoted or bare).replace("``", "`") for quoted, bare in found]
+
+
+def _tables_beside(session: SparkSession, schema: str) -> list[str]:
+    """List the tables of a schema of the catalog, with its name before theirs."""
+    with contextlib.suppress(PySparkException):
+        listed = session.catalog.listTables(schema) if schema else session.catalog.listTables()
+        before = f"{schema}." if schema else ""
+        return sorted(f"{before}{table.name}" for table in listed if not table.isTemporary)
+    return []
+
+
+def _plain_columns(rows: pa.Table, name: str) -> pa.Table:
+    """Return rows in types that Spark has."""
+    for i, field in enumerate(rows.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        target = _arrow_type(kind)
+        if target is None:
+            raise InputError(
+                f"column {field.name!r} of {name} has the type {kind}, which has no counterpart in Spark; "
+                "convert it to text first."
+            )
+        if target != field.type:
+            rows = rows.set_column(i, field.name, rows.column(i).cast(target))
+    return rows
+
+
+def _arrow_type(kind: pa.DataType) -> pa.DataType | None:
+    unsigned = {
+        pa.uint8(): pa.int16(),
+        pa.uint16(): pa.int32(),
+        pa.uint32(): pa.int64(),
+        pa.uint64(): pa.decimal128(20, 0),
+        pa.float16(): pa.float32(),
+        pa.null(): pa.string(),
+        pa.large_string(): pa.string(),
+        pa.string_view(): pa.string(),
+        pa.date64(): pa.date32(),
+    }
+    if kind in unsigned:
+        return unsigned[kind]
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", None if kind.tz is None else "UTC")
+    same = (
+        pa.types.is_integer,
+        pa.types.is_floating,
+        pa.types.is_boolean,
+        pa.types.is_string,
+        pa.types.is_decimal128,
+        pa.types.is_date,
+    )
+    return kind if any(test(kind) for test in same) else None
+
+
+def _in_utc(rows: pa.Table) -> pa.Table:
+    """Give instants the zone UTC, whatever zone the session shows them in."""
+    for i, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type) and field.type.tz not in (None, "UTC"):
+            rows = rows.set_column(i, field.name, rows.column(i).cast(pa.timestamp("us", "UTC")))
+    return rows
+
+
+def _explained(error: PySparkException, source: Source) -> EquipoiseError:
+    """Turn an error of Spark into one of ours."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    why = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", lines[0] if lines else type(error).__name__)
+    why = re.sub(r"\s*SQLSTATE: \w+.*$", "", why)
+    return InputError(f"Spark refused a query over {source.name}: {why.rstrip('.;')}.")

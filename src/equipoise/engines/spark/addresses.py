@@ -1,0 +1,26 @@
+"""Addresses of Spark, as in ``spark:warehouse.people``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from equipoise.engines.addresses import split
+from equipoise.engines.sources import Source
+from equipoise.errors import InputError
+
+
+def locate(address: str, options: Mapping[str, Any]) -> Source:
+    """Find the table of a Spark catalog that an address names.
+
+    >>> source = locate("spark:warehouse.people?key=id", {})
+    >>> source.name, source.table, source.key
+    ('spark:warehouse.people?key=id', 'warehouse.people', ('id',))
+    """
+    before, ours = split(address)
+    table = before.partition(":")[2].strip("/")
+    if not table:
+        raise InputError("the address of a table of Spark names it, as in spark:warehouse.people.")
+    key = tuple(name for name in ours.get("key", "").split(",") if name)
+    found = {**options, "key": key} if key else dict(options)
+    return Source(name=address, kind="spark", address=address, table=table, **found)
