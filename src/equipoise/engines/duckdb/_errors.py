@@ -56,6 +56,11 @@ def _explained(error: Exception, source: Source) -> Exception:
     broken = _broken_csv(text, source.name)
     if broken is not None:
         return broken
+    if isinstance(error, duckdb.IOException) and source.kind in ("delta", "iceberg"):
+        return SourceNotFound(
+            f"a file of version {source.version} of {source.name} cannot be read; if it was removed, as "
+            f"by a vacuum, this version has gone: name a newer one ({reason(error)})."
+        )
     if isinstance(error, duckdb.IOException):
         return SourceNotFound(f"{source.name} cannot be read: {reason(error)}.")
     if source.where is not None and isinstance(error, MEANINGLESS):

@@ -23,11 +23,14 @@ from equipoise.engines.csv.encodings import as_utf8
 from equipoise.engines.csv.records import NULL, copy_records
 from equipoise.engines.duckdb._conditions import restrict
 from equipoise.engines.duckdb._errors import reason
+from equipoise.engines.duckdb._listed import listed_table
 from equipoise.engines.duckdb._session import Session
 from equipoise.engines.readers import spreadsheets, sqlite
 from equipoise.engines.readers.copies import Copy, Spool
 from equipoise.engines.sources import Source, called, chosen_table, dialect_of, explain_renamed
 from equipoise.engines.stored import FilePath, StoredFile
+from equipoise.engines.stores import delta
+from equipoise.engines.stores.file_lists import FileList
 from equipoise.errors import ColumnNotFound, InputError
 
 
@@ -57,7 +60,7 @@ class Tables:
 
     @contextlib.contextmanager
     def _input(self, source: Source) -> Iterator[str]:
-        self._session.reach(source)
+        self._session.reach(source, source.files)
         with called(source), self._spool.held():
             if source.kind == "relation":
                 yield "input_relation"
@@ -75,8 +78,14 @@ class Tables:
                 yield _parquet(source.files)
             elif source.kind == "json":
                 yield self._json_table(source)
+            elif source.kind == "delta":
+                yield self._listed_table(source, delta.file_list(source))
             else:
                 yield _parquet([self._copy_of_table(source)])
+
+    def _listed_table(self, source: Source, listed: FileList) -> str:
+        self._session.reach(source, listed.files)
+        return listed_table(listed)
 
     def _query_over(self, table: str, source: Source) -> str:
         """Return the user's query over a table, which it calls ``input``."""
