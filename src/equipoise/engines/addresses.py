@@ -48,6 +48,10 @@ SCHEMES: Mapping[str, Scheme] = {
         "a Delta table, as in delta:./tables/people or delta:s3://bucket/people?version=3",
         "equipoise.engines.stores.delta",
     ),
+    "iceberg": Scheme(
+        "an Iceberg table, as in iceberg:sqlite:///catalog.db?table=archive.people",
+        "equipoise.engines.stores.iceberg",
+    ),
     "s3": Scheme("files in Amazon S3 or a store like it, as in s3://bucket/people/*.csv", _OBJECTS),
     "gs": Scheme("files in Google Cloud Storage, as in gs://bucket/people.parquet", _OBJECTS),
     "gcs": Scheme("the same as gs", _OBJECTS),

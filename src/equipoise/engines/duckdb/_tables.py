@@ -29,7 +29,7 @@ from equipoise.engines.readers import spreadsheets, sqlite
 from equipoise.engines.readers.copies import Copy, Spool
 from equipoise.engines.sources import Source, called, chosen_table, dialect_of, explain_renamed
 from equipoise.engines.stored import FilePath, StoredFile
-from equipoise.engines.stores import delta
+from equipoise.engines.stores import delta, iceberg
 from equipoise.engines.stores.file_lists import FileList
 from equipoise.errors import ColumnNotFound, InputError
 
@@ -80,6 +80,8 @@ class Tables:
                 yield self._json_table(source)
             elif source.kind == "delta":
                 yield self._listed_table(source, delta.file_list(source))
+            elif source.kind == "iceberg":
+                yield self._listed_table(source, iceberg.file_list(source))
             else:
                 yield _parquet([self._copy_of_table(source)])
 
