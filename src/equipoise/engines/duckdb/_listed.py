@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import glob
-
+from equipoise.engines.duckdb._window import path_in_sql
 from equipoise.engines.sql import identifier, literal
-from equipoise.engines.stored import StoredFile
 from equipoise.engines.stores.file_lists import FileList, ListedColumn
 
 
@@ -20,10 +18,7 @@ def listed_table(listed: FileList) -> str:
     names = ", ".join(_value(column) for column in listed.columns)
     # A table may consist of values that the log holds, but a file is read by a column at least.
     schema = f", schema = MAP {{{', '.join(map(_field, stored))}}}" if stored else ""
-    files = ", ".join(
-        literal(glob.escape(f.address if isinstance(f, StoredFile) else str(f)))
-        for f in listed.files
-    )
+    files = ", ".join(literal(path_in_sql(f)) for f in listed.files)
     return f"(SELECT {names} FROM read_parquet([{files}], can_have_nan = true{schema}))"
 
 

@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from equipoise.engines.base import Column
 from equipoise.engines.duckdb._errors import explained, reason
+from equipoise.engines.duckdb._window import SCHEME, Window
 from equipoise.engines.sources import Source
 from equipoise.engines.sql import literal
-from equipoise.engines.stored import FilePath, filesystem
+from equipoise.engines.stored import FilePath, StoredFile
 from equipoise.errors import InputError
 from equipoise.progress import Reporter, watched
 from equipoise.scratch import ScratchFolder, make_folder
@@ -60,7 +61,7 @@ class Session:
                 f"threads={threads}, memory={memory!r} cannot be set; threads is a whole number of "
                 f"at least 1 and memory a size such as 2GB ({reason(error)})."
             ) from None
-        self._within = within
+        self._within, self._window = within, Window(folder.path)
         if within is not None:
             self._confine([*within, str(folder.path)])
         # If nobody closes it, this happens when it is collected, or at the end of the program.
@@ -91,13 +92,11 @@ class Session:
                 f"{source.name} is not below the folders that may be read here; only files of these "
                 "folders are."
             )
-        for file in files:
-            if isinstance(file, Path):
-                continue
-            store, _ = filesystem(file.address)
-            names = (store.protocol,) if isinstance(store.protocol, str) else store.protocol
-            if not any(map(self.connection.filesystem_is_registered, names)):
-                self.connection.register_filesystem(store)
+        stored = [file for file in files if isinstance(file, StoredFile)]
+        if stored and not self.connection.filesystem_is_registered(SCHEME):
+            self.connection.register_filesystem(self._window.filesystem())
+        for file in stored:
+            self._window.add(file)
 
     def _is_within(self, source: Source, files: Sequence[FilePath]) -> bool:
         """Whether a source is of this machine; DuckDB itself checks the files of its rows.
@@ -210,5 +209,8 @@ def _require_settings(threads: object, memory: object) -> None:
 
 
 def _close(connection: duckdb.DuckDBPyConnection, folder: ScratchFolder) -> None:
+    with contextlib.suppress(duckdb.Error):  # which would otherwise keep the connection alive
+        if connection.filesystem_is_registered(SCHEME):
+            connection.unregister_filesystem(SCHEME)
     connection.close()
     folder.remove()

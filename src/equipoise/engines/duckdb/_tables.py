@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import glob
 import re
 import tempfile
 from collections import defaultdict
@@ -25,10 +24,11 @@ from equipoise.engines.duckdb._conditions import restrict
 from equipoise.engines.duckdb._errors import reason
 from equipoise.engines.duckdb._listed import listed_table
 from equipoise.engines.duckdb._session import Session
+from equipoise.engines.duckdb._window import path_in_sql
 from equipoise.engines.readers import spreadsheets, sqlite
 from equipoise.engines.readers.copies import Copy, Spool
 from equipoise.engines.sources import Source, called, chosen_table, dialect_of, explain_renamed
-from equipoise.engines.stored import FilePath, StoredFile
+from equipoise.engines.stored import FilePath
 from equipoise.engines.stores import delta, iceberg
 from equipoise.engines.stores.file_lists import FileList
 from equipoise.errors import ColumnNotFound, InputError
@@ -229,8 +229,7 @@ class Tables:
 
 
 def _paths(paths: Sequence[FilePath]) -> str:
-    written = (p.address if isinstance(p, StoredFile) else str(p) for p in paths)
-    return "[" + ", ".join(sql.literal(glob.escape(p)) for p in written) + "]"
+    return "[" + ", ".join(sql.literal(path_in_sql(p)) for p in paths) + "]"
 
 
 def _parquet(paths: Sequence[FilePath]) -> str:
