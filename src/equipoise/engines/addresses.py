@@ -6,7 +6,7 @@ import glob
 import importlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -47,6 +47,14 @@ _SPARK = "equipoise.engines.spark.addresses"
 _POSTGRES = "equipoise.engines.postgres.addresses"
 
 SCHEMES: Mapping[str, Scheme] = {
+    "delta": Scheme(
+        "a Delta table, as in delta:./tables/people or delta:s3://bucket/people?version=3",
+        "equipoise.engines.stores.delta",
+    ),
+    "iceberg": Scheme(
+        "an Iceberg table, as in iceberg:sqlite:///catalog.db?table=archive.people",
+        "equipoise.engines.stores.iceberg",
+    ),
     "s3": Scheme("files in Amazon S3 or a store like it, as in s3://bucket/people/*.csv", _OBJECTS),
     "gs": Scheme("files in Google Cloud Storage, as in gs://bucket/people.parquet", _OBJECTS),
     "gcs": Scheme("the same as gs", _OBJECTS),
@@ -91,9 +99,11 @@ def scheme_of(text: str) -> str | None:
     )
 
 
-def locator(scheme: str) -> Any:
+def locator(scheme: str) -> Callable[[str, dict[str, Any]], Any]:
     """Return the function that finds the source of an address of a scheme."""
-    return importlib.import_module(SCHEMES[scheme].module).locate
+    found: Callable[[str, dict[str, Any]], Any]
+    found = importlib.import_module(SCHEMES[scheme].module).locate
+    return found
 
 
 def local_path(address: str) -> str:

@@ -11,7 +11,18 @@ from typing import Literal, TypeAlias
 from equipoise.errors import InputError
 
 Kind: TypeAlias = Literal[
-    "csv", "parquet", "json", "duckdb", "sqlite", "excel", "postgres", "spark", "frame", "relation"
+    "csv",
+    "parquet",
+    "json",
+    "duckdb",
+    "sqlite",
+    "excel",
+    "delta",
+    "iceberg",
+    "postgres",
+    "spark",
+    "frame",
+    "relation",
 ]
 CONTAINERS: frozenset[Kind] = frozenset({"duckdb", "sqlite", "excel"})
 """Files that hold several tables, each with a name: ``file::table``."""

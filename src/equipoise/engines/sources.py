@@ -7,7 +7,7 @@ import contextlib
 import glob
 import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -92,10 +92,9 @@ class Source:
     @property
     def public_name(self) -> str:
         """The given name, but without the folders of this machine."""
-        if self.address is not None:
-            return self.name
-        path = Path(self.name)
-        return path.name if path.is_absolute() else self.name
+        scheme, colon, place = self.name.partition(":") if self.address else ("", "", self.name)
+        path = Path(place or self.name)
+        return scheme + colon + path.name if path.is_absolute() else self.name
 
     @property
     def reading(self) -> Reading:
@@ -248,13 +247,16 @@ def _from_path(text: str, options: dict[str, Any], known: Collection[str]) -> So
     if scheme == "file":
         text = local_path(text)
     elif scheme is not None:
-        source: Source = locator(scheme)(text, options)
-        return source
+        found_there: Source = locator(scheme)(text, options)
+        return found_there
     path = Path(text)
     file, separator, table = text.partition("::")
     if separator and not path.exists():
         kind = kind_of_container(_existing(file))
         return Source(name=text, kind=kind, paths=(Path(file),), table=table or None, **options)
+    if (path / "_delta_log").is_dir():  # whose folder has files of older versions, too
+        delta: Source = locator("delta")(f"delta:{text}", options)
+        return replace(delta, name=text)
     if path.is_dir():
         return _many(text, sorted(p for p in path.rglob("*") if _is_data(p, path)), options)
     if glob.has_magic(text) and not path.exists():

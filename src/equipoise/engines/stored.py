@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -41,6 +42,8 @@ class StoredFile:
     """
 
     address: str = field(repr=False)
+    listed: Status | None = field(default=None, repr=False, compare=False)
+    """What the store said of it when it was listed."""
 
     def __str__(self) -> str:
         return without_password(self.address)
@@ -56,15 +59,21 @@ class StoredFile:
         return path.rstrip("/").rpartition("/")[2]
 
     def open(self, mode: str = "rb") -> IO[bytes]:
-        """Open the file for reading."""
+        """Open the file for reading, by ranges as they are asked for."""
         with explained(self.address):
             fs, path = filesystem(self.address)
-            return cast("IO[bytes]", fs.open(path, mode))
+            # Readers ask for large ranges; a store would otherwise send many megabytes ahead.
+            return cast("IO[bytes]", fs.open(path, mode, cache_type="none"))
 
     def read_bytes(self) -> bytes:
         """Read the whole file."""
         with self.open() as file:
             return file.read()
+
+    @functools.cached_property
+    def known_status(self) -> Status:
+        """What the store said of it when it was listed, or says now."""
+        return self.listed or self.stat()
 
     def stat(self) -> Status:
         """Ask the store for the size, the date and the mark of the file."""

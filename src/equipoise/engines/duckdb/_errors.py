@@ -10,6 +10,7 @@ from equipoise.counts import Condition
 from equipoise.engines.addresses import scrubbed
 from equipoise.engines.csv.encodings import not_encoded
 from equipoise.engines.csv.records import MEND
+from equipoise.engines.duckdb._window import with_names
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError, SourceNotFound
 from equipoise.plain import in_words
@@ -23,13 +24,21 @@ MEANINGLESS = (
 """Errors of a condition that cannot be evaluated."""
 
 
+_IN_PYTHON = "Traceback (most recent call last)"
+
+
 class Unparsed(InputError):
     """A CSV file that DuckDB cannot parse, for a reason that it does not name."""
 
 
 def reason(error: BaseException) -> str:
-    """Return the first line of a message without its full stop, to be part of a sentence."""
-    return str(error).strip().splitlines()[0].rstrip(".!? ")
+    """Return the first line of a message without its full stop, to be part of a sentence.
+
+    Of an error in a store, which DuckDB tells with all that led to it, it is the last line.
+    """
+    lines = str(error).strip().splitlines()
+    said = lines[-1].partition(": ")[2] if _IN_PYTHON in str(error) else lines[0]
+    return said.rstrip(".!? ")
 
 
 def explained(error: Exception, source: Source) -> Exception:
@@ -38,7 +47,7 @@ def explained(error: Exception, source: Source) -> Exception:
     addresses = [file.address for file in source.stored]
     addresses += [] if source.address is None else [source.address]
     if addresses and found.args:
-        found.args = (scrubbed(str(found), addresses),)
+        found.args = (scrubbed(with_names(str(found), source.files), addresses),)
     return found
 
 
@@ -53,9 +62,16 @@ def _explained(error: Exception, source: Source) -> Exception:
             f"{source.name} needs more memory than allowed; raise `memory`, or name "
             f"fewer attributes ({reason(error)})."
         )
+    if _IN_PYTHON in text:
+        return SourceNotFound(f"{source.name} cannot be read: {reason(error)}.")
     broken = _broken_csv(text, source.name)
     if broken is not None:
         return broken
+    if isinstance(error, duckdb.IOException) and source.kind in ("delta", "iceberg"):
+        return SourceNotFound(
+            f"a file of version {source.version} of {source.name} cannot be read; if it was removed, as "
+            f"by a vacuum, this version has gone: name a newer one ({reason(error)})."
+        )
     if isinstance(error, duckdb.IOException):
         return SourceNotFound(f"{source.name} cannot be read: {reason(error)}.")
     if source.where is not None and isinstance(error, MEANINGLESS):

@@ -7,6 +7,7 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
@@ -15,8 +16,9 @@ import pyarrow as pa
 from equipoise.engines.base import Column
 from equipoise.engines.duckdb._dialect import DIALECT
 from equipoise.engines.duckdb._errors import explained, reason
+from equipoise.engines.duckdb._window import SCHEME, Window
 from equipoise.engines.sources import Source
-from equipoise.engines.stored import filesystem
+from equipoise.engines.stored import FilePath, StoredFile
 from equipoise.errors import InputError
 from equipoise.progress import Reporter, watched
 from equipoise.scratch import ScratchFolder, make_folder
@@ -59,7 +61,7 @@ class Session:
                 f"threads={threads}, memory={memory!r} cannot be set; threads is a whole number of "
                 f"at least 1 and memory a size such as 2GB ({reason(error)})."
             ) from None
-        self._within = within
+        self._within, self._window = within, Window(folder.path)
         if within is not None:
             self._confine([*within, str(folder.path)])
         # If nobody closes it, this happens when it is collected, or at the end of the program.
@@ -69,6 +71,9 @@ class Session:
             self.connection.execute(
                 "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
             )
+        # The same on every machine: a moment without a zone, as in older Parquet files, is in UTC.
+        with contextlib.suppress(duckdb.Error):
+            self.connection.execute("SET TimeZone = 'UTC'")
         # DuckDB 2.0 pushes TRY_CAST into the CSV reader, where it fails instead of returning null
         # (duckdb/duckdb#23818). Older versions do not know the setting.
         with contextlib.suppress(duckdb.Error):
@@ -80,18 +85,34 @@ class Session:
         self.connection.execute(f"SET allowed_directories = [{listed}]")
         self.connection.execute("SET enable_external_access = false")
 
-    def reach(self, source: Source) -> None:
-        """Make the stores of a source known to the connection; refuse it if reading is confined."""
-        if source.address is not None and self._within is not None:
+    def reach(self, source: Source, files: Sequence[FilePath]) -> None:
+        """Make the stores of files known to the connection; refuse them if reading is confined."""
+        if self._within is not None and not self._is_within(source, files):
             raise InputError(
                 f"{source.name} is not below the folders that may be read here; only files of these "
                 "folders are."
             )
-        for file in source.stored:
-            store, _ = filesystem(file.address)
-            names = (store.protocol,) if isinstance(store.protocol, str) else store.protocol
-            if not any(map(self.connection.filesystem_is_registered, names)):
-                self.connection.register_filesystem(store)
+        stored = [file for file in files if isinstance(file, StoredFile)]
+        if stored and not self.connection.filesystem_is_registered(SCHEME):
+            self.connection.register_filesystem(self._window.filesystem())
+        for file in stored:
+            self._window.add(file)
+
+    def _is_within(self, source: Source, files: Sequence[FilePath]) -> bool:
+        """Whether a source is of this machine; DuckDB itself checks the files of its rows.
+
+        An Iceberg table is refused, since its metadata names other files, which are read before.
+        """
+        if source.address is None:
+            return True
+        place = source.address.removeprefix("delta:")
+        folders = [Path(folder).resolve() for folder in self._within or ()]
+        return (
+            source.kind == "delta"
+            and "://" not in place
+            and any(Path(place).resolve().is_relative_to(folder) for folder in folders)
+            and all(isinstance(file, Path) for file in files)
+        )
 
     # ------------------------------------------------------------------- tables
 
@@ -188,5 +209,8 @@ def _require_settings(threads: object, memory: object) -> None:
 
 
 def _close(connection: duckdb.DuckDBPyConnection, folder: ScratchFolder) -> None:
+    with contextlib.suppress(duckdb.Error):  # which would otherwise keep the connection alive
+        if connection.filesystem_is_registered(SCHEME):
+            connection.unregister_filesystem(SCHEME)
     connection.close()
     folder.remove()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import glob
 import re
 import tempfile
 from collections import defaultdict
@@ -23,12 +22,16 @@ from equipoise.engines.csv.records import NULL, copy_records
 from equipoise.engines.duckdb._conditions import restrict
 from equipoise.engines.duckdb._dialect import DIALECT
 from equipoise.engines.duckdb._errors import reason
+from equipoise.engines.duckdb._listed import listed_table
 from equipoise.engines.duckdb._session import Session
+from equipoise.engines.duckdb._window import path_in_sql
 from equipoise.engines.readers import spreadsheets, sqlite
 from equipoise.engines.readers.copies import Copy, Spool
 from equipoise.engines.sources import Source, called, chosen_table, dialect_of, explain_renamed
 from equipoise.engines.sql import over
-from equipoise.engines.stored import FilePath, StoredFile
+from equipoise.engines.stored import FilePath
+from equipoise.engines.stores import delta, iceberg
+from equipoise.engines.stores.file_lists import FileList
 from equipoise.errors import ColumnNotFound, InputError
 
 
@@ -60,7 +63,7 @@ class Tables:
 
     @contextlib.contextmanager
     def _input(self, source: Source) -> Iterator[str]:
-        self._session.reach(source)
+        self._session.reach(source, source.files)
         with called(source), self._spool.held():
             if source.kind == "relation":
                 yield "input_relation"
@@ -78,8 +81,16 @@ class Tables:
                 yield _parquet(source.files)
             elif source.kind == "json":
                 yield self._json_table(source)
+            elif source.kind == "delta":
+                yield self._listed_table(source, delta.file_list(source))
+            elif source.kind == "iceberg":
+                yield self._listed_table(source, iceberg.file_list(source))
             else:
                 yield _parquet([self._copy_of_table(source)])
+
+    def _listed_table(self, source: Source, listed: FileList) -> str:
+        self._session.reach(source, listed.files)
+        return listed_table(listed)
 
     def _query_over(self, table: str, source: Source) -> str:
         """Return the user's query over a table, which it calls ``input``."""
@@ -222,8 +233,7 @@ class Tables:
 
 
 def _paths(paths: Sequence[FilePath]) -> str:
-    written = (p.address if isinstance(p, StoredFile) else str(p) for p in paths)
-    return "[" + ", ".join(DIALECT.literal(glob.escape(p)) for p in written) + "]"
+    return "[" + ", ".join(DIALECT.literal(path_in_sql(p)) for p in paths) + "]"
 
 
 def _parquet(paths: Sequence[FilePath]) -> str:

@@ -60,10 +60,15 @@ def _found(address: str) -> Iterator[tuple[StoredFile, Status]]:
     fs, path = filesystem(address)
     fs.invalidate_cache()
     if address.startswith(("http:", "https:")):  # a server has no folders, and ? begins parameters
-        yield StoredFile(address), status_of(fs.info(path))
+        status = status_of(fs.info(path))
+        yield StoredFile(address, status), status
         return
     if glob.has_magic(path) and not fs.exists(path):
-        matches = fs.glob(path, detail=True).values()
+        matches = [
+            info
+            for name, info in fs.glob(path, detail=True).items()
+            if not name.rpartition("/")[2].startswith(".")
+        ]
     elif address.endswith("/") or fs.isdir(path):
         inside = fs.find(path, detail=True)
         matches = [info for name, info in inside.items() if _is_data(name, path)]
@@ -71,7 +76,8 @@ def _found(address: str) -> Iterator[tuple[StoredFile, Status]]:
         matches = [fs.info(path)]
     for info in matches:
         if info.get("type") == "file" and info.get("size", 0) is not None:
-            yield StoredFile(fs.unstrip_protocol(info["name"])), status_of(info)
+            status = status_of(info)
+            yield StoredFile(fs.unstrip_protocol(info["name"]), status), status
 
 
 def _is_data(name: str, folder: str) -> bool:
