@@ -41,6 +41,37 @@ def test_new_rows_are_those_told_one_by_one(policy, base, tables, share):
         )
 
 
+@pytest.mark.parametrize("policy", ["strict", "multiset", "key"])
+@given(
+    base=rows,
+    tables=st.lists(
+        st.tuples(rows, st.sampled_from([("x", "y"), ("y", "z"), ("x", "z")])), max_size=5
+    ),
+    data=st.data(),
+)
+def test_rows_that_are_compared_at_once_are_as_new_as_when_compared_each_time(
+    policy, base, tables, data
+):
+    if policy == "key":
+        tables = [(table, ("x", "y")) for table, _ in tables]
+    there = [hashes(table, names) for table, names in tables]
+    key = ("x",) if policy == "key" else ()
+    at_once, each_time = (Known(hashes(base), policy, key) for _ in range(2))
+    at_once.compare_all(there)
+    for table in (*there, *there):
+        lines = (
+            data.draw(st.lists(st.integers(0, table.length - 1), unique=True))
+            if table.length
+            else []
+        )
+        some = table.take(np.array(sorted(lines), np.int64))
+        new = at_once.is_new(some)
+        assert new.tolist() == each_time.is_new(some).tolist()
+        taken = some.take(np.flatnonzero(new)[::2])
+        for known in (at_once, each_time):
+            known.add(taken)
+
+
 @pytest.mark.slow
 @given(base=rows, tables=st.lists(rows, min_size=1, max_size=4))
 def test_as_many_equal_rows_are_taken_as_the_table_with_the_most_has(base, tables):

@@ -289,6 +289,9 @@ def available(need: Need, prospect: Prospect, progress: Reporter) -> np.ndarray[
     usable = [c for c in prospect.survey.usable if scanner.bound(c).any()]
     for i, candidate in enumerate(usable):
         progress(f"scanning {candidate.name}", i / len(usable))
+        scanner.draw(candidate)
+    scanner.compare_all(usable)
+    for candidate in usable:
         total += union.add(candidate)
     return total
 

@@ -39,6 +39,11 @@ def _free_name(name: str, want: Wanted) -> str:
     return name
 
 
+def failed_text(place: int) -> str:
+    """Write the place of a column of the base into a text in :func:`failed_column`."""
+    return f"{_FAILED}{place}"
+
+
 def number_of_failed(text: str) -> int:
     """Read the place of the column of the base from a text in :func:`failed_column`."""
     return int(text.removeprefix(_FAILED))
@@ -99,7 +104,7 @@ class MappedView:
                 meant = _meant(d, f"t{i}", alignment.kept[base.name])
                 final.append(f"{meant} AS {compared[base.name]}")
             if is_number or read is not None or not is_text(base.type):
-                checked.append(f"WHEN t{i} IS NOT NULL AND v{i} IS NULL THEN '{_FAILED}{i}'")
+                checked.append(f"WHEN t{i} IS NOT NULL AND v{i} IS NULL THEN '{failed_text(i)}'")
         failed = f"CASE {' '.join(checked)} END" if checked else f"CAST(NULL AS {d.text_type})"
         # Nested, so that no expression is written, parsed and bound more than once. On lines of their
         # own, since a value such as ";--" must not look like a comment that ends the query.

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias, get_args
 import numpy as np
 
 from equipoise.errors import InputError
-from equipoise.lake.offers.fingerprints import Hashes, RowHashes
+from equipoise.lake.offers.fingerprints import RowHashes
+from equipoise.lake.offers.matches import Matches, count_in, occurrences
 from equipoise.options.search import Dedupe
 from equipoise.validate import one_of
 
@@ -53,6 +54,8 @@ class Known:
     key: Sequence[str] = ()
     cell: frozenset[str] = frozenset()
     _taken: list[RowHashes] = field(default_factory=list)
+    matches: Matches = field(default_factory=Matches)
+    """Equal rows of tables, found once however often rows are chosen among them."""
 
     def __post_init__(self) -> None:
         one_of("dedupe", self.policy, get_args(Dedupe))
@@ -72,20 +75,45 @@ class Known:
 
     def is_new(self, rows: RowHashes) -> NDArray[np.bool_]:
         """Mark the new rows of a source; of equal rows the first is new."""
-        columns = self.compared(rows, self.base)
-        occurrence = _occurrences(rows.over(columns))
-        known = _count_in(self.base, rows, columns)
-        for others in self._taken:
-            columns = self.compared(rows, others)
-            if self.comparable(rows, others, columns):
-                # Rows that were taken are known in addition to those of the base.
-                known += _count_in(others, rows, columns)
+        occurrence = occurrences(rows.over(self.compared(rows, self.base)))
+        # Rows that were taken are known in addition to those of the base.
+        known = self._count_in_base(rows) + self._count_taken(rows)
         new = occurrence > known if self.policy == "multiset" else (occurrence == 1) & (known == 0)
         return np.asarray(new)
 
     def is_absent(self, rows: RowHashes) -> NDArray[np.bool_]:
         """Mark the rows that the base does not have, whatever the other rows of the source."""
-        return np.asarray(_count_in(self.base, rows, self.compared(rows, self.base)) == 0)
+        return np.asarray(self._count_in_base(rows) == 0)
+
+    def compare_all(self, tables: Sequence[RowHashes]) -> None:
+        """Find the equal rows of tables at once, which is faster than for each pair of them."""
+        if self.policy == "key":
+            for rows in tables:
+                self.compared(rows, rows)  # refuses tables without the key
+        self.matches.compare_all(tables, self._shared)
+
+    def _shared(self, rows: RowHashes, others: RowHashes) -> list[str] | None:
+        """Return the columns in which rows of two sources are compared; None if they are not."""
+        columns = self.compared(rows, others)
+        return columns if self.comparable(rows, others, columns) else None
+
+    def _count_in_base(self, rows: RowHashes) -> Whole:
+        """Count the rows of the base that equal each row."""
+        whole = rows.origin or rows
+        found = self.matches.in_base.get(whole)
+        if found is None:
+            found = count_in(self.base, whole, self.compared(whole, self.base))
+            self.matches.in_base[whole] = found
+        return found if rows.lines is None else found[rows.lines]
+
+    def _count_taken(self, rows: RowHashes) -> Whole:
+        """Count the rows taken so far that equal each row."""
+        known = np.zeros(rows.length, np.int64)
+        for others in self._taken:
+            found = self.matches.count(rows, others, self._shared)
+            if found is not None:
+                known += found
+        return known
 
     def chance(self, rows: RowHashes, cells: Whole, many: int) -> NDArray[np.float64]:
         """Estimate the share of new rows of each cell that equal a row of the base by chance.
@@ -158,7 +186,7 @@ def _pool(tables: Sequence[RowHashes], some: Sequence[int]) -> _Pool:
     """Join tables with the same columns: rows, their numbers, and their occurrence in the table."""
     starts = np.cumsum([0, *(rows.length for rows in tables)])
     numbers = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in some])
-    nth = np.concatenate([_occurrences(tables[i].over(list(tables[i].columns))) for i in some])
+    nth = np.concatenate([occurrences(tables[i].over(list(tables[i].columns))) for i in some])
     return RowHashes.joined([tables[i] for i in some]), numbers, nth
 
 
@@ -186,20 +214,3 @@ def _alike_in(known: Known, ours: _Pool, theirs: _Pool, most: int) -> Whole | No
     if ours is theirs:
         pairs = pairs[row < other]
     return pairs if len(pairs) <= most else None
-
-
-def _occurrences(digests: Hashes) -> Whole:
-    """Number equal rows from 1 in their order."""
-    order = np.argsort(digests, kind="stable")
-    rising = digests[order]
-    starts = np.flatnonzero(np.concatenate([[True], rising[1:] != rising[:-1]]))
-    lengths = np.diff(np.append(starts, len(rising)))
-    numbers = np.empty(len(digests), np.int64)
-    numbers[order] = np.arange(len(rising)) - np.repeat(starts, lengths) + 1
-    return numbers
-
-
-def _count_in(known: RowHashes, rows: RowHashes, columns: Sequence[str]) -> Whole:
-    """Count the known rows that equal each row in some columns."""
-    (rising, _), digests = known.rising_over(columns), rows.over(columns)
-    return np.searchsorted(rising, digests, "right") - np.searchsorted(rising, digests, "left")

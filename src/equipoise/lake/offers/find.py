@@ -362,6 +362,7 @@ def explain_lacks(
     if scanned and (np.max([o.rows for o in scanned.values()], axis=0) >= need).all():
         return (), scanned  # for every cell a single table has enough rows
     found, union = 0 * need, Union(scanner)
+    _compare_all(over.usable, scanner, progress)
     # Tables that are scanned already come first, since they may have all that is needed.
     for candidate in sorted(over.usable, key=lambda c: c.name not in scanned):
         if (found >= need).all():
@@ -378,3 +379,14 @@ def explain_lacks(
         lost |= rows_left_out(over, scanner, list(scanned.values()), progress)
     lacks = explain_shortfall(need, np.minimum(found, need), lost)
     return tuple((str(scanner.need.named(k.cell)), k) for k in lacks), scanned
+
+
+def _compare_all(usable: Sequence[Candidate], scanner: Scanner, progress: Reporter) -> None:
+    """Compare at once the tables that must all be scanned, since even together they lack rows."""
+    bounds = [scanner.bound(candidate) for candidate in usable]
+    short = sum(bounds, 0 * scanner.need.rows) < scanner.need.rows
+    some = [c for c, bound in zip(usable, bounds, strict=True) if (bound * short).any()]
+    for i, candidate in enumerate(some):
+        progress(f"scanning {candidate.name}", i / len(usable))
+        scanner.draw(candidate)
+    scanner.compare_all(some)

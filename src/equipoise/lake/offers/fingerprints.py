@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,8 +16,6 @@ from equipoise.progress import pulse
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pyarrow as pa
 
 Hashes = NDArray[np.uint64]
@@ -26,6 +24,9 @@ _Kept = TypeVar("_Kept")
 
 _MOST_KEPT, _MOST_SETS = 4_000_000, 32
 """Maximum number of cached hashes of whole rows, and of sets of columns they are cached for."""
+
+_FEW = 100_000
+"""Maximum number of rows whose hashes of single columns are cached, ready to be summed."""
 
 _AT_ONCE = 20_000
 """Number of texts that are hashed before the work can be cancelled again."""
@@ -36,7 +37,7 @@ _LARGE = 1e15
 """Integers from here on are hashed by their digits, since a double cannot hold all of them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowHashes:
     """For every column of some rows, a hash of each value.
 
@@ -53,6 +54,13 @@ class RowHashes:
 
     columns: Mapping[str, Hashes]
     length: int
+    origin: RowHashes | None = field(default=None, repr=False)
+    """The rows that these were taken from."""
+
+    lines: NDArray[np.int64] | None = field(default=None, repr=False)
+    """Which of those rows these are."""
+
+    _parts: dict[str, Hashes] = field(default_factory=dict, repr=False)
     _whole: dict[frozenset[str], Hashes] = field(default_factory=dict, repr=False, compare=False)
     _rising: dict[frozenset[str], Rising] = field(default_factory=dict, repr=False, compare=False)
 
@@ -72,11 +80,24 @@ class RowHashes:
         """Hash rows over some columns, in whatever order these are given."""
         asked = frozenset(names)
         if asked not in self._whole:
-            total = np.zeros(self.length, np.uint64)
-            for name in asked:  # a sum, since sets have no order
-                total += _mixed(self.columns[name] ^ np.uint64(_md5(name)))
-            self._keep(self._whole, asked, _mixed(total))
+            if self.origin is not None:
+                found = self.origin.over(names)[self.lines]
+            else:
+                total = np.zeros(self.length, np.uint64)
+                for name in asked:  # a sum, since sets have no order
+                    total += self._mixed_column(name)
+                found = _mixed(total)
+            self._keep(self._whole, asked, found)
         return self._whole[asked]
+
+    def _mixed_column(self, name: str) -> Hashes:
+        """Hash the values of a column together with its name."""
+        if name in self._parts:
+            return self._parts[name]
+        found = _mixed(self.columns[name] ^ np.uint64(_md5(name)))
+        if self.length <= _FEW:
+            self._parts[name] = found
+        return found
 
     def rising_over(self, names: Sequence[str]) -> Rising:
         """Return the sorted hashes over some columns, and the row of each."""
@@ -95,8 +116,27 @@ class RowHashes:
         kept[asked] = found
 
     def take(self, places: NDArray[np.int64]) -> RowHashes:
-        """Return some of the rows."""
-        return RowHashes({n: hashes[places] for n, hashes in self.columns.items()}, len(places))
+        """Return some of the rows, which stay known as rows of these."""
+        lines = places if self.lines is None else self.lines[places]
+        return RowHashes(
+            _Taken(self.columns, places), len(places), origin=self.origin or self, lines=lines
+        )
+
+
+class _Taken(Mapping[str, Hashes]):
+    """Some rows of columns, copied when they are asked for: mostly only their names are."""
+
+    def __init__(self, columns: Mapping[str, Hashes], places: NDArray[np.int64]) -> None:
+        self._columns, self._places = columns, places
+
+    def __getitem__(self, name: str) -> Hashes:
+        return self._columns[name][self._places]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
 
 
 def _hashed(column: pa.ChunkedArray) -> Hashes:

@@ -49,21 +49,22 @@ class Need:
         return self.cells.rows
 
     @functools.cached_property
-    def _values(self) -> list[tuple[Value, ...]]:
+    def values(self) -> list[tuple[Value, ...]]:
+        """The values of each cell."""
         return list(self.cells.cells())
 
     def named(self, i: int) -> Group:
         """Return a cell as a pattern."""
-        return self.cells.pattern(self._values[i])
+        return self.cells.pattern(self.values[i])
 
     def found_in(self, there: Mapping[tuple[Value, ...], int]) -> Whole:
         """Look up the rows of each needed cell; 0 for cells with a missing value."""
-        return np.array([0 if MISSING in c else there.get(c, 0) for c in self._values], np.int64)
+        return np.array([0 if MISSING in c else there.get(c, 0) for c in self.values], np.int64)
 
     def numbers(self, rows: pa.Table) -> Whole:
         """Return the number of the needed cell of each row; -1 for other rows."""
         # No row can be taken for a cell with a missing value, so none counts as being in it.
-        whole = np.array([MISSING not in cell for cell in self._values], np.bool_)
+        whole = np.array([MISSING not in cell for cell in self.values], np.bool_)
         found = cells_of_rows(rows, self.cells)
         return np.where(np.append(whole, False)[found], found, -1)
 

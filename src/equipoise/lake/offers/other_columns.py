@@ -22,13 +22,14 @@ from equipoise.lake.matching.conversions import (
     tally_of,
 )
 from equipoise.lake.matching.notations import PatternTally, TallyView, tallies_from
+from equipoise.lake.offers.copies import Copies
 from equipoise.lake.offers.survey import Candidate, Survey
 from equipoise.options.search import OtherColumns, SearchRequest
 from equipoise.progress import Reporter
 
 
 def settle_columns(
-    survey: Survey, base: Source, engine: Engine, looking: SearchRequest, progress: Reporter
+    survey: Survey, base: Source, copies: Copies, looking: SearchRequest, progress: Reporter
 ) -> tuple[Candidate, ...]:
     """Decide for every usable table how its other columns are converted to those of the base.
 
@@ -40,20 +41,18 @@ def settle_columns(
     if not survey.usable or not others:
         return survey.usable
     # Rows outside the condition of the base count too, as they do in the profiles of its columns.
-    tallies = _tallies(replace(base, where=None), others, engine)
+    everything = replace(base, where=None)
+    tallies = _tallies(lambda: everything, others, copies.engine)
     held = {name: read_base_column(column, tallies[name]) for name, column in others.items()}
     settled = []
     for i, candidate in enumerate(survey.usable):
         progress(f"reading columns of {candidate.name}", i / len(survey.usable))
-        settled.append(_settled(candidate, held, engine, looking.other_columns))
+        settled.append(_settled(candidate, held, copies, looking.other_columns))
     return tuple(settled)
 
 
 def _tallies(
-    source: Source,
-    columns: Mapping[str, ColumnProfile],
-    engine: Engine,
-    before: Callable[[], None] = lambda: None,
+    opened: Callable[[], Source], columns: Mapping[str, ColumnProfile], engine: Engine
 ) -> dict[str, PatternTally]:
     """Compare columns with patterns: by their profiles, or in one pass over the table."""
     found, open_ = {}, {}
@@ -64,7 +63,7 @@ def _tallies(
         else:
             found[name] = tally
     if open_:
-        before()
+        source = opened()
         (row,) = engine.read(replace(source, view=TallyView(open_))).to_pylist()
         by_column = tallies_from(row, open_)
         found |= {n: by_column[c.name] for n, c in columns.items() if c.name in by_column}
@@ -72,7 +71,7 @@ def _tallies(
 
 
 def _settled(
-    candidate: Candidate, held: Mapping[str, BaseColumn], engine: Engine, policy: OtherColumns
+    candidate: Candidate, held: Mapping[str, BaseColumn], copies: Copies, policy: OtherColumns
 ) -> Candidate:
     alignment = candidate.alignment
     by_name = {column.name: column for column in candidate.profile.columns}
@@ -81,7 +80,7 @@ def _settled(
         for name in held
         if name in alignment.columns
     }
-    tallies = _tallies(candidate.table.source, columns, engine, candidate.require_unchanged)
+    tallies = _tallies(lambda: copies.of(candidate), columns, copies.engine)
     decisions = {n: decide(held[n], column, tallies[n]) for n, column in columns.items()}
     actions = {
         name: _action(held[name], decision, policy)

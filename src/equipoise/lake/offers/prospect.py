@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -10,10 +11,13 @@ from equipoise.counts import Condition, Counts
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
 from equipoise.lake.matching.restriction import Restriction, restriction, wanted_by
+from equipoise.lake.offers.copies import Copies
 from equipoise.lake.offers.duplicates import Known
 from equipoise.lake.offers.fingerprints import RowHashes, loose_hashes, loosely
+from equipoise.lake.offers.matches import Matches
 from equipoise.lake.offers.need import Need
 from equipoise.lake.offers.other_columns import settle_columns
+from equipoise.lake.offers.reads import Reads
 from equipoise.lake.offers.scanner import Offer, Scanner
 from equipoise.lake.offers.survey import Candidate, Survey, survey
 from equipoise.lake.tables.contents import Contents
@@ -42,6 +46,11 @@ class Prospect:
     """All rows of the base, kept so that it is read once."""
 
     within: Restriction | None = None
+    copies: Copies
+
+    @functools.cached_property
+    def _reads(self) -> Reads:
+        return Reads(self.engine, self.survey.want, self.looking.seed, self.within, self.copies)
 
     @property
     def engine(self) -> Engine:
@@ -58,6 +67,7 @@ class Prospect:
             self.looking.seed,
             base_rows=self.rows,
             within=self.within,
+            reads=self._reads,
         )
 
 
@@ -82,7 +92,8 @@ def explore(
     known = Known(RowHashes.of(rows), looking.dedupe, tuple(looking.key), cell)
     want = wanted_by(counts, base, engine)
     found = survey(lake, want, looking, progress)
-    settled = settle_columns(found, base, engine, looking, progress)
+    copies = Copies(engine)
+    settled = settle_columns(found, base, copies, looking, progress)
     needed = [c.name for c in want.columns] if require_columns else list(looking.key)
     within = restriction(base, engine)
     checked = [replace(c, barred=why_barred(c, base, needed, within)) for c in settled]
@@ -96,9 +107,10 @@ def explore(
         lake=lake,
         looking=looking,
         survey=replace(found, usable=tuple(usable), barred=barred),
-        known=replace(known, base=_with_loose(known.base, rows, settled)),
+        known=replace(known, base=_with_loose(known.base, rows, settled), matches=Matches()),
         rows=rows,
         within=within,
+        copies=copies,
     )
 
 

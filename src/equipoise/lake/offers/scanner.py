@@ -12,24 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.counts import Axis, CountRequest, bin_names
+from equipoise.counts import Axis, bin_names
 from equipoise.counts.columns import as_number
 from equipoise.engines.base import Engine
 from equipoise.engines.profiling import ColumnProfile
-from equipoise.engines.sources import Source
-from equipoise.lake.matching.columns.alignment import Alignment
 from equipoise.lake.matching.columns.target import Wanted
-from equipoise.lake.matching.mapped_table import (
-    failed_column,
-    mapped_source,
-    number_of_failed,
-    said_columns,
-)
-from equipoise.lake.matching.restriction import OUTSIDE, Restriction, inside
+from equipoise.lake.matching.restriction import Restriction
 from equipoise.lake.offers.duplicates import Known
-from equipoise.lake.offers.fingerprints import RowHashes, loose_hashes, loosely
 from equipoise.lake.offers.need import Need
 from equipoise.lake.offers.ranking import frechet
+from equipoise.lake.offers.reads import Drawn, Reads
 from equipoise.lake.offers.survey import Candidate
 from equipoise.plain import rows_text
 from equipoise.values import MISSING, Value
@@ -94,28 +86,6 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """Rows of a table in the needed cells, mapped to the base, in the order of a seed."""
-
-    rows: pa.Table
-    places: Whole
-    cells: Whole
-    hashes: RowHashes
-
-    def by_cell(self, chosen: NDArray[np.bool_], cells: int) -> Whole:
-        """Count some of the rows in each cell."""
-        return np.bincount(self.cells[chosen], minlength=cells).astype(np.int64)
-
-    def take(self, chosen: NDArray[np.bool_] | Whole) -> Drawn:
-        """Return some of the rows."""
-        import pyarrow as pa
-
-        rows = np.arange(len(self.cells))[chosen]
-        taken = self.rows.take(pa.array(rows, pa.int64()))
-        return Drawn(taken, self.places[rows], self.cells[rows], self.hashes.take(rows))
-
-
-@dataclass(frozen=True)
 class Scanner:
     """Scans tables for rows of the needed cells."""
 
@@ -126,7 +96,14 @@ class Scanner:
     seed: int = 0
     base_rows: pa.Table | None = None
     within: Restriction | None = None
+    reads: Reads | None = None
+    """What was read for other needs of the same base."""
+
     kept: dict[str, Drawn] = field(default_factory=dict)
+
+    @functools.cached_property
+    def _reads(self) -> Reads:
+        return self.reads or Reads(self.engine, self.want, self.seed, self.within)
 
     @functools.cached_property
     def _base_cells(self) -> Whole | None:
@@ -170,7 +147,6 @@ class Scanner:
 
     def scan(self, candidate: Candidate) -> Offer:
         """Count the rows that a table offers."""
-        candidate.require_unchanged()
         there, failures, outside = self._count(candidate)
         new = at_most = there
         chance = np.zeros(len(there))
@@ -198,68 +174,29 @@ class Scanner:
         candidate.require_unchanged()
         if candidate.name in self.kept:
             return self.kept[candidate.name]
-        if there is None:
-            there, *_ = self._count(candidate)
-        take = replace(self.need.cells, rows=there)
-        found = self.engine.rows(
-            self._mapped(candidate), self._request, take, self.seed, located=True
-        )
-        said = said_columns(self.want, candidate.alignment)
-        hidden = {failed_column(self.want), *said.values()}
-        rows = found.select([n for n in found.column_names[:-2] if n not in hidden])
-        cells = np.repeat(np.arange(len(there)), there)
-        places = found.column(found.num_columns - 2).to_numpy().astype(np.int64)
-        drawn = Drawn(rows, places, cells, _hashes(rows, found, candidate.alignment, said))
-        if len(places) + sum(len(d.places) for d in self.kept.values()) <= _KEPT:
+        whole = self._reads.whole(candidate, self.need)
+        if whole is not None:
+            drawn = whole.drawn(self.need)
+        else:
+            if there is None:
+                there, *_ = self._reads.count(candidate, self.need)
+            drawn = self._reads.rows(candidate, self.need, there)
+        if len(drawn.places) + sum(len(d.places) for d in self.kept.values()) <= _KEPT:
             self.kept[candidate.name] = drawn
         return drawn
 
-    @property
-    def _request(self) -> CountRequest:
-        return replace(self.need.request, missing="group", missing_label="group")
+    def compare_all(self, candidates: Sequence[Candidate]) -> None:
+        """Find the rows that tables share, if all of these tables are going to be compared."""
+        if self.known is not None:
+            self.known.compare_all([self.draw(candidate).hashes for candidate in candidates])
 
     def _count(self, candidate: Candidate) -> tuple[Whole, dict[str, int], int]:
-        """Count the rows of each needed cell, those that cannot be converted, and those outside.
-
-        The rows outside do not satisfy the condition of the base.
-        """
-        asked = self._request
-        # One pass counts all three: a further column names the first value that fails, if any.
-        with_failed = replace(asked, sensitive=(failed_column(self.want), *asked.sensitive))
-        found = self.engine.counts(self._mapped(candidate), with_failed).cells()
-        there: Counter[tuple[Value, ...]] = Counter()
-        failures: Counter[str] = Counter()
-        outside = 0
-        for (place, *cell), n in found.items():
-            if place is MISSING:
-                there[tuple(cell)] += n
-            elif place == OUTSIDE:
-                outside += n
-            else:
-                failures[self.want.columns[number_of_failed(place)].name] += n
-        return self.need.found_in(there), dict(failures), outside
-
-    def _mapped(self, candidate: Candidate) -> Source:
-        mapped = mapped_source(
-            candidate.table.source, candidate.profile, candidate.alignment, self.want
-        )
-        if self.within is None:
-            return mapped
-        return inside(mapped, self.want, candidate.alignment, self.within)
-
-
-def _hashes(
-    rows: pa.Table, found: pa.Table, alignment: Alignment, said: Mapping[str, str]
-) -> RowHashes:
-    """Hash rows by their meaning, even of values that are kept as written or left missing."""
-    plain = [name for name in rows.column_names if name not in said]
-    columns = dict(RowHashes.of(rows, plain).columns)
-    for name, column in said.items():
-        if alignment.compared[name].has_readings:
-            columns[loosely(name)] = loose_hashes(found[column])
-        else:
-            columns[name] = RowHashes.of(found, [column]).columns[column]
-    return RowHashes(columns, len(rows))
+        """Count the rows of each needed cell, those that cannot be converted, and those outside."""
+        candidate.require_unchanged()
+        whole = self._reads.whole(candidate, self.need)
+        if whole is None:
+            return self._reads.count(candidate, self.need)
+        return whole.there(self.need), dict(whole.failures), whole.outside
 
 
 class Union:

@@ -96,7 +96,11 @@ class Survey:
 def survey(
     lake: Contents, want: Wanted, looking: SearchRequest, progress: Reporter = silent
 ) -> Survey:
-    """Align every table of a lake with the base."""
+    """Align every table of a lake with the base.
+
+    The lake keeps the last survey: ranking its tables and listing what is open about them ask for
+    the same one.
+    """
     confirmed = {} if looking.mapping is None else read_mapping(looking.mapping)
     known = [table.name for table in lake.tables]
     for name in confirmed:
@@ -109,6 +113,28 @@ def survey(
     sources = read_sources(looking.sources, catalog.root(lake.places))
     _require_conditions(sources, known)
     _require_codebook(looking.codebook, want)
+    asked = (want, _asked(looking), confirmed, sources)
+    if lake.last_survey is None or lake.last_survey[0] != asked:
+        lake.last_survey = asked, _survey(lake, want, looking, confirmed, sources, progress)
+    found: Survey = lake.last_survey[1]
+    return found
+
+
+def _asked(looking: SearchRequest) -> tuple[object, ...]:
+    """The options that a survey depends on, apart from the files that they name."""
+    names = ("codebook", "same_codes", "deny", "min_confidence", "second_opinion")
+    mapping = None if looking.mapping is None else mapping_name(looking.mapping)
+    return (*(getattr(looking, name) for name in names), mapping)
+
+
+def _survey(
+    lake: Contents,
+    want: Wanted,
+    looking: SearchRequest,
+    confirmed: Mapping[str, Confirmed],
+    sources: Sources,
+    progress: Reporter,
+) -> Survey:
     closed = _closed(lake.tables, looking, sources)
     readable = [t for t in lake.tables if t.profiled and t.problem is None]
     found = [
@@ -181,9 +207,11 @@ def _require_denied(deny: Sequence[str], known: Sequence[str]) -> None:
 
 def _require_conditions(sources: Sources, known: Sequence[str]) -> None:
     """Refuse conditions of unknown tables: a typing error would lift them."""
-    files = [name.partition("::")[0] for name in known]
+    there = {*known, *(name.partition("::")[0] for name in known)}
     for name in sources.tables:
-        if not any(fnmatch.fnmatchcase(table, name) or table == name for table in (*known, *files)):
+        if name in there:
+            continue
+        if not any(fnmatch.fnmatchcase(table, name) for table in there):
             raise InputError(
                 f"the conditions name {name!r}, which is not a table of the lake; fix or remove "
                 f"them.{did_you_mean(name, known)}"

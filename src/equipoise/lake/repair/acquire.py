@@ -17,6 +17,7 @@ from equipoise.engines.sources import Source
 from equipoise.errors import PoolTooSmall, ShiftTooLarge
 from equipoise.lake.matching.mapping import is_mapping_text
 from equipoise.lake.matching.notations import is_absent
+from equipoise.lake.offers.copies import Copies
 from equipoise.lake.offers.fingerprints import RowHashes
 from equipoise.lake.offers.need import Need, Planned, need_of
 from equipoise.lake.offers.prospect import Prospect, explore, unchecked
@@ -272,8 +273,9 @@ def _added(
     for part in taken.chosen:
         candidate, places = part.candidate, part.drawn.places.tolist()
         progress(f"writing the ledger: rows of {candidate.name}", 0.9)
-        sent = engine.fetch(candidate.table.source, places)
-        # The rows were read before their hashes, so only now a change in between would show.
+        sent = prospect.copies.fetch(candidate, places)
+        # Of a table that is not copied, the rows were read before their hashes, so only now a change
+        # in between would show.
         candidate.require_unchanged(surely=True)
         original = dict(zip(*(column.to_pylist() for column in sent.columns[-2:]), strict=True))
         conditions = candidate.conditions
@@ -335,13 +337,13 @@ def _about(
 # ------------------------------------------------------------------------------ result
 
 
-def _treated(part: TableRows, engine: Engine) -> tuple[TreatedColumn, ...]:
+def _treated(part: TableRows, copies: Copies) -> tuple[TreatedColumn, ...]:
     """Count the values of added rows that were converted, kept or left missing."""
     candidate, rows = part.candidate, part.drawn.rows
     treated = candidate.alignment.treated
     counted = {}
     if any(t.action == "left missing" for t in treated):
-        rows_there = engine.fetch(candidate.table.source, part.drawn.places.tolist())
+        rows_there = copies.fetch(candidate, part.drawn.places.tolist())
         for t in treated:
             values = values_in(rows_there[t.column])
             texts = (v.strip() for v in values if v is not MISSING)
@@ -367,7 +369,7 @@ def _share(part: TableRows, prospect: Prospect, need: Need) -> Share:
         columns=columns,
         lacking=tuple(c.name for c in prospect.survey.want.columns if c.name not in columns),
         why=say_alignment(candidate, prospect.survey.want.required),
-        treated=_treated(part, prospect.engine),
+        treated=_treated(part, prospect.copies),
         uncertain={n: m.source for n, m in candidate.alignment.proposed.items()},
         cells=tuple((need.named(i), n) for i, n in enumerate(by_cell) if n),
         values={name: v.values for name, v in candidate.alignment.values.items()},

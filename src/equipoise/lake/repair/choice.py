@@ -80,6 +80,7 @@ def choose_rows(
     )
     scanner = prospect.scanner(need)
     offers = scan_all(prospect.survey.usable, scanner, progress)
+    scanner.compare_all([offer.candidate for offer in offers])
     chooser = _Chooser(prospect.known, scanner, offers, limits, progress)
     taken = chooser.take_freely()
     if taken is not None and within.allow_cost(taken.selection.cost, taken.selection.take):

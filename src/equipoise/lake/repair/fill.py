@@ -13,7 +13,8 @@ from equipoise.lake.cover.selection import Selection, select
 from equipoise.lake.cover.shared_rows import Shared, cheapest_tables
 from equipoise.lake.offers.duplicates import Known, alike_rows
 from equipoise.lake.offers.fingerprints import RowHashes
-from equipoise.lake.offers.scanner import Drawn, Offer, Scanner
+from equipoise.lake.offers.reads import Drawn
+from equipoise.lake.offers.scanner import Offer, Scanner
 from equipoise.lake.offers.survey import Candidate
 from equipoise.options.search import AcquisitionLimits
 from equipoise.progress import pulse

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -35,9 +36,14 @@ class Sources:
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     default: Mapping[str, Any] = field(default_factory=dict)
 
+    @functools.cached_property
+    def _globs(self) -> tuple[str, ...]:
+        """The names that may match others; of a thousand tables, each may have its own line."""
+        return tuple(key for key in self.tables if any(sign in key for sign in "*?["))
+
     def of(self, name: str) -> Conditions:
         """The conditions of a table; a name overrides globs, and a later glob an earlier one."""
-        matching = [key for key in self.tables if key != name and fnmatch.fnmatchcase(name, key)]
+        matching = [key for key in self._globs if key != name and fnmatch.fnmatchcase(name, key)]
         found = Conditions(**self.default)
         for key in (*matching, *([name] if name in self.tables else [])):
             found = replace(found, **self.tables[key])

@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from equipoise.engines.base import Engine
 from equipoise.engines.profiling import Profile
@@ -46,6 +47,8 @@ class Contents:
         self.index_path = Path(index) if index is not None else _index_path(self.places)
         self._progress, self._waiting = progress, waiting
         self._refresh_first = refresh
+        self.last_survey: tuple[Any, Any] | None = None
+        """The last survey of these tables, after what it was made for; a refresh forgets it."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {', '.join(self.places)}>"
@@ -54,6 +57,7 @@ class Contents:
         """Profile tables that are new or have changed, and forget those that are gone."""
         self.__dict__.pop("index", None)
         self.__dict__.pop("tables", None)
+        self.last_survey = None
         self._refresh_first = False
         return refresh(
             self.index_path,

@@ -11,7 +11,7 @@ import numpy as np
 from equipoise.engines.profiling import Profile
 from equipoise.lake.matching.columns.certainty import Judge, shared_headers
 from equipoise.lake.matching.columns.evidence import Evidence, ValueMaps, gather_evidence, is_of_use
-from equipoise.lake.matching.columns.likeness import NUMERIC
+from equipoise.lake.matching.columns.likeness import NUMERIC, ColumnContents
 from equipoise.lake.matching.columns.pairs import guessed_pairs, left_over_pairs, likely_pairs
 from equipoise.lake.matching.columns.required import RequiredJudge
 from equipoise.lake.matching.columns.series import find_series
@@ -86,9 +86,11 @@ def align(
     certain is among the doubts, and a user may confirm it.
     """
     maps = ValueMaps(want, table, same_codes, codebook or {})
-    evidence = gather_evidence(want, table, maps)
-    if not is_of_use(evidence, want):
+    contents = ColumnContents(table.columns)
+    # Most tables of a lake are about something else, which three columns show as well as thirty.
+    if not is_of_use(gather_evidence(want.counted, table, maps, contents), want.counted):
         return None
+    evidence = gather_evidence(want, table, maps, contents)
     pairs, likely = likely_pairs(evidence, want)
     pairs += guessed_pairs(pairs, likely, evidence, want)
     shared = shared_headers(want.columns, table.columns)
@@ -163,7 +165,8 @@ def nearest_columns(want: Wanted, table: Profile) -> dict[str, tuple[float, str]
     """For each required column, the most similar column of a table, with its score."""
     if not table.columns:
         return {}
-    evidence = gather_evidence(want, table, ValueMaps(want, table, False, {}))
+    maps = ValueMaps(want, table, False, {})
+    evidence = gather_evidence(want, table, maps, ColumnContents(table.columns))
     scores = 1 / (1 + np.exp(-evidence.logs))
     return {
         column.name: (float(line.max()), table.columns[int(line.argmax())].name)

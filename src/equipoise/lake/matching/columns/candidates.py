@@ -12,7 +12,7 @@ from equipoise.engines.profiling import FEW_VALUES, ColumnProfile, Profile
 from equipoise.lake.matching.columns.assignment import PLAUSIBLE
 from equipoise.lake.matching.columns.certainty import Judge, shared_headers
 from equipoise.lake.matching.columns.evidence import Evidence, ValueMaps, gather_evidence
-from equipoise.lake.matching.columns.likeness import NUMERIC
+from equipoise.lake.matching.columns.likeness import NUMERIC, ColumnContents
 from equipoise.lake.matching.columns.required import RequiredJudge
 from equipoise.lake.matching.columns.target import Wanted
 from equipoise.lake.matching.columns.wording import Level
@@ -47,7 +47,9 @@ class TableEvidence:
 
     @functools.cached_property
     def _evidence(self) -> Evidence:
-        return gather_evidence(self.want, self.table, self._maps)
+        return gather_evidence(
+            self.want, self.table, self._maps, ColumnContents(self.table.columns)
+        )
 
     @functools.cached_property
     def _judge(self) -> Judge:

@@ -297,5 +297,10 @@ def _is_coded(column: ColumnProfile) -> bool:
 
 def _is_dated(column: ColumnProfile) -> bool:
     """Whether nearly all values are dates or times."""
-    told = [value for value in column.sample if value]
+    return _are_dates(column.sample)
+
+
+@functools.lru_cache(maxsize=1000)
+def _are_dates(sample: tuple[str | None, ...]) -> bool:
+    told = [value for value in sample if value]
     return bool(told) and sum(bool(_DATE.match(v.strip())) for v in told) >= _DATED * len(told)

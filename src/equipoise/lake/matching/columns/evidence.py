@@ -64,7 +64,8 @@ class ValueMaps:
         if len(values) > len(base) + _MISSING_TEXTS and name not in self.codebook:
             return False
         book = tuple(self.codebook.get(name, {}).items())
-        return _is_certain(tuple(base), tuple(values), self.same_codes, book)
+        # Sorted, so that tables that have the same values in other shares are the same case.
+        return _is_certain(tuple(base), tuple(sorted(values)), self.same_codes, book)
 
 
 @functools.lru_cache(maxsize=20_000)
@@ -96,13 +97,15 @@ class Evidence:
     logs: _Matrix
 
 
-def gather_evidence(want: Wanted, table: Profile, maps: ValueMaps) -> Evidence:
+def gather_evidence(
+    want: Wanted, table: Profile, maps: ValueMaps, contents: ColumnContents
+) -> Evidence:
     """Compare every column of the base with every column of a table."""
     headers = np.array(
         [[_header_similarity(a.name, b.name) for b in table.columns] for a in want.columns]
     ).reshape(len(want.columns), len(table.columns))
     opaque = np.array([is_opaque(c.name) for c in table.columns], bool)
-    likeness = Likeness(want.contents, ColumnContents(table.columns))
+    likeness = Likeness(want.contents, contents)
     logs = likeness.evidence.copy()
     for i, base in enumerate(want.columns):
         if base.name in want.vocabularies:
@@ -114,6 +117,7 @@ def gather_evidence(want: Wanted, table: Profile, maps: ValueMaps) -> Evidence:
     return Evidence(likeness, headers, logs + _header_evidence(headers, opaque))
 
 
+@functools.lru_cache(maxsize=200_000)
 def _header_similarity(a: str, b: str) -> float:
     alike = header_similarity(a, b)
     return max(alike, SAME_MEANING) if compare_headers(a, b).level <= Level.SYNONYMS else alike

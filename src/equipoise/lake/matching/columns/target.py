@@ -32,6 +32,12 @@ class Wanted:
         return (*self.vocabularies, *self.bins)
 
     @functools.cached_property
+    def counted(self) -> Wanted:
+        """The required columns alone: without counterparts of these, no other matters."""
+        columns = tuple(c for c in self.columns if c.name in self.required)
+        return Wanted(columns, self.vocabularies, self.bins)
+
+    @functools.cached_property
     def contents(self) -> ColumnContents:
         """Values of the columns, prepared for comparison."""
         return ColumnContents(self.columns, recoded=self.vocabularies)

@@ -247,6 +247,7 @@ def _known() -> frozenset[str]:
     return listed("neutral") | {word for line in lines for text in line for word in words(text)}
 
 
+@functools.lru_cache(maxsize=50_000)
 def _in_one_word(bag: frozenset[str], kind: str = "same") -> frozenset[str]:
     """Replace each phrase of the lists by the first phrase of the same meaning."""
     bag = bag if kind == "same" else _in_one_word(bag)

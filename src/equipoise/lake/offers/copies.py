@@ -1,0 +1,87 @@
+"""Copies of the tables of a lake, so that each table is read once."""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from equipoise.engines.base import Engine
+from equipoise.engines.column_types import is_text, is_whole
+from equipoise.engines.memory import MemoryEngine
+from equipoise.engines.sources import Source
+from equipoise.scratch import ScratchFolder, make_folder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from equipoise.lake.offers.survey import Candidate
+
+LARGE = 250_000
+"""Number of rows above which a table is not copied, but queried where it is."""
+
+_IN_MEMORY = 256_000_000
+"""Bytes of copies in memory; further copies are in files that are mapped into it."""
+
+_SAME_TYPE = re.compile(
+    r"VARCHAR|BOOLEAN|U?(TINYINT|SMALLINT|INTEGER|BIGINT)|FLOAT|DOUBLE|DATE|TIMESTAMP|DECIMAL\(.*\)"
+)
+"""Types whose values, and their texts, are the same in a copy."""
+
+
+@dataclass
+class Copies:
+    """Tables as they were read the first time; see :data:`LARGE` for those that are not copied."""
+
+    engine: Engine
+    _sources: dict[str, Source] = field(default_factory=dict)
+    _bytes: int = 0
+    _folder: ScratchFolder | None = None
+
+    def holds(self, candidate: Candidate) -> bool:
+        """Whether a table is copied, and not queried where it is."""
+        types = [column.type.upper() for column in candidate.profile.columns]
+        # Databases keep their rows to themselves.
+        return (
+            candidate.table.source.kind not in ("postgres", "spark")
+            and candidate.profile.rows <= LARGE
+            and all(_SAME_TYPE.fullmatch(kind) for kind in types)
+        )
+
+    def of(self, candidate: Candidate) -> Source:
+        """Return the copy of a table, which is made the first time, or the table itself."""
+        candidate.require_unchanged()
+        if not self.holds(candidate):
+            return candidate.table.source
+        if candidate.name not in self._sources:
+            source = candidate.table.source
+            rows = self.engine.read(source)
+            rows = rows if self._bytes + rows.nbytes <= _IN_MEMORY else self._filed(rows)
+            self._bytes += rows.nbytes
+            self._sources[candidate.name] = replace(
+                source, kind="frame", data=rows, paths=(), table=None
+            )
+        return self._sources[candidate.name]
+
+    def fetch(self, candidate: Candidate, places: Sequence[int]) -> pa.Table:
+        """Fetch the rows at some places, located as by the verb of engines."""
+        source = self.of(candidate)
+        kinds = (column.type.upper() for column in candidate.profile.columns)
+        is_plain = all(is_text(kind) or is_whole(kind) for kind in kinds)
+        # A query takes longer than hashing the few rows that are chosen of a table.
+        engine = MemoryEngine() if source.kind == "frame" and is_plain else self.engine
+        return engine.fetch(source, places)
+
+    def _filed(self, rows: pa.Table) -> pa.Table:
+        """Write rows to a temporary file, and map that into memory."""
+        import pyarrow as pa
+
+        if self._folder is None:
+            self._folder = make_folder()
+            weakref.finalize(self, self._folder.remove)
+        path = self._folder.path / f"{len(self._sources)}.arrow"
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+            writer.write_table(rows)
+        return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
