@@ -11,6 +11,7 @@ from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.engines.routing import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.errors import EquipoiseError
+from written import write_rows
 
 ROWS = "sex,hired\nw,yes\nm,no\n"
 
@@ -115,10 +116,10 @@ def test_what_it_needs_itself_still_works(engine, places):
     )  # copied to a temporary folder
     assert read["name"].to_pylist() == ["Jürgen"]
     rows = engine.read(locate(inside / "t.parquet"))
-    engine.write(rows, inside / "copy.parquet")
+    write_rows(engine, rows, inside / "copy.parquet")
     assert (inside / "copy.parquet").exists()
     with pytest.raises(EquipoiseError):
-        engine.write(rows, inside.parent / "outside" / "copy.parquet")
+        write_rows(engine, rows, inside.parent / "outside" / "copy.parquet")
     assert not (inside.parent / "outside" / "copy.parquet").exists()
 
 

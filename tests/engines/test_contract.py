@@ -26,6 +26,7 @@ from equipoise.errors import ColumnNotFound, CountsError, EquipoiseError, InputE
 from equipoise.lattice import Group
 from equipoise.values import MISSING, as_value
 from strategies import NASTY, text_tables
+from written import write_rows
 
 # Small frames are counted in place; here DuckDB must show what it can do.
 DUCKDB, MEMORY = engines()["duckdb"](in_place=0), engines()["memory"]()
@@ -798,7 +799,7 @@ def many_rows(tmp_path_factory):
     sex = np.where(numbers // 50_000 == 5, "rare", "often")  # in one row group only
     table = pa.table({"i": numbers, "sex": sex, "text": texts, "hired": ["yes"] * MANY})
     for ending in (".csv", ".csv.gz", ".tsv", ".jsonl"):
-        DUCKDB.write(table, folder / f"many{ending}")
+        write_rows(DUCKDB, table, folder / f"many{ending}")
     pq.write_table(table, folder / "many.parquet", row_group_size=50_000)
     with duckdb.connect(str(folder / "many.duckdb")) as connection:
         connection.register("rows", table)
@@ -868,7 +869,7 @@ def test_what_is_left_is_the_rest_of_one_look_at_a_view(tmp_path):
 def test_rows_are_written_in_their_order(many_rows, tmp_path, ending):
     _, table = many_rows
     engine = engines()["duckdb"](threads=2)
-    engine.write(table, tmp_path / f"rows{ending}")
+    write_rows(engine, table, tmp_path / f"rows{ending}")
     nothing = Counts.from_mapping({("often", "yes"): 0}, sensitive=["sex"], label="hired")
     again = engine.rows(locate(tmp_path / f"rows{ending}"), REQUEST, nothing, rest=True)
     assert list(map(int, again["i"].to_pylist())) == list(range(MANY))
@@ -907,7 +908,7 @@ def test_what_is_written_is_read_again(file_engine, tmp_path_factory, ending, te
         texts = [t for t in texts if t and "\x00" not in t] or ["x"]
     table = pa.table({"s": [*texts, None], "y": [*texts, "end"]})
     path = tmp_path_factory.mktemp("written") / f"rows{ending}"
-    file_engine.write(table, path)
+    write_rows(file_engine, table, path)
     assert lines(reread(path)) == lines(table)
     if ending == ".csv":
         assert MEMORY.distinct(locate(path), "s") == MEMORY.distinct(locate(table), "s")
@@ -918,7 +919,7 @@ def test_what_cannot_be_written_leaves_nothing(file_engine, tmp_path):
     odd = pa.table({"s": months.cast(pa.month_day_nano_interval()), "t": pa.array([b"\xff"])})
     for ending in file_engine.writes:
         try:
-            file_engine.write(odd, tmp_path / f"rows{ending}")
+            write_rows(file_engine, odd, tmp_path / f"rows{ending}")
         except EquipoiseError as error:
             assert str(error).endswith(".")  # noqa: PT017 (either way is fine)
             assert list(tmp_path.iterdir()) == []
@@ -929,7 +930,7 @@ def test_what_cannot_be_written_leaves_nothing(file_engine, tmp_path):
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".jsonl"])
 def test_numbers_are_written_by_their_shortest_text(file_engine, tmp_path, ending):
     table = pa.table({"s": [0.1, 1e20, None], "y": [1, 2, 3], "d": [datetime.date(2020, 1, 2)] * 3})
-    file_engine.write(table, tmp_path / f"rows{ending}")
+    write_rows(file_engine, table, tmp_path / f"rows{ending}")
     assert lines(reread(tmp_path / f"rows{ending}")) == lines(table)
 
 
@@ -939,10 +940,10 @@ def test_writing_replaces_a_file_whole_or_not_at_all(file_engine, tmp_path, monk
     with monkeypatch.context() as patch:
         patch.setattr("os.replace", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            file_engine.write(PEOPLE, target)
+            write_rows(file_engine, PEOPLE, target)
     assert target.read_text("utf-8") == "old"
     assert list(tmp_path.iterdir()) == [target]
-    file_engine.write(PEOPLE, target)
+    write_rows(file_engine, PEOPLE, target)
     assert target.read_text("utf-8").startswith("sex,age,hired\n")
     assert list(tmp_path.iterdir()) == [target]
 
@@ -950,13 +951,13 @@ def test_writing_replaces_a_file_whole_or_not_at_all(file_engine, tmp_path, monk
 @pytest.mark.parametrize("name", ["rows.xlsx", "rows", "rows.csv.bz2"])
 def test_endings_that_cannot_be_written(file_engine, tmp_path, name):
     with pytest.raises(InputError, match=r"cannot be written; use one of .*\.csv"):
-        file_engine.write(PEOPLE, tmp_path / name)
+        write_rows(file_engine, PEOPLE, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_not_there(file_engine, tmp_path):
     with pytest.raises(InputError, match="does not exist; create it first"):
-        file_engine.write(PEOPLE, tmp_path / "no" / "rows.csv")
+        write_rows(file_engine, PEOPLE, tmp_path / "no" / "rows.csv")
 
 
 # ------------------------------------------------------------------------------- CSV

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from equipoise.cli.app import run
 from equipoise.counts import CountRequest
-from equipoise.engines.duckdb import DuckDBEngine, shared_engine
+from equipoise.engines.duckdb import DuckDBEngine
+from equipoise.engines.routing import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.engines.stores import delta
 from equipoise.errors import EquipoiseError, InputError, MissingDependency, SourceNotFound

@@ -37,6 +37,7 @@ from equipoise.lattice import Group
 from equipoise.scratch import LOCK
 from equipoise.values import MISSING, as_value
 from strategies import NASTY
+from written import write_rows
 
 ENGINE = DuckDBEngine(in_place=0)  # so that frames are queried, too
 REQUEST = CountRequest(sensitive=("sex",), label="hired")
@@ -536,7 +537,7 @@ def test_hostile_names_and_values_do_nothing(tmp_path_factory, ending, values, n
         values = [v for v in values if v and "\x00" not in v] or ["x"]
     table = pa.table([values] * len(picked), names=picked)
     path = tmp_path_factory.mktemp("hostile") / f"a{ending}"
-    ENGINE.write(table, path)
+    write_rows(ENGINE, table, path)
     delimiter = "," if "csv" in ending else None  # a name such as |;, would mislead the guess
     assert rows_of(path, delimiter=delimiter) == Counter((v,) * len(picked) for v in values)
     request = CountRequest(

@@ -24,7 +24,8 @@ from pyiceberg.types import LongType, StringType
 
 from equipoise.cli.app import run
 from equipoise.counts import CountRequest
-from equipoise.engines.duckdb import DuckDBEngine, shared_engine
+from equipoise.engines.duckdb import DuckDBEngine
+from equipoise.engines.routing import shared_engine
 from equipoise.engines.sources import locate
 from equipoise.engines.stores import iceberg
 from equipoise.errors import EquipoiseError, InputError, MissingDependency, SourceNotFound

@@ -31,8 +31,9 @@ from equipoise.lake.repair.apply import apply_plan
 from equipoise.lattice import Group
 from equipoise.values import MISSING, as_value
 from strategies import NASTY
+from written import write_rows
 
-ENGINES = {name: engine() for name, engine in engines().items()}
+ENGINES = {name: engines()[name]() for name in ("duckdb", "memory")}
 DUCKDB = ENGINES["duckdb"]
 REQUEST = CountRequest(sensitive=("sex",), label="hired")
 
@@ -84,7 +85,7 @@ MORE = pa.table(
 
 def written(table, name):
     """Write a table by the engine that writes all."""
-    DUCKDB.write(table, name)
+    write_rows(DUCKDB, table, name)
     return name
 
 
@@ -532,8 +533,8 @@ PROGRAM = """
     from test_apply import DUCKDB, cells, locate, planned, apply_plan
 
     write = DUCKDB.write
-    def slow(rows, path):
-        write(rows, path)
+    def slow(*given):
+        write(*given)
         print("writing", flush=True)
         time.sleep(30)
     DUCKDB.write = slow
@@ -669,7 +670,7 @@ def test_after_is_before_and_what_was_added_less_what_was_deleted(tmp_path_facto
     files = []
     for stem, table in (("base", base), ("pool", pool)):
         files.append(folder / f"{stem}.csv")
-        engine.write(table, files[-1])
+        write_rows(engine, table, files[-1])
     if not (before - plan.delete + plan.add).n:
         return
     result = apply_plan(plan, *map(locate, files), folder / "out.csv", engine=engine, seed=3)

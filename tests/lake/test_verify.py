@@ -28,8 +28,9 @@ from equipoise.lake.verify.checks import _largest_ub, verify
 from equipoise.lake.verify.rows import _surplus
 from equipoise.lake.verify.verification import CheckOutcome, Verification
 from equipoise.values import MISSING
+from written import write_rows
 
-ENGINES = {name: engine() for name, engine in engines().items()}
+ENGINES = {name: engines()[name]() for name in ("duckdb", "memory")}
 DUCKDB, MEMORY = ENGINES["duckdb"], ENGINES["memory"]
 NAMES = ["plan", "base", "kept", "added", "cells", "certificate", "sources", "columns"]
 COLUMNS = ["id", "sex", "hired", "hours", "note"]
@@ -114,7 +115,7 @@ class Repair:
         vars(self).update({**copy.deepcopy(state), "engine": self.engine})
 
     def build(self):
-        DUCKDB.write(table_of(self.base), f"base{self.base_ending}")
+        write_rows(DUCKDB, table_of(self.base), f"base{self.base_ending}")
         counts = eq.count(f"base{self.base_ending}", sensitive_features=["sex"], label="hired")
         Path("plan.json").write_text(planned(counts, json.dumps(self.options)))
         self.plan = json.loads(Path("plan.json").read_text())
@@ -135,7 +136,7 @@ class Repair:
         self.write_ledger()
 
     def write_rows(self):
-        self.engine.write(table_of(self.rows), f"repaired{self.ending}")
+        write_rows(self.engine, table_of(self.rows), f"repaired{self.ending}")
 
     def hashed(self, md5):
         return md5 if self.key is None else hmac.digest(self.key, md5.encode(), "sha256").hex()
@@ -177,7 +178,7 @@ class Repair:
         for i, name in enumerate(table.column_names):  # DuckDB writes no columns of nulls
             if pa.types.is_null(table.schema.field(name).type):
                 table = table.set_column(i, name, table[name].cast(pa.string()))
-        self.engine.write(table, self.ledger_name)
+        write_rows(self.engine, table, self.ledger_name)
 
     def write_plan(self):
         Path("plan.json").write_text(json.dumps(self.plan))
@@ -429,7 +430,7 @@ def test_a_row_put_before_all_others_is_named_beside_the_moved_ones():
 def test_a_table_with_other_columns_is_told_apart_by_them():
     repair = Repair()
     table = table_of(repair.rows).drop_columns("hours")
-    DUCKDB.write(table, "repaired.csv")
+    write_rows(DUCKDB, table, "repaired.csv")
     found = repair.verified()
     assert sentence(found, "kept") == (
         "repaired.csv has different columns from base.csv: only one of them has 'hours', and "
@@ -449,7 +450,7 @@ def test_columns_that_exchanged_their_names_are_found_and_those_that_moved_are_t
 
 def test_a_table_without_a_counted_column_cannot_be_verified():
     repair = Repair()
-    DUCKDB.write(table_of(repair.rows).drop_columns("hired"), "repaired.csv")
+    write_rows(DUCKDB, table_of(repair.rows).drop_columns("hired"), "repaired.csv")
     with pytest.raises(ColumnNotFound, match=r"column 'hired' not found in repaired\.csv"):
         repair.verified()
 
@@ -461,7 +462,7 @@ def test_a_value_changed_in_the_base_is_named():
     repair = Repair()
     place = repair.base.index(repair.rows[2])
     repair.base[place] = repair.base[place] | {"hours": 3.25}
-    MEMORY.write(table_of(repair.base), "base.csv")
+    write_rows(MEMORY, table_of(repair.base), "base.csv")
     found = repair.verified()
     assert broken(found) == ["kept", "added"]
     assert f"Row {place} of base.csv" in sentence(found, "kept")
@@ -471,7 +472,7 @@ def test_a_removed_row_changed_in_the_base_is_named():
     repair = Repair()
     place = repair.base.index(repair.gone[0])
     repair.base[place] = repair.base[place] | {"hours": 3.25}
-    MEMORY.write(table_of(repair.base), "base.csv")
+    write_rows(MEMORY, table_of(repair.base), "base.csv")
     found = repair.verified()
     assert broken(found) == ["kept"]
     assert f"Row {place} of base.csv" in sentence(found, "kept")
@@ -480,7 +481,7 @@ def test_a_removed_row_changed_in_the_base_is_named():
 def test_another_base_is_told_by_its_counts():
     repair = Repair()
     repair.base.append(person(50, "w", "no"))
-    MEMORY.write(table_of(repair.base), "base.csv")
+    write_rows(MEMORY, table_of(repair.base), "base.csv")
     found = repair.verified()
     assert broken(found) == ["base", "kept"]
     assert sentence(found, "base") == "sex=w, hired=no has 7 rows of 6 in base.csv (1 too many)."
@@ -854,7 +855,7 @@ def test_binned_attributes_are_counted_by_the_edges_of_the_plan():
         "hired": ["y", "n", "y", "n", "y", "n", "n", "n"],
     }
     table = pa.table(ages)
-    DUCKDB.write(table, "base.csv")
+    write_rows(DUCKDB, table, "base.csv")
     counts = eq.count("base.csv", sensitive_features=["age"], label="hired", bins={"age": 2})
     eq.plan(counts, tolerance=0.5).write("plan.json")
     Path("ledger.csv").write_text(HEADER)
@@ -862,8 +863,10 @@ def test_binned_attributes_are_counted_by_the_edges_of_the_plan():
     plan = json.loads(Path("plan.json").read_text())
     assert plan["additions"] == 0
     assert verify(locate("base.csv"), locate("base.csv"), *files, engine=DUCKDB).ok
-    DUCKDB.write(
-        pa.table({**ages, "age": [str(a) for a in ages["age"][:-1]] + ["old"]}), "repaired.csv"
+    write_rows(
+        DUCKDB,
+        pa.table({**ages, "age": [str(a) for a in ages["age"][:-1]] + ["old"]}),
+        "repaired.csv",
     )
     found = verify(locate("repaired.csv"), locate("base.csv"), *files, engine=DUCKDB)
     assert broken(found) == ["kept", "added", "cells", "certificate"]

@@ -16,6 +16,7 @@ from equipoise.lattice import Group
 from equipoise.plans.reweighing import Reweighing, cell_weights, row_weights
 from strategies import counts as some_counts
 from strategies import text_tables
+from written import write_rows
 
 SEX, HIRED = ["m", "m", "m", "w", "w", "w"], ["yes", "yes", "no", "yes", "no", "no"]
 
@@ -94,7 +95,7 @@ def test_bins():
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".jsonl"])
 def test_weights_of_a_file_come_in_its_order(tmp_path, ending):
     many = pa.table({"beside": range(6000), "sex": SEX * 1000, "hired": HIRED * 1000})
-    engines()["duckdb"]().write(many, tmp_path / f"people{ending}")
+    write_rows(engines()["duckdb"](), many, tmp_path / f"people{ending}")
     asked = {"sensitive_features": ["sex"], "label": "hired"}
     weights = eq.sample_weight(tmp_path / f"people{ending}", **asked)
     assert weights.dtype == np.float64

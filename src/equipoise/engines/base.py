@@ -42,6 +42,14 @@ class Identity(NamedTuple):
     """Whether rows have numbers, as in files, whose order never changes."""
 
 
+@dataclass(frozen=True)
+class Part:
+    """Rows to be written: all rows of a table, but for those at some places."""
+
+    source: Source
+    without: Sequence[Any] = ()
+
+
 class Middle(NamedTuple):
     """The two numbers in the middle of a column, which are the same if it has an odd number."""
 
@@ -141,8 +149,17 @@ class Engine(Protocol):
         Places that the table does not have are ignored.
         """
 
-    def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
-        """Write rows to a file, atomically."""
+    def write(
+        self,
+        target: str | os.PathLike[str],
+        parts: Sequence[Part],
+        types: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write the rows of some parts, one part after the other, atomically.
+
+        All parts have the columns of the first. Columns in ``types`` are converted to these; values that
+        cannot be converted become missing.
+        """
 
 
 def require_names(names: Sequence[str], wanted: Sequence[str] | None, table: str) -> list[str]:

@@ -6,7 +6,7 @@ import abc
 import collections
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from equipoise.engines.base import (
     Column,
     Identity,
     Middle,
+    Part,
     require_choice,
     require_columns,
     require_names,
@@ -148,9 +149,16 @@ class Database(abc.ABC):
                 query = sql.rows_known(self.dialect, table, columns, chosen, known)
                 return self._arrow(source, query, "reading rows")
 
-    def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
+    def write(
+        self,
+        target: str | os.PathLike[str],
+        parts: Sequence[Part],
+        types: Mapping[str, str] | None = None,
+    ) -> None:
         """Refuse to write a file."""
-        raise Unsupported(f"{path} cannot be written by a database; use the duckdb engine.")
+        raise Unsupported(
+            f"{target} with {len(parts)} parts and {len(types or {})} types cannot be written by a database."
+        )
 
     # ----------------------------------------------------------------- counting
 

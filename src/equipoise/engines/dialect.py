@@ -117,6 +117,10 @@ class Dialect:
             f"WHEN {bare} IN ({infinite[2]}) THEN {self.double(-math.inf)} END"
         )
 
+    def is_number(self, text: str) -> str:
+        """Whether a text is that of a number, or of not-a-number."""
+        return f"({self.parsed(text)} IS NOT NULL OR {self.is_unknown_number(text, 'VARCHAR')})"
+
     def finite(self, text: str) -> str:
         """Read a text that matches :data:`NUMBER` as a double."""
         raise NotImplementedError

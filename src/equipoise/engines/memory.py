@@ -23,6 +23,7 @@ from equipoise.counts.skipped import NOTHING, Skipped
 from equipoise.engines.base import (
     Column,
     Middle,
+    Part,
     columns_of,
     count_frame,
     location_names,
@@ -133,12 +134,24 @@ class MemoryEngine:
         there = sorted({place for place in places if 0 <= place < len(table)})
         return _located(table.take(pa.array(there, pa.int64())), there)
 
-    def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
-        """Write rows to a file, atomically."""
-        ending = require_writable(path, self.writes)
+    def write(
+        self,
+        target: str | os.PathLike[str],
+        parts: Sequence[Part],
+        types: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write the rows of some parts to a file, atomically."""
+        ending = require_writable(target, self.writes)
+        if types:
+            raise Unsupported("the memory engine does not convert types; use the duckdb engine.")
         write = {".csv": _write_csv, ".parquet": _write_parquet, ".jsonl": _write_jsonl}[ending]
-        with atomic_path(path) as temporary:
-            write(rows, temporary)
+        tables = []
+        for part in parts:
+            table, gone = self.read(part.source), set(part.without)
+            stay = [line for line in range(len(table)) if line not in gone]
+            tables.append(table.take(pa.array(stay, pa.int64())) if gone else table)
+        with atomic_path(target) as temporary:
+            write(pa.concat_tables(tables), temporary)
 
 
 # ---------------------------------------------------------------------------- reading

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from equipoise.counts import CountRequest, Counts
     from equipoise.counts.skipped import Skipped
-    from equipoise.engines.base import Column, Engine, Middle
+    from equipoise.engines.base import Column, Engine, Middle, Part
     from equipoise.engines.profiling import Profile
     from equipoise.engines.sources import Source
     from equipoise.values import Value
@@ -114,9 +114,14 @@ class Routing:
         """Fetch the rows at some places."""
         return self.engine_of(source).fetch(source, places)
 
-    def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
-        """Write rows to a file, atomically."""
-        self.local.write(rows, path)
+    def write(
+        self,
+        target: str | os.PathLike[str],
+        parts: Sequence[Part],
+        types: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write the rows of some parts to a file, atomically."""
+        self.local.write(target, parts, types)
 
     def skipped(self, source: Source) -> Skipped:
         """Lines that are left out of a CSV table that is read leniently."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from equipoise.counts.columns import as_number
@@ -282,6 +282,29 @@ def rows_at(
     return (
         f"SELECT {names} FROM {numbered(table, columns)} AS t WHERE {exists} "
         f"(SELECT 1 FROM {chosen} AS c WHERE c.place = t.{line}) ORDER BY t.{line}"
+    )
+
+
+def rows_to_write(
+    d: Dialect,
+    table: str,
+    columns: Sequence[Column],
+    without: str | None,
+    types: Mapping[str, str],
+) -> str:
+    """Select the rows of a table but for those at the places of ``without``, with other types."""
+    line = f"line{_mark(columns)}"
+    names = [d.identifier(c.name) for c in columns]
+    shown = [
+        f"{d.tried(name, types[c.name])} AS {name}" if c.name in types else name
+        for c, name in zip(columns, names, strict=True)
+    ]
+    if without is None:
+        return f"SELECT {', '.join(shown)} FROM {table} AS input"
+    # Without sorting: a row number is given, and rows are left out, in the order of the table.
+    return (
+        f"SELECT {', '.join(shown)} FROM {numbered(table, columns)} AS t "
+        f"WHERE NOT EXISTS (SELECT 1 FROM {without} AS c WHERE c.place = t.{line})"
     )
 
 

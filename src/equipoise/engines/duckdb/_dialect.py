@@ -44,6 +44,10 @@ class DuckDBDialect(Dialect):
         cast = f"TRY_CAST({text} AS DOUBLE)"
         return f"CASE WHEN NOT isnan({cast}) THEN {cast} END"
 
+    def is_number(self, text: str) -> str:
+        """Whether a text is that of a number, or of not-a-number."""
+        return f"TRY_CAST({text} AS DOUBLE) IS NOT NULL"
+
     def is_unknown_number(self, value: str, column_type: str) -> str:  # noqa: ARG002
         """Whether a value is not-a-number, or its text."""
         return f"coalesce(isnan(TRY_CAST({value} AS DOUBLE)), false)"

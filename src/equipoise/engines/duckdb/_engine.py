@@ -20,11 +20,13 @@ from equipoise.engines.base import (
     Column,
     Identity,
     Middle,
+    Part,
     count_frame,
     require_choice,
     require_names,
     require_writable,
 )
+from equipoise.engines.column_types import is_text
 from equipoise.engines.csv.records import NULL
 from equipoise.engines.database import Database, wanted_cells
 from equipoise.engines.duckdb._conditions import settle
@@ -227,23 +229,56 @@ class DuckDBEngine(Database):
         with self._tables.opened(source) as (table, columns):
             return self._at(source, table, columns, wanted, others=False, located=True)
 
-    def write(self, rows: pa.Table, path: str | os.PathLike[str]) -> None:
-        """Write rows to a file in their order, atomically."""
-        options = _COPY_OPTIONS[require_writable(path, self.writes)]
-        with (
-            self._session.lock,
-            self._session.registered(rows) as name,
-            atomic_path(path) as temporary,
-            self._session.in_order(),
-        ):
-            quoted = _nulls_to_quote(rows) if "FORMAT csv" in options else ""
-            copy = f"COPY (FROM {name}) TO {DIALECT.literal(str(temporary))} ({options}{quoted})"
+    def write(
+        self,
+        target: str | os.PathLike[str],
+        parts: Sequence[Part],
+        types: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write the rows of some parts in their order, atomically and without holding them in memory."""
+        options = _COPY_OPTIONS[require_writable(target, self.writes)]
+        for part in parts:
+            self.schema(part.source)  # CSV files that DuckDB cannot parse are found out here
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._session.lock)
+            selects = [self._selected(stack, part, types or {}) for part in parts]
+            rows = " UNION ALL ".join(f"({select})" for select in selects)
+            columns = self._session.columns(parts[0].source, f"({selects[0]})")
+            temporary = stack.enter_context(atomic_path(target))
+            stack.enter_context(self._session.in_order())
+            quoted = self._nulls_to_quote(rows, columns) if "FORMAT csv" in options else ""
+            copy = f"COPY ({rows}) TO {DIALECT.literal(str(temporary))} ({options}{quoted})"
             try:
                 self._session.watch(lambda: self._session.connection.execute(copy), "writing")
             except duckdb.InterruptException:
                 raise KeyboardInterrupt from None
             except duckdb.Error as error:
-                raise InputError(f"{path} cannot be written: {reason(error)}.") from None
+                raise InputError(f"{target} cannot be written: {reason(error)}.") from None
+
+    def _selected(self, stack: contextlib.ExitStack, part: Part, types: Mapping[str, str]) -> str:
+        """Return the query of the rows of a part, which can be run until the stack is closed."""
+        source = part.source
+        table, columns = stack.enter_context(self._tables.opened(source))
+        if source.kind == "relation":
+            table = stack.enter_context(self._session.streamed(source, table))
+        chosen = None
+        if len(part.without):
+            places = pa.table({"place": pa.array(part.without, pa.int64())})
+            chosen = stack.enter_context(self._session.registered(places))
+        return sql.rows_to_write(DIALECT, table, columns, chosen, types)
+
+    def _nulls_to_quote(self, rows: str, columns: Sequence[Column]) -> str:
+        """Quote columns with a text that would be read as a missing value if it were bare."""
+        texts = [DIALECT.identifier(c.name) for c in columns if is_text(c.type)]
+        if not texts:
+            return ""
+        asked = ", ".join(f"coalesce(bool_or({name} = '{NULL}'), false)" for name in texts)
+        query = f"SELECT {asked} FROM ({rows})"
+        (told,) = self._session.watch(
+            lambda: self._session.connection.execute(query).fetchall(), "reading rows"
+        )
+        found = [name for name, is_null in zip(texts, told, strict=True) if is_null]
+        return f", FORCE_QUOTE ({', '.join(found)})" if found else ""
 
     def skipped(self, source: Source) -> Skipped:
         """Lines that are left out of a CSV table that is read leniently."""
@@ -342,16 +377,3 @@ class DuckDBEngine(Database):
             return found
 
         return self._session.work(source, work, "binning")
-
-
-def _nulls_to_quote(rows: pa.Table) -> str:
-    """Quote columns with a text that would be read as a missing value if it were bare."""
-    import pyarrow.compute as pc
-
-    found = []
-    for field, column in zip(rows.schema, rows.columns, strict=True):
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        if is_text and pc.any(pc.equal(column.cast(kind), NULL)).as_py():
-            found.append(DIALECT.identifier(field.name))
-    return f", FORCE_QUOTE ({', '.join(found)})" if found else ""

@@ -52,11 +52,11 @@ class Tables:
         """Yield the SQL text of a table, and its columns, while it can be read."""
         with self._session.lock, self._input(source) as table:
             text = table if source.sql is None else self._query_over(table, source)
-            if source.view is not None:
-                text = over(text, source.view.query(DIALECT))
             try:
                 if source.where is not None:
                     text = restrict(self._session, source, text)
+                if source.view is not None:
+                    text = over(text, source.view.query(DIALECT))
                 yield text, self._session.columns(source, text)
             except ColumnNotFound as error:
                 raise explain_renamed(error, source) from None

@@ -154,7 +154,7 @@ def _converted(d: Dialect, text: str, base: ColumnProfile, *, is_number: bool) -
         whole = is_whole(base.type)
         return d.whole(text, base.type) if whole else d.tried(text, base.type)
     written = _as_written(d, text, base)
-    return f"CASE WHEN {d.parsed(text)} IS NOT NULL THEN {written} END" if is_number else written
+    return f"CASE WHEN {d.is_number(text)} THEN {written} END" if is_number else written
 
 
 def _as_written(d: Dialect, text: str, base: ColumnProfile) -> str:

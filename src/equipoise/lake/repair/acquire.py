@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,8 @@ import numpy as np
 
 from equipoise.counts import CountRequest, Counts
 from equipoise.counts.columns import values_in
-from equipoise.engines.base import Engine, count_frame, require_writable
-from equipoise.engines.sources import Source
+from equipoise.engines.base import Part, count_frame, require_writable
+from equipoise.engines.sources import Source, locate
 from equipoise.errors import PoolTooSmall, ShiftTooLarge
 from equipoise.lake.matching.mapping import is_mapping_text
 from equipoise.lake.matching.notations import is_absent
@@ -23,7 +24,13 @@ from equipoise.lake.offers.need import Need, Planned, need_of
 from equipoise.lake.offers.prospect import Prospect, explore, unchecked
 from equipoise.lake.offers.survey import Candidate, say_alignment
 from equipoise.lake.repair.acquisition import Acquired, Share, TreatedColumn
-from equipoise.lake.repair.base import PlannedChange, choose_located
+from equipoise.lake.repair.base import (
+    LocatedRow,
+    PlannedChange,
+    choose_removed,
+    has_order,
+    with_order,
+)
 from equipoise.lake.repair.choice import Choice, choose_rows, find_lacks, say_too_few
 from equipoise.lake.repair.fill import TableRows
 from equipoise.lake.repair.ledger import keyed, ledger_table, write_ledger
@@ -96,16 +103,19 @@ def acquire(
     lacks = find_lacks(prospect, taken, limits, progress)
     if lacks and not limits.partial:
         raise PoolTooSmall(say_too_few(prospect, taken, lacks))
-    stay = _staying(prospect, change)
+    if change.delete.n and not has_order(base):
+        change = replace(change, base=with_order(base, prospect.rows))
+    removed = choose_removed(prospect.engine, change, looking.seed)
+    stay = _staying(prospect.rows, removed)
     parts = [(part.candidate.name, part.drawn.rows) for part in taken.chosen]
-    rows = put_together(stay, parts, base.name)
+    added = put_together(stay.slice(0, 0), parts, base.name)
     progress("comparing added rows with those of the base", 0.7)
-    shift = _shift(base, rows, len(stay), taken.need, limits.max_shift)
+    shift = _shift(base, stay, added, taken.need, limits.max_shift)
     if places is None:
         after, lost = change.before + taken.counts - change.delete, dict[str, int]()
     else:
         after, lost = _write(
-            change, prospect, taken, rows, len(stay), places, beside, hash_key, progress
+            change, prospect, taken, added, removed, places, beside, hash_key, progress
         )
     shares = (_share(part, prospect, taken.need) for part in taken.chosen)
     return Acquired(
@@ -124,18 +134,20 @@ def acquire(
         unchecked=unchecked(prospect.survey.barred, base.where),
         open_tables=len(prospect.survey.open),
         seed=looking.seed,
-        known_again=_known_again(rows, len(stay), request),
+        known_again=_known_again(stay, added, request),
         lost=lost,
         **change.measured(after),
     )
 
 
-def _staying(prospect: Prospect, change: PlannedChange) -> pa.Table:
-    """Return the rows of the base that stay, without reading them again if all of them do."""
-    rows = prospect.rows
-    if change.delete.n:
-        seed = prospect.looking.seed
-        rows = prospect.engine.rows(change.base, change.request, change.delete, seed, rest=True)
+def _staying(rows: pa.Table, removed: Sequence[LocatedRow]) -> pa.Table:
+    """Return the rows of the base that stay."""
+    import pyarrow as pa
+
+    if removed:
+        stay = np.ones(len(rows), bool)
+        stay[[place for place, *_ in removed]] = False
+        rows = rows.filter(pa.array(stay))
     return without_categories(rows)
 
 
@@ -143,8 +155,8 @@ def _write(
     change: PlannedChange,
     prospect: Prospect,
     taken: Choice,
-    rows: pa.Table,
-    stay: int,
+    added: pa.Table,
+    removed: Sequence[LocatedRow],
     places: tuple[Path, Path],
     beside: Mapping[Path, str] | None,
     key: bytes | None,
@@ -156,15 +168,17 @@ def _write(
     """
     engine, (output, ledger) = prospect.engine, places
     progress(f"writing {output}", 0.8)
-    removed = _removed(engine, change, prospect.looking.seed, key)
-    typed = typed_for(output, change.base, rows, stay)
-    nulls = {name: typed[name].null_count - rows[name].null_count for name in rows.column_names}
+    types, typed = typed_for(output, change.base, added, engine, added_decide=False)
+    nulls = {name: typed[name].null_count - added[name].null_count for name in added.column_names}
     lost = {name: n for name, n in nulls.items() if n}
-    with published(typed, output, ledger, engine, beside) as (written, listed):
+    parts = [Part(change.base, [place for place, *_ in removed]), Part(locate(typed))]
+    with published(parts, types, output, ledger, engine, beside) as (written, listed):
         progress(f"counting {output}", 0.9)
         after = engine.counts(written, change.request)
-        added = _added(prospect, taken, stay, written, key, sorted(lost), progress)
-        lines = ledger_table([*removed, *added], _about(change, prospect, output, key))
+        stay = len(prospect.rows) - len(removed)
+        came = _added(prospect, taken, stay, written, key, sorted(lost), progress)
+        lines = [*_removed(change, removed, key), *came]
+        lines = ledger_table(lines, _about(change, prospect, output, key))
         write_ledger(lines, listed, engine, require_writable(ledger, engine.writes))
     return after, lost
 
@@ -196,15 +210,14 @@ def output_places(
 
 
 def _shift(
-    table: Source, rows: pa.Table, stay: int, need: Need, limit: float | None
+    table: Source, base: pa.Table, added: pa.Table, need: Need, limit: float | None
 ) -> Shift | None:
     """Compare the added rows with those of the base in the same cells; refuse a large shift."""
-    if len(rows) == stay:
+    if not len(added):
         return None
-    cells = need.numbers(rows)
-    base, added = rows.slice(0, stay), rows.slice(stay)
-    others = [n for n in rows.column_names if n not in need.request.columns]
-    shift = measure_shift(base, added, (cells[:stay], cells[stay:]), columns=others, limit=limit)
+    cells = need.numbers(base), need.numbers(added)
+    others = [n for n in base.column_names if n not in need.request.columns]
+    shift = measure_shift(base, added, cells, columns=others, limit=limit)
     if shift.exceeded:
         raise ShiftTooLarge(
             f"the added rows differ from {table.name} by more than {limit:g}: "
@@ -213,16 +226,15 @@ def _shift(
     return shift
 
 
-def _known_again(rows: pa.Table, stay: int, request: CountRequest) -> dict[str, int]:
+def _known_again(base: pa.Table, added: pa.Table, request: CountRequest) -> dict[str, int]:
     """Count the added rows that may be a person of the base, by columns that identify its rows."""
     found = {}
-    for name in rows.column_names if len(rows) > stay > 1 else ():
+    for name in base.column_names if len(added) and len(base) > 1 else ():
         if name in request.columns:
             continue
-        hashes = RowHashes.of(rows, [name]).columns[name]
-        base, added = hashes[:stay], hashes[stay:]
+        ours, theirs = (RowHashes.of(rows, [name]).columns[name] for rows in (base, added))
         # A column identifies rows only if all its values in the base differ.
-        same = int(np.isin(added, base).sum()) if len(np.unique(base)) == stay else 0
+        same = int(np.isin(theirs, ours).sum()) if len(np.unique(ours)) == len(ours) else 0
         if same:
             found[name] = same
     return found
@@ -232,21 +244,19 @@ def _known_again(rows: pa.Table, stay: int, request: CountRequest) -> dict[str, 
 
 
 def _removed(
-    engine: Engine, change: PlannedChange, seed: int, key: bytes | None
+    change: PlannedChange, removed: Sequence[LocatedRow], key: bytes | None
 ) -> list[dict[str, Any]]:
     """List the removed rows in the order of the base."""
-    base, delete = change.base, change.delete
-    found = choose_located(engine, base, change.request, delete, seed)[1] if delete.n else []
     return [
         {
             "action": "remove",
-            "source": base.public_name,
+            "source": change.base.public_name,
             "place": place,
             "source_hash": keyed(md5, key),
             "hash": keyed(md5, key),
-            "cell": _cell_text(delete.pattern(cell)),
+            "cell": _cell_text(change.delete.pattern(cell)),
         }
-        for place, md5, cell in sorted(found, key=lambda line: line[0])
+        for place, md5, cell in sorted(removed, key=lambda line: line[0])
     ]
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from equipoise.counts import CountRequest, Counts
-from equipoise.engines.base import Engine, require_writable, unused
-from equipoise.engines.sources import Source
+from equipoise.engines.base import Engine, Part, require_writable, unused
+from equipoise.engines.sources import Source, locate
 from equipoise.errors import ColumnNotFound, InputError, PoolTooSmall
 from equipoise.lake.offers.need import Planned
 from equipoise.lake.repair.base import (
@@ -19,14 +19,16 @@ from equipoise.lake.repair.base import (
     PlannedChange,
     cell_table,
     choose_located,
+    choose_removed,
     difference,
+    has_order,
+    with_order,
 )
-from equipoise.lake.repair.output import published, put_together, typed_for
+from equipoise.lake.repair.output import columns_like, published, put_together, typed_for
 from equipoise.lattice import Group
 from equipoise.plain import Grid, csv_text, in_words, rows_text
 from equipoise.progress import Reporter, silent
 from equipoise.results import FlatTable
-from equipoise.rows.texts import without_categories
 from equipoise.validate import one_of
 from equipoise.values import MISSING, Value, plain
 
@@ -156,7 +158,8 @@ def apply_plan(
     request = plan.counts.request_for_rows()
     progress(f"counting {base.name}", 0)
     change = PlannedChange.of(plan, base, engine.counts(base, request), force=force)
-    delete = change.delete
+    if change.delete.n and not has_order(base):
+        change = replace(change, base=with_order(base, engine.read(base)))
     parts, added, shortfall = [], list[LocatedRow](), tuple[Shortfall, ...]()
     if change.add.n:
         if pool is None:
@@ -169,12 +172,12 @@ def apply_plan(
         rows, added = choose_located(engine, pool, request, change.add, seed)
         parts = [(pool.name, rows)]
     progress(f"reading {base.name}", 3 / STEPS)
-    removed = choose_located(engine, base, request, delete, seed)[1] if delete.n else []
-    stay = without_categories(engine.rows(base, request, delete, seed, rest=True))
-    rows = put_together(stay, parts, base.name)
+    removed = choose_removed(engine, change, seed)
+    new = put_together(columns_like(base, engine), parts, base.name)
     progress(f"writing {output}", 4 / STEPS)
-    rows = typed_for(Path(output), base, rows, len(rows))
-    with published(rows, Path(output), listing, engine) as (written, listed):
+    types, new = typed_for(Path(output), base, new, engine, added_decide=True)
+    written_parts = [Part(change.base, [place for place, *_ in removed]), Part(locate(new))]
+    with published(written_parts, types, Path(output), listing, engine) as (written, listed):
         progress(f"counting {output}", 5 / STEPS)
         after = engine.counts(written, request)
         # Removed rows are listed in the order of the base, and not as they were chosen.

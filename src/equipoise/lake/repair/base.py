@@ -150,6 +150,26 @@ class CarriedOut(Result):
         return {"sentences": said, "version": self.version, "time": self.time}
 
 
+def has_order(base: Source) -> bool:
+    """Whether the rows of a table have the same places each time it is read.
+
+    A view or a query may return them in another order.
+    """
+    return base.sql is None and base.kind not in ("duckdb", "relation")
+
+
+def with_order(base: Source, rows: pa.Table) -> Source:
+    """Return the rows that were read from a table in place of it."""
+    return replace(base, kind="frame", data=rows, sql=None, where=None, table=None)
+
+
+def choose_removed(engine: Engine, change: PlannedChange, seed: int) -> list[LocatedRow]:
+    """Choose the rows of the base that a plan deletes."""
+    if not change.delete.n:
+        return []
+    return choose_located(engine, change.base, change.request, change.delete, seed)[1]
+
+
 def choose_located(
     engine: Engine, source: Source, request: CountRequest, take: Counts, seed: int
 ) -> tuple[pa.Table, list[LocatedRow]]:

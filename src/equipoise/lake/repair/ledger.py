@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from equipoise.engines.base import Engine
+from equipoise.engines.base import Engine, Part
 from equipoise.engines.sources import locate
 from equipoise.errors import InputError
 from equipoise.plain import in_words
@@ -74,7 +74,7 @@ def write_ledger(ledger: pa.Table, path: Path, engine: Engine, extension: str) -
         return
     # Engines choose the format by the extension, which a temporary name does not have.
     aside = path.with_name(f"{path.name}{extension}")
-    engine.write(ledger, aside)
+    engine.write(aside, [Part(locate(ledger))])
     aside.replace(path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,17 +13,24 @@ import pyarrow.compute as pc
 
 from equipoise.atomic import atomic_path, folder_beside
 from equipoise.counts.columns import values_in
-from equipoise.engines.base import Engine
+from equipoise.engines.base import Engine, Part
+from equipoise.engines.dialect import Dialect
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import InputError
-from equipoise.rows.texts import as_texts, is_text
+from equipoise.rows.texts import as_texts, is_text, without_categories
 from equipoise.values import Value
 
 
-def put_together(stay: pa.Table, parts: Iterable[tuple[str, pa.Table]], base: str) -> pa.Table:
-    """Append rows of named sources to those of the base, in its columns and types."""
-    below = [_in_types_of(stay, rows, source, base) for source, rows in parts]
-    return pa.concat_tables([stay, *below], promote_options="default")
+def columns_like(base: Source, engine: Engine) -> pa.Table:
+    """Return the columns of a table in their types, without rows."""
+    none = engine.fetch(base, [])
+    return without_categories(none.select(none.column_names[:-2]))
+
+
+def put_together(like: pa.Table, parts: Iterable[tuple[str, pa.Table]], base: str) -> pa.Table:
+    """Put rows of named sources together, in the columns and types of the base."""
+    below = [_in_types_of(like, rows, source, base) for source, rows in parts]
+    return pa.concat_tables([like, *below], promote_options="default")
 
 
 def _in_types_of(stay: pa.Table, rows: pa.Table, source: str, base: str) -> pa.Table:
@@ -58,30 +65,62 @@ def cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Arr
     return column.cast(kind)
 
 
-def typed_for(output: Path, base: Source, rows: pa.Table, stay: int) -> pa.Table:
+_NATURAL = {
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "DATE": pa.date32(),
+    "BOOLEAN": pa.bool_(),
+}
+
+
+@dataclass(frozen=True)
+class NaturalTypesView:
+    """A view of one row: for each column of texts and each type, whether all texts can have it.
+
+    A text can have a type if, written as text again, it is the text it was; therefore "007" and
+    "1e3" stay as they are.
+    """
+
+    columns: Sequence[str]
+
+    def query(self, d: Dialect) -> str:
+        """Write the query; see :class:`~equipoise.engines.sources.View`."""
+        asked = []
+        for i, name in enumerate(self.columns):
+            text = d.identifier(name)
+            for kind in _NATURAL:
+                again = d.text(d.tried(text, kind), kind)
+                kept = f"bool_and({text} IS NULL OR coalesce({again} = {text}, false))"
+                asked.append(f"{kept} AND count({text}) > 0 AS t{i}_{kind}")
+        return f"SELECT {', '.join(asked)} FROM input"
+
+
+def typed_for(
+    output: Path, base: Source, added: pa.Table, engine: Engine, *, added_decide: bool
+) -> tuple[dict[str, str], pa.Table]:
     """Infer types if the base is a CSV file, which has none, and the output is Parquet.
 
-    A column becomes integer, float, date or boolean if every value, written as text again, is the
-    text it was; therefore "007" and "1e3" stay as they are. Only the first ``stay`` rows decide:
-    added rows never change the type of a column, except from integer to float if one has a
-    fraction. A value of an added row that does not have the type becomes missing.
+    Returns the types of columns that get another one, and the added rows in these types. Added rows
+    never change the type of a column, except from integer to float if one has a fraction; a value of
+    an added row that does not have the type becomes missing. If ``added_decide``, a column with such a
+    value stays text instead.
     """
     is_untyped = base.kind == "csv" and base.sql is None and output.suffix.lower() == ".parquet"
-    if not is_untyped:
-        return rows
-    return pa.table([_typed(column, stay) for column in rows.columns], names=rows.column_names)
-
-
-def _typed(column: pa.ChunkedArray, stay: int) -> pa.ChunkedArray:
-    decides = column.slice(0, stay)
-    if not is_text(column.type) or decides.null_count == len(decides):
-        return column
-    different = pa.chunked_array([decides.unique().drop_null()])
-    for kind in (pa.int64(), pa.float64(), pa.date32(), pa.bool_()):
-        # The first value alone rules out most types, without converting the others.
-        if all(_is_kept(some, kind) for some in (different.slice(0, 1), different)):
-            return cast_where_possible(column, kind)
-    return column
+    texts = [field.name for field in added.schema if is_text(field.type)]
+    if not is_untyped or not texts:
+        return {}, added
+    (told,) = engine.read(replace(base, view=NaturalTypesView(texts))).to_pylist()
+    types = {}
+    for i, name in enumerate(texts):
+        fits = [kind for kind in _NATURAL if told[f"t{i}_{kind}"]]
+        different = pa.chunked_array([added[name].unique().drop_null()])
+        if added_decide:
+            fits = [kind for kind in fits if _is_kept(different, _NATURAL[kind])]
+        if fits:
+            column = cast_where_possible(added[name], _NATURAL[fits[0]])
+            types[name] = next(kind for kind, arrow in _NATURAL.items() if arrow == column.type)
+            added = added.set_column(added.column_names.index(name), name, column)
+    return types, added
 
 
 def cast_where_possible(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -152,7 +191,8 @@ def require_apart(places: Sequence[Path], read: Sequence[tuple[str, Path]]) -> N
 
 @contextlib.contextmanager
 def published(
-    rows: pa.Table,
+    parts: Sequence[Part],
+    types: Mapping[str, str],
     output: Path,
     listing: Path,
     engine: Engine,
@@ -169,7 +209,7 @@ def published(
         listed = stack.enter_context(atomic_path(listing))
         whole = stack.enter_context(atomic_path(output))
         written = stack.enter_context(folder_beside(whole)) / output.name
-        engine.write(rows, written)
+        engine.write(written, parts, types)
         yield replace(as_written(written), name=str(output)), listed
         written.replace(whole)
 
