@@ -26,10 +26,11 @@ demo: $(VENV)/.installed ## Repair a biased table with real rows of an embedded 
 	@$(BIN)/equipoise demo --output demo/ $(ARGS)
 
 test: $(VENV)/.installed ## Run every test and every example in the docs (ARGS="-k table" to choose)
-	$(BIN)/pytest -n auto --durations=10 $(ARGS)
+	$(BIN)/pytest -n auto -m "not spark" --durations=10 $(ARGS)
+	$(BIN)/pytest -q -m spark $(ARGS) || test $$? = 5  # 5: ARGS chose none of them
 
 quick: $(VENV)/.installed ## Run the tests that are not marked slow: five sixths of them, in three minutes
-	$(BIN)/pytest -n auto --dist loadscope -m "not slow" --durations=10 $(ARGS)
+	$(BIN)/pytest -n auto --dist loadscope -m "not slow and not spark" --durations=10 $(ARGS)
 
 check: $(VENV)/.installed ## Lint, formatting, types, import layers, the docs' examples and links, repository rules
 	$(BIN)/ruff check
@@ -47,7 +48,7 @@ dist: $(VENV)/.installed ## Build the wheel and the source distribution into dis
 
 # The oldest versions have no wheels for the newest Python: PYTHON=python3.11 names one that they have.
 oldest: $(OLDEST_VENV)/.installed ## Run the quick tests with the lowest versions that pyproject.toml allows
-	$(OLDEST_VENV)/bin/pytest -n auto -m "not slow" $(ARGS) tests src
+	$(OLDEST_VENV)/bin/pytest -n auto -m "not slow and not spark" $(ARGS) tests src
 
 docs: $(VENV)/.installed ## Write the pages of docs/ that are read off the program itself
 	$(BIN)/python tools/build_keywords.py

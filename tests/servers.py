@@ -8,6 +8,7 @@ import functools
 import itertools
 import os
 import shutil
+import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -51,6 +52,7 @@ def spark_session() -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.pyspark.python", sys.executable)
         .config("spark.sql.warehouse.dir", f"{folder}/warehouse")
         # Not UTC, so that a text which depends on the session's time zone shows.
         .config("spark.sql.session.timeZone", "Asia/Kolkata")

@@ -34,7 +34,19 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 LOCK = ROOT / "requirements" / "dev.txt"
-ENVIRONMENTS = ("core", "charts", "excel", "frames", "models", "valentine", "web")
+ENVIRONMENTS = (
+    "core",
+    "charts",
+    "excel",
+    "frames",
+    "lakehouse",
+    "models",
+    "postgres",
+    "spark",
+    "storage",
+    "valentine",
+    "web",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

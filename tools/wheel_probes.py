@@ -19,11 +19,23 @@ PACKAGES = {
     "charts": ["altair", "vl_convert"],
     "excel": ["python_calamine"],
     "frames": ["pandas", "polars"],
+    "lakehouse": ["deltalake", "pyiceberg"],
     "models": ["sklearn", "imblearn"],
+    "postgres": ["psycopg"],
+    "spark": ["pyspark"],
+    "storage": ["fsspec", "s3fs"],
     "valentine": ["valentine"],
     "web": ["fastapi", "jinja2", "uvicorn"],
 }
 """What must be there with an extra, and must not be there without any."""
+
+ADDRESSES = {
+    "lakehouse": "delta:people",
+    "postgres": "postgresql://nobody@127.0.0.1:1/db?table=people",
+    "spark": "spark:people",
+    "storage": "memory://people.csv",
+}
+"""Data that an extra reads; there is none."""
 
 PEOPLE = {
     "sex": ["w", "w", "w", "w", "m", "m", "m", "m"] * 10,
@@ -44,6 +56,9 @@ def core() -> None:
     refused = _equipoise("measure", "people.xlsx", "-s", "sex", "-l", "hired", code=2)
     assert "pip install 'equipoise[excel]'" in refused
     assert "pip install 'equipoise[web]'" in _equipoise("explore", "--no-open", code=2)
+    for extra, address in ADDRESSES.items():
+        refused = _equipoise("measure", address, "-s", "sex", "-l", "hired", code=2)
+        assert f"pip install 'equipoise[{extra}]'" in refused, refused
 
 
 def charts() -> None:
@@ -68,6 +83,35 @@ def frames() -> None:
         table = eq.measure(people, sensitive_features=["sex"], label="hired")
         assert table["sex=w", "yes"].ub == 0.5
     assert len(table.to_pandas()) == len(table.to_polars()) == len(table)
+
+
+def lakehouse() -> None:
+    import pyarrow as pa
+    from deltalake import write_deltalake
+
+    write_deltalake("people", pa.table(PEOPLE))
+    assert "10 of 40" in _equipoise("measure", "delta:people", "-s", "sex", "-l", "hired")
+
+
+def postgres() -> None:
+    asked = ("measure", ADDRESSES["postgres"], "-s", "sex", "-l", "hired")
+    assert "the database cannot be opened" in _equipoise(*asked, code=2)
+
+
+def spark() -> None:
+    refused = _equipoise("measure", ADDRESSES["spark"], "-s", "sex", "-l", "hired", code=2)
+    assert "does not exist in the catalog" in refused or "needs Java" in refused, refused
+
+
+def storage() -> None:
+    import fsspec
+
+    import equipoise as eq
+
+    with fsspec.open("memory://people.csv", "w") as file:
+        file.write("sex,hired\nw,no\nm,yes\n" * 10)
+    table = eq.measure("memory://people.csv", sensitive_features=["sex"], label="hired")
+    assert table["sex=w", "yes"].ub == 1
 
 
 def models() -> None:

@@ -105,8 +105,8 @@ def test_schema_names_columns_in_order(engine):
 # --------------------------------------------------------------------------- profile
 
 
-def test_profile_tells_rows_nulls_values_and_quantiles(file_engine):
-    profile = file_engine.profile(locate(PEOPLE))
+def test_profile_tells_rows_nulls_values_and_quantiles(engine):
+    profile = engine.profile(locate(PEOPLE))
     assert profile.rows == 6
     sex, age, hired = profile.columns
     assert (sex.nulls, sex.distinct, set(sex.values)) == (1, 2, {"m", "w"})
@@ -117,9 +117,9 @@ def test_profile_tells_rows_nulls_values_and_quantiles(file_engine):
     assert (hired.nulls, hired.distinct) == (1, 2)
 
 
-def test_profile_samples_whole_rows(file_engine):
+def test_profile_samples_whole_rows(engine):
     table = pa.table({"a": [str(i) for i in range(3000)], "b": [str(-i) for i in range(3000)]})
-    a, b = file_engine.profile(locate(table)).columns
+    a, b = engine.profile(locate(table)).columns
     assert len(a.sample) == SAMPLE
     assert [str(-int(x)) for x in a.sample] == list(b.sample)
     assert len({int(x) // 300 for x in a.sample}) > 5  # from all over the table
@@ -128,13 +128,13 @@ def test_profile_samples_whole_rows(file_engine):
     assert list(a.sketch) == sorted(value_hash(str(i)) for i in range(3000))[:256]
 
 
-def test_profile_takes_not_a_number_for_missing(file_engine):
-    (column,) = file_engine.profile(locate({"x": pa.array([1.5, math.nan, None, -0.0])})).columns
+def test_profile_takes_not_a_number_for_missing(engine):
+    (column,) = engine.profile(locate({"x": pa.array([1.5, math.nan, None, -0.0])})).columns
     assert (column.nulls, column.values) == (2, {"0.0": 1, "1.5": 1})
 
 
-def test_profile_of_a_column_of_nothing(file_engine):
-    (column,) = file_engine.profile(locate({"x": [None, None]})).columns
+def test_profile_of_a_column_of_nothing(engine):
+    (column,) = engine.profile(locate({"x": [None, None]})).columns
     assert (column.nulls, column.distinct, column.values, column.quantiles) == (2, 0, {}, None)
 
 

@@ -288,13 +288,13 @@ def wanted_cells(
             texts = [None if text is None else sql.float_bits(text) for text in texts]
         keys[f"k{i}"] = pa.array(texts, pa.string())
     many = {} if there is None else there.cells()
-    below = [_limit(want, many.get(cell)) for cell, want in take.cells().items()]
+    limits = [below(want, many.get(cell)) for cell, want in take.cells().items()]
     return pa.table(
         {
             **keys,
             "want": pa.array(take.rows, pa.int64()),
             "cell": pa.array(range(len(cells)), pa.int64()),
-            "below": pa.array(below, pa.string()),
+            "below": pa.array(limits, pa.string()),
         }
     )
 
@@ -342,10 +342,10 @@ _DIGITS = 12
 _ALL = "g"  # after every hexadecimal digit
 
 
-def _limit(want: int, there: int | None) -> str:
+def below(want: int, there: int | None) -> str:
     """Return the md5 below which there are very likely as many rows as are wanted.
 
-    >>> _limit(100, 1_000_000), _limit(100, 110), _limit(100, None)
+    >>> below(100, 1_000_000), below(100, 110), below(100, None)
     ('000d1b71758e', 'g', 'g')
     """
     enough = want + 8 * math.sqrt(want) + 20

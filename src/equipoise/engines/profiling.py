@@ -67,15 +67,21 @@ def value_hash(text: str) -> int:
 
 @dataclass
 class Profiler:
-    """Gathers a profile from batches of rows, whose values are text or null."""
+    """Gathers a profile from batches of rows, whose values are text or null.
+
+    A part of a table that starts at the row ``start`` can be profiled by itself: merged, profilers of
+    parts give the profile of the whole.
+    """
 
     names: Sequence[str]
     types: Sequence[str]
     rows: int = 0
+    start: int = 0
 
     def __post_init__(self) -> None:
-        self._columns = [_Gathered() for _ in self.names]
-        self._random = np.random.default_rng(0)
+        self._columns = [Gathered() for _ in self.names]
+        # Every row has a random key that depends on its number alone.
+        self._random = np.random.Generator(np.random.PCG64(0).advance(self.start))
         self._keys = np.empty(0)
         self._sample: list[list[str | None]] = [[] for _ in self.names]
 
@@ -112,39 +118,66 @@ class Profiler:
                 self._sample[i] = [*(old[j] for j in stay), *taken(i, fresh)]
             self._keys = keys[best]
 
+    def merge(self, later: Profiler) -> None:
+        """Add what was gathered from rows that come after these."""
+        self.rows += later.rows
+        for gathered, more in zip(self._columns, later._columns, strict=True):
+            gathered.merge(more)
+        keys = np.concatenate([self._keys, later._keys])
+        best = np.sort(np.argsort(keys, kind="stable")[:_SAMPLED_FOR_QUANTILES]).tolist()
+        for i, texts in enumerate(later._sample):
+            both = [*self._sample[i], *texts]
+            self._sample[i] = [both[j] for j in best]
+        self._keys = keys[best]
+
     def profile(self) -> Profile:
         """Return the profile of all rows so far."""
         kept = np.sort(np.argsort(self._keys, kind="stable")[:SAMPLE]).tolist()
-        columns = []
-        for name, kind, gathered, rows in zip(
-            self.names, self.types, self._columns, self._sample, strict=True
-        ):
-            numeric, quantiles = gathered.numbers(rows)
-            columns.append(
-                ColumnProfile(
-                    name=name,
-                    type=kind,
-                    nulls=gathered.nulls,
-                    distinct=gathered.distinct,
-                    values=gathered.values,
-                    sketch=tuple(gathered.hashes.tolist()),
-                    numeric=numeric,
-                    quantiles=quantiles,
-                    sample=tuple(rows[j] for j in kept),
-                )
+        columns = list(zip(self.names, self.types, strict=True))
+        return summarize(columns, self.rows, self._columns, self._sample, kept)
+
+
+def summarize(
+    columns: Sequence[tuple[str, str]],
+    rows: int,
+    gathered: Sequence[Gathered],
+    sample: Sequence[Sequence[str | None]],
+    kept: Sequence[int] | None = None,
+) -> Profile:
+    """Make a profile of what was gathered, and of a sample, whose first rows are kept by default.
+
+    ``columns`` are names and types.
+    """
+    found = []
+    for (name, kind), values, texts in zip(columns, gathered, sample, strict=True):
+        numeric, quantiles = values.numbers(texts)
+        shown = range(min(SAMPLE, len(texts))) if kept is None else kept
+        found.append(
+            ColumnProfile(
+                name=name,
+                type=kind,
+                nulls=values.nulls,
+                distinct=values.distinct,
+                values=values.values,
+                sketch=tuple(values.hashes.tolist()),
+                numeric=numeric,
+                quantiles=quantiles,
+                sample=tuple(texts[j] for j in shown),
             )
-        return Profile(self.rows, tuple(columns))
+        )
+    return Profile(rows, tuple(found))
 
 
 @dataclass
-class _Gathered:
-    """Values of one column so far."""
+class Gathered:
+    """Values of one column so far: counted, or only the smallest of their hashes."""
 
     nulls: int = 0
     values: dict[str, int] | None = field(default_factory=dict)
     hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
 
     def add(self, texts: Sequence[str | None], counts: Sequence[int]) -> None:
+        """Add values with their numbers of rows."""
         known: dict[str, int] = {} if self.values is None else self.values
         for text, n in zip(texts, counts, strict=True):
             if text is None:
@@ -157,12 +190,24 @@ class _Gathered:
             self._add_hashes(self.values)
             self.values = None
 
+    def merge(self, more: Gathered) -> None:
+        """Add what was gathered from other rows."""
+        self.nulls += more.nulls
+        if more.values is not None:
+            self.add(list(more.values), list(more.values.values()))
+            return
+        if self.values is not None:
+            self._add_hashes(self.values)
+            self.values = None
+        self.hashes = np.unique(np.concatenate([self.hashes, more.hashes]))[:SKETCH]
+
     def _add_hashes(self, texts: Iterable[str]) -> None:
         fresh = np.fromiter(map(value_hash, texts), np.uint64)
         self.hashes = np.unique(np.concatenate([self.hashes, fresh]))[:SKETCH]
 
     @property
     def distinct(self) -> int:
+        """Number of values, estimated if they are not counted."""
         if self.values is not None:
             return len(self.values)
         if len(self.hashes) < SKETCH:
@@ -171,6 +216,7 @@ class _Gathered:
         return round((SKETCH - 1) / (float(self.hashes[-1]) / 2**64))
 
     def numbers(self, rows: Sequence[str | None]) -> tuple[float, tuple[float, ...] | None]:
+        """Return the share of numbers and their quantiles, by a sample if values are not counted."""
         if self.values is not None:
             texts, counts = list(self.values), list(self.values.values())
         else:

@@ -16,6 +16,7 @@ from equipoise.engines.base import Column, Middle
 from equipoise.engines.column_names import refuse_duplicates
 from equipoise.engines.database import Database
 from equipoise.engines.postgres._dialect import DIALECT
+from equipoise.engines.postgres._profiles import profile_table
 from equipoise.engines.postgres._session import Lost, Session
 from equipoise.engines.postgres._types import Described, type_of
 from equipoise.engines.profiling import Profile
@@ -117,7 +118,9 @@ class PostgresEngine(Database):
     @_retried
     def profile(self, source: Source) -> Profile:
         """Profile the columns of a table."""
-        raise Unsupported(f"the postgres engine does not profile tables yet ({source.name}).")
+        title = f"profiling {source.name}"
+        with self._opened(source) as (table, columns):
+            return profile_table(table, columns, lambda query: self._arrow(source, query, title))
 
     @_retried
     def counts(self, source: Source, request: CountRequest) -> Counts:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
+import os
 import re
+import sys
 import threading
 import uuid
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -18,10 +21,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from equipoise.engines import sql
 from equipoise.engines.base import Column
 from equipoise.engines.column_names import refuse_duplicates
+from equipoise.engines.column_types import family
 from equipoise.engines.database import Database
 from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
 from equipoise.engines.spark._dialect import DIALECT
+from equipoise.engines.spark._profiles import profile_frame
 from equipoise.errors import (
     EquipoiseError,
     InputError,
@@ -105,7 +110,10 @@ class SparkEngine(Database):
 
     def profile(self, source: Source) -> Profile:
         """Profile the columns of a table."""
-        raise Unsupported(f"the spark engine does not profile tables yet ({source.name}).")
+        with self._opened(source) as (table, columns):
+            names = ", ".join(_shown(column) for column in columns)
+            frame = self._session_of(source).sql(f"SELECT {names} FROM {table} AS input")
+            return profile_frame(frame, [(c.name, c.type) for c in columns])
 
     # ------------------------------------------------------------------ queries
 
@@ -217,11 +225,15 @@ class SparkEngine(Database):
 
     @contextlib.contextmanager
     def _explaining(self, source: Source) -> Iterator[None]:
-        # Spark prints hundreds of lines about every error that is explained here.
+        # Spark prints hundreds of lines about every error that is explained here, and warns of a
+        # version of pandas, which nothing here uses.
         logger = logging.getLogger("SQLQueryContextLogger")
         logged, logger.disabled = logger.disabled, True
         try:
-            yield
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", module="pyspark")
+                warnings.filterwarnings("ignore", message="PySpark does not yet")
+                yield
         except PySparkException as error:
             raise _explained(error, source) from None
         finally:
@@ -235,14 +247,25 @@ def find_session() -> SparkSession:
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    builder = SparkSession.builder.appName("equipoise")
+    settings = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    if "PYSPARK_PYTHON" not in os.environ:
+        settings["spark.pyspark.python"] = sys.executable
     try:
-        return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+        return SparkSession.builder.appName("equipoise").config(map=settings).getOrCreate()
     except (PySparkException, RuntimeError, OSError) as error:
         raise InputError(
             f"Spark cannot be started: {str(error).splitlines()[0].rstrip('.')}; it needs Java 17 or newer, which "
             "JAVA_HOME names if `java` is not on the path."
         ) from None
+
+
+def _shown(column: Column) -> str:
+    """Select a value in a type that workers in Python write as all engines do."""
+    name = DIALECT.identifier(column.name)
+    kind = family(column.type)
+    if kind in ("date", "timestamp", "instant"):
+        return f"{DIALECT.text(name, column.type)} AS {name}"
+    return f"CAST({name} AS STRING) AS {name}" if kind == "other" else name
 
 
 def _common_type(kind: str) -> str:
@@ -326,6 +349,8 @@ def _in_utc(rows: pa.Table) -> pa.Table:
 def _explained(error: PySparkException, source: Source) -> EquipoiseError:
     """Turn an error of Spark into one of ours."""
     lines = [line for line in str(error).splitlines() if line.strip()]
-    why = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", lines[0] if lines else type(error).__name__)
+    is_python = "Python worker" in (lines or [""])[0]  # whose last line says what went wrong
+    why = lines[-1 if is_python else 0] if lines else type(error).__name__
+    why = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", why)
     why = re.sub(r"\s*SQLSTATE: \w+.*$", "", why)
     return InputError(f"Spark refused a query over {source.name}: {why.rstrip('.;')}.")
