@@ -409,7 +409,8 @@ def _index_content(path: Path, place: Path) -> Any:
             tables = index.tables()
             profiles = index.profiles(t.id for t in tables)
             terms = index.query(
-                "SELECT name, place, term, weight FROM terms JOIN tables USING (id) ORDER BY ALL"
+                "SELECT tables.name, place, unnest(columns.terms), unnest(weights) FROM columns "
+                "JOIN tables USING (id) ORDER BY ALL"
             )
             return [(t.name, t.snapshot, t.rows, t.problem, profiles[t.id]) for t in tables], terms
     except InputError as error:

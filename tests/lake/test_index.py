@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import duckdb
@@ -46,8 +47,13 @@ def content(path=PATH, places=("lake",)):
         tables = index.tables()
         profiles = index.profiles(t.id for t in tables if t.profiled)
         names = {t.id: t.name for t in tables}
-        terms = index.query("SELECT id, place, term, weight FROM terms")
+        terms = index.query("SELECT id, place, unnest(terms), unnest(weights) FROM columns")
         words = sorted((names[number], *rest) for number, *rest in terms)
+        found = Counter((number, term) for number, _, term, _ in terms)
+        assert found == {(i, t): n for t, i, n in index.query("SELECT term, id, n FROM postings")}
+        every = index.query("SELECT term, n FROM frequencies WHERE n > 0")
+        assert Counter(term for _, _, term, _ in terms) == dict(every)
+        assert index.counts == (len(tables), sum(len(p.columns) for p in profiles.values()))
         return [(t.name, t.snapshot, t.rows, t.problem, profiles.get(t.id)) for t in tables], words
 
 

@@ -246,18 +246,18 @@ def test_terms_come_change_and_go_with_their_tables(tmp_path):
     folder = write(tmp_path / "lake", {"a": orchard(1), "b": people(1)})
     scab, trade = term_number(WORD, "scab"), term_number(TOKEN, "trade")
     index = indexed(folder)
-    assert counted(index, "SELECT count(*) FROM terms WHERE term = ?", trade) == 1
-    assert counted(index, "SELECT count(*) FROM terms WHERE term = ?", scab) == 0
+    assert counted(index, "SELECT count(*) FROM postings WHERE term = ?", trade) == 1
+    assert counted(index, "SELECT count(*) FROM postings WHERE term = ?", scab) == 0
     index.close()
     write(folder, {"a": diseases(1)})
     (folder / "b.csv").unlink()
     index = indexed(folder)
-    assert counted(index, "SELECT count(*) FROM terms WHERE term = ?", trade) == 0
-    assert counted(index, "SELECT count(*) FROM terms WHERE term = ?", scab) == 1
+    assert counted(index, "SELECT count(*) FROM postings WHERE term = ?", trade) == 0
+    assert counted(index, "SELECT count(*) FROM postings WHERE term = ?", scab) == 1
     (table,) = index.tables()
     terms = sum(len(column_terms(column)) for column in profile(diseases(1)).columns)
-    assert counted(index, "SELECT count(*) FROM terms WHERE id = ?", table.id) == terms
-    assert counted(index, "SELECT count(*) FROM terms") == terms
+    assert counted(index, "SELECT sum(n) FROM postings WHERE id = ?", table.id) == terms
+    assert counted(index, "SELECT sum(n) FROM frequencies") == terms
     assert names(search(index, profile(diseases(2)))) == ["a"]
 
 
@@ -274,7 +274,7 @@ def test_uneven_files_are_searched_and_unreadable_ones_passed_over(tmp_path):
 def test_lines_that_are_no_rows_still_say_what_a_table_is_about(tmp_path):
     folder = write(tmp_path / "lake", {"a": people(1)})
     (folder / "broken.csv").write_text("x,y\nfig,2\nscab\nplum,4\npear,6\n")
-    words = "SELECT count(*) FROM terms WHERE term = ?", term_number(WORD, "scab")
+    words = "SELECT count(*) FROM postings WHERE term = ?", term_number(WORD, "scab")
     index = indexed(folder)
     table = next(table for table in index.tables() if table.name == "broken.csv")
     assert table.rows == 3

@@ -12,6 +12,7 @@ from equipoise.errors import InputError
 
 if TYPE_CHECKING:
     from equipoise.counts import Counts
+    from equipoise.engines.base import Engine
     from equipoise.lake.lake import Lake
 
 
@@ -79,14 +80,18 @@ def open_lake(places: Sequence[str], options: dict[str, Any]) -> Iterator[Lake]:
     index, refresh = options.pop("index"), options.pop("refresh")
     threads, memory = options.pop("threads"), options.pop("memory")
     quiet = options.pop("quiet")
-    from equipoise.engines.routing import shared_engine
     from equipoise.lake.lake import Lake
+
+    def engine() -> Engine:
+        from equipoise.engines.routing import shared_engine
+
+        return shared_engine(threads, memory)
 
     with terminal.progress(quiet=quiet) as report:
         yield Lake(
             places,
             index=index,
-            engine=shared_engine(threads, memory),
+            engine=engine,
             refresh=refresh,
             progress=report,
             waiting=lambda: terminal.say("another run is indexing this lake; waiting", quiet=quiet),

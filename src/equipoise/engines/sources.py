@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from equipoise.counts.reading import Condition, Reading
 from equipoise.engines.addresses import local_path, locator, scheme_of, without_password
 from equipoise.engines.column_names import refuse_duplicates
-from equipoise.engines.csv.dialects import Dialect as CsvDialect
-from equipoise.engines.csv.dialects import csv_dialect
+from equipoise.engines.csv.dialects import CsvDialect, csv_dialect
 from equipoise.engines.kinds import (
     CONTAINERS,
     EXTENSIONS,

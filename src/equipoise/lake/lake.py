@@ -35,7 +35,7 @@ class Lake(Contents):
         File of the index. By default it is in the lake's folder or, if that cannot be written to
         or the lake is not a single folder, in the user's cache.
     engine
-        Engine that reads the tables; DuckDB by default.
+        Engine that reads the tables, or a function that returns it; DuckDB by default.
     refresh
         Whether the index is brought up to date when it is first used.
     progress
@@ -79,7 +79,7 @@ class Lake(Contents):
         from equipoise.lake.tables.hits import search_lake
 
         query = locate(data, encoding=encoding, delimiter=delimiter)
-        return search_lake(self.index, self.engine, query, top=top)
+        return search_lake(self.index, lambda: self.engine, query, top=top)
 
     def find(
         self,

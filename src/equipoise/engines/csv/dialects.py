@@ -23,7 +23,7 @@ _FIRST_RECORDS = 20
 
 
 @dataclass(frozen=True)
-class Dialect:
+class CsvDialect:
     """How one CSV file is written."""
 
     delimiter: str
@@ -46,7 +46,7 @@ def csv_dialect(
     delimiter: str | None = None,
     header: bool = True,
     lenient: bool = False,
-) -> Dialect:
+) -> CsvDialect:
     """Read the header of a CSV file, and find the delimiter if it is not given.
 
     Columns that differ only in case are numbered. Columns of the same name are refused, or
@@ -75,7 +75,7 @@ def csv_dialect(
         names = tuple(f"column_{i}" for i in range(1, len(first) + 1))
     above = head[: len(head) - len(head.lstrip("\r\n"))]
     line_end = re.search(r"\r\n|\r|\n", re.sub(r'"[^"]*"', "", head))
-    return Dialect(
+    return CsvDialect(
         delimiter=delimiter,
         columns=names,
         line_end=line_end[0] if line_end else "",
@@ -86,7 +86,7 @@ def csv_dialect(
     )
 
 
-def require_same_columns(dialects: Mapping[FilePath, Dialect]) -> None:
+def require_same_columns(dialects: Mapping[FilePath, CsvDialect]) -> None:
     """Refuse a file that has other columns than the first."""
     (first, as_first), *others = dialects.items()
     for path, dialect in others:

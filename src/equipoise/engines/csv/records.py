@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from equipoise.counts.skipped import NOTHING, SHOWN, Skipped
-from equipoise.engines.csv.dialects import Dialect, csv_dialect
+from equipoise.engines.csv.dialects import CsvDialect, csv_dialect
 from equipoise.engines.csv.encodings import not_encoded, open_bytes
 from equipoise.engines.stored import FilePath
 from equipoise.errors import InputError, NotATable
@@ -33,7 +33,7 @@ _VALUES = 200_000
 
 
 def copy_records(
-    path: FilePath, dialect: Dialect, target: Path, *, name: str, lenient: bool
+    path: FilePath, dialect: CsvDialect, target: Path, *, name: str, lenient: bool
 ) -> Skipped:
     """Copy the rows of a CSV file; broken lines are skipped if lenient, and otherwise refused."""
     import pyarrow.parquet as pq
@@ -58,7 +58,7 @@ class Records:
     """
 
     path: FilePath
-    dialect: Dialect
+    dialect: CsvDialect
     name: str
     lenient: bool
     skipped: Skipped = NOTHING

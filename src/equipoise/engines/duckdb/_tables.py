@@ -16,7 +16,7 @@ import duckdb
 from equipoise.counts.skipped import Skipped
 from equipoise.engines.base import Column
 from equipoise.engines.column_names import refuse_duplicates
-from equipoise.engines.csv.dialects import Dialect, require_same_columns
+from equipoise.engines.csv.dialects import CsvDialect, require_same_columns
 from equipoise.engines.csv.encodings import as_utf8
 from equipoise.engines.csv.records import NULL, copy_records
 from equipoise.engines.duckdb._conditions import restrict
@@ -197,7 +197,7 @@ class Tables:
 
     def _csv_table(self, source: Source, folder: str) -> str:
         """Read CSV files as text; files of the same dialect are read together."""
-        files: dict[Dialect | None, list[FilePath]] = defaultdict(list)
+        files: dict[CsvDialect | None, list[FilePath]] = defaultdict(list)
         dialects = {path: dialect_of(source, path) for path in source.files}
         require_same_columns(dialects)
         for path, dialect in dialects.items():
@@ -242,7 +242,7 @@ def _parquet(paths: Sequence[FilePath]) -> str:
     return f"read_parquet({_paths(paths)}, can_have_nan = true{by_name})"
 
 
-def _csv(paths: Sequence[FilePath], dialect: Dialect) -> str:
+def _csv(paths: Sequence[FilePath], dialect: CsvDialect) -> str:
     columns = ", ".join(f"{DIALECT.literal(name)}: 'VARCHAR'" for name in dialect.columns)
     # If DuckDB guesses, a line break inside quotes in the header makes all rows disappear.
     end = (

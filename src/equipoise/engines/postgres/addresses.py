@@ -9,15 +9,17 @@ from urllib.parse import parse_qsl, quote, urlencode
 from equipoise.engines.sources import Source
 from equipoise.errors import InputError
 
-_OURS = ("table", "schema", "key")
+_OURS = ("table", "schema", "id")
 
 
 def locate(address: str, options: Mapping[str, Any]) -> Source:
     """Find the table that an address names; all its other parameters are for the driver.
 
-    >>> source = locate("postgresql://ann:x@host/db?table=people&key=id&sslmode=require", {})
+    ``id`` names the columns that rows are known by, with commas between them.
+
+    >>> source = locate("postgresql://ann:x@host/db?table=people&id=number&sslmode=require", {})
     >>> source.name, source.table, source.key
-    ('postgresql://ann@host/db?table=people&key=id&sslmode=require', 'people', ('id',))
+    ('postgresql://ann@host/db?table=people&id=number&sslmode=require', 'people', ('id',))
     """
     server, ours = split(address)
     if "table" not in ours:
@@ -25,7 +27,7 @@ def locate(address: str, options: Mapping[str, Any]) -> Source:
             f"the address of a table of PostgreSQL names it, as in {public(server)}?table=people, or "
             "?table=schema.people."
         )
-    key = tuple(name for name in ours.get("key", "").split(",") if name)
+    key = tuple(name for name in ours.get("id", "").split(",") if name)
     found = {**options, "key": key} if key else dict(options)
     return Source(name=address, kind="postgres", address=server, table=ours["table"], **found)
 

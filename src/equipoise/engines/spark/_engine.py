@@ -11,7 +11,9 @@ import sys
 import threading
 import uuid
 import warnings
+import zipfile
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import pyarrow as pa
@@ -35,6 +37,7 @@ from equipoise.errors import (
     did_you_mean,
 )
 from equipoise.progress import Reporter, silent, watched
+from equipoise.scratch import ScratchFolder, make_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -80,6 +83,8 @@ class SparkEngine(Database):
         self._report = report
         self._names = itertools.count()
         self._lock = threading.RLock()
+        self._shipped: set[int] = set()
+        self._folders: list[ScratchFolder] = []
 
     @property
     def session(self) -> SparkSession:
@@ -89,7 +94,9 @@ class SparkEngine(Database):
         return self._given
 
     def close(self) -> None:
-        """Leave the session to whoever started it; it ends with the program."""
+        """Remove temporary files; the session ends with the program that started it."""
+        for folder in self._folders:
+            folder.remove()
 
     # -------------------------------------------------------------------- verbs
 
@@ -112,7 +119,9 @@ class SparkEngine(Database):
         """Profile the columns of a table."""
         with self._opened(source) as (table, columns):
             names = ", ".join(_shown(column) for column in columns)
-            frame = self._session_of(source).sql(f"SELECT {names} FROM {table} AS input")
+            session = self._session_of(source)
+            self._ship(session)
+            frame = session.sql(f"SELECT {names} FROM {table} AS input")
             return profile_frame(frame, [(c.name, c.type) for c in columns])
 
     # ------------------------------------------------------------------ queries
@@ -223,6 +232,20 @@ class SparkEngine(Database):
         schema = from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
         return self.session.createDataFrame(rows, schema)
 
+    def _ship(self, session: SparkSession) -> None:
+        """Give this package to the workers of Spark, which need not have it."""
+        if id(session) in self._shipped:
+            return
+        package = Path(__file__).parents[2]
+        folder = make_folder()
+        self._folders.append(folder)
+        archive = folder.path / "equipoise.zip"
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as written:
+            for path in sorted(package.rglob("*.py")):
+                written.write(path, path.relative_to(package.parent))
+        session.addArtifacts(str(archive), pyfile=True)
+        self._shipped.add(id(session))
+
     @contextlib.contextmanager
     def _explaining(self, source: Source) -> Iterator[None]:
         # Spark prints hundreds of lines about every error that is explained here, and warns of a
@@ -247,7 +270,10 @@ def find_session() -> SparkSession:
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    settings = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    settings: dict[str, bool | float | int | str | None] = {
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+    }
     if "PYSPARK_PYTHON" not in os.environ:
         settings["spark.pyspark.python"] = sys.executable
     try:

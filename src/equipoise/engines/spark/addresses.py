@@ -13,14 +13,14 @@ from equipoise.errors import InputError
 def locate(address: str, options: Mapping[str, Any]) -> Source:
     """Find the table of a Spark catalog that an address names.
 
-    >>> source = locate("spark:warehouse.people?key=id", {})
+    >>> source = locate("spark:warehouse.people?id=number", {})
     >>> source.name, source.table, source.key
-    ('spark:warehouse.people?key=id', 'warehouse.people', ('id',))
+    ('spark:warehouse.people?id=number', 'warehouse.people', ('number',))
     """
     before, ours = split(address)
     table = before.partition(":")[2].strip("/")
     if not table:
         raise InputError("the address of a table of Spark names it, as in spark:warehouse.people.")
-    key = tuple(name for name in ours.get("key", "").split(",") if name)
+    key = tuple(name for name in ours.get("id", "").split(",") if name)
     found = {**options, "key": key} if key else dict(options)
     return Source(name=address, kind="spark", address=address, table=table, **found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from equipoise.lake.tables._similarity import (
     agreement,
     is_numeric,
 )
-from equipoise.lake.tables._terms import NUMERIC, Terms
+from equipoise.lake.tables._terms import Terms
 from equipoise.lake.tables.headers import is_opaque
 from equipoise.lake.tables.index import Index
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from numpy.typing import NDArray
 
 _COMMON = 0.25  # terms in more than this share of the columns do not make a table a candidate
 
@@ -30,19 +30,21 @@ def find_by_terms(
 ) -> list[int]:
     """Find the tables that share the most terms with the query, rare terms counting more."""
     common = rarity.terms[rarity.counts > max(_COMMON * rarity.columns, 10)]
-    rare = np.setdiff1d(asked.terms.terms, common)
-    rows = index.query(
+    # A term that no column has finds no table.
+    rare = np.intersect1d(np.setdiff1d(asked.terms.terms, common), rarity.terms)
+    found = index.given(
         """
-        WITH asked AS (SELECT unnest(?::UBIGINT[]) AS term, unnest(?::DOUBLE[]) AS weight),
-        scored AS (SELECT id, sum(asked.weight) AS score FROM terms JOIN asked USING (term) GROUP BY id),
-        size AS (SELECT id, count(*) AS terms FROM terms GROUP BY id)
-        SELECT id FROM scored JOIN size USING (id) JOIN tables USING (id)
+        WITH scored AS (
+            SELECT id, sum(weight * n) AS score FROM postings JOIN asked USING (term) GROUP BY id
+        )
+        SELECT id FROM scored JOIN tables USING (id)
         WHERE snapshot NOT IN (SELECT unnest(?::VARCHAR[]))
-        ORDER BY round(score / sqrt(terms), 6) DESC, snapshot, id LIMIT ?
+        ORDER BY round(score / sqrt(terms), 6) DESC, snapshot, name LIMIT ?
         """,
-        [rare.tolist(), (rarity(rare) ** 2).tolist(), list(exclude), most],
+        {"term": rare, "weight": rarity(rare) ** 2},
+        [list(exclude), most],
     )
-    return [number for (number,) in rows]
+    return [int(number) for number in found["id"]]
 
 
 def find_by_numbers(
@@ -53,73 +55,76 @@ def find_by_numbers(
     if not numeric:
         return []
     found = _of_like_size(index, numeric, [list(exclude), list(without)])
-    opaque = {name: is_opaque(name) for name in found["name"].unique().to_pylist()}
-    theirs = np.array([opaque[name] for name in found["name"].to_pylist()], bool)
-    spread = found["quantiles"].combine_chunks().flatten().to_numpy()
-    spread = spread.reshape(-1, len(numeric[0].quantiles or ()))
-    tables, place = np.unique(found["id"].to_numpy(), return_inverse=True)
+    if not len(found["id"]):
+        return []
+    theirs = found["opaque"].astype(bool)
+    spread = np.stack(list(found["quantiles"]))
+    tables, place = np.unique(found["id"], return_inverse=True)
     score = np.zeros(len(tables))
     for column in numeric:
         counts = theirs | is_opaque(column.name)
         best = np.zeros(len(tables))
         np.maximum.at(best, place[counts], agreement(np.array(column.quantiles), spread[counts]))
         score += best
-    snapshot = dict(zip(found["id"].to_pylist(), found["snapshot"].to_pylist(), strict=True))
+    names = zip(found["snapshot"], found["name"], strict=True)
+    called = dict(zip(found["id"].tolist(), names, strict=True))
     scores = dict(zip(tables.tolist(), score.round(DIGITS).tolist(), strict=True))
     likely = [number for number in scores if scores[number] > 0]
-    return sorted(likely, key=lambda n: (-scores[n], snapshot[n], n))[:most]
+    return sorted(likely, key=lambda n: (-scores[n], *called[n]))[:most]
 
 
 def _of_like_size(
     index: Index, numeric: Sequence[SearchColumn], without: Sequence[object]
-) -> pa.Table:
-    """Return the columns whose median is between the quartiles of one of the query's columns."""
+) -> dict[str, NDArray[Any]]:
+    """Return the columns whose median is between the quartiles of one of the query's columns.
+
+    Where both headers say something, they are compared and not the numbers.
+    """
     quartiles = [np.quantile(column.quantiles or (), [0.25, 0.75]).tolist() for column in numeric]
-    return index.arrow(
+    asked = {
+        "low": np.array([low for low, _ in quartiles]),
+        "high": np.array([high for _, high in quartiles]),
+        "silent": np.array([is_opaque(column.name) for column in numeric], bool),
+    }
+    return index.given(
         """
-        WITH asked AS (SELECT unnest(?::DOUBLE[]) AS low, unnest(?::DOUBLE[]) AS high)
-        SELECT id, snapshot, columns.name, quantiles FROM columns JOIN tables USING (id)
-        WHERE "numeric" >= ? AND quantiles IS NOT NULL
-        AND snapshot NOT IN (SELECT unnest(?::VARCHAR[])) AND id NOT IN (SELECT unnest(?::INTEGER[]))
-        AND EXISTS (SELECT 1 FROM asked WHERE quantiles[(len(quantiles) + 1) // 2] BETWEEN low AND high)
+        SELECT id, snapshot, tables.name, opaque, quantiles FROM numbers JOIN tables USING (id)
+        WHERE snapshot NOT IN (SELECT unnest(?::VARCHAR[])) AND id NOT IN (SELECT unnest(?::BIGINT[]))
+        AND (opaque OR (SELECT bool_or(silent) FROM asked))
+        AND EXISTS (SELECT 1 FROM asked WHERE median BETWEEN low AND high)
         """,
-        [[low for low, _ in quartiles], [high for _, high in quartiles], NUMERIC, *without],
+        asked,
+        without,
     )
 
 
 def stored_columns(index: Index, ids: Sequence[int]) -> dict[int, SearchColumns]:
     """Read the columns of some tables that have values, with their terms."""
-    rows = index.query(
-        'SELECT id, place, name, "numeric", quantiles FROM columns '
-        'WHERE id IN (SELECT unnest(?)) AND "distinct" > 0 ORDER BY id, place',
-        [list(ids)],
+    found = index.given(
+        'SELECT id, name, "numeric", quantiles, terms, weights FROM columns '
+        'SEMI JOIN asked USING (id) WHERE "distinct" > 0 ORDER BY id, place',
+        {"id": np.array(ids, np.int64)},
     )
-    columns: dict[int, dict[int, SearchColumn]] = {number: {} for number in ids}
-    for number, place, *about in rows:
-        columns[number][place] = SearchColumn(*about)
-    terms = _stored_terms(index, ids)
-    return {n: _renumbered(columns[n], terms[n]) for n in ids}
-
-
-def _stored_terms(index: Index, ids: Sequence[int]) -> dict[int, Terms]:
-    rows = index.arrow(
-        "SELECT id, place, term, weight FROM terms WHERE id IN (SELECT unnest(?)) ORDER BY id",
-        [list(ids)],
-    )
-    names = ("id", "place", "term", "weight")
-    owner, place, term, weight = (rows[name].to_numpy() for name in names)
+    owner = found["id"]
     starts, ends = np.searchsorted(owner, ids, "left"), np.searchsorted(owner, ids, "right")
     return {
-        number: Terms(place[a:b].astype(int), term[a:b], weight[a:b].astype(float))
-        for number, a, b in zip(ids, starts, ends, strict=True)
+        number: _columns_of({name: column[a:b] for name, column in found.items()})
+        for number, a, b in zip(ids, starts.tolist(), ends.tolist(), strict=True)
     }
 
 
-def _renumbered(columns: Mapping[int, SearchColumn], terms: Terms) -> SearchColumns:
-    """Number the columns from 0, and drop the terms of columns that are not among them."""
-    kept = np.fromiter(columns, int)
-    chosen = np.isin(terms.places, kept)
-    places = np.searchsorted(kept, terms.places[chosen])
-    return SearchColumns(
-        list(columns.values()), Terms(places, terms.terms[chosen], terms.weights[chosen])
+def _columns_of(rows: Mapping[str, NDArray[Any]]) -> SearchColumns:
+    columns = [
+        SearchColumn(name, float(numeric), None if quantiles is None else quantiles.tolist())
+        for name, numeric, quantiles in zip(
+            rows["name"], rows["numeric"], rows["quantiles"], strict=True
+        )
+    ]
+    lengths = [len(terms) for terms in rows["terms"]]
+    none = np.zeros(0)
+    terms = Terms(
+        np.repeat(np.arange(len(columns)), lengths),
+        np.concatenate([none.astype(np.uint64), *rows["terms"]]),
+        np.concatenate([none, *rows["weights"]]).astype(float),
     )
+    return SearchColumns(columns, terms)

@@ -33,17 +33,13 @@ class Contents:
         places: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
         *,
         index: str | os.PathLike[str] | None = None,
-        engine: Engine | None = None,
+        engine: Engine | Callable[[], Engine] | None = None,
         refresh: bool = True,
         progress: Reporter = silent,
         waiting: Callable[[], None] = lambda: None,
     ) -> None:
-        if engine is None:
-            from equipoise.engines.routing import shared_engine
-
-            engine = shared_engine()
         self.places = catalog.as_places(places)
-        self.engine = engine
+        self._engine = engine
         self.index_path = Path(index) if index is not None else _index_path(self.places)
         self._progress, self._waiting = progress, waiting
         self._refresh_first = refresh
@@ -52,6 +48,15 @@ class Contents:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {', '.join(self.places)}>"
+
+    @functools.cached_property
+    def engine(self) -> Engine:
+        """The engine that reads the tables, loaded when it is first used: a search may need none."""
+        if self._engine is None:
+            from equipoise.engines.routing import shared_engine
+
+            return shared_engine()
+        return self._engine() if callable(self._engine) else self._engine
 
     def refresh(self) -> Refreshed:
         """Profile tables that are new or have changed, and forget those that are gone."""
@@ -62,7 +67,7 @@ class Contents:
         return refresh(
             self.index_path,
             self.places,
-            engine=self.engine,
+            engine=lambda: self.engine,
             progress=self._progress,
             waiting=self._waiting,
         )

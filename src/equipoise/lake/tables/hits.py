@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
 from equipoise.lake.tables.index import Index
-from equipoise.lake.tables.profiles import file_hash
+from equipoise.lake.tables.profiles import file_hash, quick_profile
 from equipoise.lake.tables.search import Hit, search
 from equipoise.plain import Grid
 from equipoise.results import FlatTable, Result
@@ -78,8 +79,12 @@ def _columns(hit: Hit) -> str:
     return ", ".join([*names, *more])
 
 
-def search_lake(index: Index, engine: Engine, source: Source, *, top: int = 10) -> Hits:
+def search_lake(
+    index: Index, engine: Callable[[], Engine], source: Source, *, top: int = 10
+) -> Hits:
     """Search a lake for tables similar to one, without copies of its own file."""
     own = [file_hash(path) for path in source.paths]
-    found = search(index, engine.profile(source), top=top, exclude=own)
-    return Hits(source.name, tuple(found), len(index.tables()))
+    # Loading the engine takes longer than reading a small file without it.
+    profile = quick_profile(source) or engine().profile(source)
+    found = search(index, profile, top=top, exclude=own)
+    return Hits(source.name, tuple(found), index.counts[0])

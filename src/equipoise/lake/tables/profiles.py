@@ -106,6 +106,18 @@ def _profile(source: Source, engine: Engine, *, is_small: bool) -> tuple[Source,
         return source, engine.profile(source)
 
 
+def quick_profile(source: Source) -> Profile | None:
+    """Profile a whole CSV file without the engine, if it is small, simple and plainly read."""
+    if source.kind != "csv" or len(source.paths) != 1 or source.lenient:
+        return None
+    is_whole = source.sql is None and source.where is None
+    path = source.paths[0]
+    try:
+        return _quick(source) if is_whole and path.stat().st_size <= _SMALL else None
+    except (EquipoiseError, OSError):
+        return None  # which the engine explains
+
+
 def _quick(source: Source) -> Profile | None:
     """Profile a small and simple CSV file without the engine, which would take longer to start.
 

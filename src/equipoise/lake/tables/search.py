@@ -17,6 +17,7 @@ import numpy as np
 
 from equipoise.engines.profiling import ColumnProfile, Profile
 from equipoise.errors import InputError
+from equipoise.lake.tables._assignment import FEW_COLUMNS, best_pairs
 from equipoise.lake.tables._candidates import find_by_numbers, find_by_terms, stored_columns
 from equipoise.lake.tables._similarity import (
     DIGITS,
@@ -74,22 +75,25 @@ def search(
         raise InputError(f"`top` is {top}, so no table can be found; set it to 1 or more.")
     query = _filled(query)
     asked = SearchColumns.of(query)
-    rarity = Rarity(*index.frequencies)
+    columns = index.counts[1]
+    rarity = Rarity(columns, *index.frequencies(np.unique(asked.terms.terms)))
     ids = find_by_terms(index, asked, rarity, max(top, CANDIDATES), exclude)
     ids += find_by_numbers(index, asked, max(top, NUMBER_CANDIDATES), exclude, without=ids)
     if not ids:
         return []
     stored = stored_columns(index, ids)
+    used = np.concatenate([asked.terms.terms, *(table.terms.terms for table in stored.values())])
+    rarity = Rarity(columns, *index.frequencies(np.unique(used)))
     scores = _scores(asked, stored, rarity)
     tables = index.tables_by_id(ids)
-    ranked = sorted(ids, key=lambda n: (-scores[n], tables[n].snapshot, n))
+    ranked = sorted(ids, key=lambda n: (-scores[n], tables[n].snapshot, tables[n].name))
     found = [n for n in ranked[:top] if scores[n] > 0]
     profiles = index.profiles(found)
     hits = []
     for n in found:
         compared = compare(asked, stored[n], rarity)
-        columns = _matches(query.columns, _filled(profiles[n]).columns, compared)
-        hits.append(Hit(tables[n], scores[n], columns))
+        pairs = _matches(query.columns, _filled(profiles[n]).columns, compared)
+        hits.append(Hit(tables[n], scores[n], pairs))
     return hits
 
 
@@ -116,6 +120,8 @@ def _scores(
 
 def _paired(similarity: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pair columns one to one so that the sum of their similarities is largest."""
+    if min(similarity.shape) <= FEW_COLUMNS:
+        return best_pairs(similarity)
     from scipy.optimize import linear_sum_assignment
 
     rows, columns = linear_sum_assignment(similarity, maximize=True)
@@ -142,7 +148,7 @@ def _contexts(
     ours = _bags(asked.terms, np.zeros(len(asked.columns), int))
     theirs = _bags(together.terms, owner)
     one, many = unit_vectors([(ours, 1), (theirs, len(starts) - 1)], rarity)
-    contexts: NDArray[np.float64] = (many @ one.T).toarray()[:, 0]
+    contexts: NDArray[np.float64] = one.products(many)[0]
     return contexts
 
 

@@ -88,9 +88,12 @@ def align(
     maps = ValueMaps(want, table, same_codes, codebook or {})
     contents = ColumnContents(table.columns)
     # Most tables of a lake are about something else, which three columns show as well as thirty.
-    if not is_of_use(gather_evidence(want.counted, table, maps, contents), want.counted):
+    counted = want.counted
+    if counted.columns and not is_of_use(gather_evidence(counted, table, maps, contents), counted):
         return None
     evidence = gather_evidence(want, table, maps, contents)
+    if not is_of_use(evidence, want):
+        return None
     pairs, likely = likely_pairs(evidence, want)
     pairs += guessed_pairs(pairs, likely, evidence, want)
     shared = shared_headers(want.columns, table.columns)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
 
@@ -15,11 +15,10 @@ from equipoise.errors import InputError
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.index import _records
 from equipoise.lake.tables.index._records import Table
-from equipoise.lake.tables.index._working_copy import open_index, reason_of
+from equipoise.lake.tables.index._segments import open_index, reason_of
 
 if TYPE_CHECKING:
     import numpy as np
-    import pyarrow as pa
     from numpy.typing import NDArray
 
 
@@ -29,7 +28,7 @@ class Index:
     def __init__(self, path: Path, places: Sequence[str]) -> None:
         self._path, self._root = path, catalog.root(places)
         with self._explained():
-            self._connection = open_index(path)
+            self._connection = open_index(path).connection
 
     def close(self) -> None:
         """Close the file."""
@@ -52,16 +51,35 @@ class Index:
         return {table.id: table for table in found}
 
     @functools.cached_property
-    def frequencies(self) -> tuple[int, NDArray[np.uint64], NDArray[np.int64]]:
-        """The number of columns; all terms in ascending order, and how many columns have each."""
-        ((columns,),) = self.query("SELECT count(*) FROM columns")
-        rows = self.arrow("SELECT term, count(*) AS n FROM terms GROUP BY term ORDER BY term")
-        return columns, rows["term"].to_numpy(), rows["n"].to_numpy()
+    def counts(self) -> tuple[int, int]:
+        """The numbers of tables and of columns."""
+        ((tables, columns),) = self.query("SELECT tables, columns FROM about")
+        return tables, columns
 
-    def arrow(self, text: str, parameters: Sequence[Any] = ()) -> pa.Table:
-        """Run a query whose result has many rows."""
+    def frequencies(
+        self, terms: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """Which of some terms the lake has, in ascending order, and how many columns have each."""
+        found = self.given(
+            "SELECT term, n FROM frequencies SEMI JOIN asked USING (term) WHERE n > 0 ORDER BY term",
+            {"term": terms},
+        )
+        return found["term"], found["n"]
+
+    def given(
+        self,
+        text: str,
+        asked: Mapping[str, NDArray[Any]],
+        parameters: Sequence[Any] = (),
+    ) -> dict[str, NDArray[Any]]:
+        """Run a query over the index and a table ``asked``; return the columns of its result."""
         with self._explained():
-            return self._connection.sql(text, params=list(parameters)).to_arrow_table()
+            self._connection.register("asked", dict(asked))
+            try:
+                found = self._connection.execute(text, parameters).fetchnumpy()
+            finally:
+                self._connection.unregister("asked")
+        return {name: _plain(column) for name, column in found.items()}
 
     def query(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a query."""
@@ -77,3 +95,12 @@ class Index:
                 f"{self._path} cannot be read as an index ({reason_of(error)}); remove it, or set "
                 "`index` to another file."
             ) from None
+
+
+def _plain(column: Any) -> NDArray[Any]:
+    """Replace the mask of a column by None where its values are missing."""
+    if not hasattr(column, "mask"):
+        return cast("NDArray[Any]", column)
+    found = column.data.astype(object)
+    found[column.mask] = None
+    return cast("NDArray[Any]", found)

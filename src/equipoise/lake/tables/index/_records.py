@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,30 +12,27 @@ from equipoise.counts.skipped import NOTHING, Skipped
 from equipoise.engines.profiling import ColumnProfile, Profile
 from equipoise.engines.sources import Source
 from equipoise.lake.tables._terms import column_terms
+from equipoise.lake.tables.headers import is_opaque
 from equipoise.lake.tables.profiles import Profiled
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-FORMAT = 3
+FORMAT = 4
 """Version of the file format; an index of another version is built again."""
 
-SCHEMA = """
-CREATE TABLE about (format INTEGER);
-CREATE SEQUENCE numbers;
-CREATE TABLE tables (
-    id INTEGER, name VARCHAR, file VARCHAR, inner_name VARCHAR, kind VARCHAR, encoding VARCHAR,
+TABLES = """(
+    id BIGINT, name VARCHAR, file VARCHAR, inner_name VARCHAR, kind VARCHAR, encoding VARCHAR,
     size BIGINT, changed BIGINT, snapshot VARCHAR, rows BIGINT, problem VARCHAR, profiled BOOLEAN,
-    lenient BOOLEAN, skipped BIGINT, first_skipped VARCHAR[]
-);
-CREATE TABLE columns (
-    id INTEGER, place INTEGER, name VARCHAR, type VARCHAR, nulls BIGINT, "distinct" BIGINT,
+    lenient BOOLEAN, skipped BIGINT, first_skipped VARCHAR[], terms BIGINT
+)"""
+
+COLUMNS = """(
+    id BIGINT, place INTEGER, name VARCHAR, type VARCHAR, nulls BIGINT, "distinct" BIGINT,
     "values" VARCHAR[], counts BIGINT[], sketch UBIGINT[], "numeric" DOUBLE, quantiles DOUBLE[],
-    sample VARCHAR[]
-);
-CREATE TABLE terms (id INTEGER, place INTEGER, term UBIGINT, weight FLOAT);
-"""
+    sample VARCHAR[], opaque BOOLEAN, terms UBIGINT[], weights FLOAT[]
+)"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +42,7 @@ class Table:
     Attributes
     ----------
     id, name
-        Number in the index, and name in the lake.
+        Number in the index, which is a hash of the name, and name in the lake.
     source
         How to open it.
     size, changed, snapshot
@@ -76,8 +74,13 @@ def known_files(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, i
     return {file: (size, changed) for file, size, changed in rows}
 
 
-def snapshots_by_file(connection: duckdb.DuckDBPyConnection) -> dict[str, set[str]]:
-    rows = connection.execute("SELECT file, list(snapshot) FROM tables GROUP BY file").fetchall()
+def snapshots_by_file(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[str]
+) -> dict[str, set[str]]:
+    rows = connection.execute(
+        "SELECT file, list(snapshot) FROM tables WHERE file IN (SELECT unnest(?)) GROUP BY file",
+        [list(files)],
+    ).fetchall()
     return {file: set(hashes) for file, hashes in rows}
 
 
@@ -148,7 +151,7 @@ def forget(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
     if files:
         listed = [list(files)]
         chosen = "(SELECT id FROM tables WHERE file IN (SELECT unnest(?)))"
-        for table in ("terms", "columns", "tables"):
+        for table in ("columns", "tables"):
             connection.execute(f"DELETE FROM {table} WHERE id IN {chosen}", listed)
 
 
@@ -158,13 +161,9 @@ def store(
     connection.begin()
     forget(connection, files)
     if looked_at:
-        numbers = connection.execute(
-            "SELECT nextval('numbers') FROM range(?)", [len(looked_at)]
-        ).fetchall()
-        numbered = [(n, seen) for (n,), seen in zip(numbers, looked_at, strict=True)]
-        _insert(connection, "tables", _table_rows(numbered))
-        _insert(connection, "columns", _column_rows(numbered))
-        _insert(connection, "terms", _term_rows(numbered))
+        tables, columns = records_of(looked_at)
+        _insert(connection, "tables", tables)
+        _insert(connection, "columns", columns)
     connection.commit()
 
 
@@ -174,12 +173,39 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -
     connection.unregister("fresh")
 
 
-def _table_rows(numbered: Sequence[tuple[int, Profiled]]) -> pa.Table:
+def table_id(name: str) -> int:
+    """Return the number of a table: a hash of its name, the same wherever it is computed.
+
+    A sequence would need one place that counts; of a million names, two have the same hash with a
+    probability of one in ten million.
+
+    >>> table_id("staff.csv") == table_id("staff.csv"), table_id("a.csv") < 2**63
+    (True, True)
+    """
+    digest = hashlib.md5(name.encode(errors="replace"), usedforsecurity=False).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+def records_of(looked_at: Sequence[Profiled]) -> tuple[pa.Table, pa.Table]:
+    """Write profiles as rows of the tables and of the columns of an index.
+
+    These are what :func:`~equipoise.lake.tables.index.load` reads: wherever profiles are computed,
+    they become the same index.
+    """
+    terms = [
+        [column_terms(c) for c in seen.about.columns] if seen.about else [] for seen in looked_at
+    ]
+    return _table_rows(looked_at, terms), _column_rows(looked_at, terms)
+
+
+def _table_rows(
+    looked_at: Sequence[Profiled], terms: Sequence[Sequence[Mapping[int, float]]]
+) -> pa.Table:
     import pyarrow as pa
 
     rows = [
         {
-            "id": number,
+            "id": table_id(seen.entry.name),
             "name": seen.entry.name,
             "file": seen.entry.name.removesuffix(f"::{seen.source.table}"),
             "inner_name": seen.source.table,
@@ -194,8 +220,9 @@ def _table_rows(numbered: Sequence[tuple[int, Profiled]]) -> pa.Table:
             "lenient": seen.source.lenient,
             "skipped": seen.profile.skipped.lines if seen.profile else 0,
             "first_skipped": list(seen.profile.skipped.first) if seen.profile else [],
+            "terms": sum(map(len, own)),
         }
-        for number, seen in numbered
+        for seen, own in zip(looked_at, terms, strict=True)
     ]
     types = {"inner_name": pa.string(), "problem": pa.string()}
     types["first_skipped"] = pa.list_(pa.string())
@@ -204,23 +231,26 @@ def _table_rows(numbered: Sequence[tuple[int, Profiled]]) -> pa.Table:
     )
 
 
-def _column_rows(numbered: Sequence[tuple[int, Profiled]]) -> pa.Table:
+def _column_rows(
+    looked_at: Sequence[Profiled], terms: Sequence[Sequence[Mapping[int, float]]]
+) -> pa.Table:
     import pyarrow as pa
 
     placed = [
-        (number, place, column)
-        for number, seen in numbered
+        (table_id(seen.entry.name), place, column, own[place])
+        for seen, own in zip(looked_at, terms, strict=True)
         if seen.profile
         for place, column in enumerate(seen.profile.columns)
     ]
-    columns = [column for *_, column in placed]
+    columns = [column for _, _, column, _ in placed]
     values = [None if c.values is None else list(c.values) for c in columns]
     counts = [None if c.values is None else list(c.values.values()) for c in columns]
     texts, wholes = pa.list_(pa.string()), pa.list_(pa.int64())
+    weights = [list(own.values()) for *_, own in placed]
     return pa.table(
         {
-            "id": pa.array([number for number, *_ in placed], pa.int32()),
-            "place": pa.array([place for _, place, _ in placed], pa.int32()),
+            "id": pa.array([number for number, *_ in placed], pa.int64()),
+            "place": pa.array([place for _, place, *_ in placed], pa.int32()),
             "name": pa.array([c.name for c in columns], pa.string()),
             "type": pa.array([c.type for c in columns], pa.string()),
             "nulls": pa.array([c.nulls for c in columns], pa.int64()),
@@ -231,21 +261,8 @@ def _column_rows(numbered: Sequence[tuple[int, Profiled]]) -> pa.Table:
             "numeric": pa.array([c.numeric for c in columns], pa.float64()),
             "quantiles": pa.array([c.quantiles for c in columns], pa.list_(pa.float64())),
             "sample": pa.array([list(c.sample) for c in columns], texts),
+            "opaque": pa.array([is_opaque(c.name) for c in columns], pa.bool_()),
+            "terms": pa.array([list(own) for *_, own in placed], pa.list_(pa.uint64())),
+            "weights": pa.array(weights, pa.list_(pa.float32())),
         }
-    )
-
-
-def _term_rows(numbered: Sequence[tuple[int, Profiled]]) -> pa.Table:
-    import pyarrow as pa
-
-    rows = [
-        (number, place, term, weight)
-        for number, seen in numbered
-        if seen.about
-        for place, column in enumerate(seen.about.columns)
-        for term, weight in column_terms(column).items()
-    ]
-    types = {"id": pa.int32(), "place": pa.int32(), "term": pa.uint64(), "weight": pa.float32()}
-    return pa.table(
-        {name: pa.array([row[i] for row in rows], types[name]) for i, name in enumerate(types)}
     )

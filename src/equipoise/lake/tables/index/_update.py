@@ -16,13 +16,18 @@ from equipoise.errors import InputError
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.catalog import CatalogEntry
 from equipoise.lake.tables.index import _records
-from equipoise.lake.tables.index._working_copy import (
-    is_current,
-    locked,
+from equipoise.lake.tables.index._segments import (
+    Fresh,
     open_index,
+    publish,
     reason_of,
+    written,
+)
+from equipoise.lake.tables.index._stamps import Stamps, digest_of, quick_stamps
+from equipoise.lake.tables.index._working_copy import (
+    gathering,
+    locked,
     remove_leftovers,
-    working_copy,
     working_file,
 )
 from equipoise.lake.tables.profiles import Profiled, file_hash, profile_table
@@ -66,33 +71,36 @@ def refresh(
     path: Path,
     places: Sequence[str],
     *,
-    engine: Engine,
+    engine: Engine | Callable[[], Engine],
     progress: Reporter = silent,
     waiting: Callable[[], None] = lambda: None,
 ) -> Refreshed:
     """Update an index: profile new and changed files, forget those that are gone.
 
-    ``waiting`` is called once if another run holds the lock.
+    An ``engine`` that takes long to load may be given as a function, which is called only if there
+    is something to profile. ``waiting`` is called once if another run holds the lock.
     """
-
-    def update(*, from_scratch: bool) -> Refreshed:
-        with working_copy(path, from_scratch=from_scratch) as connection:
-            return _Update(connection, catalog.root(places), engine, progress).run(found)
-
     progress("looking for tables", 0)
-    before = _written_at(path)
+    unchanged = _unchanged(path, places)
+    if unchanged is not None:
+        return Refreshed(0, 0, 0, unchanged)
+    before = written(path)
     found = _files(path, places)
     if not _is_stale(path, found):
         return Refreshed(0, 0, 0, len(found))
+    used = engine() if callable(engine) else engine
+    run = _Update(path, catalog.root(places), used, progress)
     with locked(path, waiting):
-        if _written_at(path) != before:  # the other run may have seen newer files
+        if written(path) != before:  # the other run may have seen newer files
             found = _files(path, places)
+            if not _is_stale(path, found):
+                return Refreshed(0, 0, 0, len(found))
         try:
-            return update(from_scratch=False)
+            return run.update(found, from_scratch=not _is_current(path))
         except (duckdb.Error, OSError):
-            remove_leftovers(path)  # a broken copy, or no room for one
+            remove_leftovers(path)  # something broken, or no room
         try:
-            return update(from_scratch=True)
+            return run.update(found, from_scratch=True)
         except (duckdb.Error, OSError) as error:
             remove_leftovers(path)
             raise InputError(
@@ -101,8 +109,29 @@ def refresh(
             ) from None
 
 
-def _written_at(path: Path) -> int | None:
-    return path.stat().st_mtime_ns if path.exists() else None
+@cancellable
+def load(
+    path: Path, tables: str, columns: str, *, waiting: Callable[[], None] = lambda: None
+) -> None:
+    """Make an index of profiles that were computed elsewhere.
+
+    ``tables`` and ``columns`` are Parquet files, or globs of them, with the records that
+    :func:`records_of` writes. An index that is there is replaced. The next refresh looks which tables
+    have changed since they were profiled.
+    """
+    with locked(path, waiting):
+        remove_leftovers(path)
+        try:
+            with gathering(path, "", -1) as connection:
+                for kind, files in (("tables", tables), ("columns", columns)):
+                    connection.execute(f"INSERT INTO {kind} BY NAME FROM read_parquet(?)", [files])
+            publish(path, Fresh(working_file(path), (), ""), from_scratch=True)
+        except (duckdb.Error, OSError) as error:
+            raise InputError(
+                f"{tables} and {columns} cannot be loaded into the index {path} ({reason_of(error)})."
+            ) from None
+        finally:
+            remove_leftovers(path)
 
 
 def _files(path: Path, places: Sequence[str]) -> dict[str, CatalogEntry]:
@@ -115,45 +144,95 @@ def _files(path: Path, places: Sequence[str]) -> dict[str, CatalogEntry]:
     return found
 
 
+def _unchanged(path: Path, places: Sequence[str]) -> int | None:
+    """Return the number of files if all are as the index knows them; None if that is not certain."""
+    if not path.exists() or working_file(path).exists():
+        return None
+    stamps = quick_stamps(places, path)
+    if stamps is None:
+        return None
+    with contextlib.suppress(duckdb.Error), contextlib.closing(open_index(path)) as opened:
+        ((state,),) = opened.connection.execute("SELECT state FROM about").fetchall()
+        return len(stamps) if state == digest_of(stamps) else None
+    return None
+
+
+def _is_current(path: Path) -> bool:
+    with contextlib.suppress(duckdb.Error), contextlib.closing(open_index(path)):
+        return True
+    return False
+
+
 def _is_stale(path: Path, found: Mapping[str, CatalogEntry]) -> bool:
     if not path.exists() or working_file(path).exists():
         return True
     try:
-        with contextlib.closing(open_index(path)) as connection:
-            known = _records.known_files(connection) if is_current(connection) else None
-            return known != _stamps(found)
+        with contextlib.closing(open_index(path)) as opened:
+            return _records.known_files(opened.connection) != _stamps(found)
     except duckdb.Error:
         return True
 
 
-def _stamps(found: Mapping[str, CatalogEntry]) -> dict[str, tuple[int, int]]:
+def _stamps(found: Mapping[str, CatalogEntry]) -> Stamps:
     return {name: (entry.size, entry.changed) for name, entry in found.items()}
 
 
 @dataclass(frozen=True)
 class _Update:
-    connection: duckdb.DuckDBPyConnection
+    path: Path
     root: Path
     engine: Engine
     progress: Reporter
 
-    def run(self, found: Mapping[str, CatalogEntry]) -> Refreshed:
-        known, stamps = _records.known_files(self.connection), _stamps(found)
+    def update(self, found: Mapping[str, CatalogEntry], *, from_scratch: bool) -> Refreshed:
+        """Gather what is new, and add it to the index."""
+        with contextlib.ExitStack() as stack:
+            old = None
+            if not from_scratch:
+                old = stack.enter_context(contextlib.closing(open_index(self.path)))
+            before = {} if old is None else _records.known_files(old.connection)
+            stamp, last = ("", -1) if old is None else (old.stamp, old.segments[-1].last)
+            with gathering(self.path, stamp, last) as fresh:
+                done = self._gather(found, before, fresh, None if old is None else old.connection)
+                gathered = _records.known_files(fresh)
+        replaced = [name for name in before if name not in found or name in gathered]
+        stamps = {**{name: before[name] for name in found if name in before}, **gathered}
+        state = digest_of(stamps)
+        publish(
+            self.path, Fresh(working_file(self.path), replaced, state), from_scratch=from_scratch
+        )
+        remove_leftovers(self.path)
+        return done
+
+    def _gather(
+        self,
+        found: Mapping[str, CatalogEntry],
+        before: Stamps,
+        fresh: duckdb.DuckDBPyConnection,
+        old: duckdb.DuckDBPyConnection | None,
+    ) -> Refreshed:
+        gathered, stamps = _records.known_files(fresh), _stamps(found)
+        known = {**before, **gathered}
         gone = [name for name in known if name not in found]
         stale = [name for name in found if known.get(name) != stamps[name]]
-        _records.forget(self.connection, gone)
-        snapshots, touched = _records.snapshots_by_file(self.connection), 0
+        _records.forget(fresh, [name for name in gathered if name not in found])
+        touched = 0
         for start in range(0, len(stale), _BATCH):
             names = stale[start : start + _BATCH]
+            of = {n: fresh if n in gathered else old for n in names if n in known}
+            snapshots = _snapshots_by_file(of)
             profiled: list[Profiled] = []
             for i, name in enumerate(names, start):
                 self.progress(f"looking at {name}", i / len(stale))
                 snapshot = _snapshot(found[name])
+                there = of.get(name)
                 is_same = snapshot is not None and snapshots.get(name) == {snapshot}
-                touched += is_same
-                profile = self._known_profiles if is_same else self._new_profiles
-                profiled += profile(found[name], snapshot)
-            _records.store(self.connection, names, profiled)
+                if is_same and there is not None:
+                    touched += 1
+                    profiled += self._known_profiles(there, found[name], snapshot)
+                else:
+                    profiled += self._new_profiles(found[name], snapshot)
+            _records.store(fresh, names, profiled)
         self.progress("writing the index", 1)
         changed = sum(name in known for name in stale)
         same = len(found) - len(stale) + touched
@@ -163,12 +242,14 @@ class _Update:
         tables = catalog.tables(entry, self.engine)
         return [profile_table(table, self.engine, snapshot) for table in tables]
 
-    def _known_profiles(self, entry: CatalogEntry, snapshot: str | None) -> list[Profiled]:
+    def _known_profiles(
+        self, connection: duckdb.DuckDBPyConnection, entry: CatalogEntry, snapshot: str | None
+    ) -> list[Profiled]:
         """Return what is known of a file whose date has changed but not its content."""
-        old = _records.read_tables(self.connection, self.root, entry.name)
+        old = _records.read_tables(connection, self.root, entry.name)
         if any(t.skipped.lines for t in old):  # the words of skipped lines are in no profile
             return self._new_profiles(entry, snapshot)
-        profiles = _records.read_profiles(self.connection, [t.id for t in old if t.profiled])
+        profiles = _records.read_profiles(connection, [t.id for t in old if t.profiled])
         return [
             Profiled(
                 entry=replace(entry, name=t.name, source=t.source),
@@ -187,3 +268,13 @@ def _snapshot(entry: CatalogEntry) -> str | None:
         with contextlib.suppress(OSError):
             return file_hash(entry.source.paths[0])
     return None
+
+
+def _snapshots_by_file(
+    of: Mapping[str, duckdb.DuckDBPyConnection | None],
+) -> dict[str, set[str]]:
+    """Return the snapshots of the tables of some files, each as the given connection knows them."""
+    found: dict[str, set[str]] = {}
+    for connection in {id(c): c for c in of.values() if c is not None}.values():
+        found |= _records.snapshots_by_file(connection, [n for n in of if of[n] is connection])
+    return found

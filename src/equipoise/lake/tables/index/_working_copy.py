@@ -1,45 +1,21 @@
-"""The copy of an index that a run writes to, the lock on it, and the files a killed run leaves."""
+"""What a run gathers for an index, the lock on it, and the files that a killed run leaves."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
 from equipoise.errors import InputError
-from equipoise.lake.tables.index._records import FORMAT, SCHEMA
+from equipoise.lake.tables.index._records import COLUMNS, FORMAT, TABLES
+from equipoise.lake.tables.index._segments import part_file
 from equipoise.scratch import is_old, take_lock
 
-
-def open_index(path: Path) -> duckdb.DuckDBPyConnection:
-    # Attached to a connection of its own: DuckDB shares one database among all connections to a
-    # path, and would go on reading the old index after a new one has been moved there.
-    settings: dict[str, Any] = {
-        "temp_directory": f"{path}.tmp",
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
-    connection = duckdb.connect(":memory:", config=settings)
-    try:
-        file = str(path).replace("'", "''")
-        connection.execute(f"ATTACH '{file}' AS lake (READ_ONLY); USE lake")
-    except duckdb.Error:
-        connection.close()
-        raise
-    return connection
-
-
-def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
-    try:
-        return connection.execute("SELECT format FROM about").fetchall() == [(FORMAT,)]
-    except duckdb.Error:
-        return False
+_MEMORY = "256MB"
 
 
 @contextlib.contextmanager
@@ -71,45 +47,54 @@ def _open_lock(path: Path) -> int:
     return os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o666)
 
 
+def working_file(path: Path) -> Path:
+    """Where a run gathers what is new, and commits it every few tables."""
+    return path.with_name(f"{path.name}.new")
+
+
 @contextlib.contextmanager
-def working_copy(path: Path, *, from_scratch: bool) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a copy of the index to write to, and move it into place at the end."""
-    working = working_file(path)
-    connection = _resume(path) or _begin(path, from_scratch=from_scratch)
+def gathering(path: Path, stamp: str, last: int) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the file in which a run gathers what is new; one that was left is gone on with.
+
+    ``stamp`` and ``last`` are the base and the last delta of the index that it will be added to: what
+    was gathered for another state of the index is dropped.
+    """
+    connection = _resume(path, stamp, last) or _begin(path, stamp, last)
     try:
         yield connection
         connection.execute("CHECKPOINT")  # close() would hide an error such as a full disk
     finally:
         connection.close()
-    with working.open("rb+") as file:
-        os.fsync(file.fileno())
-    working.replace(path)
 
 
-def _resume(path: Path) -> duckdb.DuckDBPyConnection | None:
-    """Open the copy that an interrupted run left, if it is usable."""
+def _connect(path: Path) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(str(working_file(path)), config={"memory_limit": _MEMORY})
+
+
+def _resume(path: Path, stamp: str, last: int) -> duckdb.DuckDBPyConnection | None:
+    """Open what an interrupted run left, if it is usable."""
     if not working_file(path).exists():
         return None
     with contextlib.suppress(duckdb.Error):
-        connection = duckdb.connect(str(working_file(path)))
-        if is_current(connection):
-            return connection
+        connection = _connect(path)
+        try:
+            about = connection.execute("SELECT format, stamp, last FROM about").fetchall()
+            if about == [(FORMAT, stamp, last)]:
+                return connection
+        except duckdb.Error:
+            pass
         connection.close()
     return None
 
 
-def _begin(path: Path, *, from_scratch: bool) -> duckdb.DuckDBPyConnection:
+def _begin(path: Path, stamp: str, last: int) -> duckdb.DuckDBPyConnection:
     remove_leftovers(path)
-    if path.exists() and not from_scratch:
-        # Copied under another name first: half a copy must not look like one to continue with.
-        shutil.copyfile(path, _partial_file(path))
-        _partial_file(path).replace(working_file(path))
-        connection = _resume(path)
-        if connection is not None:
-            return connection
-        remove_leftovers(path)
-    connection = duckdb.connect(str(working_file(path)))
-    connection.execute(f"BEGIN; {SCHEMA} INSERT INTO about VALUES ({FORMAT}); COMMIT")
+    connection = _connect(path)
+    connection.execute(
+        "BEGIN; CREATE TABLE about (format INTEGER, stamp VARCHAR, last INTEGER); "
+        f"CREATE TABLE tables {TABLES}; CREATE TABLE columns {COLUMNS}; "
+        f"INSERT INTO about VALUES ({FORMAT}, '{stamp}', {last}); COMMIT"
+    )
     return connection
 
 
@@ -138,16 +123,4 @@ def remove_leftovers(path: Path) -> None:
 
 def _leftovers(path: Path) -> tuple[Path, ...]:
     working = working_file(path)
-    return (working, working.with_name(f"{working.name}.wal"), _partial_file(path))
-
-
-def working_file(path: Path) -> Path:
-    return path.with_name(f"{path.name}.new")
-
-
-def _partial_file(path: Path) -> Path:
-    return path.with_name(f"{path.name}.part")
-
-
-def reason_of(error: Exception) -> str:
-    return str(error).strip().splitlines()[0].rstrip(".")
+    return (working, working.with_name(f"{working.name}.wal"), part_file(path))
