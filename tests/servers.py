@@ -44,6 +44,7 @@ def spark_session() -> SparkSession:
         pytest.skip("Spark needs Java 17: apt-get install openjdk-17-jre-headless")
     from pyspark.sql import SparkSession
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # or workers would be those of the system
     folder = tempfile.mkdtemp(prefix="equipoise-spark-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     session = (
@@ -52,7 +53,6 @@ def spark_session() -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.pyspark.python", sys.executable)
         .config("spark.sql.warehouse.dir", f"{folder}/warehouse")
         # Not UTC, so that a text which depends on the session's time zone shows.
         .config("spark.sql.session.timeZone", "Asia/Kolkata")

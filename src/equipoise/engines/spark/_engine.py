@@ -270,12 +270,12 @@ def find_session() -> SparkSession:
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
+    # Without this, workers of this machine would use the Python of the system.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings: dict[str, bool | float | int | str | None] = {
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
     }
-    if "PYSPARK_PYTHON" not in os.environ:
-        settings["spark.pyspark.python"] = sys.executable
     try:
         return SparkSession.builder.appName("equipoise").config(map=settings).getOrCreate()
     except (PySparkException, RuntimeError, OSError) as error:
