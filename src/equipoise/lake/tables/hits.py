@@ -7,8 +7,8 @@ from typing import Any
 
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
+from equipoise.engines.stores.states import snapshots_of
 from equipoise.lake.tables.index import Index
-from equipoise.lake.tables.profiles import file_hash
 from equipoise.lake.tables.search import Hit, search
 from equipoise.plain import Grid
 from equipoise.results import FlatTable, Result
@@ -80,6 +80,6 @@ def _columns(hit: Hit) -> str:
 
 def search_lake(index: Index, engine: Engine, source: Source, *, top: int = 10) -> Hits:
     """Search a lake for tables similar to one, without copies of its own file."""
-    own = [file_hash(path) for path in source.paths]
+    own = snapshots_of(source)
     found = search(index, engine.profile(source), top=top, exclude=own)
     return Hits(source.name, tuple(found), len(index.tables()))

@@ -12,7 +12,8 @@ from typing import Any
 import duckdb
 
 from equipoise.engines.base import Engine
-from equipoise.errors import InputError
+from equipoise.engines.stores.states import snapshot_of
+from equipoise.errors import EquipoiseError, InputError
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.catalog import CatalogEntry
 from equipoise.lake.tables.index import _records
@@ -25,7 +26,7 @@ from equipoise.lake.tables.index._working_copy import (
     working_copy,
     working_file,
 )
-from equipoise.lake.tables.profiles import Profiled, file_hash, profile_table
+from equipoise.lake.tables.profiles import Profiled, profile_table
 from equipoise.plain import Grid
 from equipoise.progress import Reporter, cancellable, silent
 from equipoise.results import FlatTable, Result
@@ -77,7 +78,7 @@ def refresh(
 
     def update(*, from_scratch: bool) -> Refreshed:
         with working_copy(path, from_scratch=from_scratch) as connection:
-            return _Update(connection, catalog.root(places), engine, progress).run(found)
+            return _Update(connection, places, engine, progress).run(found)
 
     progress("looking for tables", 0)
     before = _written_at(path)
@@ -109,7 +110,7 @@ def _files(path: Path, places: Sequence[str]) -> dict[str, CatalogEntry]:
     """Find the files of a lake, without its own index, which may be among them."""
     found = catalog.files(places)
     for name, entry in list(found.items()):
-        file = entry.source.paths[0]
+        file = next(iter(entry.source.paths), Path())
         if file.name == path.name and os.path.realpath(file) == os.path.realpath(path):
             del found[name]
     return found
@@ -133,7 +134,7 @@ def _stamps(found: Mapping[str, CatalogEntry]) -> dict[str, tuple[int, int]]:
 @dataclass(frozen=True)
 class _Update:
     connection: duckdb.DuckDBPyConnection
-    root: Path
+    places: Sequence[str]
     engine: Engine
     progress: Reporter
 
@@ -165,7 +166,7 @@ class _Update:
 
     def _known_profiles(self, entry: CatalogEntry, snapshot: str | None) -> list[Profiled]:
         """Return what is known of a file whose date has changed but not its content."""
-        old = _records.read_tables(self.connection, self.root, entry.name)
+        old = _records.read_tables(self.connection, self.places, entry.name)
         if any(t.skipped.lines for t in old):  # the words of skipped lines are in no profile
             return self._new_profiles(entry, snapshot)
         profiles = _records.read_profiles(self.connection, [t.id for t in old if t.profiled])
@@ -184,6 +185,6 @@ class _Update:
 
 def _snapshot(entry: CatalogEntry) -> str | None:
     if entry.problem is None:
-        with contextlib.suppress(OSError):
-            return file_hash(entry.source.paths[0])
+        with contextlib.suppress(OSError, EquipoiseError):
+            return snapshot_of(entry.source)
     return None
