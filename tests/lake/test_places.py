@@ -196,7 +196,49 @@ def test_the_base_is_not_a_source(places):
         assert [ranked.offer.candidate.name for ranked in found.offers] == ["a.csv"]
 
 
+@pytest.mark.slow
+def test_a_delta_table_is_repaired_from_the_command_line(capsys):
+    write_deltalake("base", table(PEOPLE))
+    write("files/a.csv", HEADER, both(1000, 40))
+    columns = ["-s", "sex", "-l", "hired", "--tolerance", "0.1"]
+    assert run(["plan", "delta:./base", *columns, "-o", "plan.json"]) == 0
+    assert eq.Plan.read("plan.json").source == "delta:./base"
+    assert run(["find", "plan.json", "files"]) == 0  # the plan names its table
+    assert run(["acquire", "plan.json", "files", "-o", "out.parquet"]) == 0
+    assert (
+        run(
+            [
+                "verify",
+                "out.parquet",
+                "--base",
+                "delta:./base",
+                "--plan",
+                "plan.json",
+                "--ledger",
+                "out.parquet.ledger.parquet",
+            ]
+        )
+        == 0
+    )
+    capsys.readouterr()
+
+
 # ---------------------------------------------------------------------------- refused
+
+
+def test_rows_are_not_written_to_an_address(places):
+    before = sorted(Path().rglob("*"))
+    for target in ("s3://bucket/out.csv", "delta:./out.parquet"):
+        with pytest.raises(InputError, match="addresses are only read"):
+            eq.repair("people.csv", "files", target, **SEX, tolerance=0.1)
+    assert [p for p in sorted(Path().rglob("*")) if "equipoise" not in p.name] == before
+
+
+def test_one_broken_table_of_a_namespace_is_told(places):
+    for file in Path("wh/archive/old/metadata").glob("*.metadata.json"):
+        file.unlink()
+    problems = {t.name: t.problem for t in Lake(places).tables if t.problem}
+    assert list(problems) == ["iceberg:sqlite:///catalog.db?table=archive.old"]
 
 
 def test_places_that_are_not_there(store):

@@ -168,7 +168,8 @@ def tables_at(address: str) -> list[Source]:
     parts = Address.of(address)
     if parts.is_file or parts.table is not None:
         return [locate(address, {})]
-    return [locate(table_address(address, name), {}) for name in tables(address)]
+    addresses = [table_address(address, name) for name in tables(address)]
+    return [Source(name=one, kind="iceberg", address=one) for one in addresses]
 
 
 def address_in(place: str, name: str) -> str | None:

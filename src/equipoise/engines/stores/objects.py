@@ -58,7 +58,7 @@ def reopened(name: str, kind: Any, address: str, snapshot: str) -> Source:  # no
 
 def mark(source: Source) -> Mark:
     """Name the state of a file by what the store calls it, if it does."""
-    status = source.stored[0].stat()
+    status = source.stored[0].listed or source.stored[0].stat()
     snapshot = f"etag:{status.st_ino}/{status.st_size}" if status.st_ino else None
     return Mark(snapshot, status.st_size, stamp(snapshot) if snapshot else status.st_mtime_ns)
 
