@@ -17,6 +17,7 @@ from equipoise.engines.addresses import SCHEMES, scheme_of, without_password
 from equipoise.engines.sources import Source
 from equipoise.engines.stored import FilePath
 from equipoise.engines.stores.marks import Mark
+from equipoise.errors import InputError
 
 VERSIONED = ("delta", "iceberg")
 """Kinds of tables that keep older states, which can be read again."""
@@ -31,7 +32,13 @@ class Stamp(NamedTuple):
 
 def tables_at(address: str) -> list[Source]:
     """Find the tables at an address, which is a place of a lake."""
-    found: list[Source] = _module(address).tables_at(address)
+    module = _module(address)
+    if not hasattr(module, "tables_at"):
+        raise InputError(
+            f"{without_password(address)} cannot be a place of a lake; name a folder, a file, a glob, a Delta "
+            "or Iceberg table, or a folder of a store."
+        )
+    found: list[Source] = module.tables_at(address)
     return found
 
 
