@@ -112,6 +112,21 @@ def test_a_source_never_shows_its_password():
     assert source.address == address
 
 
+@pytest.mark.parametrize(
+    ("name", "public"),
+    [
+        ("s3://bucket/people.csv", "s3://bucket/people.csv"),
+        ("postgresql://ann@host/db?table=t", "postgresql://ann@host/db?table=t"),
+        ("delta:/home/ann/people", "delta:people"),
+        ("delta:./people", "delta:./people"),
+        ("delta:s3://bucket/people", "delta:s3://bucket/people"),
+        ("/home/ann/people", "people"),
+    ],
+)
+def test_public_names_have_no_folders_of_this_machine(name, public):
+    assert Source(name=name, kind="delta", address=name).public_name == public
+
+
 ADDRESSES = {
     "unknown scheme": f"mystery://ann:{SECRET}@host/people.csv",
     "nearly known": f"s4://ann:{SECRET}@bucket/people.csv",

@@ -53,8 +53,8 @@ def count(
     ----------
     data
         Path (CSV, TSV, Parquet, JSON lines, gzipped or not; a folder; a glob;
-        ``file.duckdb::table``, ``file.sqlite::table``, ``book.xlsx::sheet``), ``"-"`` for standard
-        input, name of a bundled data set, pandas, polars or Arrow table, mapping of columns,
+        ``file.duckdb::table``, ``file.sqlite::table``, ``book.xlsx::sheet``), address such as
+        ``delta:PATH`` or ``s3://bucket/file``, ``"-"`` for standard input, name of a bundled data set, pandas, polars or Arrow table, mapping of columns,
         DuckDB relation, or Counts, which are returned unchanged.
     sensitive_features
         Names of the sensitive columns. With ``y``, the columns themselves: a frame, a mapping, an

@@ -17,6 +17,7 @@ from equipoise.errors import InputError, did_you_mean
 __all__ = [
     "SCHEMES",
     "Scheme",
+    "is_address",
     "local_path",
     "locator",
     "scheme_of",
@@ -97,6 +98,16 @@ def scheme_of(text: str) -> str | None:
         f"{without_password(text)} begins with {found[0]!r}, which is not a known scheme, and no such file "
         f"exists; known are {', '.join(SCHEMES)}.{near}"
     )
+
+
+def is_address(text: str) -> bool:
+    """Whether a text begins with a known scheme; an unknown one may be the name of a new file.
+
+    >>> is_address("s3://bucket/new.csv"), is_address("notes:new.csv")
+    (True, False)
+    """
+    found = _SCHEME.match(text)
+    return found is not None and found[1].lower() in SCHEMES and not _is_path(text)
 
 
 def locator(scheme: str) -> Callable[[str, dict[str, Any]], Any]:

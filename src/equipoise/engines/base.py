@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from equipoise.counts import Counts
 from equipoise.counts.columns import nested_values
+from equipoise.engines.addresses import is_address, without_password
 from equipoise.errors import ColumnNotFound, CountsError, InputError, NoRowsLeft
 
 if TYPE_CHECKING:
@@ -249,6 +250,11 @@ def require_rows(counts: Counts, table: str) -> Counts:
 
 def require_writable(path: str | os.PathLike[str], writes: tuple[str, ...]) -> str:
     """Return the extension of a file to write; refuse one that cannot be written."""
+    if is_address(str(path)):
+        raise InputError(
+            f"{without_password(str(path))} cannot be written; rows are written to files of this "
+            "machine, and addresses are only read."
+        )
     # The longest first, in case an extension is the end of another.
     for extension in sorted(writes, key=len, reverse=True):
         if str(path).endswith(extension):

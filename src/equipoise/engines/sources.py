@@ -91,9 +91,12 @@ class Source:
     @property
     def public_name(self) -> str:
         """The given name, but without the folders of this machine."""
-        scheme, colon, place = self.name.partition(":") if self.address else ("", "", self.name)
-        path = Path(place or self.name)
-        return scheme + colon + path.name if path.is_absolute() else self.name
+        scheme, place = "", self.name
+        if self.address is not None and ":" in self.name.partition("/")[0]:
+            scheme, _, place = self.name.partition(":")
+            scheme += ":"
+        is_local = Path(place).is_absolute() and not place.startswith("//")
+        return scheme + Path(place).name if is_local else self.name
 
     @property
     def reading(self) -> Reading:

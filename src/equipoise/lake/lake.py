@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from equipoise.engines.addresses import is_address
 from equipoise.engines.sources import Source
-from equipoise.errors import InputError, did_you_mean
+from equipoise.errors import InputError, SourceNotFound, did_you_mean
 from equipoise.lake.tables.contents import Contents
 from equipoise.options import options_of, take
 from equipoise.progress import Reporter, silent
@@ -30,7 +32,7 @@ class Lake(Contents):
     Parameters
     ----------
     places
-        A folder, a file, a glob, or a list of these.
+        A folder, a file, a glob, an address such as ``delta:PATH``, or a list of these.
     index
         File of the index. By default it is in the lake's folder or, if that cannot be written to
         or the lake is not a single folder, in the user's cache.
@@ -333,6 +335,10 @@ def _base(plan: Plan, base: Any, encoding: str | None, delimiter: str | None) ->
     if base is not None:
         return locate(base, **reading.options)
     if plan.source is None:
+        return None
+    if is_address(plan.source):  # whose password, if it has one, the plan does not know
+        with contextlib.suppress(SourceNotFound):
+            return locate(plan.source, **reading.options)
         return None
     # A table of a database, file.duckdb::table, exists if its file does.
     there = Path(plan.source.partition("::")[0]).exists() or plan.source in names()

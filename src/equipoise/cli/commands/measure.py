@@ -90,8 +90,9 @@ def command(data: str, output: Output, **given: Any) -> int:
     """Measure the Uniform Bias of every group and label of DATA.
 
     DATA is a CSV, TSV, Parquet or JSON lines file (gzipped or not), a folder or glob of
-    them, file.duckdb::table, file.sqlite::table, book.xlsx::sheet, - for standard input, or
-    the name of a bundled data set (equipoise data list).
+    them, file.duckdb::table, file.sqlite::table, book.xlsx::sheet, an address such as
+    delta:PATH or s3://BUCKET/FILE, - for standard input, or the name of a bundled data set
+    (equipoise data list).
     """
     shown = {k: given.pop(k) for k in ("sort", "top", *_CHOSEN)}
     below = given.pop("suppress_below")

@@ -19,7 +19,7 @@ def locate(address: str, options: Mapping[str, Any]) -> Source:
 
     >>> source = locate("postgresql://ann:x@host/db?table=people&id=number&sslmode=require", {})
     >>> source.name, source.table, source.key
-    ('postgresql://ann@host/db?table=people&id=number&sslmode=require', 'people', ('id',))
+    ('postgresql://ann@host/db?table=people&id=number&sslmode=require', 'people', ('number',))
     """
     server, ours = split(address)
     if "table" not in ours:

@@ -14,8 +14,9 @@ from urllib.parse import unquote
 from equipoise.engines.addresses import local_path, split, without_password
 from equipoise.engines.column_names import refuse_duplicates
 from equipoise.engines.sources import Source
-from equipoise.engines.stored import FilePath, StoredFile, reason_of
+from equipoise.engines.stored import FilePath, StoredFile, reason_of, stamp
 from equipoise.engines.stores.file_lists import FileList, ListedColumn, constant_text, struct_type
+from equipoise.engines.stores.marks import Mark
 from equipoise.errors import InputError, MissingDependency, SourceNotFound
 
 if TYPE_CHECKING:
@@ -96,15 +97,34 @@ def file_list(source: Source) -> FileList:
     )
 
 
-def mark(source: Source) -> tuple[str, str]:
-    """Return the snapshot of a source, and what else changes if its table is made anew."""
+def mark(source: Source) -> Mark:
+    """Name the state of a table: its own name, which moves with it, and the version."""
+    import pyarrow as pa
+
     table = _opened(source)
-    details = table.metadata()
-    return f"delta:{details.id}@{table.version()}", str(details.created_time)
+    snapshot = f"delta:{table.metadata().id}@{table.version()}"
+    sizes = pa.table(table.get_add_actions())["size_bytes"].to_pylist()
+    return Mark(snapshot, sum(sizes), stamp(snapshot))
+
+
+def tables_at(address: str) -> list[Source]:
+    """Find the table of an address."""
+    return [locate(address, {})]
+
+
+def address_in(place: str, name: str) -> str | None:
+    """Return the address of a table of a place by its name, if it is one."""
+    return place if without_password(place) == name else None
+
+
+def reopened(name: str, kind: Any, address: str, snapshot: str) -> Source:
+    """Return a table of a known name in a known state, without opening it."""
+    place = split(address)[0]
+    return Source(name=name, kind=kind, address=place, version=version_in(snapshot) or None)
 
 
 def version_in(snapshot: str) -> str:
-    """Return the version that a snapshot names.
+    """Return the version that a snapshot names, or nothing.
 
     >>> version_in("delta:6b1f@12")
     '12'

@@ -16,8 +16,9 @@ from urllib.parse import quote
 from equipoise.engines.addresses import scrubbed, split, without_password
 from equipoise.engines.column_names import refuse_duplicates
 from equipoise.engines.sources import Source
-from equipoise.engines.stored import FilePath, StoredFile, reason_of
+from equipoise.engines.stored import FilePath, StoredFile, reason_of, stamp
 from equipoise.engines.stores.file_lists import FileList, ListedColumn, constant_text, struct_type
+from equipoise.engines.stores.marks import Mark
 from equipoise.errors import (
     EquipoiseError,
     InputError,
@@ -149,10 +150,40 @@ def pinned(source: Source) -> Source:
     return replace(source, version=version)
 
 
-def mark(source: Source) -> tuple[str, str]:
-    """Return the snapshot of a source, and what else changes if its table is made anew."""
+def mark(source: Source) -> Mark:
+    """Name the state of a table: its own name, which moves with it, the snapshot and the schema."""
     found = pinned(source)
-    return f"iceberg:{_opened(found).metadata.table_uuid}@{found.version}", ""
+    table = _opened(found)
+    number = (found.version or "").partition("/")[0]
+    size = 0
+    if number != _NO_SNAPSHOT:
+        summary = _snapshot(table, number, found).summary
+        size = int((summary and summary.additional_properties.get("total-files-size")) or 0)
+    snapshot = f"iceberg:{table.metadata.table_uuid}@{found.version}"
+    return Mark(snapshot, size, stamp(snapshot))
+
+
+def tables_at(address: str) -> list[Source]:
+    """Find the tables of a catalogue or a namespace, or the one that an address names."""
+    parts = Address.of(address)
+    if parts.is_file or parts.table is not None:
+        return [locate(address, {})]
+    addresses = [table_address(address, name) for name in tables(address)]
+    return [Source(name=one, kind="iceberg", address=one) for one in addresses]
+
+
+def address_in(place: str, name: str) -> str | None:
+    """Return the address of a table of a place by its name, if it is one."""
+    if without_password(place) == name:
+        return place
+    table = Address.of(name).table
+    found = None if table is None else table_address(place, table)
+    return found if found is not None and without_password(found) == name else None
+
+
+def reopened(name: str, kind: Any, address: str, snapshot: str) -> Source:
+    """Return a table of a known name in a known state, without opening it."""
+    return Source(name=name, kind=kind, address=address, version=version_in(snapshot) or None)
 
 
 def version_in(snapshot: str) -> str:

@@ -11,7 +11,15 @@ from typing import Any
 from equipoise.engines.addresses import without_password
 from equipoise.engines.kinds import CONTAINERS, EXTENSIONS, Kind, extension
 from equipoise.engines.sources import Source
-from equipoise.engines.stored import Status, StoredFile, explained, filesystem, status_of
+from equipoise.engines.stored import (
+    Status,
+    StoredFile,
+    explained,
+    filesystem,
+    stamp,
+    status_of,
+)
+from equipoise.engines.stores.marks import Mark
 from equipoise.errors import InputError, SourceNotFound
 
 
@@ -26,6 +34,33 @@ def locate(address: str, options: dict[str, Any]) -> Source:
             "must be of one kind; choose them with a glob such as 's3://bucket/folder/*.csv'."
         )
     return Source(name=name, kind=kinds.pop(), address=address, stored=tuple(files), **options)
+
+
+def tables_at(address: str) -> list[Source]:
+    """Find the files of an address, each of which is a table."""
+    return [
+        Source(name=str(f), kind=kind_of_file(f), address=f.address, stored=(f,))
+        for f, _ in listed(address)
+    ]
+
+
+def address_in(place: str, name: str) -> str | None:
+    """Return the address of a file of a place by its name; only that of a web server has secrets."""
+    if without_password(place) == name:
+        return place
+    return None if place.startswith(("http:", "https:")) else name
+
+
+def reopened(name: str, kind: Any, address: str, snapshot: str) -> Source:  # noqa: ARG001
+    """Return a file of a known name, without opening it."""
+    return Source(name=name, kind=kind, address=address, stored=(StoredFile(address),))
+
+
+def mark(source: Source) -> Mark:
+    """Name the state of a file by what the store calls it, if it does."""
+    status = source.stored[0].listed or source.stored[0].stat()
+    snapshot = f"etag:{status.st_ino}/{status.st_size}" if status.st_ino else None
+    return Mark(snapshot, status.st_size, stamp(snapshot) if snapshot else status.st_mtime_ns)
 
 
 def listed(address: str) -> list[tuple[StoredFile, Status]]:

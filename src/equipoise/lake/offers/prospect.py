@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from equipoise.counts import Condition, Counts
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
+from equipoise.engines.stores.states import is_same_place
 from equipoise.lake.matching.restriction import Restriction, restriction, wanted_by
 from equipoise.lake.offers.copies import TableCopies
 from equipoise.lake.offers.duplicates import Known
@@ -212,6 +213,8 @@ def why_barred(
 
 def _is_base(source: Source, base: Source) -> bool:
     """Whether a table is the base: the same file, and in a database the same table."""
+    if base.address is not None or source.address is not None:
+        return is_same_place(source, base)
     if base.table not in (None, source.table):
         return False
     ours = [path for path in base.paths if path.exists()]

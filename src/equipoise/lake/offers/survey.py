@@ -10,6 +10,7 @@ from pathlib import Path
 from equipoise.counts import Counts
 from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
+from equipoise.engines.stores.states import snapshot_of, stamp_of
 from equipoise.errors import InputError, PoolTooSmall, did_you_mean
 from equipoise.lake.matching.columns.alignment import Alignment, align, nearest_columns
 from equipoise.lake.matching.columns.target import Wanted, wanted
@@ -28,7 +29,6 @@ from equipoise.lake.tables.conditions import Conditions, Sources, is_denied, rea
 from equipoise.lake.tables.contents import Contents
 from equipoise.lake.tables.headers import words
 from equipoise.lake.tables.index import Table
-from equipoise.lake.tables.profiles import file_hash
 from equipoise.options.search import SearchRequest
 from equipoise.progress import Reporter, cancellable, silent
 
@@ -58,11 +58,10 @@ class Candidate:
 
         Otherwise its profile, and the snapshot that a ledger records, would be wrong.
         """
-        path = self.table.source.paths[0]
+        source = self.table.source
         try:
-            status = path.stat()
-            same = (status.st_size, status.st_mtime_ns) == (self.table.size, self.table.changed)
-            if (same and not surely) or file_hash(path) == self.table.snapshot:
+            same = stamp_of(source) == (self.table.size, self.table.changed)
+            if (same and not surely) or snapshot_of(source) == self.table.snapshot:
                 return
         except OSError as error:
             raise InputError(

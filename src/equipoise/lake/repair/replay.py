@@ -15,6 +15,7 @@ import pyarrow as pa
 from equipoise.counts.columns import values_in
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
+from equipoise.engines.stores.states import at_snapshot, snapshot_of
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.lake.matching.conversions import Conversion, MeantView
 from equipoise.lake.offers.fingerprints import RowHashes
@@ -22,7 +23,6 @@ from equipoise.lake.repair.ledger import keyed, read_ledger
 from equipoise.lake.repair.output import cast, cast_where_possible
 from equipoise.lake.tables.contents import Contents
 from equipoise.lake.tables.index import Table
-from equipoise.lake.tables.profiles import file_hash
 from equipoise.plain import Grid
 from equipoise.progress import Reporter, cancellable, silent
 from equipoise.results import FlatTable, Result
@@ -148,9 +148,10 @@ def _replay_source(
     if table.name != name:
         problems.append(f"{name} is no longer in the lake, but its content is, as {table.name}.")
     try:
-        is_same = snapshots == {file_hash(table.source.paths[0])}
+        source = at_snapshot(table.source, next(iter(snapshots)) if len(snapshots) == 1 else "")
+        is_same = snapshots == {snapshot_of(source)}
         places = sorted({line["place"] for line in lines if line["place"] is not None})
-        fetched = lake.engine.fetch(table.source, places)
+        fetched = lake.engine.fetch(source, places)
     except (EquipoiseError, OSError) as error:
         return [f"{name} cannot be read: {error}"]
     place, md5 = (column.to_pylist() for column in fetched.columns[-2:])
@@ -169,7 +170,7 @@ def _replay_source(
             "not."
         )
     elif repaired is not None and not problems:
-        problems += _unlike(name, lines, fetched, table.source, lake.engine, repaired, key)
+        problems += _unlike(name, lines, fetched, source, lake.engine, repaired, key)
     return problems
 
 

@@ -1,4 +1,4 @@
-"""The tables of a lake: files in folders, tables in databases, sheets in workbooks."""
+"""The tables of a lake: files in folders and stores, tables of databases and lakehouses, sheets."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from equipoise.engines.addresses import local_path, scheme_of
 from equipoise.engines.base import Engine
 from equipoise.engines.csv.encodings import guess_encoding
-from equipoise.engines.kinds import CONTAINERS, EXTENSIONS, kind_of
+from equipoise.engines.kinds import CONTAINERS, EXTENSIONS, Kind, kind_of
 from equipoise.engines.sources import Source
+from equipoise.engines.stores import states
 from equipoise.errors import EquipoiseError, InputError, MissingDependency, SourceNotFound
 
 _KIND_OF_ERROR = re.compile(r": (?:[A-Z]\w+ )+Error: ")
 # Suffixes of write-ahead logs, which hold changes that are not in the database yet.
 _LOGS = {"duckdb": ".wal", "sqlite": "-wal"}
+DELTA_LOG = "_delta_log"
 _IN_USE = (
     -1
 )  # date of a file that cannot be opened now; no file has it, so the next run tries again
@@ -37,16 +41,20 @@ class CatalogEntry:
 
 
 def as_places(places: object) -> tuple[str, ...]:
-    """Normalise the places of a lake to a tuple of folders, files and globs."""
+    """Normalise the places of a lake to a tuple of folders, files, globs and addresses."""
     if isinstance(places, (str, os.PathLike)):
-        return (os.fspath(places),)
+        return (_local(os.fspath(places)),)
     if isinstance(places, Iterable):
-        listed = tuple(os.fspath(place) for place in places)
+        listed = tuple(_local(os.fspath(place)) for place in places)
         if listed:
             return listed
     raise InputError(
-        "no places were given; a lake is a folder, a file, a glob, or a list of these."
+        "no places were given; a lake is a folder, a file, a glob, an address, or a list of these."
     )
+
+
+def _local(place: str) -> str:
+    return local_path(place) if scheme_of(place) == "file" else place
 
 
 def files(places: Sequence[str]) -> dict[str, CatalogEntry]:
@@ -59,10 +67,36 @@ def files(places: Sequence[str]) -> dict[str, CatalogEntry]:
     folder = root(places)
     below = "" if folder == Path() else str(folder).rstrip(os.sep) + os.sep
     for place in places:
-        for path, problem in _paths(place):
-            entry = _entry(_name(path, folder, below), path, problem)
-            found.setdefault(entry.name, entry)
+        if scheme_of(place) is not None:
+            entries = [_remote_entry(source) for source in states.tables_at(place)]
+        else:
+            named = ((_name(path, folder, below), path, why) for path, why in _paths(place))
+            entries = [_entry(name, path, why) for name, path, why in named]
+        for entry in entries:
+            _require_one(found.setdefault(entry.name, entry), entry)
     return dict(sorted(found.items()))
+
+
+def _require_one(known: CatalogEntry, entry: CatalogEntry) -> None:
+    """Refuse two tables of one name, as two places that differ only in their passwords have."""
+    if known.source.address != entry.source.address:
+        raise InputError(
+            f"two tables of the lake are called {entry.name}, in two places that are shown alike; leave "
+            "out one of them."
+        )
+
+
+def source_at(
+    file: str, kind: Kind, snapshot: str, places: Sequence[str], folder: Path, **options: Any
+) -> Source:
+    """Return a table that an index knows, in the state that it knows; ``folder`` is the root."""
+    if scheme_of(file) is not None:
+        return replace(states.reopened(file, kind, snapshot, places), **options)
+    path = folder / file
+    if kind == "delta":
+        version = snapshot.rpartition("@")[2] or None
+        return Source(kind=kind, address=f"delta:{path}", version=version, **options)
+    return Source(kind=kind, paths=(path,), **options)
 
 
 def root(places: Sequence[str]) -> Path:
@@ -71,7 +105,9 @@ def root(places: Sequence[str]) -> Path:
     >>> root(["archive/2023/*.csv", "archive/2024/a.csv"])
     PosixPath('archive')
     """
-    folders = [_folder(place) for place in places]
+    folders = [_folder(place) for place in places if scheme_of(place) is None]
+    if not folders:
+        return Path()
     try:
         return Path(os.path.commonpath(folders)) if len(folders) > 1 else Path(folders[0])
     except ValueError:  # some are absolute, some not
@@ -81,7 +117,7 @@ def root(places: Sequence[str]) -> Path:
 def _folder(place: str) -> str:
     """The folder of a place: itself, that of a file, or the fixed part of a glob."""
     # os.path.isdir returns False where Path.is_dir raises, such as for names that are too long.
-    if os.path.isdir(place):  # noqa: PTH112
+    if os.path.isdir(place) and not _is_delta(place):  # noqa: PTH112
         return os.path.normpath(place)
     parts = Path(place).parent.parts
     plain = itertools.takewhile(lambda part: not glob.has_magic(part), parts)
@@ -116,7 +152,7 @@ def opened(entry: CatalogEntry) -> Source:
     """Return the source, with the encoding of a text file guessed from its content."""
     if entry.source.kind != "csv":
         return entry.source
-    return replace(entry.source, encoding=guess_encoding(entry.source.paths[0]))
+    return replace(entry.source, encoding=guess_encoding(entry.source.files[0]))
 
 
 def public(problem: str, source: Source) -> str:
@@ -160,6 +196,8 @@ def _entry(name: str, path: Path, problem: str | None) -> CatalogEntry:
     of the content or of the directory entry, whichever is later: tools can set the former back.
     """
     size = changed = 0
+    if problem is None and _is_delta(path):
+        return _remote_entry(Source(name=name, kind="delta", address=f"delta:{path}"))
     if problem is None:
         try:
             status = path.stat()
@@ -172,6 +210,27 @@ def _entry(name: str, path: Path, problem: str | None) -> CatalogEntry:
     kind = kind_of(path) if problem is None else "csv"  # a linked folder has no kind
     source = Source(name=name, kind=kind, paths=(path,))
     return CatalogEntry(name=name, source=source, size=size, changed=changed, problem=problem)
+
+
+def _remote_entry(source: Source) -> CatalogEntry:
+    """Ask for the state of a table that is not a file of this machine."""
+    try:
+        mark = states.mark_of(source)
+        if source.kind in states.VERSIONED and mark.snapshot is not None:
+            source = states.at_snapshot(source, mark.snapshot)
+    except MissingDependency as error:  # which may be installed by the next time
+        return CatalogEntry(
+            name=source.name, source=source, size=0, changed=_IN_USE, problem=str(error)
+        )
+    except EquipoiseError as error:
+        return CatalogEntry(name=source.name, source=source, size=0, changed=0, problem=str(error))
+    return CatalogEntry(
+        name=source.name, source=source, size=mark.size, changed=mark.changed, problem=None
+    )
+
+
+def _is_delta(folder: str | Path) -> bool:
+    return os.path.isdir(os.path.join(folder, DELTA_LOG))  # noqa: PTH112, PTH118 (of many folders)
 
 
 def _refused(name: str, path: Path, status: os.stat_result) -> str | None:
@@ -199,7 +258,9 @@ def _paths(place: str) -> Iterator[tuple[Path, str | None]]:
         is_folder, is_there = path.is_dir(), path.exists()
     except (OSError, ValueError) as error:  # such as a name that is too long
         raise SourceNotFound(f"{place} cannot be read: {_strerror(error)}.") from None
-    if is_folder:
+    if is_folder and _is_delta(path):
+        yield path, None
+    elif is_folder:
         yield from _below(path)
     elif is_there:
         kind_of(path)
@@ -209,12 +270,16 @@ def _paths(place: str) -> Iterator[tuple[Path, str | None]]:
         if not matches:
             raise SourceNotFound(f"no file matches {place}; a lake is a folder, a file or a glob.")
         for match in matches:
-            if match.is_dir():
+            if match.is_dir() and _is_delta(match):
+                yield match, None
+            elif match.is_dir():
                 yield from _below(match)
             elif _is_table(match.name):
                 yield match, None
     else:
-        raise SourceNotFound(f"{place} does not exist; a lake is a folder, a file or a glob.")
+        raise SourceNotFound(
+            f"{place} does not exist; a lake is a folder, a file, a glob or an address."
+        )
 
 
 def _strerror(error: Exception) -> str:
@@ -226,6 +291,10 @@ def _below(folder: Path) -> Iterator[tuple[Path, str | None]]:
     closed: list[OSError] = []
     for directory, folders, names in os.walk(folder, onerror=closed.append):
         here = Path(directory)
+        if DELTA_LOG in folders:  # its files are of older versions, too
+            folders.clear()
+            yield here, None
+            continue
         links = [f for f in folders if (here / f).is_symlink()]
         yield from _leading_out([here / name for name in links], top)
         folders[:] = sorted(f for f in folders if f not in links and not f.startswith((".", "_")))

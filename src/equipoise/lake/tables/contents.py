@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from equipoise.engines.addresses import without_password
 from equipoise.engines.base import Engine
 from equipoise.engines.profiling import Profile
 from equipoise.errors import InputError
@@ -47,7 +48,7 @@ class Contents:
         """The last survey of these tables, after what it was made for; a refresh forgets it."""
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {', '.join(self.places)}>"
+        return f"<{type(self).__name__} of {', '.join(map(without_password, self.places))}>"
 
     @functools.cached_property
     def engine(self) -> Engine:
@@ -98,7 +99,7 @@ class Contents:
 
     def require_outside(self, paths: Sequence[Path]) -> None:
         """Refuse to write a table into the lake, where it would become one of its tables."""
-        for place in map(Path, self.places):
+        for place in (Path(place.removeprefix("delta:")) for place in self.places):
             if not place.is_dir():
                 continue
             for path in paths:
@@ -110,9 +111,11 @@ class Contents:
 
 
 def _index_path(places: Sequence[str]) -> Path:
-    if len(places) == 1 and Path(places[0]).is_dir() and os.access(places[0], os.W_OK):
+    alone = Path(places[0])
+    is_delta = (alone / catalog.DELTA_LOG).is_dir()
+    if len(places) == 1 and alone.is_dir() and not is_delta and os.access(alone, os.W_OK):
         return Path(places[0]) / INDEX_NAME
-    names = "\n".join(str(Path(place).absolute()) for place in places)
+    names = "\n".join(str(Path(without_password(place)).absolute()) for place in places)
     digest = hashlib.md5(names.encode(), usedforsecurity=False).hexdigest()[:16]
     folder = cache_folder() / "lakes"
     try:

@@ -8,8 +8,9 @@ from typing import Any
 
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
+from equipoise.engines.stores.states import snapshots_of
 from equipoise.lake.tables.index import Index
-from equipoise.lake.tables.profiles import file_hash, quick_profile
+from equipoise.lake.tables.profiles import quick_profile
 from equipoise.lake.tables.search import Hit, search
 from equipoise.plain import Grid
 from equipoise.results import FlatTable, Result
@@ -83,7 +84,7 @@ def search_lake(
     index: Index, engine: Callable[[], Engine], source: Source, *, top: int = 10
 ) -> Hits:
     """Search a lake for tables similar to one, without copies of its own file."""
-    own = [file_hash(path) for path in source.paths]
+    own = snapshots_of(source)
     # Loading the engine takes longer than reading a small file without it.
     profile = quick_profile(source) or engine().profile(source)
     found = search(index, profile, top=top, exclude=own)

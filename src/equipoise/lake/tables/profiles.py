@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from equipoise.engines.csv.encodings import guess_encoding
 from equipoise.engines.csv.records import NULL, padded_records, refuse_long_end
 from equipoise.engines.profiling import Profile, Profiler
 from equipoise.engines.sources import Source
+from equipoise.engines.stores.states import snapshot_of
 from equipoise.errors import EquipoiseError, InputError, NotATable
 from equipoise.lake.tables.catalog import CatalogEntry, opened, public
 
@@ -28,7 +28,7 @@ class Profiled:
 
     entry: CatalogEntry
     source: Source  # with the encoding that was found, and lenient if necessary
-    snapshot: str = ""  # SHA-256 of the file
+    snapshot: str = ""  # SHA-256 of the file, or the state of a table that has a name
     profile: Profile | None = None
     # Profile that a search uses. For a small file it includes lines that are not valid rows; in a
     # large file the rows say enough.
@@ -51,7 +51,7 @@ def profile_table(entry: CatalogEntry, engine: Engine, snapshot: str | None = No
     known, is_small = snapshot or "", entry.size <= _SMALL
     profile: Profile | None
     try:
-        known = known or file_hash(source.paths[0])
+        known = known or snapshot_of(source)
         source = opened(entry)
         source, profile = _read(source, engine, is_small=is_small)
     except (EquipoiseError, OSError, pa.ArrowException) as error:
@@ -81,25 +81,19 @@ def _read(source: Source, engine: Engine, *, is_small: bool) -> tuple[Source, Pr
             raise (other if isinstance(other, NotATable) else error) from None
 
 
-def file_hash(path: Path) -> str:
-    """Compute the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _profile(source: Source, engine: Engine, *, is_small: bool) -> tuple[Source, Profile]:
     """Profile a table; if its encoding was guessed wrongly from the first megabyte, guess again."""
     import pyarrow as pa
 
     if source.kind == "csv" and not is_small:
-        refuse_long_end(source.paths[0])
+        refuse_long_end(source.files[0])
     try:
         quick = _quick(source) if is_small and not source.lenient else None
         return source, quick or engine.profile(source)
     except (EquipoiseError, OSError, pa.ArrowException):
         if is_small or source.kind != "csv" or source.encoding != "utf-8":
             raise
-        encoding = guess_encoding(source.paths[0], whole=True)
+        encoding = guess_encoding(source.files[0], whole=True)
         if encoding == source.encoding:
             raise
         source = replace(source, encoding=encoding)
@@ -124,7 +118,7 @@ def _quick(source: Source) -> Profile | None:
     Whatever could be read in more than one way is left to the engine: quotes, empty lines, lines of
     another width.
     """
-    path = source.paths[0]
+    path = source.files[0] if source.files else Path()
     if source.kind != "csv" or path.name.lower().endswith(".gz"):
         return None
     dialect = csv_dialect(path, encoding=source.encoding, delimiter=source.delimiter)
@@ -174,7 +168,7 @@ def _padded(source: Source) -> Profile | None:
     if source.kind != "csv":
         return None
     try:
-        names, records = padded_records(source.paths[0], source.encoding)
+        names, records = padded_records(source.files[0], source.encoding)
         profiler = Profiler(names, ["VARCHAR"] * len(names))
         while batch := list(itertools.islice(records, _BATCH)):
             _add(profiler, batch)

@@ -12,7 +12,6 @@ import duckdb
 
 from equipoise.engines.profiling import Profile
 from equipoise.errors import InputError
-from equipoise.lake.tables import catalog
 from equipoise.lake.tables.index import _records
 from equipoise.lake.tables.index._records import Table
 from equipoise.lake.tables.index._segments import open_index, reason_of
@@ -26,7 +25,7 @@ class Index:
     """Reader of an index; :func:`refresh` writes it."""
 
     def __init__(self, path: Path, places: Sequence[str]) -> None:
-        self._path, self._root = path, catalog.root(places)
+        self._path, self._places = path, tuple(places)
         with self._explained():
             self._connection = open_index(path).connection
 
@@ -37,7 +36,7 @@ class Index:
     def tables(self) -> list[Table]:
         """All tables in the order of their names, including those that cannot be read."""
         with self._explained():
-            return _records.read_tables(self._connection, self._root)
+            return _records.read_tables(self._connection, self._places)
 
     def profiles(self, ids: Iterable[int]) -> dict[int, Profile]:
         """The profiles of some tables, by number."""
@@ -47,7 +46,7 @@ class Index:
     def tables_by_id(self, ids: Iterable[int]) -> dict[int, Table]:
         """Some tables, by number."""
         with self._explained():
-            found = _records.read_tables(self._connection, self._root, ids=list(ids))
+            found = _records.read_tables(self._connection, self._places, ids=list(ids))
         return {table.id: table for table in found}
 
     @functools.cached_property

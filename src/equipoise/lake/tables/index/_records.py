@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise.counts.skipped import NOTHING, Skipped
 from equipoise.engines.profiling import ColumnProfile, Profile
 from equipoise.engines.sources import Source
+from equipoise.lake.tables import catalog
 from equipoise.lake.tables._terms import column_terms
 from equipoise.lake.tables.headers import is_opaque
 from equipoise.lake.tables.profiles import Profiled
@@ -46,7 +46,8 @@ class Table:
     source
         How to open it.
     size, changed, snapshot
-        Size, date and SHA-256 of its file when it was profiled.
+        Size, date and SHA-256 of its file when it was profiled; of another table its bytes, a number
+        that changes with it, and the name of its state.
     rows
         Number of rows.
     problem
@@ -90,7 +91,7 @@ _OWN = ("id", "name", "size", "changed", "snapshot", "rows", "problem", "profile
 
 def read_tables(
     connection: duckdb.DuckDBPyConnection,
-    root: Path,
+    places: Sequence[str],
     file: str | None = None,
     ids: Sequence[int] | None = None,
 ) -> list[Table]:
@@ -102,13 +103,16 @@ def read_tables(
         f"{', '.join(_OWN)} FROM tables {chosen} ORDER BY name",
         [asked for asked in (file, ids) if asked is not None],
     ).fetchall()
-    found = []
+    found, root = [], catalog.root(places)
     for path, kind, inner, encoding, lenient, lines, first, *values in rows:
         own = dict(zip(_OWN, values, strict=True))
-        source = Source(
+        source = catalog.source_at(
+            path,
+            kind,
+            own["snapshot"],
+            places,
+            root,
             name=own["name"],
-            kind=kind,
-            paths=(root / path,),
             table=inner,
             encoding=encoding,
             lenient=lenient,

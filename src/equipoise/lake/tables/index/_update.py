@@ -12,7 +12,8 @@ from typing import Any
 import duckdb
 
 from equipoise.engines.base import Engine
-from equipoise.errors import InputError
+from equipoise.engines.stores.states import snapshot_of
+from equipoise.errors import EquipoiseError, InputError
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.catalog import CatalogEntry
 from equipoise.lake.tables.index import _records
@@ -30,7 +31,7 @@ from equipoise.lake.tables.index._working_copy import (
     remove_leftovers,
     working_file,
 )
-from equipoise.lake.tables.profiles import Profiled, file_hash, profile_table
+from equipoise.lake.tables.profiles import Profiled, profile_table
 from equipoise.plain import Grid
 from equipoise.progress import Reporter, cancellable, silent
 from equipoise.results import FlatTable, Result
@@ -89,7 +90,7 @@ def refresh(
     if not _is_stale(path, found):
         return Refreshed(0, 0, 0, len(found))
     used = engine() if callable(engine) else engine
-    run = _Update(path, catalog.root(places), used, progress)
+    run = _Update(path, places, used, progress)
     with locked(path, waiting):
         if written(path) != before:  # the other run may have seen newer files
             found = _files(path, places)
@@ -138,7 +139,7 @@ def _files(path: Path, places: Sequence[str]) -> dict[str, CatalogEntry]:
     """Find the files of a lake, without its own index, which may be among them."""
     found = catalog.files(places)
     for name, entry in list(found.items()):
-        file = entry.source.paths[0]
+        file = next(iter(entry.source.paths), Path())
         if file.name == path.name and os.path.realpath(file) == os.path.realpath(path):
             del found[name]
     return found
@@ -180,7 +181,7 @@ def _stamps(found: Mapping[str, CatalogEntry]) -> Stamps:
 @dataclass(frozen=True)
 class _Update:
     path: Path
-    root: Path
+    places: Sequence[str]
     engine: Engine
     progress: Reporter
 
@@ -246,7 +247,7 @@ class _Update:
         self, connection: duckdb.DuckDBPyConnection, entry: CatalogEntry, snapshot: str | None
     ) -> list[Profiled]:
         """Return what is known of a file whose date has changed but not its content."""
-        old = _records.read_tables(connection, self.root, entry.name)
+        old = _records.read_tables(connection, self.places, entry.name)
         if any(t.skipped.lines for t in old):  # the words of skipped lines are in no profile
             return self._new_profiles(entry, snapshot)
         profiles = _records.read_profiles(connection, [t.id for t in old if t.profiled])
@@ -265,8 +266,8 @@ class _Update:
 
 def _snapshot(entry: CatalogEntry) -> str | None:
     if entry.problem is None:
-        with contextlib.suppress(OSError):
-            return file_hash(entry.source.paths[0])
+        with contextlib.suppress(OSError, EquipoiseError):
+            return snapshot_of(entry.source)
     return None
 
 
