@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from equipoise.counts import Counts
 from equipoise.counts.columns import nested_values
 from equipoise.engines.addresses import is_address, without_password
-from equipoise.errors import ColumnNotFound, CountsError, InputError, NoRowsLeft
+from equipoise.errors import ColumnNotFound, CountsError, InputError, NoRowsLeft, Unsupported
 
 if TYPE_CHECKING:
+    import contextlib
     import os
 
     import pyarrow as pa
@@ -150,6 +151,15 @@ class Engine(Protocol):
         Places that the table does not have are ignored.
         """
 
+    def creating(
+        self, target: Source, parts: Sequence[Part]
+    ) -> contextlib.AbstractContextManager[Source]:
+        """Make a table of a database of the rows of some parts, with the columns of the first.
+
+        Yields the new table, which can be read, and is in place when the block ends. After an error
+        everything is as it was.
+        """
+
     def write(
         self,
         target: str | os.PathLike[str],
@@ -245,6 +255,13 @@ def require_rows(counts: Counts, table: str) -> Counts:
     raise NoRowsLeft(
         f"every row of {table} has a missing value ({', '.join(missing)} of {counts.dropped:,} rows) and "
         "was left out; name another column, or keep them with `missing_label='group'`."
+    )
+
+
+def cannot_create(engine: str, target: Source, parts: Sequence[Part]) -> Unsupported:
+    """Make the error for a table that an engine cannot make."""
+    return Unsupported(
+        f"the {engine} engine cannot make {target.name} of {len(parts)} tables; it writes files."
     )
 
 

@@ -136,7 +136,8 @@ class Database(abc.ABC):
                 raise Unsupported("rows of a database that are left over have no places.")
             gone = self._chosen(source, table, columns, request, take, seed, located=True)
             known = Identity(key=tuple(source.key))
-            with self._registered(departed(gone, known)) as name:
+            places = gone.column(gone.num_columns - 2).to_pylist()
+            with self._registered(departed(places, known)) as name:
                 query = sql.rows_without(self.dialect, table, columns, name, known)
                 return self._arrow(source, query, "reading rows")
 
@@ -148,6 +149,22 @@ class Database(abc.ABC):
             with self._registered(named_places(places, known)) as chosen:
                 query = sql.rows_known(self.dialect, table, columns, chosen, known)
                 return self._arrow(source, query, "reading rows")
+
+    @abc.abstractmethod
+    def creating(
+        self, target: Source, parts: Sequence[Part]
+    ) -> contextlib.AbstractContextManager[Source]:
+        """Make a table of the rows of some parts; see :class:`~equipoise.engines.base.Engine`."""
+
+    def part_rows(self, part: Part) -> pa.Table:
+        """Return the rows of a part, for an engine that has no access to them."""
+        if not part.without:
+            return self.read(part.source)
+        with self._opened(part.source) as (table, columns):
+            known = Identity(key=tuple(part.source.key))
+            with self._registered(departed(part.without, known)) as name:
+                query = sql.rows_without(self.dialect, table, columns, name, known)
+                return self._arrow(part.source, query, "reading rows")
 
     def write(
         self,
@@ -314,12 +331,11 @@ def named_places(places: Sequence[Any], known: Identity) -> pa.Table:
     )
 
 
-def departed(gone: pa.Table, known: Identity) -> pa.Table:
+def departed(places: Sequence[Any], known: Identity) -> pa.Table:
     """Make the table of rows that are left out: keys, or hashes and how many rows have them."""
-    place, md5 = (column.to_pylist() for column in gone.columns[-2:])
     if known.key:
-        return pa.table({"place": pa.array(place, pa.string())})
-    rows = collections.Counter(md5)
+        return named_places(places, known)
+    rows = collections.Counter(str(place).rpartition("#")[0] for place in places)
     return pa.table(
         {
             "md5": pa.array(list(rows), pa.string()),

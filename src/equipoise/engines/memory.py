@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import collections
+import contextlib
 import hashlib
 import itertools
 import json
@@ -24,6 +25,7 @@ from equipoise.engines.base import (
     Column,
     Middle,
     Part,
+    cannot_create,
     columns_of,
     count_frame,
     location_names,
@@ -133,6 +135,12 @@ class MemoryEngine:
         table = self.read(source)
         there = sorted({place for place in places if 0 <= place < len(table)})
         return _located(table.take(pa.array(there, pa.int64())), there)
+
+    def creating(
+        self, target: Source, parts: Sequence[Part]
+    ) -> contextlib.AbstractContextManager[Source]:
+        """Refuse to make a table of a database."""
+        raise cannot_create(self.name, target, parts)
 
     def write(
         self,

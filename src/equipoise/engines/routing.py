@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+import pyarrow as pa
+
+from equipoise.engines.base import Part
 from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.errors import InputError, MissingDependency
 from equipoise.progress import Reporter, silent
@@ -13,11 +18,9 @@ from equipoise.progress import Reporter, silent
 if TYPE_CHECKING:
     import os
 
-    import pyarrow as pa
-
     from equipoise.counts import CountRequest, Counts
     from equipoise.counts.skipped import Skipped
-    from equipoise.engines.base import Column, Engine, Middle, Part
+    from equipoise.engines.base import Column, Engine, Middle
     from equipoise.engines.profiling import Profile
     from equipoise.engines.sources import Source
     from equipoise.values import Value
@@ -114,6 +117,30 @@ class Routing:
         """Fetch the rows at some places."""
         return self.engine_of(source).fetch(source, places)
 
+    def creating(
+        self, target: Source, parts: Sequence[Part]
+    ) -> contextlib.AbstractContextManager[Source]:
+        """Make a table of a database; rows of other engines are brought to it."""
+        engine = self.engine_of(target)
+        near = [part if self._is_at(engine, part) else self._brought(part) for part in parts]
+        return engine.creating(target, near)
+
+    def _is_at(self, engine: Engine, part: Part) -> bool:
+        return part.source.kind == "frame" or self.engine_of(part.source) is engine
+
+    def _brought(self, part: Part) -> Part:
+        from equipoise.engines.sources import locate
+
+        engine = self.engine_of(part.source)
+        if engine is self.local:
+            places = pa.array(part.without, pa.int64())
+            rows = engine.read(part.source)
+            keep = np.ones(len(rows), bool)
+            keep[places] = False
+            return Part(locate(rows.filter(pa.array(keep))))
+        rows = engine.part_rows(part)  # type: ignore[attr-defined] # only databases are not local
+        return Part(locate(rows))
+
     def write(
         self,
         target: str | os.PathLike[str],
@@ -121,7 +148,8 @@ class Routing:
         types: Mapping[str, str] | None = None,
     ) -> None:
         """Write the rows of some parts to a file, atomically."""
-        self.local.write(target, parts, types)
+        near = [part if self._is_at(self.local, part) else self._brought(part) for part in parts]
+        self.local.write(target, near, types)
 
     def skipped(self, source: Source) -> Skipped:
         """Lines that are left out of a CSV table that is read leniently."""

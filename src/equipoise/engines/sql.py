@@ -316,7 +316,7 @@ def rows_known(
     names = ", ".join(d.identifier(c.name) for c in columns)
     text = f"SELECT *, {canonical_row(d, columns)} AS text{mark} FROM {table} AS input"
     if known.key:
-        place = _place(d, columns, known)
+        place = key_text(d, columns, known)
         found = f"SELECT t.*, {place} AS given{mark} FROM ({text}) AS t"
         same = f"c.place = t.given{mark}"
     else:
@@ -341,7 +341,7 @@ def rows_without(
     mark = _mark(columns)
     names = ", ".join(d.identifier(c.name) for c in columns)
     if known.key:
-        found = f"SELECT *, {_place(d, columns, known)} AS given{mark} FROM {table} AS input"
+        found = f"SELECT *, {key_text(d, columns, known)} AS given{mark} FROM {table} AS input"
         return (
             f"SELECT {names} FROM ({found}) AS t "
             f"WHERE NOT EXISTS (SELECT 1 FROM {gone} AS g WHERE g.place = t.given{mark})"
@@ -380,13 +380,13 @@ def _location(
     if known.numbered:
         found = f"line{mark}"
     elif known.key:
-        found = _place(d, columns, known)
+        found = key_text(d, columns, known)
     else:
         found = f"{hashed} || '#' || {d.as_text(f'nth{mark}')}"
     return f"{found} AS {place}, {hashed} AS {md5}"
 
 
-def _place(d: Dialect, columns: Sequence[Column], known: Identity) -> str:
+def key_text(d: Dialect, columns: Sequence[Column], known: Identity) -> str:
     """Write the key of a row as text: its value if it is one column."""
     of = {c.name: c for c in columns}
     key = [of[name] for name in known.key]

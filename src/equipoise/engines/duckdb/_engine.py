@@ -21,6 +21,7 @@ from equipoise.engines.base import (
     Identity,
     Middle,
     Part,
+    cannot_create,
     count_frame,
     require_choice,
     require_names,
@@ -231,6 +232,12 @@ class DuckDBEngine(Database):
         wanted = pa.array(places, pa.int64())
         with self._tables.opened(source) as (table, columns):
             return self._at(source, table, columns, wanted, others=False, located=True)
+
+    def creating(
+        self, target: Source, parts: Sequence[Part]
+    ) -> contextlib.AbstractContextManager[Source]:
+        """Refuse to make a table of a database."""
+        raise cannot_create(self.name, target, parts)
 
     def write(
         self,

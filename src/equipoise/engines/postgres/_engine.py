@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar, cast
 
 import psycopg
@@ -12,9 +13,17 @@ import pyarrow as pa
 
 from equipoise.counts import CountRequest, Counts
 from equipoise.engines import sql
-from equipoise.engines.base import Column, Middle
+from equipoise.engines.base import Column, Identity, Middle, Part
 from equipoise.engines.column_names import refuse_duplicates
-from equipoise.engines.database import Database
+from equipoise.engines.database import Database, departed
+from equipoise.engines.postgres._creation import (
+    NewTable,
+    delete_rows,
+    insert_rows,
+    make_table,
+    put_in_place,
+    upload_rows,
+)
 from equipoise.engines.postgres._dialect import DIALECT
 from equipoise.engines.postgres._profiles import profile_table
 from equipoise.engines.postgres._session import Lost, Session
@@ -161,6 +170,54 @@ class PostgresEngine(Database):
         """Fetch the rows at some places; see :class:`~equipoise.engines.base.Engine`."""
         return super().fetch(source, places)
 
+    @contextlib.contextmanager
+    def creating(self, target: Source, parts: Sequence[Part]) -> Iterator[Source]:
+        """Make a table in one transaction; see :class:`~equipoise.engines.base.Engine`.
+
+        It has the constraints of the first part's table. An older table of its name is replaced.
+        """
+        session = self.session(target)
+        with session.transaction(read_only=False):
+            first = parts[0].source
+            with self._stored(session, first) as (text, is_table):
+                new = make_table(session, target, text, is_table=is_table)
+            written = replace(target, table=f"{new.schema}.{new.name}")
+            for part in parts:
+                self._insert(session, new, part, written)
+            yield written
+            put_in_place(session, new)
+
+    def _insert(self, session: Session, new: NewTable, part: Part, written: Source) -> None:
+        if part.source.kind == "frame":
+            rows, types = _plain_columns(part.source.data, part.source.name)
+            # What rows do not have at all is left to the server, which may have a default for it.
+            some = [n for n in rows.column_names if rows[n].null_count < len(rows)]
+            if len(rows):
+                insert_rows(session, new, upload_rows(session, rows, types), some)
+            return
+        with self._stored(session, part.source) as (text, _):
+            insert_rows(session, new, text, list(new.types))
+        if not part.without:
+            return
+        columns, shown = self._common_columns(session, written, new.text)
+        known = Identity(key=tuple(part.source.key))
+        gone = inline_table(departed(part.without, known))
+        if delete_rows(session, new, columns, shown, gone, known) != len(part.without):
+            raise InputError(
+                f"{part.source.name} has changed since the rows to remove were chosen; nothing was written. "
+                "Try again."
+            )
+
+    @contextlib.contextmanager
+    def _stored(self, session: Session, source: Source) -> Iterator[tuple[str, bool]]:
+        """Yield the text of a table as it is stored, and whether it is a plain table."""
+        with self._input(session, source) as table:
+            if source.sql is None and source.view is None:
+                yield table, source.kind == "postgres" and _is_plain(session, table)
+                return
+            text = table if source.sql is None else sql.over(table, _one_query(source.sql))
+            yield text if source.view is None else sql.over(text, source.view.query(DIALECT)), False
+
     # ------------------------------------------------------------------ queries
 
     @contextlib.contextmanager
@@ -183,20 +240,27 @@ class PostgresEngine(Database):
         with self._uploaded(session, source.data, source.name) as name:
             yield name
 
+    def _common_columns(
+        self, session: Session, source: Source, text: str
+    ) -> tuple[tuple[Column, ...], list[str]]:
+        """Return the columns of a table in types that all engines know, and how they are selected."""
+        described = session.describe(f"SELECT * FROM {text} AS input")
+        refuse_duplicates([c.name for c in described], source.name)
+        if not described:
+            raise InputError(f"{source.name} has no columns; there is nothing to measure.")
+        others = _other_types(session, described)
+        columns = tuple(Column(c.name, c.common_type(others)) for c in described)
+        return columns, [
+            d.expression(DIALECT.identifier(c.name), c.type)
+            for d, c in zip(described, columns, strict=True)
+        ]
+
     def _with_common_types(
         self, session: Session, source: Source, text: str
     ) -> tuple[str, tuple[Column, ...]]:
         """Return the text of a table whose columns have types that all engines know."""
-        described = session.describe(f"SELECT * FROM {text} AS input")
-        refuse_duplicates([c.name for c in described], source.name)
-        others = _other_types(session, described)
-        columns = tuple(Column(c.name, c.common_type(others)) for c in described)
+        columns, shown = self._common_columns(session, source, text)
         names = [DIALECT.identifier(c.name) for c in columns]
-        shown = [
-            d.expression(name, c.type) for d, name, c in zip(described, names, columns, strict=True)
-        ]
-        if not columns:
-            raise InputError(f"{source.name} has no columns; there is nothing to measure.")
         if shown != names:
             listed = (f"{e} AS {name}" for e, name in zip(shown, names, strict=True))
             text = f"(SELECT {', '.join(listed)} FROM {text} AS stored)"
@@ -217,9 +281,7 @@ class PostgresEngine(Database):
 
     @contextlib.contextmanager
     def _uploaded(self, session: Session, rows: pa.Table, name: str) -> Iterator[str]:
-        plain, types = _plain_columns(rows, name)
-        table = "equipoise_frame"
-        session.upload(plain, table, types)
+        table = upload_rows(session, *_plain_columns(rows, name))
         try:
             yield table
         finally:
@@ -320,6 +382,12 @@ def _table_text(session: Session, source: Source) -> str:
     raise SourceNotFound(
         f"{source.name} has no table {name!r}{listed}.{did_you_mean(name, [*known, *bare])}"
     )
+
+
+def _is_plain(session: Session, text: str) -> bool:
+    """Whether a name is that of a table, and not of a view."""
+    ((kind,),) = session.lines("SELECT relkind FROM pg_class WHERE oid = %s::regclass", text)
+    return kind in ("r", "p", b"r", b"p")
 
 
 def _other_types(session: Session, described: Sequence[Described]) -> dict[int, tuple[str, bool]]:

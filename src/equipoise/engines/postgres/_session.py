@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -66,6 +67,8 @@ class Session:
                 self._own = psycopg.connect(
                     self._address, autocommit=True, application_name="equipoise"
                 )
+                # If nobody closes it, this happens when the session is collected.
+                weakref.finalize(self, self._own.close)
             except psycopg.Error as error:
                 raise InputError(f"the database cannot be opened: {self.reason(error)}.") from None
         return self._own
@@ -110,6 +113,10 @@ class Session:
         while cursor.nextset():
             pass
         return [] if cursor.description is None else cursor.fetchall()
+
+    def run(self, statement: str, title: str = "writing rows") -> int:
+        """Run a statement that may take long; return how many rows it changed."""
+        return self.work(lambda: self.connection.execute(statement.encode()).rowcount, title)
 
     def lines(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Run a query of the catalogue with parameters."""

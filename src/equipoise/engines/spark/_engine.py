@@ -12,7 +12,8 @@ import threading
 import uuid
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -21,10 +22,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from equipoise.engines import sql
-from equipoise.engines.base import Column
+from equipoise.engines.base import Column, Identity, Part
 from equipoise.engines.column_names import refuse_duplicates
 from equipoise.engines.column_types import family
-from equipoise.engines.database import Database
+from equipoise.engines.database import Database, departed
 from equipoise.engines.profiling import Profile
 from equipoise.engines.sources import Source
 from equipoise.engines.spark._dialect import DIALECT
@@ -124,6 +125,53 @@ class SparkEngine(Database):
             frame = session.sql(f"SELECT {names} FROM {table} AS input")
             return profile_frame(frame, [(c.name, c.type) for c in columns])
 
+    @contextlib.contextmanager
+    def creating(self, target: Source, parts: Sequence[Part]) -> Iterator[Source]:
+        """Make a table that does not exist yet; see :class:`~equipoise.engines.base.Engine`.
+
+        One that exists is refused: were it overwritten, a failure would destroy its rows.
+        """
+        name = ".".join(map(DIALECT.identifier, _parts(target.table or "")))
+        if self.session.catalog.tableExists(target.table or ""):
+            raise InputError(
+                f"{target.name} exists already, and a table of Spark is not replaced, since a failure would "
+                "destroy it; write to a table of another name."
+            )
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._explaining(target))
+            selects = self._selects(stack, parts)
+            rows = " UNION ALL ".join(selects)
+            self._run(target, f"CREATE TABLE {name} AS {rows}", f"writing {target.name}")
+            try:
+                yield replace(target, data=None)
+            except BaseException:
+                self.session.sql(f"DROP TABLE IF EXISTS {name}")
+                raise
+
+    def _selects(self, stack: contextlib.ExitStack, parts: Sequence[Part]) -> list[str]:
+        """Return the queries of the rows of parts, with the columns and types of the first."""
+        selects: list[str] = []
+        first: list[str] = []
+        for part in parts:
+            table, columns = stack.enter_context(self._opened(part.source))
+            if part.without:
+                known = Identity(key=tuple(part.source.key))
+                gone = stack.enter_context(self._registered(departed(part.without, known)))
+                table = f"({sql.rows_without(DIALECT, table, columns, gone, known)})"
+            if not selects:
+                first = [
+                    f"{DIALECT.identifier(c.name)} {DIALECT.type_name(c.type)}" for c in columns
+                ]
+            values = ", ".join(
+                f"CAST({name} AS {kind}) AS {name}"
+                for name, kind in (column.rsplit(" ", 1) for column in first)
+            )
+            selects.append(f"SELECT {values} FROM {table} AS given")
+        return selects
+
+    def _run(self, source: Source, statement: str, title: str) -> None:
+        self._watched(self._session_of(source), lambda session: session.sql(statement), title)
+
     # ------------------------------------------------------------------ queries
 
     @contextlib.contextmanager
@@ -200,27 +248,32 @@ class SparkEngine(Database):
         return ".".join(map(DIALECT.identifier, _parts(name)))
 
     def _arrow(self, source: Source, query: str, title: str) -> pa.Table:
-        session = self._session_of(source)
+        found = self._watched(
+            self._session_of(source), lambda session: session.sql(query).toArrow(), title
+        )
+        return _in_utc(found)
+
+    def _watched(self, session: SparkSession, work: Callable[[SparkSession], T], title: str) -> T:
+        """Work in a thread, so that it can be interrupted."""
         tag = f"equipoise-{uuid.uuid4().hex}"
 
-        def work() -> pa.Table:
+        def tagged() -> T:
             session.addTag(tag)
             try:
-                return session.sql(query).toArrow()
+                return work(session)
             finally:
                 session.removeTag(tag)
 
         def interrupt() -> None:
             session.interruptTag(tag)
 
-        found = watched(
-            work,
+        return watched(
+            tagged,
             title=title,
             share=lambda: 0.0,
             interrupt=interrupt,
             report=self._report,
         )
-        return _in_utc(found)
 
     @contextlib.contextmanager
     def _registered(self, rows: pa.Table) -> Iterator[str]:

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from equipoise.counts import CountRequest, Counts
-from equipoise.engines.base import Engine, Part, require_writable, unused
+from equipoise.engines.base import Engine, Part, unused
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import ColumnNotFound, InputError, PoolTooSmall
 from equipoise.lake.offers.need import Planned
@@ -24,13 +24,23 @@ from equipoise.lake.repair.base import (
     has_order,
     with_order,
 )
-from equipoise.lake.repair.output import columns_like, published, put_together, typed_for
+from equipoise.lake.repair.output import (
+    columns_like,
+    place_named,
+    published,
+    published_table,
+    put_together,
+    typed_for,
+)
 from equipoise.lattice import Group
 from equipoise.plain import Grid, csv_text, in_words, rows_text
 from equipoise.progress import Reporter, silent
 from equipoise.results import FlatTable
 from equipoise.validate import one_of
 from equipoise.values import MISSING, Value, plain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SCHEMA = "equipoise.apply/1"
 
@@ -152,9 +162,13 @@ def apply_plan(
     before that leaves no trace.
     """
     one_of("missing_columns", missing_columns, MISSING_COLUMNS)
+    place = place_named(output, engine)
     listing = Path(f"{os.fspath(output)}.changes.csv" if sidecar is None else sidecar)
-    require_writable(output, engine.writes)
-    _require_apart(base, pool, Path(output), listing)
+    if isinstance(place, Path):
+        _require_apart(base, pool, place, listing)
+    else:
+        _require_other_table(base, pool, place, sidecar)
+    named = os.fspath(output) if isinstance(place, Path) else place.name
     request = plan.counts.request_for_rows()
     progress(f"counting {base.name}", 0)
     change = PlannedChange.of(plan, base, engine.counts(base, request), force=force)
@@ -174,19 +188,29 @@ def apply_plan(
     progress(f"reading {base.name}", 3 / STEPS)
     removed = choose_removed(engine, change, seed)
     new = put_together(columns_like(base, engine), parts, base.name)
-    progress(f"writing {output}", 4 / STEPS)
-    types, new = typed_for(Path(output), base, new, engine, added_decide=True)
-    written_parts = [Part(change.base, [place for place, *_ in removed]), Part(locate(new))]
-    with published(written_parts, types, Path(output), listing, engine) as (written, listed):
-        progress(f"counting {output}", 5 / STEPS)
-        after = engine.counts(written, request)
-        # Removed rows are listed in the order of the base, and not as they were chosen.
-        changes = [("remove", base, *line) for line in sorted(removed, key=lambda line: line[0])]
-        changes += [("add", pool or base, *line) for line in added]
-        listed.write_text(_changes(request, changes), encoding="utf-8")
+    progress(f"writing {named}", 4 / STEPS)
+    # Removed rows are listed in the order of the base, and not as they were chosen.
+    changes = [("remove", base, *line) for line in sorted(removed, key=lambda line: line[0])]
+    changes += [("add", pool or base, *line) for line in added]
+    before = Part(change.base, [place for place, *_ in removed])
+
+    def count(written: Source) -> Counts:
+        progress(f"counting {named}", 5 / STEPS)
+        return engine.counts(written, request)
+
+    if isinstance(place, Path):
+        types, new = typed_for(place, base, new, engine, added_decide=True)
+        written_parts = [before, Part(locate(new))]
+        with published(written_parts, types, place, listing, engine) as (written, listed):
+            after = count(written)
+            listed.write_text(csv_text(*_changes(request, changes)), encoding="utf-8")
+    else:
+        with published_table([before, Part(locate(new))], place, engine) as (written, list_changes):
+            after = count(written)
+            list_changes(_as_table(*_changes(request, changes)))
     return Applied(
-        output=os.fspath(output),
-        sidecar=str(listing),
+        output=named,
+        sidecar=str(listing) if isinstance(place, Path) else f"{named}_changes",
         pool=None if pool is None else pool.name,
         added=len(added),
         shortfall=shortfall,
@@ -244,7 +268,34 @@ def _require_apart(base: Source, pool: Source | None, output: Path, listing: Pat
         )
 
 
+def _require_other_table(
+    base: Source, pool: Source | None, output: Source, sidecar: object
+) -> None:
+    """Refuse to replace the pool, or a table of which the plan covers only a part."""
+    if sidecar is not None:
+        raise InputError(
+            f"the list of changes of {output.name} is the table {output.table}_changes; leave out `sidecar`."
+        )
+    if pool is not None and _same_table(base, pool):
+        raise InputError(
+            f"{pool.name} is both the table to repair and the pool, so its rows would occur "
+            "twice; give another table as `pool`."
+        )
+    if pool is not None and _same_table(output, pool):
+        raise InputError(
+            f"{output.name} is the pool, which must not change; write to another table."
+        )
+    if _same_table(output, base) and (base.where is not None or base.sql is not None):
+        raise InputError(
+            f"the plan covers only a part of {base.name}, and its other rows would be lost; write "
+            "to another table."
+        )
+
+
 def _same_table(base: Source, pool: Source) -> bool:
+    if base.kind == pool.kind and base.kind in ("postgres", "spark"):
+        own = {source.table and source.table.rpartition(".")[2] for source in (base, pool)}
+        return base.address == pool.address and base.table is not None and len(own) == 1
     if base.kind == pool.kind == "frame":
         return base.sql == pool.sql and bool(base.data.equals(pool.data))
     if base.kind == pool.kind == "relation":
@@ -305,15 +356,24 @@ def _require_enough(
 
 
 def _changes(
-    request: CountRequest, changes: Iterable[tuple[str, Source, int, str, tuple[Value, ...]]]
-) -> str:
-    """List every change as CSV."""
+    request: CountRequest, changes: Iterable[tuple[str, Source, Any, str, tuple[Value, ...]]]
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """List every change: the names of the columns, and the lines."""
     named = [unused(n, request.columns) for n in ("action", "source", "row", "md5")]
-    lines = (
+    lines = [
         (action, source.public_name, place, md5, *(None if v is MISSING else v for v in cell))
         for action, source, place, md5, cell in changes
-    )
-    return csv_text([*named, *request.columns], lines)
+    ]
+    return [*named, *request.columns], lines
+
+
+def _as_table(names: Sequence[str], lines: Sequence[tuple[Any, ...]]) -> pa.Table:
+    import pyarrow as pa
+
+    texts = [
+        [None if line[i] is None else str(line[i]) for line in lines] for i in range(len(names))
+    ]
+    return pa.table([pa.array(column, pa.string()) for column in texts], names=list(names))
 
 
 def _listed(shortfall: Sequence[Shortfall]) -> str:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-LocatedRow: TypeAlias = tuple[int, str, tuple[Value, ...]]
-"""Place of a row in its table, its md5, and its cell."""
+LocatedRow: TypeAlias = tuple[Any, str, tuple[Value, ...]]
+"""Place of a row in its table (a number, a key, or a hash), its md5, and its cell."""
 
 
 @dataclass(frozen=True)

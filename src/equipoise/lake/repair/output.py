@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from equipoise.atomic import atomic_path, folder_beside
 from equipoise.counts.columns import values_in
-from equipoise.engines.base import Engine, Part
+from equipoise.engines.addresses import scheme_of
+from equipoise.engines.base import Engine, Part, require_writable
 from equipoise.engines.dialect import Dialect
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import InputError
@@ -187,6 +188,42 @@ def require_apart(places: Sequence[Path], read: Sequence[tuple[str, Path]]) -> N
                 raise InputError(
                     f"{place} is {name}, which must not change; write to another file."
                 )
+
+
+TABLES = ("postgresql", "postgres", "spark")
+"""Schemes of addresses of tables that can be written."""
+
+
+def place_named(output: str | os.PathLike[str], engine: Engine) -> Path | Source:
+    """Return the file or the table of a database that a name means; refuse others.
+
+    >>> place_named("spark:warehouse.people", None).table
+    'warehouse.people'
+    """
+    text = os.fspath(output)
+    if scheme_of(text) in TABLES:
+        return locate(text)
+    require_writable(output, engine.writes)
+    return Path(output)
+
+
+@contextlib.contextmanager
+def published_table(
+    parts: Sequence[Part], output: Source, engine: Engine
+) -> Iterator[tuple[Source, Callable[[pa.Table], None]]]:
+    """Make a table of a database, and the list of its changes beside it.
+
+    Yields the table, and a function that takes the list of changes, which becomes the table
+    ``…_changes``. In PostgreSQL both are there together or not at all.
+    """
+    with contextlib.ExitStack() as stack:
+        written = stack.enter_context(engine.creating(output, parts))
+
+        def list_changes(changes: pa.Table) -> None:
+            listing = replace(output, table=f"{output.table}_changes")
+            stack.enter_context(engine.creating(listing, [Part(locate(changes))]))
+
+        yield replace(written, name=output.name), list_changes
 
 
 @contextlib.contextmanager

@@ -1,0 +1,191 @@
+"""Plans carried out where the rows are: in PostgreSQL and in Spark, as with files."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections import Counter
+
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import equipoise as eq
+import servers
+from equipoise.errors import InputError, SourceNotFound
+
+PEOPLE = pa.table(
+    {
+        "number": range(120),
+        "sex": ["Female"] * 50 + ["Male"] * 70,
+        "pay": [i / 7 for i in range(120)],
+        "hired": (["yes"] * 10 + ["no"] * 40) + (["yes"] * 40 + ["no"] * 30),
+    }
+)
+MORE = pa.table(
+    {
+        "number": range(1000, 1200),
+        "sex": ["Female"] * 100 + ["Male"] * 100,
+        "pay": [i / 3 for i in range(200)],
+        "hired": ["yes", "no"] * 100,
+    }
+)
+ASKED = {"sensitive_features": ["sex"], "label": "hired"}
+
+
+@contextlib.contextmanager
+def in_postgres():
+    with servers.new_database() as address:
+        with psycopg.connect(address) as connection:
+            for name, rows in (("people", PEOPLE), ("more", MORE)):
+                connection.execute(
+                    f"CREATE TABLE {name} (number bigint PRIMARY KEY, sex text NOT NULL, "
+                    "pay double precision, hired text CHECK (hired IN ('yes', 'no')))".encode()
+                )
+                with connection.cursor().copy(f"COPY {name} FROM STDIN".encode()) as copy:
+                    for line in rows.to_pylist():
+                        copy.write_row(list(line.values()))
+        yield lambda name, more="": f"{address}&table={name}{more}"
+
+
+@contextlib.contextmanager
+def in_spark():
+    session = servers.spark_session()
+    schema = f"test_{uuid.uuid4().hex}"
+    session.sql(f"CREATE DATABASE {schema}")
+    for name, rows in (("people", PEOPLE), ("more", MORE)):
+        session.createDataFrame(rows).write.saveAsTable(f"{schema}.{name}")
+    try:
+        yield lambda name, more="": f"spark:{schema}.{name}{more.replace('&', '?')}"
+    finally:
+        session.sql(f"DROP DATABASE {schema} CASCADE")
+
+
+@pytest.fixture(params=["postgres", pytest.param("spark", marks=pytest.mark.spark)])
+def database(request):
+    with in_postgres() if request.param == "postgres" else in_spark() as table:
+        yield table
+
+
+def rows_of(address: str) -> Counter:
+    from equipoise.engines.routing import shared_engine
+    from equipoise.engines.sources import locate
+
+    found = shared_engine().read(locate(address)).to_pylist()
+    return Counter(tuple(sorted(row.items())) for row in found)
+
+
+def in_files(tmp_path, plan) -> tuple[Counter, eq.Plan]:
+    for name, rows in (("people", PEOPLE), ("more", MORE)):
+        pq.write_table(rows, tmp_path / f"{name}.parquet")
+    done = eq.apply(
+        plan,
+        to=tmp_path / "people.parquet",
+        pool=tmp_path / "more.parquet",
+        output=tmp_path / "out.parquet",
+    )
+    return rows_of(str(tmp_path / "out.parquet")), done
+
+
+@pytest.mark.parametrize("more", ["", "&id=number"])
+@pytest.mark.parametrize("allow", ["add", "both"])
+def test_a_plan_is_carried_out_in_the_database_as_with_files(database, tmp_path, allow, more):
+    plan = eq.plan(database("people"), **ASKED, allow=allow)
+    assert plan.counts == eq.plan(PEOPLE, **ASKED, allow=allow).counts
+    done = eq.apply(
+        plan, to=database("people", more), pool=database("more", more), output=database("out")
+    )
+    assert done.as_planned
+    assert done.max_abs_ub_after == plan.certificate.max_abs_ub_after
+    found = rows_of(database("out"))
+    assert found.total() == done.n_rows
+    expected, _ = in_files(tmp_path, plan)
+    if not more:  # rows that are known by a key are chosen by it
+        assert found == expected
+    changes = rows_of(database("out_changes"))
+    assert changes.total() == done.added + done.removed
+    assert rows_of(database("people")) == rows_of(str(tmp_path / "people.parquet"))
+    assert eq.count(database("out"), **ASKED) == done.after
+
+
+def test_only_counts_and_chosen_rows_come_from_postgres():
+    from equipoise.engines.postgres import PostgresEngine
+
+    with in_postgres() as table:
+        with psycopg.connect(table("x").partition("&table")[0]) as connection:
+            connection.execute(
+                "INSERT INTO people SELECT 10000 + i, CASE i % 2 WHEN 0 THEN 'Male' ELSE 'Female' END, "
+                "i, CASE i % 3 WHEN 0 THEN 'yes' ELSE 'no' END FROM generate_series(1, 100000) AS t(i)"
+            )
+        engine = PostgresEngine()
+        plan = eq.plan(table("people"), **ASKED, engine=engine)
+        done = eq.apply(
+            plan,
+            to=table("people"),
+            pool=table("more"),
+            output=table("out"),
+            engine=engine,
+            partial=True,
+        )
+        assert done.n_rows > 100_000
+        (session,) = engine._sessions.values()
+        assert 0 < session.fetched < 20_000
+        engine.close()
+
+
+def test_constraints_stay_and_a_failure_leaves_the_old_table():
+    with in_postgres() as table:
+        server = table("x").partition("&table")[0]
+        plan = eq.plan(table("people"), **ASKED)
+        eq.apply(plan, to=table("people"), pool=table("more"), output=table("out"))
+        with psycopg.connect(server) as connection:
+            with pytest.raises(psycopg.errors.CheckViolation):
+                connection.execute("INSERT INTO out VALUES (-1, 'Female', 1, 'perhaps')")
+            connection.rollback()
+            with pytest.raises(psycopg.errors.UniqueViolation, match="out_pkey"):
+                connection.execute("INSERT INTO out VALUES (0, 'Female', 1, 'yes')")
+            connection.rollback()
+            connection.execute("UPDATE more SET number = number - 1000")  # keys of the base
+        before = rows_of(table("out"))
+        with pytest.raises(InputError, match="duplicate key value violates unique constraint"):
+            eq.apply(plan, to=table("people"), pool=table("more"), output=table("out"))
+        assert rows_of(table("out")) == before
+        with psycopg.connect(server) as connection:
+            left = connection.execute("SELECT relname FROM pg_class WHERE relname ~ '^equipoise'")
+            assert left.fetchall() == []
+
+
+def test_the_table_itself_may_be_replaced_in_postgres():
+    with in_postgres() as table:
+        plan = eq.plan(table("people"), **ASKED, allow="delete")
+        done = eq.apply(plan, to=table("people"), pool=None, output=table("people"))
+        assert done.removed
+        assert rows_of(table("people")).total() == len(PEOPLE) - done.removed
+        assert eq.count(table("people"), **ASKED) == done.after
+
+
+def test_what_cannot_be_written(database):
+    plan = eq.plan(database("people"), **ASKED)
+    with pytest.raises(InputError, match="is the pool, which must not change"):
+        eq.apply(plan, to=database("people"), pool=database("more"), output=database("more"))
+    with pytest.raises(InputError, match="both the table to repair and the pool"):
+        eq.apply(plan, to=database("people"), pool=database("people"), output=database("out"))
+    with pytest.raises((SourceNotFound, InputError), match="nothing"):
+        eq.measure(database("nothing"), **ASKED)
+
+
+@pytest.mark.spark
+def test_a_table_of_spark_is_never_replaced():
+    with in_spark() as table:
+        plan = eq.plan(table("people"), **ASKED)
+        before = rows_of(table("people"))
+        with pytest.raises(InputError, match="exists already"):
+            eq.apply(plan, to=table("people"), pool=table("more"), output=table("people"))
+        assert rows_of(table("people")) == before
+
+
+def test_a_key_that_is_none_is_refused(database):
+    plan = eq.plan(database("people"), **ASKED, allow="delete")
+    with pytest.raises(InputError, match="sex is not a key of"):
+        eq.apply(plan, to=database("people", "&id=sex"), pool=None, output=database("out"))
