@@ -15,6 +15,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if isinstance(item, pytest.DoctestItem) and item.path.suffix == ".md":
             item.add_marker(pytest.mark.slow)
+            if item.path.name == "spark.md":
+                item.add_marker(pytest.mark.spark)
 
 
 def pytest_configure(config):

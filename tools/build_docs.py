@@ -18,7 +18,7 @@ import options_docs
 
 from equipoise import count, frontier, measure, plan
 from equipoise.cli.app import cli
-from equipoise.engines import engines
+from equipoise.engines import declarations
 from equipoise.measures.registry import measures
 from equipoise.plain import Grid
 from equipoise.reports.bias.charts import heat_map
@@ -89,11 +89,7 @@ def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Co
 
 
 def _support() -> str:
-    rows = []
-    for name, engine in engines().items():
-        rows += [(name, "reads", what, how) for what, how in engine.reads.items()]
-        rows.append((name, "writes", ", ".join(engine.writes), "written atomically"))
-    return Grid(("engine", "", "what", "how"), tuple(rows)).markdown()
+    return Grid(("engine", "", "what", "how"), tuple(declarations())).markdown()
 
 
 def measures_page() -> str:

@@ -37,7 +37,7 @@ COMMANDS: Mapping[str, str] = {
     "evaluate": "Train and test models before and after a repair.",
     "missing": "Compare methods of treating missing values.",
     "data": "List, show and fetch data sets.",
-    "engines": "Show which formats can be read and written.",
+    "engines": "Show what each engine can read and write.",
     "demo": "Run a complete repair on bundled data.",
 }
 

@@ -9,6 +9,27 @@ if TYPE_CHECKING:
     from equipoise.engines.base import Engine
 
 
+EXTRAS = ("postgres", "spark")
+"""Engines whose drivers are extras of the same name."""
+
+
+def declarations() -> list[tuple[str, str, str, str]]:
+    """List what each engine declares: its name, a heading, what, and how."""
+    known = engines()
+    found = []
+    for name, engine in known.items():
+        found += [(name, "reads", what, how) for what, how in engine.reads.items()]
+        if engine.writes:
+            found.append((name, "writes", ", ".join(engine.writes), "written atomically"))
+        found += [(name, "", what, how) for what, how in engine.ways.items()]
+    found += [
+        (name, "", "is not installed", f"pip install 'equipoise[{name}]'")
+        for name in EXTRAS
+        if name not in known
+    ]
+    return found
+
+
 def engines() -> dict[str, type[Engine]]:
     """Return the engines by name whose drivers are installed; loading them takes time.
 

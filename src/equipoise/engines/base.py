@@ -89,6 +89,9 @@ class Engine(Protocol):
     writes: ClassVar[tuple[str, ...]]
     """File extensions that it writes."""
 
+    ways: ClassVar[Mapping[str, str]]
+    """How it does what engines do differently: what rows are known by, how tables are made, and so on."""
+
     def close(self) -> None:
         """Close connections and remove temporary files."""
 

@@ -56,6 +56,7 @@ class MemoryEngine:
         "frame": "pandas, polars, Arrow",
     }
     writes: ClassVar[tuple[str, ...]] = (".csv", ".parquet", ".jsonl")
+    ways: ClassVar[Mapping[str, str]] = {"rows are known by": "their number in the file"}
 
     def close(self) -> None:
         """Nothing is open."""

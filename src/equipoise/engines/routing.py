@@ -36,6 +36,7 @@ class Routing:
     name: ClassVar[str] = "routing"
     reads: ClassVar[Mapping[str, str]] = DuckDBEngine.reads
     writes: ClassVar[tuple[str, ...]] = DuckDBEngine.writes
+    ways: ClassVar[Mapping[str, str]] = DuckDBEngine.ways
 
     def __init__(
         self,

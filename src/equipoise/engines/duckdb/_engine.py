@@ -102,6 +102,11 @@ class DuckDBEngine(Database):
         "SQL": "over any of these, called input",
     }
     writes: ClassVar[tuple[str, ...]] = tuple(_COPY_OPTIONS)
+    ways: ClassVar[Mapping[str, str]] = {
+        "rows are known by": "their number in the file, in a snapshot: its hash, the version of a Delta table, "
+        "the snapshot of an Iceberg table",
+        "files are replaced": "atomically",
+    }
 
     def __init__(
         self,

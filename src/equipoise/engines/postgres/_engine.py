@@ -72,6 +72,12 @@ class PostgresEngine(Database):
         "SQL": "that of PostgreSQL, over a table called input",
     }
     writes: ClassVar[tuple[str, ...]] = ()
+    ways: ClassVar[Mapping[str, str]] = {
+        "rows are known by": "the columns that ?id= names, which must be a key, else by hash and occurrence",
+        "tables are made": "in one transaction, with the constraints of the first table; an old one is replaced",
+        "reading is": "one repeatable, read-only transaction for each step",
+        "not comparable": "types other than numbers, text, booleans, dates and times; loose collations",
+    }
 
     def __init__(self, address: str | None = None, *, report: Reporter = silent) -> None:
         self._default = address

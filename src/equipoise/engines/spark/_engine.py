@@ -78,6 +78,11 @@ class SparkEngine(Database):
         "SQL": "that of Spark, over a table called input",
     }
     writes: ClassVar[tuple[str, ...]] = ()
+    ways: ClassVar[Mapping[str, str]] = {
+        "rows are known by": "the columns that ?id= names, which must be a key, else by hash and occurrence",
+        "tables are made": "only under a new name",
+        "not comparable": "types other than numbers, text, booleans, dates and timestamps; collations",
+    }
 
     def __init__(self, session: SparkSession | None = None, *, report: Reporter = silent) -> None:
         self._given = session
