@@ -37,7 +37,7 @@ check: $(VENV)/.installed ## Lint, formatting, types, import layers, the docs' e
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/pytest -q tests/test_repository.py $(wildcard README.md docs)
+	$(BIN)/pytest -q -m "not spark" tests/test_repository.py $(wildcard README.md docs)
 	$(BIN)/python tools/build_site.py
 
 wheel: $(VENV)/.installed ## Install the built wheel alone and with each extra, in empty environments, and use it there
