@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 
 import contestants
 import explore
+import lake_felt
 import lake_scale
 import lattice
 import machine
@@ -60,6 +61,8 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Section]] = {
     "ugen": lambda _: ugen.section(),
     "lake": lambda _: lake.section(),
     "lake_scale": lambda _: lake_scale.section(),
+    "lake_felt": lambda _: lake_felt.section(),
+    "million": lambda _: lake_felt.million_section(),
     "tailoring": lambda _: tailoring.section(),
     "evaluation": lambda _: evaluation.section(),
     "explore": lambda _: explore.section(),

@@ -19,7 +19,20 @@ from equipoise.engines.duckdb import DuckDBEngine
 from equipoise.engines.routing import shared_engine
 from equipoise.errors import InputError
 from equipoise.lake.lake import Lake
-from equipoise.lake.tables.index import Index, Refreshed, _update, _working_copy, refresh
+from equipoise.lake.tables.catalog import files
+from equipoise.lake.tables.index import (
+    Index,
+    Refreshed,
+    _segments,
+    _stamps,
+    _update,
+    _working_copy,
+    load,
+    records_of,
+    refresh,
+    table_id,
+)
+from equipoise.lake.tables.profiles import profile_table
 
 TEXT = "sex,hired\nw,yes\nm,no\n"
 PATH = Path("index.duckdb")
@@ -181,6 +194,184 @@ def test_step_by_step_gives_what_one_step_gives():
     once = Path("once.duckdb")
     refresh(once, ["lake"], engine=shared_engine())
     assert content() == content(once)
+
+
+# ------------------------------------------------------------------------------- deltas
+
+
+def deltas():
+    """The spans of the deltas that are there."""
+    return sorted(
+        p.name.rpartition(".")[2].partition("-")[2] for p in Path().glob("index.duckdb.*-*")
+    )
+
+
+def anew():
+    """What an index holds that is made at once."""
+    once = Path("once.duckdb")
+    refresh(once, ["lake"], engine=shared_engine())
+    found = content(once)
+    once.unlink()
+    Path("once.duckdb.lock").unlink()
+    return found
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """A lake in which deltas are worth while, and merged with the base when they are larger."""
+    monkeypatch.setattr(_segments, "_SMALL", 0)
+    monkeypatch.setattr(_segments, "_SHARE", 1)
+    for i in range(12):
+        put(f"{i}.csv", f"name,c{i}\nrow {i},{i}.5\nother {i},2\n")
+    refreshed()
+
+
+def test_a_large_lake_grows_by_deltas(large):
+    base = PATH.read_bytes()
+    put("3.csv", "fruit\nplum\n")
+    put("new.csv")
+    assert refreshed() == Refreshed(1, 1, 0, 11)
+    assert deltas() == ["1-1"]
+    assert content() == anew()
+    Path("lake/5.csv").unlink()
+    Path("lake/new.csv").unlink()
+    put("3.csv", "fruit\nplum\nfig\n")
+    os.utime("lake/7.csv", ns=(1, 1))
+    assert refreshed() == Refreshed(0, 1, 2, 10)
+    assert deltas() == ["1-1", "2-2"]
+    assert content() == anew()
+    assert PATH.read_bytes() == base
+    assert refreshed() == Refreshed(0, 0, 0, 11)
+
+
+def test_deltas_are_merged_with_each_other_and_then_with_the_base(large, monkeypatch):
+    monkeypatch.setattr(_segments, "_MOST_DELTAS", 2)
+    seen = []
+    for i in range(6):
+        put("3.csv", "fruit\n" + "plum\n" * (i + 1))
+        assert refreshed() == Refreshed(0, 1, 0, 11)
+        seen.append(deltas())
+        assert content() == anew()
+    merged = [["1-3"], ["1-3", "4-4"], ["1-5"], ["1-5", "6-6"]]
+    assert seen == [["1-1"], ["1-1", "2-2"], *merged]
+    monkeypatch.setattr(_segments, "_SHARE", 4)  # six of twelve tables and removals are too many
+    put("4.csv", "fruit\nplum\n")
+    assert refreshed() == Refreshed(0, 1, 0, 11)
+    assert deltas() == []
+    assert content() == anew()
+
+
+def test_who_reads_meanwhile_keeps_what_is_merged_away(large, monkeypatch):
+    put("new.csv")
+    refreshed()
+    old = content()
+    with contextlib.closing(Index(PATH, ["lake"])) as reader:
+        monkeypatch.setattr(_segments, "_SMALL", 1000)
+        put("more.csv")
+        refreshed()
+        assert deltas() == []
+        assert [t.name for t in reader.tables()] == [name for name, *_ in old[0]]
+    assert content() == anew()
+
+
+def test_what_is_left_of_a_run_killed_while_it_moves_files_is_not_read(large, monkeypatch):
+    put("new.csv")
+    refreshed()
+    (delta,) = Path().glob("index.duckdb.*-1-1")
+    before = content()
+    stamp = delta.name.split(".")[2].partition("-")[0]
+    left = [f"{PATH}.{stamp}-3-3", f"{PATH}.00000000-1-1", f"{PATH}.{stamp}-0-0"]
+    for name in left:  # after a gap, of another base
+        Path(name).write_bytes(delta.read_bytes())
+    assert content() == before
+    put("more.csv")
+    refreshed()
+    assert deltas() == ["1-1", "2-2"]
+    assert content() == anew()
+
+
+@pytest.mark.parametrize("spoil", ["cut", "empty", "gone"])
+def test_an_index_whose_delta_cannot_be_read_is_made_anew(large, spoil):
+    put("new.csv")
+    refreshed()
+    (delta,) = Path().glob("index.duckdb.*-1-1")
+    raw = delta.read_bytes()
+    delta.unlink() if spoil == "gone" else delta.write_bytes(
+        raw[: len(raw) // 2 * (spoil == "cut")]
+    )
+    assert refreshed().same in (0, 12)  # all anew, or those of the base stay
+    assert content() == anew()
+
+
+def test_a_stopped_run_is_gone_on_with_only_if_the_index_is_as_it_was(large, monkeypatch):
+    monkeypatch.setattr(_update, "_BATCH", 1)
+    put("a.csv")
+    put("b.csv")
+
+    def stop(title, _):
+        if title == "looking at b.csv":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        refreshed(progress=stop)
+    assert _working_copy.working_file(PATH).exists()
+    assert refreshed() == Refreshed(1, 0, 0, 13)
+    assert content() == anew()
+
+
+def test_an_index_is_loaded_from_records_that_were_computed_elsewhere():
+    import pyarrow.parquet as pq
+
+    for i in range(5):
+        put(f"{i}.csv", f"name,c{i}\nrow {i},{i}.5\n")
+    entries = list(files(["lake"]).values())
+    Path("records").mkdir()
+    for i in range(0, 5, 2):
+        some = [profile_table(entry, shared_engine()) for entry in entries[i : i + 2]]
+        for kind, rows in zip(("tables", "columns"), records_of(some), strict=True):
+            pq.write_table(rows, f"records/{kind}-{i}.parquet")
+    load(PATH, "records/tables-*.parquet", "records/columns-*.parquet")
+    assert content() == anew()
+    assert refreshed() == Refreshed(0, 0, 0, 5)
+    put("more.csv")
+    assert refreshed() == Refreshed(1, 0, 0, 5)
+    with pytest.raises(InputError, match="cannot be loaded into the index"):
+        load(PATH, "records/none-*.parquet", "records/columns-*.parquet")
+    assert content() == anew()
+
+
+def test_tables_are_numbered_by_their_names():
+    put("a.csv")
+    put("sub/b.csv")
+    refreshed()
+    with contextlib.closing(Index(PATH, ["lake"])) as index:
+        assert {t.id for t in index.tables()} == {table_id("a.csv"), table_id("sub/b.csv")}
+
+
+def test_sizes_and_dates_are_those_of_the_catalogue_unless_something_is_unusual():
+    for name in (
+        "a.csv",
+        "b.CSV.gz",
+        "sub/deep/c.parquet",
+        "_no.csv",
+        ".no.csv",
+        "notes.md",
+        "_x/d.csv",
+    ):
+        put(name)
+    listed = {name: (entry.size, entry.changed) for name, entry in files(["lake"]).items()}
+    assert _stamps.quick_stamps(["lake"], PATH) == listed
+    assert _stamps.quick_stamps(["lake/"], PATH) == listed
+    assert _stamps.quick_stamps(["lake", "lake"], PATH) is None
+    assert _stamps.quick_stamps(["lake/*.csv"], PATH) is None
+    for unusual in ("ü.csv", "_delta_log/0.json", "sub/index.duckdb"):
+        put(unusual)
+        assert _stamps.quick_stamps(["lake"], PATH) is None
+        Path("lake", unusual).unlink()
+        if "_delta" in unusual:
+            Path("lake/_delta_log").rmdir()
+    Path("lake/link.csv").symlink_to("a.csv")
+    assert _stamps.quick_stamps(["lake"], PATH) is None
 
 
 def test_a_touched_database_keeps_all_its_tables_the_empty_ones_too():

@@ -114,6 +114,11 @@ class Found(Result):
                 f"  {c.name}: {'; '.join(f'{n}: {why}' for n, why in c.alignment.doubts.items())}"
                 for c in self.survey.open[:_OPEN_SHOWN]
             ]
+        if self.survey.passed_over:
+            said.append(
+                f"{self.survey.passed_over:,} were not compared closely: they share no word with some "
+                "column that the plan counts."
+            )
         if self.survey.unreadable:
             said.append(
                 f"{self.survey.unreadable:,} cannot be used as they are written: equipoise lake "
@@ -193,6 +198,7 @@ class Found(Result):
             "usable": len(self.survey.usable),
             "scanned": self.scanned,
             "unreadable": self.survey.unreadable,
+            "passed_over": self.survey.passed_over,
             "compared_with_base": self.compared,
             "duplicates": self.duplicates,
             "by_chance": self.by_chance,

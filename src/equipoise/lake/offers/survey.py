@@ -24,6 +24,7 @@ from equipoise.lake.matching.mapping import (
     write_table,
 )
 from equipoise.lake.matching.restriction import wanted_by
+from equipoise.lake.offers.proposals import propose
 from equipoise.lake.tables import catalog
 from equipoise.lake.tables.conditions import Conditions, Sources, is_denied, read_sources
 from equipoise.lake.tables.contents import Contents
@@ -91,6 +92,9 @@ class Survey:
     unreadable: int
     """Number of tables in the lake, and of those that cannot be read."""
 
+    passed_over: int = 0
+    """Number of tables of a large lake that were not compared; see :func:`.proposals.propose`."""
+
 
 def survey(
     lake: Contents, want: Wanted, looking: SearchRequest, progress: Reporter = silent
@@ -136,9 +140,10 @@ def _survey(
 ) -> Survey:
     closed = _closed(lake.tables, looking, sources)
     readable = [t for t in lake.tables if t.profiled and t.problem is None]
+    proposed = propose(lake, readable, want, looking, confirmed)
     found = [
         candidate
-        for table, profile in _profiled(lake, readable, progress)
+        for table, profile in _profiled(lake, proposed, progress)
         if (candidate := _candidate(table, profile, want, looking, confirmed, sources))
     ]
     found = [replace(c, barred=c.barred or closed.get(_content(c.table))) for c in found]
@@ -153,6 +158,7 @@ def _survey(
         refused=tuple(c for c in doubtful if c.name in refused),
         looked_at=len(lake.tables),
         unreadable=len(lake.tables) - len(readable),
+        passed_over=len(readable) - len(proposed),
     )
 
 

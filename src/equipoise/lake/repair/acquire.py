@@ -133,6 +133,7 @@ def acquire(
         outside=sum(o.outside for o in taken.offers),
         unchecked=unchecked(prospect.survey.barred, base.where),
         open_tables=len(prospect.survey.open),
+        passed_over=prospect.survey.passed_over,
         seed=looking.seed,
         known_again=_known_again(stay, added, request),
         lost=lost,

@@ -109,6 +109,9 @@ class Acquired(CarriedOut):
         Tables not used because the condition cannot be checked in them, with the reason.
     open_tables
         Number of tables that could be used if someone confirmed their mapping.
+    passed_over
+        Number of tables of a large lake that were not compared closely, since they share no word
+        with some column that the plan counts.
     seed
         Seed of the choice of rows.
     known_again
@@ -131,6 +134,7 @@ class Acquired(CarriedOut):
     failures: Mapping[str, Mapping[str, int]]
     unmapped: int
     open_tables: int
+    passed_over: int = 0
     outside: int = 0
     unchecked: Mapping[str, str] = field(default_factory=dict)
     known_again: Mapping[str, int] = field(default_factory=dict)
@@ -202,7 +206,7 @@ class Acquired(CarriedOut):
         own = (
             *("output", "ledger", "base", "added", "removed", "cost", "bound", "gap"),
             *("as_planned", "seed", "duplicates", "by_chance", "failed", "failures"),
-            *("unmapped", "outside", "open_tables"),
+            *("unmapped", "outside", "open_tables", "passed_over"),
         )
         return {
             "schema": SCHEMA,
@@ -318,5 +322,10 @@ def _left_out(result: Acquired) -> list[str]:
         said.append(
             f"{counted(result.open_tables, 'more table')} could be used if you confirm what they "
             "mean: equipoise lake mapping."
+        )
+    if result.passed_over:
+        said.append(
+            f"{counted(result.passed_over, 'table')} of the lake were not compared closely: they share "
+            "no word with some column that the plan counts."
         )
     return said

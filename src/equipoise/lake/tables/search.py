@@ -28,7 +28,14 @@ from equipoise.lake.tables._similarity import (
     unit_vectors,
     value_overlap,
 )
-from equipoise.lake.tables._terms import WORD, Terms, header_words
+from equipoise.lake.tables._terms import (
+    TOKEN,
+    WORD,
+    Terms,
+    header_words,
+    term_number,
+    words,
+)
 from equipoise.lake.tables.index import Index, Table
 
 if TYPE_CHECKING:
@@ -95,6 +102,34 @@ def search(
         pairs = _matches(query.columns, _filled(profiles[n]).columns, compared)
         hits.append(Hit(tables[n], scores[n], pairs))
     return hits
+
+
+def most_similar(index: Index, query: Profile, most: int) -> list[int]:
+    """Find the numbers of the tables that share the most words with a table."""
+    asked = SearchColumns.of(query)
+    rarity = Rarity(index.counts[1], *index.frequencies(np.unique(asked.terms.terms)))
+    return find_by_terms(index, asked, rarity, most, ())
+
+
+def find_having(
+    index: Index, columns: Sequence[tuple[Sequence[str], Sequence[str]]]
+) -> set[int] | None:
+    """Find the numbers of the tables that have a counterpart of each of some columns.
+
+    A counterpart has some word of the given headers in its header, or some word of the given values
+    in a value. Without columns there is None.
+    """
+    found: set[int] | None = None
+    for headers, values in columns:
+        terms = {term_number(TOKEN, word) for text in headers for word in words(text)}
+        terms |= {term_number(WORD, word) for text in values for word in words(text)}
+        rows = index.given(
+            "SELECT DISTINCT id FROM postings SEMI JOIN asked USING (term)",
+            {"term": np.array(sorted(terms), np.uint64)},
+        )
+        these = set(rows["id"].tolist())
+        found = these if found is None else found & these
+    return found
 
 
 def _filled(profile: Profile) -> Profile:

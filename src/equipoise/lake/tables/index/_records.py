@@ -166,12 +166,12 @@ def store(
     forget(connection, files)
     if looked_at:
         tables, columns = records_of(looked_at)
-        _insert(connection, "tables", tables)
-        _insert(connection, "columns", columns)
+        insert(connection, "tables", tables)
+        insert(connection, "columns", columns)
     connection.commit()
 
 
-def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
+def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
     connection.register("fresh", rows)
     connection.execute(f"INSERT INTO {table} BY NAME FROM fresh")
     connection.unregister("fresh")

@@ -44,9 +44,12 @@ _SMALL = 1_000
 _SHARE = 4
 """Deltas are merged with the base once it has less than so many times as many tables as they have."""
 
+_AT_ONCE = 10_000_000
+"""Number of terms that are sorted at once, which bounds the memory that a run needs."""
+
 _MOST_DELTAS = 8
 _TRIES = 5
-_MEMORY = "512MB"  # beyond it, DuckDB sorts on disk
+_MEMORY = "256MB"  # beyond it, DuckDB sorts on disk
 
 _KINDS = ("tables", "columns", "postings", "numbers")
 
@@ -198,6 +201,7 @@ def publish(path: Path, fresh: Fresh, *, from_scratch: bool) -> None:
 
     From scratch it becomes the base, whatever there was before.
     """
+    remove_outdated(path)  # or what a killed run left could become part of the index
     with contextlib.closing(connect(path, memory_limit=_MEMORY)) as connection:
         opened = None if from_scratch else _attached(connection, path)
         attach(connection, fresh.path, "fresh")
@@ -272,13 +276,10 @@ def _write(
     part_file(path).unlink(missing_ok=True)
     connection.execute(f"ATTACH '{file}' AS made")
     kept = {kind: _kept(kind, merged, len(there)) for kind in _KINDS}
-    for kind, order in (("tables", "name"), ("columns", "id, place")):
-        rows = f"{kept[kind]}FROM fresh.{kind}"
-        connection.execute(f"CREATE TABLE made.{kind} AS FROM ({rows}) ORDER BY {order}")
-    connection.execute(
-        f"CREATE TABLE made.postings AS FROM ({kept['postings']}SELECT term, id, count(*)::UINTEGER AS n "
-        "FROM (SELECT unnest(terms) AS term, id FROM fresh.columns) GROUP BY ALL) ORDER BY term, id"
-    )
+    # Unsorted: numbers are hashes, so that order would help nobody, and long rows take much memory.
+    for kind in ("tables", "columns"):
+        connection.execute(f"CREATE TABLE made.{kind} AS {kept[kind]}FROM fresh.{kind}")
+    _write_postings(connection, kept["postings"])
     connection.execute(
         f"CREATE TABLE made.numbers AS FROM ({kept['numbers']}SELECT id, place, opaque, "
         "quantiles[(len(quantiles) + 1) // 2] AS median, quantiles FROM fresh.columns "
@@ -300,6 +301,26 @@ def _write(
         [FORMAT, named, first, last, fresh.state],
     )
     connection.execute("DETACH made")  # which writes all of it
+
+
+def _write_postings(connection: duckdb.DuckDBPyConnection, kept: str) -> None:
+    """Sort the tables of each term by term, one range of terms after the other."""
+    ((terms,),) = connection.execute("SELECT sum(terms) FROM made.tables").fetchall()
+    ranges = 1 + int(terms or 0) // _AT_ONCE
+    rows = (
+        f"{kept}SELECT term, id, count(*)::UINTEGER AS n FROM (SELECT unnest(terms) AS term, id FROM "
+        "fresh.columns) GROUP BY ALL"
+    )
+    connection.execute(
+        "CREATE TABLE made.postings (term UBIGINT, id BIGINT, n UINTEGER); "
+        "CREATE TABLE made.frequencies (term UBIGINT, n BIGINT)"
+    )
+    for i in range(ranges):
+        low, high = i * 2**64 // ranges, (i + 1) * 2**64 // ranges - 1
+        connection.execute(
+            f"INSERT INTO made.postings BY NAME FROM ({rows}) WHERE term BETWEEN {low}::UBIGINT AND "
+            f"{high}::UBIGINT ORDER BY term, id"
+        )
 
 
 def _kept(kind: str, merged: range, segments: int) -> str:
@@ -327,7 +348,7 @@ def _write_numbers(
     parts.append(f"SELECT unnest(terms) AS term, -1 AS n FROM ({_lost('columns', there)})")
     least = "> 0" if is_base else "<> 0"
     connection.execute(
-        "CREATE TABLE made.frequencies AS SELECT term, sum(n)::BIGINT AS n FROM "
+        "INSERT INTO made.frequencies SELECT term, sum(n)::BIGINT AS n FROM "
         f"({' UNION ALL '.join(parts)}) GROUP BY term HAVING sum(n) {least} ORDER BY term"
     )
 

@@ -15,7 +15,7 @@ from equipoise.lake.tables.index._records import COLUMNS, FORMAT, TABLES
 from equipoise.lake.tables.index._segments import part_file
 from equipoise.scratch import is_old, take_lock
 
-_MEMORY = "256MB"
+_MEMORY = "128MB"
 
 
 @contextlib.contextmanager
