@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from equipoise.api.keywords import takes
 from equipoise.api.measurement import COUNTING, count
-from equipoise.api.tables import asked_table
+from equipoise.api.tables import asked_table, name_of
 from equipoise.counts import Counts
 from equipoise.errors import InputError, NoRowsLeft, did_you_mean
 from equipoise.options import keyword_fields, take
@@ -86,7 +86,7 @@ def audit(
         outcome = columns["label"] or "the label"
         raise InputError(f"no row has a value of {outcome!r}; name another column.") from None
     _require_axes(request, counts)
-    subject = Subject.of(counts, request, median=median, source=_name_of(data))
+    subject = Subject.of(counts, request, median=median, source=name_of(data))
     search = None if lake is None else _search(lake, data, looking, progress)
     return fill_in(subject, search=search, progress=progress)
 
@@ -197,7 +197,3 @@ def _search(lake: Any, data: Any, looking: dict[str, Any], progress: Reporter) -
         return remedy.with_sources(found)
 
     return searched
-
-
-def _name_of(data: Any) -> str | None:
-    return os.fspath(data) if isinstance(data, (str, os.PathLike)) else None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise.api.measurement import count
-from equipoise.api.tables import take_engine
+from equipoise.api.tables import name_of, take_engine
 from equipoise.counts import Counts
 from equipoise.errors import InputError
 from equipoise.lattice import Group
@@ -37,15 +36,11 @@ def with_benchmarks(
     how = {k: counting[k] for k in ("na", "engine", "threads", "memory") if k in counting}
     if rates is not None and not isinstance(rates, TargetRates):
         table = _counted(rates, counts, weight, how, labelled=True)
-        rates = TargetRates(tuple(_rates(table)), _name(rates))
+        rates = TargetRates(tuple(_rates(table)), name_of(rates))
     if shares is not None and not isinstance(shares, TargetShares):
         table = _counted(shares, counts, weight, how, labelled=False)
-        shares = TargetShares(tuple(_shares(table)), _name(shares))
+        shares = TargetShares(tuple(_shares(table)), name_of(shares))
     return request.but(target_rates=rates, target_shares=shares, target_count=None)
-
-
-def _name(data: Any) -> str | None:
-    return os.fspath(data) if isinstance(data, (str, os.PathLike)) else None
 
 
 def _counted(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack, get_args
 from equipoise.api.benchmarks import with_benchmarks
 from equipoise.api.keywords import takes
 from equipoise.api.measurement import COUNTING, count
+from equipoise.api.tables import name_of
 from equipoise.counts import Counts
 from equipoise.errors import InputError
 from equipoise.options import keyword_fields, take
@@ -113,8 +114,8 @@ def plan(
 def _name_of(data: Any) -> str | None:
     """The name of a table, by which it can be read again."""
     # Standard input is no longer available when the plan is used.
-    is_named = isinstance(data, (str, os.PathLike)) and os.fspath(data) != "-"
-    return os.fspath(data) if is_named else None
+    name = name_of(data)
+    return None if name == "-" else name
 
 
 _SEARCHING = tuple(key for key in keyword_fields(PlanOptions) if key not in MEASURED)

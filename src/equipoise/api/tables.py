@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from equipoise.credentials import without_password
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.options import take
 from equipoise.options.count import CountRequest, ReadOptions, RunOptions
@@ -59,6 +61,15 @@ def take_engine(
     from equipoise.engines.routing import shared_engine
 
     return shared_engine(running.threads, running.memory, progress), left
+
+
+def name_of(data: Any) -> str | None:
+    """Return the name of a table that a user gives by name, without the password of an address.
+
+    >>> name_of("postgresql://ann:secret@host/db?table=people")
+    'postgresql://ann@host/db?table=people'
+    """
+    return without_password(os.fspath(data)) if isinstance(data, (str, os.PathLike)) else None
 
 
 def column_names(sensitive_features: Any) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from equipoise import atomic
+from equipoise.credentials import scrubbed, without_password
 from equipoise.reports.frame.html import Section, bullets, html_table, more, render_page
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ def write_page(
     """Write the page of any result, atomically; ``options`` are those of the page of a repair."""
     own = page_of(result)
     render = render_result if own is None else own.render
-    atomic.write_text(path, render(result, source=source, top=top, **options))
+    named = {name: scrubbed(text) for name, text in options.items() if isinstance(text, str)}
+    shown = None if source is None else without_password(source)
+    atomic.write_text(path, render(result, source=shown, top=top, **{**options, **named}))
 
 
 def render_result(result: Result, *, source: str | None = None, top: int = 50) -> str:

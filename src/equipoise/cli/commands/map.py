@@ -10,6 +10,7 @@ import click
 from equipoise.cli import arguments, options, terminal
 from equipoise.cli.command import Command
 from equipoise.cli.output import PICTURES, Output, output_options
+from equipoise.credentials import without_password
 from equipoise.options.map import MapOptions
 
 
@@ -63,7 +64,7 @@ def command(data: str, output: Output, **given: Any) -> int:
         made = policy_map(data, **keywords)
     arguments.show_hints(made.counts, quiet=output.quiet)
     if made.at is not None and output.kind == "json" and output.path is not None:
-        plan = replace(made.scenario(), source=None if data == "-" else data)
+        plan = replace(made.scenario(), source=None if data == "-" else without_password(data))
         output.show(plan)
         terminal.say(plan.explain(), quiet=output.quiet)
         return plan.exit_code

@@ -9,6 +9,7 @@ import click
 from equipoise.cli import arguments, options, terminal
 from equipoise.cli.command import Command
 from equipoise.cli.output import PICTURES, Output, output_options
+from equipoise.credentials import without_password
 from equipoise.options.measure import MeasureOptions
 
 if TYPE_CHECKING:
@@ -115,7 +116,9 @@ def command(data: str, output: Output, **given: Any) -> int:
         **{name: shown[name] for name in _CHOSEN}
         | {"label_value": list(shown["label_value"]) or None}
     )
-    return _show(chosen.sort(shown["sort"]), output, source=data, top=shown["top"])
+    return _show(
+        chosen.sort(shown["sort"]), output, source=without_password(data), top=shown["top"]
+    )
 
 
 _CHOSEN = ("label_value", "group", "hidden", "worse", "evident", "attributes", "search")

@@ -156,7 +156,9 @@ class Session:
         """Read a result as CSV, which Arrow parses many times faster than Python makes objects."""
         with self.connection.cursor() as cursor:
             with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)".encode()) as copy:
-                stream = _Stream(copy)
+                # Without a header, a byte order mark that begins the first value would be lost.
+                names = ",".join(f"c{i}" for i in range(len(types)))
+                stream = _Stream(copy, f"{names}\n".encode())
                 table = _parsed(stream, types)
             self.fetched += stream.bytes
         return table
@@ -215,11 +217,11 @@ class Session:
 
 
 class _Stream(io.RawIOBase):
-    """The bytes of a COPY as a file."""
+    """The bytes of a COPY as a file, after a header."""
 
-    def __init__(self, copy: psycopg.Copy) -> None:
+    def __init__(self, copy: psycopg.Copy, header: bytes) -> None:
         self._copy = copy
-        self._left = b""
+        self._left = header
         self.bytes = 0
 
     def readable(self) -> bool:
@@ -246,13 +248,9 @@ def _parsed(stream: _Stream, types: Sequence[tuple[str, str]]) -> pa.Table:
         number: pa.string() if kind in MOMENTS else arrow_type(kind)
         for number, (_, kind) in zip(numbers, types, strict=True)
     }
-    buffered = io.BufferedReader(stream, 1 << 20)
-    if not buffered.peek(1):
-        arrays = [pa.chunked_array([], arrow_type(kind)) for _, kind in types]
-        return pa.table(arrays, names=[name for name, _ in types])
     table = csv.read_csv(
-        buffered,
-        read_options=csv.ReadOptions(column_names=numbers, use_threads=False),
+        io.BufferedReader(stream, 1 << 20),
+        read_options=csv.ReadOptions(use_threads=False),
         parse_options=csv.ParseOptions(newlines_in_values=True),
         convert_options=csv.ConvertOptions(
             column_types=as_read,
