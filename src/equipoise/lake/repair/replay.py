@@ -26,6 +26,7 @@ from equipoise.lake.tables.index import Table
 from equipoise.plain import Grid
 from equipoise.progress import Reporter, cancellable, silent
 from equipoise.results import FlatTable, Result
+from equipoise.rows.former_hashes import former_md5s
 from equipoise.values import MISSING
 
 if TYPE_CHECKING:
@@ -155,8 +156,11 @@ def _replay_source(
     except (EquipoiseError, OSError) as error:
         return [f"{name} cannot be read: {error}"]
     place, md5 = (column.to_pylist() for column in fetched.columns[-2:])
-    now = {p: keyed(m, key) for p, m in zip(place, md5, strict=True)}
-    wrong = [line for line in lines if now.get(line["place"]) != line["source_hash"]]
+    former = former_md5s(fetched.select(fetched.column_names[:-2]))
+    now = {
+        p: (keyed(m, key), keyed(old, key)) for p, m, old in zip(place, md5, former, strict=True)
+    }
+    wrong = [line for line in lines if line["source_hash"] not in now.get(line["place"], ())]
     if wrong:
         first = wrong[0]
         what = "does not exist" if first["place"] not in now else "is another row"
@@ -220,7 +224,11 @@ def _unlike(
         ours = RowHashes.of(written, columns).take(places)
     except (TypeError, ValueError, LookupError, AttributeError, InputError):
         return [f"the ledger records a mapping of {name} that cannot be right."]
-    hashes = [line["hash"] != keyed(md5[at], key) for line, at in zip(ordered, places, strict=True)]
+    former = former_md5s(written.select(written.column_names[:-2]))
+    hashes = [
+        line["hash"] not in (keyed(md5[at], key), keyed(former[at], key))
+        for line, at in zip(ordered, places, strict=True)
+    ]
     wrong = np.flatnonzero((ours.over(columns) != theirs.over(columns)) | np.array(hashes))
     if not len(wrong):
         return []

@@ -18,6 +18,7 @@ from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source, locate
 from equipoise.errors import ColumnNotFound, InputError, SourceNotFound
 from equipoise.plain import in_words
+from equipoise.rows.former_hashes import former_md5s
 from equipoise.values import Value, as_value
 
 if TYPE_CHECKING:
@@ -51,9 +52,14 @@ class CheckedTable:
         """Whether files of this kind store column types."""
         return self.kind not in ("csv", "json")
 
-    def hash_at(self, place: int) -> str:
-        """Hash a row as ledgers do: its MD5 or, with a key, an HMAC of that."""
-        md5 = str(self.md5s[place])
+    def has_hash(self, place: int, stated: str | None) -> bool:
+        """Whether a row has the hash that a ledger states: its MD5 or, with a key, an HMAC of that."""
+        if self._keyed(str(self.md5s[place])) == stated:
+            return True
+        (former,) = former_md5s(self.rows.slice(place, 1))
+        return bool(former) and self._keyed(former) == stated
+
+    def _keyed(self, md5: str) -> str:
         return md5 if self.key is None else hmac.digest(self.key, md5.encode(), "sha256").hex()
 
 
