@@ -1,4 +1,4 @@
-"""Copies of the tables of a lake, so that each table is read once."""
+"""TableCopies of the tables of a lake, so that each table is read once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SAME_TYPE = re.compile(
 
 
 @dataclass
-class Copies:
+class TableCopies:
     """Tables as they were read the first time; see :data:`LARGE` for those that are not copied."""
 
     engine: Engine

@@ -22,14 +22,14 @@ from equipoise.lake.matching.conversions import (
     tally_of,
 )
 from equipoise.lake.matching.notations import PatternTally, tallies_from, tally_query
-from equipoise.lake.offers.copies import Copies
+from equipoise.lake.offers.copies import TableCopies
 from equipoise.lake.offers.survey import Candidate, Survey
 from equipoise.options.search import OtherColumns, SearchRequest
 from equipoise.progress import Reporter
 
 
 def settle_columns(
-    survey: Survey, base: Source, copies: Copies, looking: SearchRequest, progress: Reporter
+    survey: Survey, base: Source, copies: TableCopies, looking: SearchRequest, progress: Reporter
 ) -> tuple[Candidate, ...]:
     """Decide for every usable table how its other columns are converted to those of the base.
 
@@ -72,7 +72,7 @@ def _tallies(
 
 
 def _settled(
-    candidate: Candidate, held: Mapping[str, BaseColumn], copies: Copies, policy: OtherColumns
+    candidate: Candidate, held: Mapping[str, BaseColumn], copies: TableCopies, policy: OtherColumns
 ) -> Candidate:
     alignment = candidate.alignment
     by_name = {column.name: column for column in candidate.profile.columns}

@@ -11,7 +11,7 @@ from equipoise.counts import Condition, Counts
 from equipoise.engines.base import Engine
 from equipoise.engines.sources import Source
 from equipoise.lake.matching.restriction import Restriction, restriction, wanted_by
-from equipoise.lake.offers.copies import Copies
+from equipoise.lake.offers.copies import TableCopies
 from equipoise.lake.offers.duplicates import Known
 from equipoise.lake.offers.fingerprints import RowHashes, loose_hashes, loosely
 from equipoise.lake.offers.matches import Matches
@@ -46,7 +46,7 @@ class Prospect:
     """All rows of the base, kept so that it is read once."""
 
     within: Restriction | None = None
-    copies: Copies
+    copies: TableCopies
 
     @functools.cached_property
     def _reads(self) -> Reads:
@@ -92,7 +92,7 @@ def explore(
     known = Known(RowHashes.of(rows), looking.dedupe, tuple(looking.key), cell)
     want = wanted_by(counts, base, engine)
     found = survey(lake, want, looking, progress)
-    copies = Copies(engine)
+    copies = TableCopies(engine)
     settled = settle_columns(found, base, copies, looking, progress)
     needed = [c.name for c in want.columns] if require_columns else list(looking.key)
     within = restriction(base, engine)

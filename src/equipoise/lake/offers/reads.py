@@ -26,7 +26,7 @@ from equipoise.lake.matching.mapped_table import (
     said_columns,
 )
 from equipoise.lake.matching.restriction import OUTSIDE, Restriction, inside
-from equipoise.lake.offers.copies import Copies
+from equipoise.lake.offers.copies import TableCopies
 from equipoise.lake.offers.fingerprints import RowHashes, loose_hashes, loosely
 from equipoise.lake.offers.need import Need
 from equipoise.lake.offers.survey import Candidate
@@ -116,18 +116,18 @@ class ReadTable:
 
 @dataclass(frozen=True)
 class Reads:
-    """Reads tables as a base has them, each once: see :class:`Copies` for those too large for it."""
+    """Reads tables as a base has them, each once: see :class:`TableCopies` for those too large for it."""
 
     engine: Engine
     want: Wanted
     seed: int = 0
     within: Restriction | None = None
-    copies: Copies | None = None
+    copies: TableCopies | None = None
     _read: dict[tuple[str, tuple[Axis, ...]], ReadTable] = field(default_factory=dict)
 
     @functools.cached_property
-    def _copies(self) -> Copies:
-        return self.copies or Copies(self.engine)
+    def _copies(self) -> TableCopies:
+        return self.copies or TableCopies(self.engine)
 
     def whole(self, candidate: Candidate, need: Need) -> ReadTable | None:
         """Read a table with all possible cells; None if that is too much of one."""

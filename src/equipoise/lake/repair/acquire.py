@@ -17,7 +17,7 @@ from equipoise.engines.sources import Source
 from equipoise.errors import PoolTooSmall, ShiftTooLarge
 from equipoise.lake.matching.mapping import is_mapping_text
 from equipoise.lake.matching.notations import is_absent
-from equipoise.lake.offers.copies import Copies
+from equipoise.lake.offers.copies import TableCopies
 from equipoise.lake.offers.fingerprints import RowHashes
 from equipoise.lake.offers.need import Need, Planned, need_of
 from equipoise.lake.offers.prospect import Prospect, explore, unchecked
@@ -338,7 +338,7 @@ def _about(
 # ------------------------------------------------------------------------------ result
 
 
-def _treated(part: TableRows, copies: Copies) -> tuple[TreatedColumn, ...]:
+def _treated(part: TableRows, copies: TableCopies) -> tuple[TreatedColumn, ...]:
     """Count the values of added rows that were converted, kept or left missing."""
     candidate, rows = part.candidate, part.drawn.rows
     treated = candidate.alignment.treated

@@ -44,7 +44,7 @@ _SMALL = 1_000
 _SHARE = 4
 """Deltas are merged with the base once it has less than so many times as many tables as they have."""
 
-_AT_ONCE = 10_000_000
+_AT_ONCE = 50_000_000
 """Number of terms that are sorted at once, which bounds the memory that a run needs."""
 
 _MOST_DELTAS = 8
